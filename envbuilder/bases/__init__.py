@@ -1,0 +1,1 @@
+"""Bases and interpreters that are made here: Debian trees, interpreter archives."""

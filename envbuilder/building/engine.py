@@ -1,0 +1,83 @@
+"""The port to a container engine. One file per engine beside this one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+from envbuilder.model.builds import (
+    BuildEvent,
+    BuildRequest,
+    BuildResult,
+    EngineInfo,
+    ImageInfo,
+    PushResult,
+    RunRequest,
+    RunResult,
+)
+from envbuilder.model.refs import ImageRef
+
+Listener: TypeAlias = Callable[[BuildEvent], None]
+
+
+class Engine(Protocol):
+    """What the workflows need of a container engine.
+
+    Every method raises `EngineUnavailable` when no engine answers, `EngineLost` when it stops answering in the
+    middle, and `DiskFull` when it runs out of space.
+    """
+
+    def info(self) -> EngineInfo:
+        """The engine that answers."""
+        ...
+
+    def image(self, reference: str) -> ImageInfo | None:
+        """The image that the engine has under this reference or id; None when it has none. Never pulls."""
+        ...
+
+    def registry_digest(self, reference: ImageRef) -> str:
+        """The manifest digest that a registry gives for a reference, without pulling.
+
+        Raises:
+            SourceUnreachable: The registry does not answer, or has no such image.
+        """
+        ...
+
+    def pull(self, reference: ImageRef, listener: Listener) -> ImageInfo:
+        """Fetch an image by tag or digest.
+
+        Raises:
+            SourceUnreachable: The registry does not answer, or has no such image.
+        """
+        ...
+
+    def load(self, archive: Path) -> ImageInfo:
+        """Take an image from a `docker save` archive that holds exactly one."""
+        ...
+
+    def tag(self, image_id: str, reference: ImageRef) -> None:
+        """Give an image another name."""
+        ...
+
+    def build(self, request: BuildRequest, listener: Listener) -> BuildResult:
+        """Build a rendered folder; cancels the build in the engine when interrupted (`KeyboardInterrupt`).
+
+        Raises:
+            BuildFailed: A step failed; carries its name and the end of its output.
+            SourceUnreachable: A base or package source did not answer.
+            VerificationFailed: Something fetched was not what its digest says.
+        """
+        ...
+
+    def push(self, reference: ImageRef, listener: Listener) -> PushResult:
+        """Send a tagged image to the registry that its name says.
+
+        Raises:
+            SourceUnreachable: The registry does not answer or refuses.
+        """
+        ...
+
+    def run(self, request: RunRequest) -> RunResult:
+        """Run a command in a new container, and remove the container whatever happens."""
+        ...

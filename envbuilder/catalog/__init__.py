@@ -1,0 +1,1 @@
+"""From matrices/ to rows: loading, cross-checks, globs."""

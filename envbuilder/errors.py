@@ -1,0 +1,167 @@
+"""The whole error tree: every failure that is ours, its exit code, and the next command to type.
+
+Anything that is not an `EnvbuilderError` is a bug and keeps its traceback.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+class EnvbuilderError(Exception):
+    """Root of all errors that a user can cause or mend.
+
+    Attributes:
+        exit_code: Status of the process when this error ends it; one per family, listed in docs/exit-codes.md.
+        hint: What to do next, as a sentence or a command; empty when there is nothing better than the message.
+    """
+
+    exit_code: ClassVar[int] = 70
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(EnvbuilderError):
+    """The command line asks for something that does not exist or does not go together."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """One thing wrong in one place of a file that a person wrote.
+
+    Attributes:
+        file: Path as the user knows it.
+        line: Line in that file, from 1; 0 when the whole file is meant.
+        field: Dotted path of the field, such as `bases[1].python`; empty for the document itself.
+        problem: What is wrong, without the place.
+        hint: How to mend it; may be empty.
+    """
+
+    file: str
+    line: int
+    field: str
+    problem: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        subject = f" {self.field}:" if self.field else ""
+        remedy = f" ({self.hint})" if self.hint else ""
+        return f"{place}:{subject} {self.problem}{remedy}"
+
+
+class InvalidInput(EnvbuilderError):
+    """A matrix, spec, lock or facts file is wrong; carries every fault found, not only the first.
+
+    Attributes:
+        faults: All faults, in file and line order; at least one.
+    """
+
+    exit_code = 3
+
+    def __init__(self, faults: tuple[Fault, ...], *, hint: str = "") -> None:
+        ordered = tuple(sorted(faults, key=lambda fault: (fault.file, fault.line, fault.field)))
+        noun = "fault" if len(ordered) == 1 else "faults"
+        files = len({fault.file for fault in ordered})
+        place = ordered[0].file if files == 1 else f"{files} files"
+        listing = "\n".join(f"  {fault}" for fault in ordered)
+        super().__init__(f"{len(ordered)} {noun} in {place}\n{listing}", hint=hint)
+        self.faults = ordered
+
+
+class UnknownEnvironment(UsageError):
+    """No row of the catalog has this id.
+
+    Attributes:
+        asked: The id that was given.
+        nearest: Ids that look most like it, best first; may be empty.
+    """
+
+    def __init__(self, asked: str, nearest: tuple[str, ...]) -> None:
+        hint = f"did you mean {' or '.join(nearest)}?" if nearest else "see `envbuilder list`"
+        super().__init__(f"no environment is called {asked!r}", hint=hint)
+        self.asked = asked
+        self.nearest = nearest
+
+
+class ResolutionFailed(EnvbuilderError):
+    """The packages that were asked for do not go together, or are not on the index."""
+
+    exit_code = 4
+
+
+class SourceUnreachable(EnvbuilderError):
+    """A package index, registry or mirror did not give what was asked for."""
+
+    exit_code = 5
+
+
+class NoUsableBase(SourceUnreachable):
+    """No base of the environment can be had from here.
+
+    Attributes:
+        refusals: `(base id, reason)` for every base tried, in the row's order of preference.
+    """
+
+    def __init__(self, environment: str, refusals: tuple[tuple[str, str], ...], *, hint: str) -> None:
+        listing = "\n".join(f"  {base}: {reason}" for base, reason in refusals)
+        super().__init__(f"no base of {environment} can be reached\n{listing}", hint=hint)
+        self.refusals = refusals
+
+
+class EngineError(EnvbuilderError):
+    """The container engine is not there, went away, or refused a request."""
+
+    exit_code = 6
+
+
+class EngineUnavailable(EngineError):
+    """No container engine answers."""
+
+
+class EngineLost(EngineError):
+    """The engine stopped answering in the middle of a request."""
+
+
+class DiskFull(EngineError):
+    """The engine, or this machine, ran out of disk space."""
+
+
+class BuildFailed(EnvbuilderError):
+    """A step of the build failed.
+
+    Attributes:
+        step: Name of the step as the Dockerfile calls it; empty when the engine did not say.
+        log: Path of the full build log; empty when none was kept.
+    """
+
+    exit_code = 7
+
+    def __init__(self, message: str, *, hint: str = "", step: str = "", log: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.step = step
+        self.log = log
+
+
+class VerificationFailed(EnvbuilderError):
+    """Something that was fetched or built is not what its digest says."""
+
+    exit_code = 8
+
+
+class ToolMissing(EnvbuilderError):
+    """A program that this command needs is not installed."""
+
+    exit_code = 9
+
+
+class ToolFailed(EnvbuilderError):
+    """A program that this command ran ended with an error."""
+
+    exit_code = 9

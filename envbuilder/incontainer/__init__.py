@@ -1,0 +1,1 @@
+"""What runs inside the image: probe.py, standard library only."""

@@ -1,0 +1,1 @@
+"""From spec and row to lock: Python packages, bases, OS packages, interpreters."""

@@ -1,0 +1,269 @@
+"""What was asked for (spec), what exactly it resolved to (lock), and how two locks differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import date
+from enum import StrEnum
+
+from envbuilder.model.rows import BaseKind, CudaProvider, LibraryLink, PythonProvider
+from envbuilder.model.versions import Release
+
+LOCK_SCHEMA = 1
+
+
+class PackageGroup(StrEnum):
+    """Which layer a Python distribution belongs to, in the order of the layers.
+
+    `build` is in no layer: it holds what source distributions are built with.
+    """
+
+    CUDA = "cuda"
+    FRAMEWORK = "framework"
+    PACKAGES = "packages"
+    OWN = "own"
+    BUILD = "build"
+
+
+class MemoryPolicy(StrEnum):
+    """How TensorFlow takes GPU memory.
+
+    `all` is TensorFlow's default: nearly everything at start. `growth`: as it is needed, never given back.
+    """
+
+    ALL = "all"
+    GROWTH = "growth"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class User:
+    """The account that the image runs as."""
+
+    name: str = "app"
+    uid: int = 1000
+    gid: int = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """Where ingredients may be fetched from here; never part of a lock.
+
+    Attributes:
+        registry_mirror: Registry that serves the base images instead of their own, such as `localhost:5000`.
+        debian_mirror: Address of a Debian archive; empty means what this host uses.
+        index: Address of a package index; empty means uv's own configuration.
+        python_archives: Interpreter archives that the user names, as paths.
+    """
+
+    registry_mirror: str = ""
+    debian_mirror: str = ""
+    index: str = ""
+    python_archives: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """What a team wrote in `envbuilder.yaml`; the defaults are what `build ENV` uses without a file.
+
+    Attributes:
+        environment: Id of the row.
+        packages: Own Python packages, as PEP 508 requirements, sorted.
+        apt: Own OS packages, sorted.
+        source_builds: Own packages that may be built from source, sorted.
+        cutoff: Own packages uploaded after this day are not considered; None means the row's day.
+        python: Interpreter version; None means that of the chosen base.
+        base: Id of the base to use; empty means the row's order of preference.
+        env: Environment variables, sorted by name.
+        user: Account in the image.
+        memory: Memory policy.
+        sources: Where to fetch from here.
+    """
+
+    environment: str
+    packages: tuple[str, ...] = ()
+    apt: tuple[str, ...] = ()
+    source_builds: tuple[str, ...] = ()
+    cutoff: date | None = None
+    python: Release | None = None
+    base: str = ""
+    env: tuple[tuple[str, str], ...] = ()
+    user: User = field(default_factory=User)
+    memory: MemoryPolicy = MemoryPolicy.ALL
+    sources: Sources = field(default_factory=Sources)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackagePin:
+    """One file of one Python distribution.
+
+    Attributes:
+        name: Normalized name.
+        version: Exact version.
+        file: File name on the index; its suffix tells a wheel from a source distribution.
+        sha256: 64 hexadecimal digits.
+        group: Its layer.
+    """
+
+    name: str
+    version: str
+    file: str
+    sha256: str
+    group: PackageGroup
+
+    @property
+    def is_wheel(self) -> bool:
+        """Whether the file is a wheel; a source distribution otherwise."""
+        return self.file.endswith(".whl")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OsPackagePin:
+    """One OS package.
+
+    Attributes:
+        name: Package name.
+        version: Exact version.
+        sha256: Of the .deb file; empty for a package that is inside the base.
+    """
+
+    name: str
+    version: str
+    sha256: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BasePin:
+    """The base of one image.
+
+    Attributes:
+        id: Id of the base system in the catalog.
+        kind: Registry image or Debian tree.
+        image: `repository:tag` that holds it.
+        digest: For an image its manifest digest; for a Debian tree the sha256 of its uncompressed tar, which is
+            the diff id of its only layer.
+        packages: What a Debian tree holds, sorted by name; empty for an image.
+    """
+
+    id: str
+    kind: BaseKind
+    image: str
+    digest: str
+    packages: tuple[OsPackagePin, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PythonPin:
+    """The interpreter of one image.
+
+    Attributes:
+        version: As in `3.8` when it comes from the OS, full as in `3.8.18` when it comes from an archive.
+        provider: Where it comes from.
+        file: Name of the archive; empty for an OS interpreter.
+        sha256: Of the archive; empty for an OS interpreter.
+    """
+
+    version: Release
+    provider: PythonProvider
+    file: str = ""
+    sha256: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CudaPin:
+    """The CUDA libraries of one image.
+
+    Attributes:
+        provider: Where they come from.
+        cuda: CUDA release of the libraries.
+        cudnn: cuDNN release.
+        driver: Oldest driver for them.
+        sonames: What TensorFlow opens and must find, sorted.
+        links: Second names for libraries.
+    """
+
+    provider: CudaProvider
+    cuda: Release
+    cudnn: Release
+    driver: Release
+    sonames: tuple[str, ...]
+    links: tuple[LibraryLink, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolPin:
+    """A program that the build uses and that does not stay in the image."""
+
+    name: str
+    version: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lock:
+    """All pins of one image.
+
+    Attributes:
+        environment: Id of the row.
+        summary: The row's line, for labels and comments.
+        framework: Distribution name of TensorFlow.
+        framework_version: Its version.
+        base: The base.
+        python: The interpreter.
+        cuda: The CUDA libraries; None for a CPU image.
+        packages: Sorted by group, then name; one file per distribution and group.
+        os_packages: OS packages added to the base, sorted by name.
+        tools: Programs used by the build, sorted by name.
+        env: Environment variables, sorted by name.
+        user: Account in the image.
+        memory: Memory policy.
+        deviations: In which the image differs from what the wheel was compiled with.
+        refused: `base id: reason` for preferred bases that could not be had, in order of preference.
+        sources: Documents that the row rests on.
+        inputs: What the lock was made from, field by field, for `lock --check`; sorted by field.
+        epoch: Seconds since 1970 for every time stamp that we write.
+    """
+
+    environment: str
+    summary: str
+    framework: str
+    framework_version: str
+    base: BasePin
+    python: PythonPin
+    cuda: CudaPin | None
+    packages: tuple[PackagePin, ...]
+    os_packages: tuple[OsPackagePin, ...]
+    tools: tuple[ToolPin, ...]
+    env: tuple[tuple[str, str], ...]
+    user: User
+    memory: MemoryPolicy
+    deviations: tuple[str, ...]
+    refused: tuple[str, ...]
+    sources: tuple[str, ...]
+    inputs: tuple[tuple[str, str], ...]
+    epoch: int
+
+    def group(self, group: PackageGroup) -> tuple[PackagePin, ...]:
+        """The pins of one layer, sorted by name."""
+        return tuple(pin for pin in self.packages if pin.group is group)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One difference between two locks, or between a lock and what it should be.
+
+    Attributes:
+        field: What changed, such as `packages.own.six`.
+        old: Before; empty when it was not there.
+        new: After; empty when it is gone.
+    """
+
+    field: str
+    old: str
+    new: str
+
+    def __str__(self) -> str:
+        if not self.old:
+            return f"+ {self.field} {self.new}"
+        if not self.new:
+            return f"- {self.field} {self.old}"
+        return f"~ {self.field} {self.old} -> {self.new}"

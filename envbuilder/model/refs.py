@@ -1,0 +1,81 @@
+"""Names of things that live elsewhere: images, digests, distributions."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_REPOSITORY = re.compile(r"[a-z0-9]+([._-]+[a-z0-9]+)*(:\d+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*")
+_TAG = re.compile(r"\w[\w.-]{0,127}", re.ASCII)
+_DISTRIBUTION = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
+_RUN_OF_SEPARATORS = re.compile(r"[-_.]+")
+
+
+def is_digest(text: str) -> bool:
+    """Whether the text is `sha256:` and 64 lower-case hexadecimal digits."""
+    return _DIGEST.fullmatch(text) is not None
+
+
+def normalized(name: str) -> str:
+    """The normalized name of a distribution.
+
+    Raises:
+        ValueError: This is not a distribution name.
+
+    Source: PyPA "Names and normalization" (formerly PEP 503).
+
+    Example:
+        >>> normalized("Keras_Preprocessing")
+        'keras-preprocessing'
+    """
+    if not _DISTRIBUTION.fullmatch(name):
+        raise ValueError(f"{name!r} is not a distribution name")
+    return _RUN_OF_SEPARATORS.sub("-", name).lower()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageRef:
+    """Where an image is: a repository with a tag, a digest, or both.
+
+    Attributes:
+        repository: With the registry's host in front where it is not the engine's default.
+        tag: Empty when only the digest names the image.
+        digest: `sha256:…`, or empty when only the tag names the image.
+
+    Example:
+        >>> str(ImageRef.parse("localhost:5000/team/tf:1"))
+        'localhost:5000/team/tf:1'
+    """
+
+    repository: str
+    tag: str = ""
+    digest: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> ImageRef:
+        """Read `repository[:tag][@digest]`; a missing tag and digest mean the tag `latest`.
+
+        Raises:
+            ValueError: The text is not an image reference.
+        """
+        rest, at, digest = text.partition("@")
+        if at and not is_digest(digest):
+            raise ValueError(f"{digest!r} is not a sha256 digest")
+        slash = rest.rfind("/")
+        colon = rest.rfind(":")
+        repository, tag = (rest[:colon], rest[colon + 1 :]) if colon > slash else (rest, "")
+        if not _REPOSITORY.fullmatch(repository):
+            raise ValueError(f"{text!r} is not an image reference")
+        if colon > slash and not _TAG.fullmatch(tag):
+            raise ValueError(f"{tag!r} is not an image tag")
+        return cls(repository=repository, tag=tag or ("" if digest else "latest"), digest=digest)
+
+    def at_registry(self, registry: str) -> ImageRef:
+        """The same image in a mirror, such as `localhost:5000`."""
+        return ImageRef(repository=f"{registry}/{self.repository}", tag=self.tag, digest=self.digest)
+
+    def __str__(self) -> str:
+        tag = f":{self.tag}" if self.tag else ""
+        digest = f"@{self.digest}" if self.digest else ""
+        return f"{self.repository}{tag}{digest}"

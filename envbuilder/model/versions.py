@@ -1,0 +1,70 @@
+"""Dotted release numbers of things that do not follow PEP 440: CUDA, cuDNN, drivers, interpreters, glibc."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import total_ordering
+
+_RELEASE = re.compile(r"\d+(\.\d+)*")
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True, eq=False)
+class Release:
+    """A dotted number such as `11.0`, `8.0.4` or `450.80.02`.
+
+    Compares by value, so `450.80.02 == 450.80.2` and `11 == 11.0`; prints as it was written.
+
+    Attributes:
+        text: The number as written.
+
+    Raises:
+        ValueError: The text is not a dotted number.
+
+    Example:
+        >>> Release("450.80.02") < Release("450.119.03")
+        True
+        >>> Release("8.0.4").head(2)
+        (8, 0)
+    """
+
+    text: str
+
+    def __post_init__(self) -> None:
+        if not _RELEASE.fullmatch(self.text):
+            raise ValueError(f"{self.text!r} is not a dotted release number")
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """The numbers, most significant first."""
+        return tuple(int(part) for part in self.text.split("."))
+
+    @property
+    def _key(self) -> tuple[int, ...]:
+        parts = self.parts
+        end = len(parts)
+        while end > 1 and parts[end - 1] == 0:
+            end -= 1
+        return parts[:end]
+
+    @property
+    def major(self) -> int:
+        """The first number."""
+        return self.parts[0]
+
+    def head(self, count: int) -> tuple[int, ...]:
+        """The first `count` numbers, padded with zeros."""
+        return (*self.parts, *([0] * count))[:count]
+
+    def __eq__(self, other: object) -> bool:
+        return self._key == other._key if isinstance(other, Release) else NotImplemented
+
+    def __lt__(self, other: object) -> bool:
+        return self._key < other._key if isinstance(other, Release) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __str__(self) -> str:
+        return self.text

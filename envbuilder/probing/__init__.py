@@ -1,0 +1,1 @@
+"""Run the probe in a container or on this host, and read its facts."""

@@ -1,0 +1,1 @@
+"""From lock to files. The only room that knows jinja2."""

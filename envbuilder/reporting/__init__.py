@@ -1,0 +1,1 @@
+"""From report to text, JSON, JUnit XML."""

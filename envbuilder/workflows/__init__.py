@@ -1,0 +1,1 @@
+"""The use cases: short functions over ports; they pick no adapter themselves."""
