@@ -1,0 +1,111 @@
+"""A folder of matrices to a checked catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from envbuilder.catalog.rows import Tables, read_environment
+from envbuilder.catalog.rules import RULES
+from envbuilder.catalog.tables import read_advisories, read_bases, read_cuda, read_libraries
+from envbuilder.errors import Fault, InvalidInput
+from envbuilder.model.rows import Catalog, CudaFacts, Environment
+from envbuilder.reading.documents import parse
+from envbuilder.reading.fields import Fields, Reader
+
+SCHEMA = 1
+T = TypeVar("T")
+
+
+class _Identified(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+Entry = TypeVar("Entry", bound=_Identified)
+
+
+def load_catalog(folder: Path) -> Catalog:
+    """Read and cross-check all matrices.
+
+    Args:
+        folder: Holds `cuda.yaml`, `bases.yaml`, `libraries.yaml`, `advisories.yaml` and `environments/*.yaml`.
+
+    Raises:
+        InvalidInput: With every fault of every file.
+    """
+    faults: list[Fault] = []
+    cuda = _read(folder / "cuda.yaml", read_cuda, faults)
+    bases = _read(folder / "bases.yaml", read_bases, faults) or ()
+    libraries = _read(folder / "libraries.yaml", read_libraries, faults) or ()
+    advisories = _read(folder / "advisories.yaml", read_advisories, faults) or ()
+    tables = Tables(
+        bases=_by_id(bases, folder / "bases.yaml", faults),
+        libraries=_by_id(libraries, folder / "libraries.yaml", faults),
+        advisories=_by_id(advisories, folder / "advisories.yaml", faults),
+    )
+    rows: list[Environment] = []
+    for file in sorted((folder / "environments").glob("*.yaml")):
+        row = _read(file, partial(_checked, name=file.stem, tables=tables, cuda=cuda), faults)
+        if row is not None:
+            rows.append(row)
+    if not rows and not faults:
+        faults.append(Fault(file=str(folder / "environments"), line=0, field="", problem="holds no environment"))
+    if faults or cuda is None:
+        raise InvalidInput(tuple(faults))
+    return Catalog(
+        environments=tuple(sorted(rows, key=_order)),
+        bases=bases,
+        libraries=libraries,
+        advisories=advisories,
+        cuda=cuda,
+    )
+
+
+def _checked(root: Fields, *, name: str, tables: Tables, cuda: CudaFacts | None) -> Environment | None:
+    row = read_environment(root, tables)
+    if row is None or cuda is None:
+        return row
+    if row.id != name:
+        root.fault("id", f"must be the name of the file, {name!r}")
+    for rule in RULES:
+        for field, problem in rule.problems(row, cuda):
+            root.fault_at(field, f"{problem} [{rule.id}]")
+    return row
+
+
+def _read(file: Path, decode: Callable[[Fields], T], faults: list[Fault]) -> T | None:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
+        faults.append(Fault(file=str(file), line=0, field="", problem=f"cannot be read: {reason}"))
+        return None
+    try:
+        node = parse(text, str(file))
+    except InvalidInput as error:
+        faults.extend(error.faults)
+        return None
+    reader = Reader(str(file))
+    root = reader.root(node)
+    if root.integer("schema") != SCHEMA:
+        root.fault("schema", f"must be {SCHEMA}")
+    value = decode(root)
+    found = reader.close()
+    faults.extend(found)
+    return None if found else value
+
+
+def _by_id(entries: Iterable[Entry], file: Path, faults: list[Fault]) -> dict[str, Entry]:
+    table: dict[str, Entry] = {}
+    for entry in entries:
+        if entry.id in table:
+            faults.append(Fault(file=str(file), line=0, field=entry.id, problem="stands here twice"))
+        table[entry.id] = entry
+    return table
+
+
+def _order(row: Environment) -> tuple[object, ...]:
+    return (row.framework.version, row.cuda is None, row.id)

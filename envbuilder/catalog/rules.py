@@ -1,0 +1,150 @@
+"""Cross-checks: does each row fit together, as far as the data alone can tell?
+
+A rule is a pure function (row, catalog tables) -> problems; `RULES` declares them. They run whenever the catalog is
+loaded, so a row that cannot work never reaches a user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from envbuilder.model.rows import (
+    BaseChoice,
+    BaseKind,
+    CudaFacts,
+    CudaProvider,
+    Environment,
+    PythonProvider,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One cross-check.
+
+    Attributes:
+        id: Stable kebab-case name.
+        states: What must hold, in one sentence.
+        problems: Every way in which a row breaks it.
+    """
+
+    id: str
+    states: str
+    problems: Callable[[Environment, CudaFacts], Iterator[tuple[str, str]]]
+
+
+def _id_names_release(row: Environment, _: CudaFacts) -> Iterator[tuple[str, str]]:
+    major, minor = row.framework.version.release[:2]
+    suffix = f"cuda{_minor(row.cuda.compiled)}" if row.cuda else "cpu"
+    expected = f"tf-{major}.{minor}-{suffix}"
+    if row.id != expected:
+        yield "id", f"must be {expected!r} for this wheel and CUDA release"
+
+
+def _python_has_wheel(row: Environment, _: CudaFacts) -> Iterator[tuple[str, str]]:
+    for place, choice in _choices(row):
+        if choice.python not in row.framework.pythons:
+            tags = ", ".join(map(str, row.framework.pythons))
+            yield f"{place}.python", f"there is no wheel for Python {choice.python}; there is for {tags}"
+
+
+def _os_python_is_there(row: Environment, _: CudaFacts) -> Iterator[tuple[str, str]]:
+    for place, choice in _choices(row):
+        if choice.python_provider is PythonProvider.OS and choice.python != choice.system.python:
+            yield f"{place}.python", f"{choice.system.id} has Python {choice.system.python}, not {choice.python}"
+
+
+def _glibc_is_new_enough(row: Environment, _: CudaFacts) -> Iterator[tuple[str, str]]:
+    for place, choice in _choices(row):
+        if choice.system.glibc < row.framework.glibc:
+            yield f"{place}.base", f"glibc {choice.system.glibc} is older than the wheel's {row.framework.glibc}"
+
+
+def _cuda_comes_from_somewhere(row: Environment, _: CudaFacts) -> Iterator[tuple[str, str]]:
+    for place, choice in _choices(row):
+        provider = choice.cuda_provider
+        if (row.cuda is None) != (provider is CudaProvider.NONE):
+            yield f"{place}.cuda_from", "must be none for a CPU row, and only for a CPU row"
+        elif provider in {CudaProvider.WHEELS, CudaProvider.OS} and choice.libraries is None:
+            yield f"{place}.libraries", f"is missing: CUDA libraries come from {provider.value}"
+        elif provider is CudaProvider.BASE and choice.system.kind is not BaseKind.IMAGE:
+            yield f"{place}.cuda_from", f"{choice.system.id} has no CUDA libraries"
+
+
+def _cuda_major_fits(row: Environment, _: CudaFacts) -> Iterator[tuple[str, str]]:
+    for place, choice in _choices(row):
+        if row.cuda is None or choice.cuda is None:
+            continue
+        exact = row.cuda.linkage == "needed"
+        width = 2 if exact else 1
+        if choice.cuda.head(width) != row.cuda.compiled.head(width):
+            rule = "the same release" if exact else "the same major release"
+            yield f"{place}.base", f"has CUDA {choice.cuda}; the wheel needs {rule} as {row.cuda.compiled}"
+
+
+def _cudnn_is_accepted(row: Environment, _: CudaFacts) -> Iterator[tuple[str, str]]:
+    for place, choice in _choices(row):
+        if row.cuda is None or choice.cudnn is None or _sets_cudnn(choice):
+            continue
+        if not row.cuda.cudnn.accepts(choice.cudnn):
+            wanted = row.cuda.cudnn.rule.describe(row.cuda.cudnn.compiled)
+            yield f"{place}.base", f"has cuDNN {choice.cudnn}; the wheel accepts {wanted}"
+
+
+def _sonames_are_provided(row: Environment, _: CudaFacts) -> Iterator[tuple[str, str]]:
+    for place, choice in _choices(row):
+        if row.cuda is None or choice.libraries is None:
+            continue
+        provided = set(choice.libraries.sonames)
+        links = {link.name: link.target for link in choice.links}
+        for soname in row.cuda.sonames:
+            if soname not in provided and links.get(soname) not in provided:
+                yield f"{place}.libraries", f"{choice.libraries.id} has no {soname}, and no link gives it"
+
+
+def _driver_is_known(row: Environment, cuda: CudaFacts) -> Iterator[tuple[str, str]]:
+    for place, choice in _choices(row):
+        if row.cuda is None:
+            continue
+        try:
+            cuda.driver_floor(choice.cuda or row.cuda.compiled)
+        except KeyError as error:
+            yield f"{place}.base", str(error.args[0])
+
+
+def _deviation_is_stated(row: Environment, _: CudaFacts) -> Iterator[tuple[str, str]]:
+    for place, choice in _choices(row):
+        if row.cuda is None or choice.cuda is None:
+            continue
+        if choice.cuda.head(2) != row.cuda.compiled.head(2) and not choice.deviations:
+            yield f"{place}.deviations", f"must say that CUDA is {choice.cuda} instead of {row.cuda.compiled}"
+
+
+RULES: tuple[Rule, ...] = (
+    Rule(id="id-names-release", states="the id says TensorFlow's and CUDA's release", problems=_id_names_release),
+    Rule(id="python-has-wheel", states="every base has a Python with a wheel", problems=_python_has_wheel),
+    Rule(id="os-python-is-there", states="an OS Python is the one that the base has", problems=_os_python_is_there),
+    Rule(id="glibc-new-enough", states="the base's glibc has the wheel's symbols", problems=_glibc_is_new_enough),
+    Rule(id="cuda-has-provider", states="CUDA comes from somewhere", problems=_cuda_comes_from_somewhere),
+    Rule(id="cuda-major-fits", states="the CUDA libraries have the wheel's sonames", problems=_cuda_major_fits),
+    Rule(id="cudnn-accepted", states="TensorFlow starts with the base's cuDNN", problems=_cudnn_is_accepted),
+    Rule(id="sonames-provided", states="every library that TensorFlow opens is there", problems=_sonames_are_provided),
+    Rule(id="driver-known", states="the driver floor can be derived", problems=_driver_is_known),
+    Rule(
+        id="deviation-stated", states="another CUDA release than the wheel's is stated", problems=_deviation_is_stated
+    ),
+)
+
+
+def _choices(row: Environment) -> Iterator[tuple[str, BaseChoice]]:
+    for index, choice in enumerate(row.bases):
+        yield f"bases[{index}]", choice
+
+
+def _sets_cudnn(choice: BaseChoice) -> bool:
+    return any(package.startswith("libcudnn") and "=" in package for package in choice.os_packages)
+
+
+def _minor(release: object) -> str:
+    return ".".join(str(release).split(".")[:2])

@@ -1,0 +1,127 @@
+"""The shared matrices (CUDA, bases, library sets, advisories) from their documents."""
+
+from __future__ import annotations
+
+from envbuilder.model.refs import ImageRef, is_digest
+from envbuilder.model.rows import (
+    Advisory,
+    BaseKind,
+    BaseSystem,
+    CudaFacts,
+    CudaFamily,
+    CudaRelease,
+    GpuModel,
+    LibrarySet,
+    Source,
+)
+from envbuilder.model.versions import Release
+from envbuilder.reading.fields import Fields
+from envbuilder.reading.requirements import os_package
+
+_NO_RELEASE = Release("0")
+
+
+def read_sources(fields: Fields) -> tuple[Source, ...]:
+    """The `sources` of anything; a fact without one is a fault."""
+    sources = fields.texts("sources", lambda text: Source(text=text))
+    if not sources:
+        fields.fault("sources", "must name at least one source")
+    return sources
+
+
+def read_cuda(root: Fields) -> CudaFacts:
+    """`cuda.yaml`: drivers by CUDA release and family, GPUs by compute capability."""
+    facts = CudaFacts(
+        releases=tuple(
+            CudaRelease(version=each.release("version"), driver=each.release("driver"))
+            for each in root.children("releases", required=True)
+        ),
+        families=tuple(
+            CudaFamily(major=each.integer("major"), driver=each.release("driver"))
+            for each in root.children("families", required=True)
+        ),
+        gpus=tuple(
+            GpuModel(name=each.text("name"), generation=each.text("generation"), capability=each.release("capability"))
+            for each in root.children("gpus", required=True)
+        ),
+        sources=read_sources(root),
+    )
+    if [release.version for release in facts.releases] != sorted(release.version for release in facts.releases):
+        root.fault("releases", "must be in ascending order")
+    return facts
+
+
+def read_advisories(root: Fields) -> tuple[Advisory, ...]:
+    """`advisories.yaml`: the known traps."""
+    return tuple(
+        Advisory(id=each.text("id"), title=each.text("title"), reason=each.text("reason"), sources=read_sources(each))
+        for each in root.children("advisories", required=True)
+    )
+
+
+def read_libraries(root: Fields) -> tuple[LibrarySet, ...]:
+    """`libraries.yaml`: CUDA libraries that fit together."""
+    return tuple(_library_set(each) for each in root.children("libraries", required=True))
+
+
+def _library_set(fields: Fields) -> LibrarySet:
+    return LibrarySet(
+        id=fields.text("id"),
+        cuda=fields.release("cuda"),
+        cudnn=fields.release("cudnn"),
+        wheels=tuple(sorted(fields.texts("wheels", _exact))),
+        os_packages=tuple(sorted(fields.texts("os_packages", os_package))),
+        provided=tuple(sorted(fields.texts("provided", str))),
+        sonames=tuple(sorted(fields.texts("sonames", str, required=True))),
+        sources=read_sources(fields),
+    )
+
+
+def read_bases(root: Fields) -> tuple[BaseSystem, ...]:
+    """`bases.yaml`: operating systems that an image can start from."""
+    return tuple(_base(each) for each in root.children("bases", required=True))
+
+
+def _base(fields: Fields) -> BaseSystem:
+    kind = fields.choice("kind", BaseKind)
+    image = kind is BaseKind.IMAGE
+    return BaseSystem(
+        id=fields.text("id"),
+        kind=kind,
+        image=fields.value("image", _tagged, fallback="") if image else "",
+        digest=fields.value("digest", _digest, fallback="", default="") if image else "",
+        suite="" if image else fields.text("suite"),
+        components=() if image else fields.texts("components", str, required=True),
+        packages=() if image else tuple(sorted(fields.texts("packages", os_package, required=True))),
+        glibc=fields.release("glibc"),
+        python=fields.release("python"),
+        python_package=fields.text("python_package", "") if image else "",
+        cuda=_optional(fields.release("cuda", _NO_RELEASE)) if image else None,
+        cudnn=_optional(fields.release("cudnn", _NO_RELEASE)) if image else None,
+        status=fields.text("status"),
+        sources=read_sources(fields),
+    )
+
+
+def _optional(release: Release) -> Release | None:
+    return None if release == _NO_RELEASE else release
+
+
+def _exact(text: str) -> str:
+    name, equals, version = text.partition("==")
+    if not equals or not name or not version or version.endswith("*"):
+        raise ValueError(f"{text!r} must pin one version: name==version")
+    return text
+
+
+def _tagged(text: str) -> str:
+    reference = ImageRef.parse(text)
+    if not reference.tag or reference.digest:
+        raise ValueError(f"{text!r} must be repository:tag")
+    return text
+
+
+def _digest(text: str) -> str:
+    if text and not is_digest(text):
+        raise ValueError(f"{text!r} is not a sha256 digest")
+    return text

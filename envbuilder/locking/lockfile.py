@@ -1,0 +1,222 @@
+"""A lock to canonical text and back; `load(dump(lock)) == lock`, and equal locks are equal bytes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+from envbuilder.errors import InvalidInput
+from envbuilder.model.locks import (
+    LOCK_SCHEMA,
+    BasePin,
+    CudaPin,
+    Lock,
+    MemoryPolicy,
+    OsPackagePin,
+    PackageGroup,
+    PackagePin,
+    PythonPin,
+    ToolPin,
+    User,
+)
+from envbuilder.model.refs import is_digest, normalized
+from envbuilder.model.rows import BaseKind, CudaProvider, LibraryLink, PythonProvider
+from envbuilder.model.versions import Release
+from envbuilder.reading.canonical import Plain, dump as canonical
+from envbuilder.reading.documents import parse
+from envbuilder.reading.fields import Fields, Reader
+from envbuilder.reading.requirements import sha256
+
+_HEADER = "# Written by `envbuilder lock`. Not meant to be edited: change envbuilder.yaml and lock again.\n"
+
+
+def digest(lock: Lock) -> str:
+    """`sha256:…` of the canonical text: the identity of a lock."""
+    return f"sha256:{hashlib.sha256(dump(lock).encode()).hexdigest()}"
+
+
+def dump(lock: Lock) -> str:
+    """The canonical text of a lock."""
+    document: dict[str, Plain] = {
+        "schema": LOCK_SCHEMA,
+        "environment": lock.environment,
+        "summary": lock.summary,
+        "framework": lock.framework,
+        "framework_version": lock.framework_version,
+        "base": _plain_base(lock.base),
+        "python": _plain_python(lock.python),
+    }
+    if lock.cuda is not None:
+        document["cuda"] = _plain_cuda(lock.cuda)
+    document |= {
+        "user": {"name": lock.user.name, "uid": lock.user.uid, "gid": lock.user.gid},
+        "memory": lock.memory.value,
+        "env": _plain_pairs(lock.env),
+        "os_packages": [_plain_os_package(pin) for pin in lock.os_packages],
+        "packages": [
+            {
+                "name": pin.name,
+                "version": pin.version,
+                "group": pin.group.value,
+                "file": pin.file,
+                "sha256": pin.sha256,
+            }
+            for pin in lock.packages
+        ],
+        "tools": [{"name": tool.name, "version": tool.version, "sha256": tool.sha256} for tool in lock.tools],
+        "deviations": list(lock.deviations),
+        "refused": list(lock.refused),
+        "sources": list(lock.sources),
+        "inputs": _plain_pairs(lock.inputs),
+        "epoch": lock.epoch,
+    }
+    return _HEADER + canonical(document)
+
+
+def load(text: str, file: str) -> Lock:
+    """Read a lock.
+
+    Args:
+        text: The document.
+        file: Its path, for the faults.
+
+    Raises:
+        InvalidInput: It is none, or one of another schema.
+    """
+    reader = Reader(file)
+    root = reader.root(parse(text, file))
+    if root.integer("schema") != LOCK_SCHEMA:
+        root.fault("schema", f"must be {LOCK_SCHEMA}", "lock again with this envbuilder: `envbuilder lock`")
+        raise InvalidInput(reader.close()[:1] if root.has("schema") else reader.close())
+    user = root.child("user")
+    lock = Lock(
+        environment=root.text("environment"),
+        summary=root.text("summary"),
+        framework=root.value("framework", normalized, fallback=""),
+        framework_version=root.text("framework_version"),
+        base=_base(root.child("base")),
+        python=_python(root.child("python")),
+        cuda=_cuda(root.child("cuda")) if root.has("cuda") else None,
+        packages=tuple(_package(each) for each in root.children("packages")),
+        os_packages=_os_packages(root, "os_packages"),
+        tools=tuple(
+            ToolPin(name=each.text("name"), version=each.text("version"), sha256=_hash(each))
+            for each in root.children("tools")
+        ),
+        env=root.pairs("env", str),
+        user=User(name=user.text("name"), uid=user.integer("uid"), gid=user.integer("gid")),
+        memory=root.choice("memory", MemoryPolicy),
+        deviations=root.texts("deviations", str),
+        refused=root.texts("refused", str),
+        sources=root.texts("sources", str),
+        inputs=root.pairs("inputs", str),
+        epoch=root.integer("epoch"),
+    )
+    reader.finish()
+    return lock
+
+
+def _plain_base(base: BasePin) -> dict[str, Plain]:
+    plain: dict[str, Plain] = {
+        "id": base.id,
+        "kind": base.kind.value,
+        "image": base.image,
+        "digest": base.digest,
+    }
+    if base.packages:
+        plain["packages"] = [_plain_os_package(pin) for pin in base.packages]
+    return plain
+
+
+def _plain_python(python: PythonPin) -> dict[str, Plain]:
+    plain: dict[str, Plain] = {"version": python.version.text, "provider": python.provider.value}
+    if python.file:
+        plain |= {"file": python.file, "sha256": python.sha256}
+    return plain
+
+
+def _plain_cuda(cuda: CudaPin) -> dict[str, Plain]:
+    return {
+        "provider": cuda.provider.value,
+        "cuda": cuda.cuda.text,
+        "cudnn": cuda.cudnn.text,
+        "driver": cuda.driver.text,
+        "sonames": list(cuda.sonames),
+        "links": [{"name": link.name, "target": link.target} for link in cuda.links],
+    }
+
+
+def _plain_os_package(pin: OsPackagePin) -> dict[str, Plain]:
+    plain: dict[str, Plain] = {"name": pin.name, "version": pin.version}
+    if pin.sha256:
+        plain["sha256"] = pin.sha256
+    return plain
+
+
+def _plain_pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, Plain]:
+    return dict(pairs)
+
+
+def _base(fields: Fields) -> BasePin:
+    return BasePin(
+        id=fields.text("id"),
+        kind=fields.choice("kind", BaseKind),
+        image=fields.text("image"),
+        digest=fields.value("digest", _image_digest, fallback=""),
+        packages=_os_packages(fields, "packages"),
+    )
+
+
+def _python(fields: Fields) -> PythonPin:
+    provider = fields.choice("provider", PythonProvider)
+    archive = provider is PythonProvider.ARCHIVE
+    return PythonPin(
+        version=fields.release("version"),
+        provider=provider,
+        file=fields.text("file") if archive else "",
+        sha256=_hash(fields) if archive else "",
+    )
+
+
+def _cuda(fields: Fields) -> CudaPin:
+    return CudaPin(
+        provider=fields.choice("provider", CudaProvider),
+        cuda=fields.release("cuda"),
+        cudnn=fields.release("cudnn"),
+        driver=fields.release("driver"),
+        sonames=fields.texts("sonames", str),
+        links=tuple(
+            LibraryLink(name=each.text("name"), target=each.text("target")) for each in fields.children("links")
+        ),
+    )
+
+
+def _package(fields: Fields) -> PackagePin:
+    return PackagePin(
+        name=fields.value("name", normalized, fallback=""),
+        version=fields.text("version"),
+        file=fields.text("file"),
+        sha256=_hash(fields),
+        group=fields.choice("group", PackageGroup),
+    )
+
+
+def _os_packages(fields: Fields, name: str) -> tuple[OsPackagePin, ...]:
+    return tuple(
+        OsPackagePin(
+            name=each.text("name"),
+            version=each.text("version"),
+            sha256=_hash(each) if each.has("sha256") else "",
+        )
+        for each in fields.children(name)
+    )
+
+
+def _hash(fields: Fields) -> str:
+    return fields.value("sha256", sha256, fallback="")
+
+
+def _image_digest(text: str) -> str:
+    if not is_digest(text):
+        raise ValueError(f"{text!r} is not a sha256 digest")
+    return text

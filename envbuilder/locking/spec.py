@@ -1,0 +1,108 @@
+"""`envbuilder.yaml` to a spec."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+
+from envbuilder.model.locks import MemoryPolicy, Sources, Spec, User
+from envbuilder.model.refs import normalized
+from envbuilder.model.versions import Release
+from envbuilder.reading.documents import parse
+from envbuilder.reading.fields import Fields, Reader
+from envbuilder.reading.requirements import os_package, requirement
+
+SPEC_SCHEMA = 1
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ACCOUNT = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
+_SECRET = re.compile(r"(?i)(password|passwd|secret|token|api_?key|credential)")
+_MAX_ID = 2**31 - 2
+
+
+def read_spec(text: str, file: str) -> Spec:
+    """Read a spec.
+
+    Args:
+        text: The document.
+        file: Its path, for the faults.
+
+    Raises:
+        InvalidInput: With every fault.
+    """
+    reader = Reader(file)
+    root = reader.root(parse(text, file))
+    if root.integer("schema", SPEC_SCHEMA) != SPEC_SCHEMA:
+        root.fault("schema", f"must be {SPEC_SCHEMA}")
+    spec = Spec(
+        environment=root.text("environment"),
+        packages=tuple(sorted(root.texts("packages", requirement))),
+        apt=tuple(sorted(root.texts("apt", os_package))),
+        source_builds=tuple(sorted(root.texts("source_builds", normalized))),
+        cutoff=root.day("cutoff") if root.has("cutoff") else None,
+        python=root.release("python") if root.has("python") else None,
+        base=root.text("base", ""),
+        env=_env(root),
+        user=_user(root.child("user")) if root.has("user") else User(),
+        memory=root.choice("memory", MemoryPolicy, MemoryPolicy.ALL),
+        sources=_sources(root.child("sources")) if root.has("sources") else Sources(),
+    )
+    reader.finish()
+    return spec
+
+
+def _env(root: Fields) -> tuple[tuple[str, str], ...]:
+    pairs = root.pairs("env", str)
+    for name, _ in pairs:
+        if not _VARIABLE.fullmatch(name):
+            root.fault_at(f"env.{name}", "is not a variable name")
+        elif _SECRET.search(name):
+            root.fault_at(f"env.{name}", "looks like a secret, which everybody with the image could read")
+    return tuple(sorted(pairs))
+
+
+def _user(fields: Fields) -> User:
+    user = User(
+        name=fields.value("name", _account, fallback="app", default="app"),
+        uid=fields.integer("uid", 1000),
+        gid=fields.integer("gid", 1000),
+    )
+    for name, number in (("uid", user.uid), ("gid", user.gid)):
+        if not 1 <= number <= _MAX_ID:
+            fields.fault(name, "must be at least 1: images run as an ordinary user")
+    return user
+
+
+def _sources(fields: Fields) -> Sources:
+    return Sources(
+        registry_mirror=fields.text("registry_mirror", ""),
+        debian_mirror=fields.text("debian_mirror", ""),
+        index=fields.text("index", ""),
+        python_archives=fields.texts("python_archives", str),
+    )
+
+
+def _account(text: str) -> str:
+    if not _ACCOUNT.fullmatch(text) or text == "root":
+        raise ValueError(f"{text!r} is not the name of an ordinary account")
+    return text
+
+
+def with_overrides(spec: Spec, *, base: str = "", python: str = "", cutoff: date | None = None) -> Spec:
+    """The spec with what the command line says on top.
+
+    Raises:
+        ValueError: The interpreter version is not a dotted number.
+    """
+    return Spec(
+        environment=spec.environment,
+        packages=spec.packages,
+        apt=spec.apt,
+        source_builds=spec.source_builds,
+        cutoff=cutoff or spec.cutoff,
+        python=Release(python) if python else spec.python,
+        base=base or spec.base,
+        env=spec.env,
+        user=spec.user,
+        memory=spec.memory,
+        sources=spec.sources,
+    )

@@ -1,0 +1,46 @@
+"""Package requirements and names as people write them."""
+
+from __future__ import annotations
+
+import re
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+_DEBIAN_PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+(=[A-Za-z0-9.+~:-]+)?")
+
+
+def requirement(text: str) -> str:
+    """A PEP 508 requirement without marker and address, unchanged.
+
+    Raises:
+        ValueError: It is none; an address or a marker would make the lock depend on more than names and versions.
+    """
+    try:
+        parsed = Requirement(text)
+    except InvalidRequirement as error:
+        raise ValueError(f"{text!r} is not a requirement: {str(error).splitlines()[0]}") from None
+    if parsed.marker or parsed.url:
+        raise ValueError(f"{text!r} must have neither marker nor address")
+    return text
+
+
+def os_package(text: str) -> str:
+    """A Debian package, `name` or `name=version`, unchanged.
+
+    Raises:
+        ValueError: It is none.
+    """
+    if not _DEBIAN_PACKAGE.fullmatch(text):
+        raise ValueError(f"{text!r} is not a package name or name=version")
+    return text
+
+
+def sha256(text: str) -> str:
+    """64 lower-case hexadecimal digits, unchanged.
+
+    Raises:
+        ValueError: It is something else.
+    """
+    if len(text) != 64 or set(text) - set("0123456789abcdef"):
+        raise ValueError(f"{text!r} is not a sha256")
+    return text
