@@ -21,8 +21,8 @@ from envbuilder.model.locks import (
 )
 from envbuilder.model.refs import is_digest, normalized
 from envbuilder.model.rows import BaseKind, CudaProvider, LibraryLink, PythonProvider
-from envbuilder.model.versions import Release
-from envbuilder.reading.canonical import Plain, dump as canonical
+from envbuilder.reading.canonical import Plain
+from envbuilder.reading.canonical import dump as canonical
 from envbuilder.reading.documents import parse
 from envbuilder.reading.fields import Fields, Reader
 from envbuilder.reading.requirements import sha256
@@ -49,21 +49,12 @@ def dump(lock: Lock) -> str:
     if lock.cuda is not None:
         document["cuda"] = _plain_cuda(lock.cuda)
     document |= {
-        "user": {"name": lock.user.name, "uid": lock.user.uid, "gid": lock.user.gid},
+        "user": _plain_user(lock.user),
         "memory": lock.memory.value,
         "env": _plain_pairs(lock.env),
         "os_packages": [_plain_os_package(pin) for pin in lock.os_packages],
-        "packages": [
-            {
-                "name": pin.name,
-                "version": pin.version,
-                "group": pin.group.value,
-                "file": pin.file,
-                "sha256": pin.sha256,
-            }
-            for pin in lock.packages
-        ],
-        "tools": [{"name": tool.name, "version": tool.version, "sha256": tool.sha256} for tool in lock.tools],
+        "packages": [_plain_package(pin) for pin in lock.packages],
+        "tools": [_plain_tool(tool) for tool in lock.tools],
         "deviations": list(lock.deviations),
         "refused": list(lock.refused),
         "sources": list(lock.sources),
@@ -116,6 +107,16 @@ def load(text: str, file: str) -> Lock:
     return lock
 
 
+def _plain_package(pin: PackagePin) -> dict[str, Plain]:
+    return {
+        "name": pin.name,
+        "version": pin.version,
+        "group": pin.group.value,
+        "file": pin.file,
+        "sha256": pin.sha256,
+    }
+
+
 def _plain_base(base: BasePin) -> dict[str, Plain]:
     plain: dict[str, Plain] = {
         "id": base.id,
@@ -126,6 +127,14 @@ def _plain_base(base: BasePin) -> dict[str, Plain]:
     if base.packages:
         plain["packages"] = [_plain_os_package(pin) for pin in base.packages]
     return plain
+
+
+def _plain_user(user: User) -> dict[str, Plain]:
+    return {"name": user.name, "uid": user.uid, "gid": user.gid}
+
+
+def _plain_tool(tool: ToolPin) -> dict[str, Plain]:
+    return {"name": tool.name, "version": tool.version, "sha256": tool.sha256}
 
 
 def _plain_python(python: PythonPin) -> dict[str, Plain]:

@@ -1,0 +1,89 @@
+"""Everything that was located and resolved, put together as a lock. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from packaging.version import Version
+
+from envbuilder.errors import UsageError
+from envbuilder.locking.choosing import Located, Refused
+from envbuilder.locking.inputs import inputs
+from envbuilder.model.locks import CudaPin, Lock, MemoryPolicy, OsPackagePin, PackagePin, Spec, ToolPin
+from envbuilder.model.rows import Catalog, Environment
+
+_GROWTH_SINCE = Version("1.14")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ingredients:
+    """Everything exact that goes into one image.
+
+    Attributes:
+        located: Base and interpreter.
+        refusals: Preferred bases that could not be had, in order of preference.
+        packages: Python distributions, grouped.
+        os_packages: OS packages on top of the base.
+        tools: Programs that the build uses.
+    """
+
+    located: Located
+    refusals: tuple[Refused, ...]
+    packages: tuple[PackagePin, ...]
+    os_packages: tuple[OsPackagePin, ...]
+    tools: tuple[ToolPin, ...]
+
+
+def assemble(catalog: Catalog, row: Environment, spec: Spec, ingredients: Ingredients) -> Lock:
+    """Make the lock.
+
+    Raises:
+        UsageError: The memory policy is not available for this TensorFlow.
+    """
+    _refuse_policy(row, spec.memory)
+    located = ingredients.located
+    choice = located.choice
+    return Lock(
+        environment=row.id,
+        summary=row.summary,
+        framework=row.framework.package,
+        framework_version=str(row.framework.version),
+        base=located.base,
+        python=located.python,
+        cuda=_cuda(catalog, row, located),
+        packages=ingredients.packages,
+        os_packages=ingredients.os_packages,
+        tools=ingredients.tools,
+        env=spec.env,
+        user=spec.user,
+        memory=spec.memory,
+        deviations=tuple(f"{deviation.what}: {deviation.why}" for deviation in choice.deviations),
+        refused=tuple(map(str, ingredients.refusals)),
+        sources=tuple(source.text for source in (*row.framework.sources, *row.sources)),
+        inputs=inputs(row, choice, spec),
+        epoch=int(datetime(row.cutoff.year, row.cutoff.month, row.cutoff.day, tzinfo=UTC).timestamp()),
+    )
+
+
+def _refuse_policy(row: Environment, policy: MemoryPolicy) -> None:
+    if policy is MemoryPolicy.GROWTH and row.framework.version < _GROWTH_SINCE:
+        raise UsageError(
+            f"{row.id}: TensorFlow before {_GROWTH_SINCE} has no environment variable for memory growth",
+            hint="set `memory: all`, and allow_growth in the program's ConfigProto",
+        )
+
+
+def _cuda(catalog: Catalog, row: Environment, located: Located) -> CudaPin | None:
+    choice = located.choice
+    driver = catalog.driver_floor(row, choice)
+    if row.cuda is None or driver is None:
+        return None
+    return CudaPin(
+        provider=choice.cuda_provider,
+        cuda=choice.cuda or row.cuda.compiled,
+        cudnn=choice.cudnn or row.cuda.cudnn.compiled,
+        driver=driver,
+        sonames=row.cuda.sonames,
+        links=choice.links,
+    )

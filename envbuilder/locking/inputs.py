@@ -1,0 +1,52 @@
+"""What a lock is made from, field by field, so that a stale lock can say what changed."""
+
+from __future__ import annotations
+
+from envbuilder.model.locks import Spec
+from envbuilder.model.rows import BaseChoice, Environment
+
+
+def inputs(row: Environment, choice: BaseChoice | None, spec: Spec) -> tuple[tuple[str, str], ...]:
+    """Every field of row and spec that a lock depends on.
+
+    Args:
+        row: The row as it is now.
+        choice: The base of the lock, as the row has it now; None when the row has it no more.
+        spec: The spec as it is now.
+
+    Returns:
+        `(field, value)`, sorted by field; empty values are left out.
+    """
+    fields = {
+        "row.tensorflow": f"{row.framework.package}=={row.framework.version}",
+        "row.cutoff": row.cutoff.isoformat(),
+        "row.constraints": ", ".join(each.requirement for each in row.constraints),
+        "row.additions": ", ".join(each.requirement for each in row.additions),
+        "row.source_builds": ", ".join(row.source_builds),
+        "row.sonames": ", ".join(row.cuda.sonames) if row.cuda else "",
+        **(_base_fields(choice) if choice else {}),
+        "spec.environment": spec.environment,
+        "spec.packages": ", ".join(spec.packages),
+        "spec.apt": ", ".join(spec.apt),
+        "spec.source_builds": ", ".join(spec.source_builds),
+        "spec.cutoff": spec.cutoff.isoformat() if spec.cutoff else "",
+        "spec.python": str(spec.python or ""),
+        "spec.base": spec.base,
+        "spec.user": f"{spec.user.name} {spec.user.uid}:{spec.user.gid}",
+        "spec.memory": spec.memory.value,
+        **{f"spec.env.{name}": value for name, value in spec.env},
+    }
+    return tuple(sorted((name, value) for name, value in fields.items() if value))
+
+
+def _base_fields(choice: BaseChoice) -> dict[str, str]:
+    libraries = choice.libraries
+    return {
+        "row.base": choice.system.id,
+        "row.base.from": choice.system.image or f"{choice.system.suite}: {', '.join(choice.system.packages)}",
+        "row.base.python": f"{choice.python} from {choice.python_provider.value}",
+        "row.base.cuda": choice.cuda_provider.value,
+        "row.base.libraries": ", ".join((*libraries.wheels, *libraries.os_packages)) if libraries else "",
+        "row.base.os_packages": ", ".join(choice.os_packages),
+        "row.base.links": ", ".join(f"{link.name} -> {link.target}" for link in choice.links),
+    }

@@ -1,0 +1,45 @@
+"""Where this host gets its Debian packages: its own apt configuration, read as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_ONE_LINE = re.compile(r"^\s*deb\s+(?:\[[^\]]*\]\s+)?(?P<uri>\S+)\s+(?P<suite>\S+)\s+(?P<components>.+)$")
+_ARCHIVE = re.compile(r"^(https?|file|copy)://\S+/debian/?$")
+
+
+def debian_mirror(sources: Iterable[str]) -> str:
+    """The first Debian archive that apt of this host uses.
+
+    Args:
+        sources: Content of `sources.list` and of the files in `sources.list.d`, in apt's order.
+
+    Returns:
+        Its address without a trailing slash; empty when the host has none.
+    """
+    for text in sources:
+        for uri in (*_deb822(text), *_one_line(text)):
+            if _ARCHIVE.match(uri):
+                return uri.rstrip("/")
+    return ""
+
+
+def _deb822(text: str) -> Iterable[str]:
+    for line in text.splitlines():
+        field, colon, value = line.partition(":")
+        if colon and field.strip().lower() == "uris":
+            yield from value.split()
+
+
+def _one_line(text: str) -> Iterable[str]:
+    for line in text.splitlines():
+        match = _ONE_LINE.match(line)
+        if match:
+            yield match["uri"]
+
+
+def apt_sources(mirror: str, suite: str, components: Iterable[str]) -> str:
+    """`sources.list` for one suite and its updates."""
+    parts = " ".join(components)
+    return "".join(f"deb {mirror} {name} {parts}\n" for name in (suite, f"{suite}-updates"))

@@ -1,0 +1,68 @@
+"""Files that locks name by hash, kept in the cache folder and verified whenever they are used."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from envbuilder.errors import VerificationFailed
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileStore:
+    """A folder of files, each under its own sha256.
+
+    Attributes:
+        folder: Made on first use. Holds `<sha256>/<file name>`.
+    """
+
+    folder: Path
+
+    def add(self, file: Path) -> str:
+        """Copy a file in; the same content twice is one file.
+
+        Returns:
+            Its sha256, 64 hexadecimal digits.
+        """
+        digest = hash_file(file)
+        target = self.folder / digest / file.name
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".part-", delete=False) as part:
+                with file.open("rb") as content:
+                    shutil.copyfileobj(content, part, _CHUNK)
+                part.flush()
+                os.fsync(part.fileno())
+            Path(part.name).chmod(file.stat().st_mode & 0o755 | 0o444)
+            Path(part.name).replace(target)
+        return digest
+
+    def find(self, sha256: str) -> Path | None:
+        """The file with this hash; None when it was never added.
+
+        Raises:
+            VerificationFailed: The file has changed since; it is taken out of the way, so the next run fetches it anew.
+        """
+        files = sorted(path for path in (self.folder / sha256).glob("[!.]*") if path.is_file())
+        if not files:
+            return None
+        if hash_file(files[0]) != sha256:
+            files[0].unlink()
+            raise VerificationFailed(f"{files[0]} is not what it was: its sha256 has changed", hint="run it again")
+        return files[0]
+
+    def named(self, pattern: str) -> tuple[Path, ...]:
+        """Files whose name matches a shell pattern, sorted by name and hash."""
+        return tuple(sorted(self.folder.glob(f"*/{pattern}"), key=lambda path: (path.name, path.parent.name)))
+
+
+def hash_file(file: Path) -> str:
+    """The sha256 of a file, 64 hexadecimal digits."""
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()

@@ -1,0 +1,162 @@
+"""The resolver that is uv: hashes, a cut-off day, and resolution for an interpreter that is not here."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from envbuilder.errors import ResolutionFailed, SourceUnreachable
+from envbuilder.locking.resolver import Chosen, Resolution
+from envbuilder.locking.wheels import Candidate, best
+from envbuilder.model.refs import normalized
+from envbuilder.model.versions import Release
+
+BUILD_TOOLS = ("setuptools", "wheel")
+BUILD_TOOLS_CUTOFF = date(2025, 1, 1)
+"""Source distributions from before the cut-off of their row need younger build tools than it allows: setuptools of 2019
+does not run on the interpreters of 2025. These have a day of their own, so that they do not move either."""
+
+_UV_GLIBC_MINORS: tuple[int, ...] = (17, *range(28, 41))
+_UNREACHABLE = (
+    "error sending request",
+    "dns error",
+    "Failed to fetch",
+    "Could not connect",
+    "invalid peer certificate",
+    "operation timed out",
+    "Request failed after",
+)
+_TIME_LIMIT = 900
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UvResolver:
+    """Runs `uv pip compile`.
+
+    Attributes:
+        uv: The program.
+        cache: Folder for what uv keeps.
+        environ: Environment of the process: proxies, CA bundle and index come from here.
+        index: Address of a package index; empty means uv's own configuration.
+    """
+
+    uv: Path
+    cache: Path
+    environ: Mapping[str, str]
+    index: str = ""
+
+    def resolve(self, wanted: Resolution) -> tuple[Chosen, ...]:
+        """See `Resolver.resolve`."""
+        with tempfile.TemporaryDirectory(prefix="envbuilder-resolve-") as name:
+            folder = Path(name)
+            self._write_inputs(folder, wanted)
+            output = folder / "pylock.toml"
+            self._run(self._command(folder, output, wanted), wanted)
+            return _chosen(tomllib.loads(output.read_text(encoding="utf-8")), wanted)
+
+    def _write_inputs(self, folder: Path, wanted: Resolution) -> None:
+        files = {
+            "requirements.in": wanted.requirements,
+            "constraints.txt": wanted.constraints,
+            "overrides.txt": tuple(f"{name} ; python_version < '0'" for name in wanted.leave_out),
+        }
+        for name, lines in files.items():
+            (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        if wanted.preferred:
+            (folder / "pylock.toml").write_text(_preferences(wanted.preferred), encoding="utf-8")
+
+    def _command(self, folder: Path, output: Path, wanted: Resolution) -> list[str]:
+        major, minor = wanted.python.head(2)
+        command = [
+            str(self.uv), "pip", "compile", str(folder / "requirements.in"),
+            "--constraints", str(folder / "constraints.txt"),
+            "--overrides", str(folder / "overrides.txt"),
+            "--python-version", f"{major}.{minor}",
+            "--python-platform", f"x86_64-manylinux_2_{_platform_minor(wanted.glibc)}",
+            "--exclude-newer", wanted.cutoff.isoformat(),
+            "--format", "pylock.toml", "--output-file", str(output),
+            "--quiet", "--no-header", "--only-binary", ":all:",
+        ]  # fmt: skip
+        for name in wanted.source_builds:
+            command += ["--no-binary", name]
+        if wanted.source_builds and wanted.cutoff < BUILD_TOOLS_CUTOFF:
+            for name in BUILD_TOOLS:
+                command += ["--exclude-newer-package", f"{name}={BUILD_TOOLS_CUTOFF.isoformat()}"]
+        return command
+
+    def _run(self, command: list[str], wanted: Resolution) -> None:
+        environ = {**self.environ, "UV_CACHE_DIR": str(self.cache), "UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1"}
+        if self.index:
+            environ["UV_DEFAULT_INDEX"] = self.index
+        try:
+            done = subprocess.run(
+                command, env=environ, capture_output=True, text=True, errors="replace", timeout=_TIME_LIMIT, check=False
+            )
+        except subprocess.TimeoutExpired as error:
+            raise SourceUnreachable(
+                f"the package index did not answer within {_TIME_LIMIT // 60} minutes", hint="try again"
+            ) from error
+        if done.returncode:
+            raise _failure(done.stderr, wanted)
+
+
+def _failure(output: str, wanted: Resolution) -> ResolutionFailed | SourceUnreachable:
+    told = "\n".join(line for line in output.splitlines() if line.strip() and not line.startswith("warning:"))
+    if any(sign in output for sign in _UNREACHABLE) and "No solution found" not in output:
+        return SourceUnreachable(
+            f"the package index does not answer:\n{told}",
+            hint="check network, proxy and CA bundle (SSL_CERT_FILE), or name an index under `sources:`",
+        )
+    return ResolutionFailed(
+        f"the packages do not go together for Python {wanted.python} as of {wanted.cutoff}:\n{told}",
+        hint="loosen your own packages, set a later `cutoff:`, or list a package without wheels under `source_builds:`",
+    )
+
+
+def _chosen(pylock: dict[str, object], wanted: Resolution) -> tuple[Chosen, ...]:
+    packages = pylock.get("packages", [])
+    assert isinstance(packages, list)  # noqa: S101  the format guarantees it; a change of uv's must not pass silently
+    picked = [_pick(package, wanted) for package in packages]
+    return tuple(sorted(picked, key=lambda chosen: chosen.name))
+
+
+def _pick(package: dict[str, object], wanted: Resolution) -> Chosen:
+    name, version = normalized(str(package["name"])), str(package["version"])
+    wheels = package.get("wheels", [])
+    assert isinstance(wheels, list)  # noqa: S101  as above
+    found = best((_candidate(wheel) for wheel in wheels), wanted.python, wanted.glibc)
+    sdist = package.get("sdist")
+    if found is None and isinstance(sdist, dict) and name in wanted.source_builds:
+        found = _candidate(sdist)
+    if found is None:
+        raise ResolutionFailed(
+            f"{name} {version} has no wheel for Python {wanted.python} and glibc {wanted.glibc}",
+            hint=f"list {name} under `source_builds:` to build it from source",
+        )
+    return Chosen(name=name, version=version, file=found.file, sha256=found.sha256)
+
+
+def _candidate(entry: dict[str, object]) -> Candidate:
+    hashes = entry["hashes"]
+    assert isinstance(hashes, dict)  # noqa: S101  as above
+    file = str(entry.get("name") or str(entry["url"]).split("#")[0].split("?")[0].rsplit("/", 1)[-1])
+    return Candidate(file=file.replace("%2B", "+"), sha256=str(hashes["sha256"]))
+
+
+def _preferences(pins: tuple[str, ...]) -> str:
+    """A lock file with versions only: uv keeps what it finds in its own output where it can."""
+    blocks = ['lock-version = "1.0"\ncreated-by = "envbuilder"\n']
+    for pin in pins:
+        name, _, version = pin.partition("==")
+        blocks.append(f'[[packages]]\nname = "{name}"\nversion = "{version}"\nwheels = []\n')
+    return "\n".join(blocks)
+
+
+def _platform_minor(glibc: Release) -> int:
+    wanted = max(glibc.head(2)[1], _UV_GLIBC_MINORS[0])
+    return max(minor for minor in _UV_GLIBC_MINORS if minor <= wanted)

@@ -1,0 +1,83 @@
+"""Which file of a distribution an image can install, and which of several fits best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from packaging.tags import Tag, compatible_tags, cpython_tags
+from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+
+from envbuilder.model.versions import Release
+
+_OLDEST_GLIBC_MINOR = 5
+_LEGACY_PLATFORMS = {17: "manylinux2014_x86_64", 12: "manylinux2010_x86_64", 5: "manylinux1_x86_64"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A file on the index.
+
+    Attributes:
+        file: File name.
+        sha256: 64 hexadecimal digits.
+    """
+
+    file: str
+    sha256: str
+
+
+def best(candidates: Iterable[Candidate], python: Release, glibc: Release) -> Candidate | None:
+    """The wheel that an installer would choose for this interpreter and C library on x86-64 Linux; None for none.
+
+    Wheels are compared by their best tag, then build number, then name, so the answer does not depend on their order.
+    """
+    rank = _ranks(python.head(2), glibc.head(2))
+    fitting = [
+        (position, build, candidate.file, candidate)
+        for candidate in candidates
+        for position, build in [_position(candidate.file, rank)]
+        if position is not None
+    ]
+    return min(fitting, key=lambda entry: entry[:3])[3] if fitting else None
+
+
+def _position(file: str, rank: dict[Tag, int]) -> tuple[int | None, tuple[int, str]]:
+    try:
+        _, _, build, tags = parse_wheel_filename(file)
+    except InvalidWheelFilename:
+        return None, (0, "")
+    number, suffix = build or (0, "")
+    return min((rank[tag] for tag in tags if tag in rank), default=None), (-number, suffix)
+
+
+@cache
+def _ranks(python: tuple[int, ...], glibc: tuple[int, ...]) -> dict[Tag, int]:
+    """Every tag that fits, best first, by its place.
+
+    Source: PyPA "Platform compatibility tags"; `packaging.tags` orders them for an interpreter that is not running.
+    """
+    platforms = list(_platforms(glibc))
+    version = tuple(python[:2])
+    ordered = [*cpython_tags(version, _abis(version), platforms), *compatible_tags(version, _short(version), platforms)]
+    ranks: dict[Tag, int] = {}
+    for place, tag in enumerate(ordered):
+        ranks.setdefault(tag, place)
+    return ranks
+
+
+def _abis(version: tuple[int, ...]) -> list[str]:
+    return [_short(version) + ("m" if version < (3, 8) else "")]
+
+
+def _short(version: tuple[int, ...]) -> str:
+    return f"cp{version[0]}{version[1]}"
+
+
+def _platforms(glibc: tuple[int, ...]) -> Iterator[str]:
+    for minor in range(glibc[1], _OLDEST_GLIBC_MINOR - 1, -1):
+        yield f"manylinux_2_{minor}_x86_64"
+        if minor in _LEGACY_PLATFORMS:
+            yield _LEGACY_PLATFORMS[minor]
+    yield "linux_x86_64"

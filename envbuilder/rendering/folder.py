@@ -1,0 +1,104 @@
+"""From plan to the files of a build: Dockerfile and everything that it needs. Pure but for reading the templates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from envbuilder.model.locks import PackagePin
+from envbuilder.model.plans import LayerKind, Plan
+from envbuilder.rendering.templates import environment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextFile:
+    """A file that is written.
+
+    Attributes:
+        path: Relative, with `/`.
+        text: Content.
+        executable: Whether the build runs it.
+    """
+
+    path: str
+    text: str
+    executable: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attachment:
+    """A file that is copied: an interpreter archive, a tool.
+
+    Attributes:
+        path: Relative, with `/`.
+        sha256: 64 hexadecimal digits.
+        executable: Whether the build runs it.
+    """
+
+    path: str
+    sha256: str
+    executable: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rendered:
+    """A folder to build.
+
+    Attributes:
+        texts: Sorted by path.
+        attachments: Sorted by path.
+    """
+
+    texts: tuple[TextFile, ...]
+    attachments: tuple[Attachment, ...]
+
+
+def render(plan: Plan, lock_text: str, templates: Path) -> Rendered:
+    """Write a plan down as a Dockerfile; same plan, same bytes.
+
+    Args:
+        plan: The layers.
+        lock_text: Canonical text of the lock, which goes into the image.
+        templates: Folder of the Jinja templates.
+
+    Raises:
+        ValueError: A value has a control character.
+    """
+    jinja = environment(templates)
+    values = {"plan": plan, "lock": plan.lock, "kinds": LayerKind}
+    texts = [
+        TextFile(path="Dockerfile", text=jinja.get_template("Dockerfile.j2").render(values)),
+        TextFile(path="Dockerfile.classic", text=jinja.get_template("Dockerfile.classic.j2").render(values)),
+        TextFile(path="tools/with-host", text=jinja.get_template("with-host.j2").render(values), executable=True),
+        TextFile(path="host/README", text=jinja.get_template("host-README.j2").render(values)),
+        TextFile(path="envbuilder.lock", text=lock_text),
+        *_layer_files(plan),
+    ]
+    return Rendered(
+        texts=tuple(sorted(texts, key=lambda file: file.path)),
+        attachments=tuple(sorted(_attachments(plan), key=lambda file: file.path)),
+    )
+
+
+def requirements(pins: Iterable[PackagePin]) -> str:
+    """Pins as a requirements file in hash-checking mode, one exact file each."""
+    return "".join(f"{pin.name}=={pin.version} --hash=sha256:{pin.sha256}\n" for pin in pins)
+
+
+def _layer_files(plan: Plan) -> Iterator[TextFile]:
+    for layer in plan.layers:
+        if layer.packages:
+            yield TextFile(path=f"layers/{layer.kind.value}.txt", text=requirements(layer.packages))
+        if layer.os_packages:
+            lines = (f"{pin.sha256} {pin.name}={pin.version}\n" for pin in layer.os_packages)
+            yield TextFile(path=f"layers/{layer.kind.value}.txt", text="".join(lines))
+    if plan.build_tools:
+        yield TextFile(path="layers/build.txt", text=requirements(plan.build_tools))
+
+
+def _attachments(plan: Plan) -> Iterator[Attachment]:
+    for tool in plan.lock.tools:
+        yield Attachment(path=f"tools/{tool.name}", sha256=tool.sha256, executable=True)
+    if plan.lock.python.file:
+        yield Attachment(path=f"python/{plan.lock.python.file}", sha256=plan.lock.python.sha256)

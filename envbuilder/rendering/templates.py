@@ -1,0 +1,53 @@
+"""The Jinja environment: strict, quiet about white space, and unable to print an unquoted value by accident."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+
+def environment(folder: Path) -> Environment:
+    """The environment for the templates in a folder.
+
+    Filters: `sh` quotes for a shell word, `double` for a double-quoted Dockerfile value, `plain` refuses everything
+    that is not safe on a comment line.
+    """
+    made = Environment(
+        loader=FileSystemLoader(folder),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701  the output is a Dockerfile, not HTML; every value passes one of our filters
+    )
+    made.filters["sh"] = shell_word
+    made.filters["double"] = double_quoted
+    made.filters["plain"] = one_line
+    return made
+
+
+def one_line(value: object) -> str:
+    """The value unchanged.
+
+    Raises:
+        ValueError: It has a line end or another control character, which could become an instruction of its own.
+    """
+    text = str(value)
+    if any(ord(character) < 32 or ord(character) == 127 for character in text):
+        raise ValueError(f"a control character in {text!r} cannot be rendered")
+    return text
+
+
+def shell_word(value: object) -> str:
+    """One word for a POSIX shell; `shlex.split` gives the value back."""
+    return shlex.quote(one_line(value))
+
+
+def double_quoted(value: object) -> str:
+    """A double-quoted value of a Dockerfile instruction, in which nothing is expanded."""
+    text = one_line(value)
+    for character in ("\\", '"', "$"):
+        text = text.replace(character, f"\\{character}")
+    return f'"{text}"'
