@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from packaging.version import Version
 
 from envbuilder.errors import UsageError
-from envbuilder.locking.choosing import Located, Refused
 from envbuilder.locking.inputs import inputs
+from envbuilder.model.locations import Located, Refused
 from envbuilder.model.locks import CudaPin, Lock, MemoryPolicy, OsPackagePin, PackagePin, Spec, ToolPin
 from envbuilder.model.rows import Catalog, Environment
 

@@ -3,43 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Protocol, TypeAlias
+from dataclasses import replace
+from typing import Protocol
 
 from envbuilder.errors import NoUsableBase, UsageError
+from envbuilder.model.locations import Located, Location, Refused
 from envbuilder.model.locks import BasePin, PythonPin, Sources, Spec
 from envbuilder.model.rows import BaseChoice, BaseSystem, Environment, PythonProvider
 from envbuilder.model.versions import Release
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Located:
-    """A base that can be had, with its interpreter."""
-
-    choice: BaseChoice
-    base: BasePin
-    python: PythonPin
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
-    """A base that cannot be had.
-
-    Attributes:
-        base: Its id.
-        reason: Why, in a few words that follow a colon.
-        hint: What would make it available; may be empty.
-    """
-
-    base: str
-    reason: str
-    hint: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.base}: {self.reason}"
-
-
-Location: TypeAlias = Located | Refused
 
 
 class BaseSource(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import date
+from dataclasses import replace
 
 from envbuilder.model.locks import MemoryPolicy, Sources, Spec, User
 from envbuilder.model.refs import normalized
@@ -87,22 +87,13 @@ def _account(text: str) -> str:
     return text
 
 
-def with_overrides(spec: Spec, *, base: str = "", python: str = "", cutoff: date | None = None) -> Spec:
-    """The spec with what the command line says on top.
-
-    Raises:
-        ValueError: The interpreter version is not a dotted number.
-    """
-    return Spec(
-        environment=spec.environment,
-        packages=spec.packages,
-        apt=spec.apt,
-        source_builds=spec.source_builds,
-        cutoff=cutoff or spec.cutoff,
-        python=Release(python) if python else spec.python,
-        base=base or spec.base,
-        env=spec.env,
-        user=spec.user,
-        memory=spec.memory,
-        sources=spec.sources,
+def with_sources(spec: Spec, named: Sources) -> Spec:
+    """The spec with the sources that the command line names in place of its own; archives are tried first."""
+    own = spec.sources
+    merged = Sources(
+        registry_mirror=named.registry_mirror or own.registry_mirror,
+        debian_mirror=named.debian_mirror or own.debian_mirror,
+        index=named.index or own.index,
+        python_archives=(*named.python_archives, *own.python_archives),
     )
+    return replace(spec, sources=merged)

@@ -1,1 +1,6 @@
-"""From report to text, JSON, JUnit XML."""
+"""Reports as text for people, JSON for programs, JUnit XML for continuous integration."""
+
+from envbuilder.reporting.formats import Format
+from envbuilder.reporting.registry import FORMATS, format_named
+
+__all__ = ["FORMATS", "Format", "format_named"]

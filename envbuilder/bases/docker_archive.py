@@ -1,0 +1,58 @@
+"""A tree as an archive for `docker load`, with an image id that is known before it is loaded."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from envbuilder.bases import tarball
+from envbuilder.bases.members import Kind, Member, file_of, on_disk
+from envbuilder.model.trees import DebianTree, DockerArchive
+
+
+def docker_archive(
+    tree: DebianTree, out: Path, *, epoch: int, labels: Mapping[str, str], tags: tuple[str, ...] = ()
+) -> DockerArchive:
+    """Wrap a tree as an image of one layer; the layer is streamed from the tree's tar.
+
+    Args:
+        tree: Its digest must be that of its tar; the engine checks it when it loads the archive.
+        out: File to write.
+        epoch: The image's creation time, in seconds since 1970.
+        labels: Labels of the image.
+        tags: `repository:tag` that the engine gives the image; they are no part of its id.
+    """
+    config = _json(_config(tree, epoch, labels))
+    name = hashlib.sha256(config).hexdigest()
+    manifest = _json([{"Config": f"{name}.json", "RepoTags": list(tags) or None, "Layers": ["layer.tar"]}])
+    members = (
+        file_of("manifest.json", manifest, mtime=epoch),
+        file_of(f"{name}.json", config, mtime=epoch),
+        _layer(tree, epoch),
+    )
+    written = tarball.write(members, out)
+    return DockerArchive(path=written.path, image_id=f"sha256:{name}")
+
+
+def _config(tree: DebianTree, epoch: int, labels: Mapping[str, str]) -> dict[str, object]:
+    created = datetime.fromtimestamp(epoch, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "architecture": "amd64",
+        "config": {"Labels": dict(labels)},
+        "created": created,
+        "history": [{"created": created, "created_by": f"mmdebstrap {tree.suite}"}],
+        "os": "linux",
+        "rootfs": {"diff_ids": [tree.digest], "type": "layers"},
+    }
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _layer(tree: DebianTree, epoch: int) -> Member:
+    return replace(on_disk(tree.path, "layer.tar", mtime=epoch), kind=Kind.FILE, mode=0o644, uid=0, gid=0, identity="")

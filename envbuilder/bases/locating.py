@@ -1,0 +1,84 @@
+"""The Debian trees and interpreter archives that this machine has or can make."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from envbuilder.bases.file_store import FileStore
+from envbuilder.bases.python_archive import PythonArchive, inspect
+from envbuilder.bases.tree_store import DebianStore
+from envbuilder.errors import EnvbuilderError
+from envbuilder.model.locations import Refused
+from envbuilder.model.locks import BasePin, PythonPin, Sources
+from envbuilder.model.rows import BaseKind, BaseSystem, PythonProvider
+from envbuilder.model.trees import DebianTree
+from envbuilder.model.versions import Release
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DebianBases:
+    """Debian trees: one that was made before, else a new one.
+
+    Attributes:
+        store: Trees made before.
+        make: Bootstraps one and puts it into the store.
+    """
+
+    store: DebianStore
+    make: Callable[[BaseSystem, Sources], DebianTree]
+
+    def locate(self, system: BaseSystem, sources: Sources) -> BasePin | Refused:
+        """See `BaseSource.locate`."""
+        try:
+            tree = self.store.current(system.id) or self.make(system, sources)
+        except EnvbuilderError as error:
+            return Refused(base=system.id, reason=error.message.splitlines()[0], hint=error.hint)
+        return BasePin(id=system.id, kind=BaseKind.DEBIAN, image="", digest=tree.digest, packages=tree.packages)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PythonArchives:
+    """Interpreter archives: those that the user names, those packed before, then uv's managed ones.
+
+    Attributes:
+        store: Archives packed before, or named before.
+        fetch: Gets uv's managed interpreter of a version into a folder and packs it.
+    """
+
+    store: FileStore
+    fetch: Callable[[Release, Path], PythonArchive]
+
+    def locate(self, version: Release, sources: Sources) -> PythonPin | Refused:
+        """See `PythonSource.locate`."""
+        for path in sources.python_archives:
+            archive = inspect(Path(path))
+            if archive.version.head(2) == version.head(2):
+                self.store.add(archive.path)
+                return pin_of(archive)
+        packed = self.store.named(f"cpython-{version}.*.tar.gz")
+        if packed:
+            return pin_of(inspect(packed[-1]))
+        return self._fetched(version)
+
+    def _fetched(self, version: Release) -> PythonPin | Refused:
+        with tempfile.TemporaryDirectory(prefix="envbuilder-python-") as folder:
+            try:
+                archive = self.fetch(version, Path(folder))
+            except EnvbuilderError as error:
+                return Refused(
+                    base="",
+                    reason=f"no archive of Python {version}: {error.message.splitlines()[0]}",
+                    hint=f"`envbuilder python pack {version}` makes one of an installed CPython; or --python-archive FILE",
+                )
+            self.store.add(archive.path)
+            return pin_of(archive)
+
+
+def pin_of(archive: PythonArchive) -> PythonPin:
+    """The pin of an archive."""
+    return PythonPin(
+        version=archive.version, provider=PythonProvider.ARCHIVE, file=archive.path.name, sha256=archive.sha256
+    )

@@ -1,0 +1,209 @@
+"""What a tar consists of, and the two places where it comes from: a folder, another tar."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tarfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import BinaryIO
+
+_XATTR = "SCHILY.xattr."
+
+
+class Kind(Enum):
+    """Kind of a member; the value is its type flag in a tar."""
+
+    FILE = b"0"
+    SYMLINK = b"2"
+    CHARACTER = b"3"
+    BLOCK = b"4"
+    FOLDER = b"5"
+    PIPE = b"6"
+
+
+def _nothing() -> BinaryIO:
+    return BytesIO()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One path of a tree.
+
+    Attributes:
+        path: Relative, without `./` in front and without a final slash; `.` is the root itself. Bytes that are not
+            UTF-8 are kept as surrogates.
+        kind: What it is.
+        mode: Permission bits.
+        mtime: Seconds since 1970.
+        uid: Owner.
+        gid: Group.
+        size: Bytes of a file.
+        target: Where a symbolic link points.
+        device: Major and minor number of a device.
+        xattrs: PAX name and value of extended attributes, sorted by name.
+        identity: Equal and not empty for members that are the same file (hard links).
+        open: Gives a stream whose next `size` bytes are the file.
+    """
+
+    path: str
+    kind: Kind
+    mode: int
+    mtime: int
+    uid: int = 0
+    gid: int = 0
+    size: int = 0
+    target: str = ""
+    device: tuple[int, int] = (0, 0)
+    xattrs: tuple[tuple[str, bytes], ...] = ()
+    identity: str = ""
+    open: Callable[[], BinaryIO] = _nothing
+
+    def read(self) -> bytes:
+        """All bytes of the file."""
+        with self.open() as stream:
+            return stream.read(self.size)
+
+    def holding(self, data: bytes) -> Member:
+        """The same member with other content, no longer linked to any other."""
+        return replace(self, size=len(data), identity="", open=partial(BytesIO, data))
+
+
+def file_of(path: str, data: bytes, *, mtime: int, mode: int = 0o644) -> Member:
+    """A file that exists only in memory, owned by root."""
+    return Member(path=path, kind=Kind.FILE, mode=mode, mtime=mtime).holding(data)
+
+
+def _at(path: Path, offset: int) -> BinaryIO:
+    stream = path.open("rb")
+    stream.seek(offset)
+    return stream
+
+
+def _keep_all(_path: str) -> bool:
+    return True
+
+
+def of_folder(
+    root: Path, *, epoch: int, wanted: Callable[[str], bool] = _keep_all, as_found: bool = False
+) -> Iterator[Member]:
+    """What a folder on disk holds, without the folder itself, in no particular order.
+
+    Args:
+        root: The folder.
+        epoch: Time stamp of every member.
+        wanted: Asked once for each relative path; a folder that is not wanted is not entered.
+        as_found: Keep owner and mode. Otherwise everything belongs to root, folders and executables are 0755 and other
+            files 0644, so that neither the account nor the umask that made the folder can be seen.
+    """
+    pending = [""]
+    while pending:
+        folder = pending.pop()
+        with os.scandir(root / folder) as found:
+            for entry in found:
+                path = f"{folder}/{entry.name}" if folder else entry.name
+                if not wanted(path):
+                    continue
+                member = on_disk(root / path, path, mtime=epoch)
+                if member.kind is Kind.FOLDER:
+                    pending.append(path)
+                yield member if as_found else _plain(member)
+
+
+def on_disk(place: Path, path: str, *, mtime: int) -> Member:
+    """One file, folder, link or pipe of this machine under the name `path`, with owner and mode as found."""
+    status = place.lstat()
+    kind = _kind_on_disk(status.st_mode, place)
+    is_file = kind is Kind.FILE
+    return Member(
+        path=path,
+        kind=kind,
+        mode=stat.S_IMODE(status.st_mode),
+        mtime=mtime,
+        uid=status.st_uid,
+        gid=status.st_gid,
+        size=status.st_size if is_file else 0,
+        target=str(place.readlink()) if kind is Kind.SYMLINK else "",
+        identity=f"{status.st_dev}:{status.st_ino}" if is_file and status.st_nlink > 1 else "",
+        open=partial(_at, place, 0),
+    )
+
+
+def _kind_on_disk(mode: int, place: Path) -> Kind:
+    kinds = {stat.S_IFREG: Kind.FILE, stat.S_IFDIR: Kind.FOLDER, stat.S_IFLNK: Kind.SYMLINK, stat.S_IFIFO: Kind.PIPE}
+    kind = kinds.get(stat.S_IFMT(mode))
+    if kind is None:
+        raise ValueError(f"{place} is neither a file, a folder, a link nor a pipe")
+    return kind
+
+
+def _plain(member: Member) -> Member:
+    # A symbolic link has 0777 on every Linux, so it comes out as 0755 like everything that has an x.
+    mode = 0o755 if member.kind is Kind.FOLDER or member.mode & 0o111 else 0o644
+    return replace(member, mode=mode, uid=0, gid=0)
+
+
+def of_tar(path: Path) -> tuple[Member, ...]:
+    """What an uncompressed tar holds, in its own order; contents are read later, from the same file.
+
+    Raises:
+        tarfile.TarError: This is not a tar.
+        ValueError: It holds something that a `Member` cannot say, such as a sparse file.
+    """
+    found: dict[str, Member] = {}
+    with tarfile.open(path, "r:", encoding="utf-8", errors="surrogateescape") as archive:
+        for info in archive:
+            name = _relative(info.name)
+            if info.islnk():
+                first = found[_relative(info.linkname)]
+                shared = replace(first, identity=first.identity or first.path)
+                found[first.path] = shared
+                found[name] = replace(shared, path=name)
+            else:
+                found[name] = _of_info(info, name, path)
+    return tuple(found.values())
+
+
+def _relative(name: str) -> str:
+    return name.removeprefix("./").strip("/") or "."
+
+
+def _of_info(info: tarfile.TarInfo, name: str, tar: Path) -> Member:
+    kinds = {
+        tarfile.REGTYPE: Kind.FILE,
+        tarfile.AREGTYPE: Kind.FILE,
+        tarfile.DIRTYPE: Kind.FOLDER,
+        tarfile.SYMTYPE: Kind.SYMLINK,
+        tarfile.CHRTYPE: Kind.CHARACTER,
+        tarfile.BLKTYPE: Kind.BLOCK,
+        tarfile.FIFOTYPE: Kind.PIPE,
+    }
+    kind = kinds.get(info.type)
+    if kind is None or info.issparse():
+        raise ValueError(f"{info.name} in {tar} is of a kind that cannot be copied (type {info.type!r})")
+    return Member(
+        path=name,
+        kind=kind,
+        mode=info.mode & 0o7777,
+        mtime=int(info.mtime),
+        uid=info.uid,
+        gid=info.gid,
+        size=info.size if kind is Kind.FILE else 0,
+        target=info.linkname if kind is Kind.SYMLINK else "",
+        device=(info.devmajor, info.devminor) if kind in (Kind.CHARACTER, Kind.BLOCK) else (0, 0),
+        xattrs=_xattrs(info),
+        open=partial(_at, tar, info.offset_data),
+    )
+
+
+def _xattrs(info: tarfile.TarInfo) -> tuple[tuple[str, bytes], ...]:
+    return tuple(
+        (key, value.encode("utf-8", "surrogateescape"))
+        for key, value in sorted(info.pax_headers.items())
+        if key.startswith(_XATTR)
+    )

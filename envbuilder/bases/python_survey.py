@@ -1,0 +1,115 @@
+"""Read what an interpreter archive holds without running anything in it."""
+
+from __future__ import annotations
+
+import re
+import tarfile
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from envbuilder.bases.elf import X86_64, Elf, is_elf, read_elf
+from envbuilder.bases.files import sha256_of
+from envbuilder.bases.python_files import TOP
+from envbuilder.errors import Fault, InvalidInput
+from envbuilder.model.trees import PythonArchive
+from envbuilder.model.versions import Release
+
+_PROGRAM = re.compile(rf"{TOP}/bin/python3\.\d+")
+_PATCHLEVEL = re.compile(rf"{TOP}/include/python3\.\d+m?/patchlevel\.h")
+_VERSION = re.compile(rb'^#define PY_VERSION\s+"(3\.\d+\.\d+)\+?"', re.MULTILINE)
+# tarfile lets errors of its parts through: zlib's, and what the parsing of a number or a name raises.
+_UNREADABLE = (tarfile.TarError, OSError, EOFError, zlib.error, ValueError, OverflowError, KeyError, IndexError)
+
+
+def inspect(archive: Path) -> PythonArchive:
+    """Read an archive made by `pack`, or a python-build-standalone one of the kind `install_only`.
+
+    Returns:
+        What is known without running it: `missing` is None and `leftovers` is empty.
+
+    Raises:
+        InvalidInput: The file is not there, is no such archive, or is for another system.
+    """
+    try:
+        survey = _survey(archive)
+        digest = sha256_of(archive)
+        size = archive.stat().st_size
+    except _UNREADABLE as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise _invalid(
+            archive, f"cannot be read as an interpreter archive: {reason or type(error).__name__}"
+        ) from error
+    program = _program(archive, survey)
+    return PythonArchive(
+        path=archive,
+        version=_version(archive, survey),
+        sha256=digest.removeprefix("sha256:"),
+        size=size,
+        glibc=max((Release(text) for elf in survey.libraries.values() for text in elf.glibc), default=Release("0")),
+        needs=survey.needs(),
+        library_dirs=_library_dirs(program),
+    )
+
+
+def _invalid(archive: Path, problem: str) -> InvalidInput:
+    hint = "name an archive made by `envbuilder python pack`, or a python-build-standalone install_only archive"
+    return InvalidInput((Fault(file=str(archive), line=0, field="", problem=problem, hint=hint),))
+
+
+@dataclass(slots=True, kw_only=True)
+class _Survey:
+    """What was met while reading an archive once from its beginning to its end."""
+
+    names: set[str] = field(default_factory=set)
+    libraries: dict[str, Elf] = field(default_factory=dict)
+    version: str = ""
+
+    def meet(self, path: str, data: bytes) -> None:
+        if is_elf(data):
+            self.libraries[path] = read_elf(data)
+        elif _PATCHLEVEL.fullmatch(path) and (match := _VERSION.search(data)):
+            self.version = match[1].decode()
+
+    def needs(self) -> tuple[str, ...]:
+        own = {PurePosixPath(name).name for name in self.names} | {elf.soname for elf in self.libraries.values()}
+        return tuple(sorted({soname for elf in self.libraries.values() for soname in elf.needed} - own))
+
+
+def _survey(archive: Path) -> _Survey:
+    survey = _Survey()
+    with tarfile.open(archive, "r:gz") as content:
+        for info in content:
+            path = PurePosixPath(info.name)
+            if path.parts[:1] != (TOP,) or ".." in path.parts:
+                raise ValueError(f"{info.name!r} is outside the folder {TOP}")
+            survey.names.add(str(path))
+            stream = content.extractfile(info) if info.isreg() else None
+            if stream:
+                survey.meet(str(path), stream.read())
+    return survey
+
+
+def _program(archive: Path, survey: _Survey) -> Elf:
+    programs = [elf for path, elf in survey.libraries.items() if _PROGRAM.fullmatch(path)]
+    if len(programs) != 1:
+        raise _invalid(archive, f"holds {len(programs)} programs called {TOP}/bin/python3.N instead of one")
+    program = programs[0]
+    if program.machine != X86_64 or "libc.so.6" not in program.needed:
+        raise _invalid(archive, "is not for Linux on x86-64 with glibc")
+    return program
+
+
+def _version(archive: Path, survey: _Survey) -> Release:
+    if not survey.version:
+        raise _invalid(
+            archive, f"does not say its version in {TOP}/include/python3.N/patchlevel.h, or is a pre-release"
+        )
+    return Release(survey.version)
+
+
+def _library_dirs(program: Elf) -> tuple[str, ...]:
+    """Folders that must be named to the loader, because the program looks for its libpython at a fixed place."""
+    bound = any(name.startswith("libpython") for name in program.needed)
+    found = any(entry.rstrip("/") == "$ORIGIN/../lib" for entry in program.search.split(":"))
+    return (f"{TOP}/lib",) if bound and not found else ()

@@ -1,0 +1,158 @@
+"""Debian trees that were made before, kept in the cache folder."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from envbuilder.bases.files import replacing, sha256_of
+from envbuilder.errors import VerificationFailed
+from envbuilder.model.locks import OsPackagePin
+from envbuilder.model.refs import is_digest
+from envbuilder.model.trees import DebianTree
+from envbuilder.model.versions import Release
+
+_CURRENT = "current"
+
+
+@dataclass(frozen=True, slots=True)
+class DebianStore:
+    """Trees as `<id>/<first 12 digits of the digest>.tar`, each with a `.json` beside it.
+
+    Several processes may use one store: a tree is there when its `.json` is there, which is written last, and writers
+    of one base wait for each other.
+
+    Attributes:
+        folder: Need not exist yet.
+    """
+
+    folder: Path
+
+    def current(self, base: str) -> DebianTree | None:
+        """The tree of a base that was put here last; None when there is none. Its content is not checked."""
+        pointer = self._place(base) / _CURRENT
+        try:
+            digest = pointer.read_text(encoding="utf-8").strip()
+        except FileNotFoundError:
+            return None
+        return self._read(base, digest) if is_digest(digest) else None
+
+    def get(self, base: str, digest: str) -> DebianTree | None:
+        """The tree of a base with this digest, after reading all of it; None when it is not here.
+
+        Raises:
+            VerificationFailed: The file in the store is not what its name says.
+        """
+        tree = self._read(base, digest)
+        if tree and sha256_of(tree.path) != digest:
+            raise VerificationFailed(
+                f"{tree.path} is damaged: its digest is not {digest}",
+                hint=f"rm {tree.path}, then run the command again",
+            )
+        return tree
+
+    def put(self, tree: DebianTree) -> DebianTree:
+        """Take a tree into the store and make it the current one of its base; its tar is moved, not copied.
+
+        Returns:
+            The tree with its new place.
+        """
+        place = self._place(tree.id)
+        place.mkdir(parents=True, exist_ok=True)
+        kept = replace(tree, path=place / f"{_short(tree.digest)}.tar")
+        with _writing(place):
+            _move(tree.path, kept.path)
+            with replacing(_manifest_of(kept.path)) as stream:
+                stream.write(_dump(kept))
+            with replacing(place / _CURRENT) as stream:
+                stream.write(f"{tree.digest}\n".encode())
+        return kept
+
+    def _place(self, base: str) -> Path:
+        if Path(base).name != base:
+            raise ValueError(f"{base!r} is not an id")
+        return self.folder / base
+
+    def _read(self, base: str, digest: str) -> DebianTree | None:
+        path = self._place(base) / f"{_short(digest)}.tar"
+        try:
+            tree = _load(_manifest_of(path).read_bytes(), path)
+            size = path.stat().st_size
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            # A cache may forget: what cannot be read is made again.
+            return None
+        return tree if (tree.digest, tree.size) == (digest, size) else None
+
+
+def _short(digest: str) -> str:
+    return digest.removeprefix("sha256:")[:12]
+
+
+def _manifest_of(tar: Path) -> Path:
+    return tar.with_suffix(".json")
+
+
+@contextmanager
+def _writing(place: Path) -> Iterator[None]:
+    with (place / "lock").open("w") as handle:
+        # Closing the file gives the lock back, also when this process is killed.
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _move(source: Path, target: Path) -> None:
+    if source == target:
+        return
+    if source.stat().st_dev == target.parent.stat().st_dev:
+        source.replace(target)
+    else:
+        with replacing(target) as stream, source.open("rb") as content:
+            shutil.copyfileobj(content, stream)
+        source.unlink()
+    _flush_folder(target.parent)
+
+
+def _flush_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _dump(tree: DebianTree) -> bytes:
+    document = {
+        "schema": 1,
+        "id": tree.id,
+        "digest": tree.digest,
+        "size": tree.size,
+        "suite": tree.suite,
+        "packages": [[package.name, package.version] for package in tree.packages],
+        "python": str(tree.python or ""),
+        "glibc": str(tree.glibc),
+        "mmdebstrap": tree.mmdebstrap,
+    }
+    return (json.dumps(document, sort_keys=True, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def _load(data: bytes, path: Path) -> DebianTree:
+    document = json.loads(data)
+    if document["schema"] != 1:
+        raise ValueError(f"unknown schema {document['schema']!r}")
+    return DebianTree(
+        id=document["id"],
+        path=path,
+        digest=document["digest"],
+        size=document["size"],
+        suite=document["suite"],
+        packages=tuple(OsPackagePin(name=name, version=version) for name, version in document["packages"]),
+        python=Release(document["python"]) if document["python"] else None,
+        glibc=Release(document["glibc"]),
+        mmdebstrap=document["mmdebstrap"],
+    )

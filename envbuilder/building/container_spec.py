@@ -1,0 +1,24 @@
+"""A container as the engine is asked for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerSpec:
+    """A container to create; nothing in it comes from the image but what is left empty.
+
+    Attributes:
+        name: Chosen by the caller, so that it can be removed even when the answer to the creation is lost.
+        mounts: `(path on this host, path in the container)`, read-only.
+    """
+
+    name: str
+    image: str
+    command: tuple[str, ...]
+    env: tuple[tuple[str, str], ...]
+    mounts: tuple[tuple[str, str], ...]
+    user: str
+    network: str
+    gpus: bool

@@ -1,0 +1,206 @@
+"""The requests to the Docker engine that envbuilder makes: typed, and with only our errors coming out.
+
+Only this module, `docker_client` and `docker_errors` import the SDK, which takes 0.3 s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import docker
+import requests
+from docker.types import DeviceRequest, LogConfig, Mount
+from docker.utils import kwargs_from_env
+
+from envbuilder.building.container_spec import ContainerSpec
+from envbuilder.building.docker_client import TIMEOUT_SECONDS, DockerClient
+from envbuilder.building.docker_errors import Refusal, refused, translated
+from envbuilder.building.engine_json import Record, number
+from envbuilder.model.refs import ImageRef
+
+_Item = TypeVar("_Item")
+
+
+class DockerApi:
+    """One engine that answered."""
+
+    def __init__(self, client: DockerClient) -> None:
+        self._client = client
+
+    def version(self) -> Record:
+        """What `GET /version` says."""
+        with translated():
+            return self._client.version()
+
+    def system(self) -> Record:
+        """What `GET /info` says."""
+        with translated():
+            return self._client.info()
+
+    def inspect_image(self, reference: str) -> Record | None:
+        """What the engine knows about an image; None when it has none of this name."""
+        with translated():
+            try:
+                return self._client.inspect_image(reference)
+            except docker.errors.NotFound:
+                return None
+
+    def history(self, image: str) -> Sequence[Record]:
+        """How the layers of an image were made, highest first."""
+        with translated():
+            return self._client.history(image)
+
+    def distribution(self, reference: str, refusal: Refusal) -> Record:
+        """What a registry says about an image."""
+        with translated(refusal):
+            return self._client.inspect_distribution(reference)
+
+    def tag(self, image: str, reference: ImageRef) -> None:
+        """Give an image a name; takes the name from the image that had it."""
+        with translated():
+            self._client.tag(image, reference.repository, reference.tag)
+
+    def untag(self, reference: str) -> None:
+        """Take a name from an image; an image without any other name goes with it."""
+        with translated():
+            self._client.remove_image(reference, noprune=True)
+
+    def pull(self, reference: ImageRef, refusal: Refusal) -> Iterator[Record]:
+        """Fetch an image; gives the engine's progress messages."""
+        with translated(refusal):
+            yield from self._client.pull(
+                reference.repository, tag=reference.digest or reference.tag, stream=True, decode=True
+            )
+
+    def push(self, reference: ImageRef, refusal: Refusal) -> Iterator[Record]:
+        """Send an image; gives the engine's progress messages."""
+        with translated(refusal), self._client.patient():
+            yield from self._client.push(reference.repository, tag=reference.tag, stream=True, decode=True)
+
+    def load(self, archive: Path) -> Iterator[Record]:
+        """Take the images of an archive, streamed from disk; gives the engine's progress messages."""
+        with translated(), self._client.patient(), archive.open("rb") as stream:
+            yield from self._client.load_image(stream)
+
+    def build(
+        self,
+        context: Iterator[bytes],
+        params: Mapping[str, object],
+        refusal: Refusal,
+        consume: Callable[[Record], None],
+    ) -> None:
+        """Run a build to its end, or until `consume` raises; then the connection is closed, which the engine notices.
+
+        Args:
+            context: The tar stream.
+            params: Query of `POST /build`.
+            refusal: What it means when the engine takes no build at all.
+            consume: Is given each message.
+        """
+        with translated(refusal):
+            response = self._client.post_build(context, params)
+        try:
+            for message in _guarded(self._client.messages(response)):
+                consume(message)
+        finally:
+            response.close()
+
+    def cancel_build(self, build_id: str) -> None:
+        """Stop a BuildKit build; one that does not run any more is no error."""
+        with translated():
+            self._client.cancel_build(build_id)
+
+    def create(self, spec: ContainerSpec) -> None:
+        """Create a container that cannot gain privileges; its output is kept by the engine until it is removed."""
+        gpus = [DeviceRequest(count=-1, capabilities=[["gpu"]])] if spec.gpus else None
+        with translated():
+            host = self._client.create_host_config(
+                network_mode=spec.network,
+                device_requests=gpus,
+                security_opt=["no-new-privileges"],
+                mounts=[Mount(target, source, type="bind", read_only=True) for source, target in spec.mounts],
+                log_config=LogConfig(type=LogConfig.types.JSON),
+            )
+            self._client.create_container(
+                spec.image,
+                name=spec.name,
+                entrypoint=[spec.command[0]],
+                command=list(spec.command[1:]),
+                environment=dict(spec.env),
+                user=spec.user or None,
+                host_config=host,
+                use_config_proxy=False,
+            )
+
+    def put(self, container: str, archive: bytes) -> None:
+        """Unpack a tar archive at the root of a container."""
+        with translated():
+            self._client.put_archive(container, "/", archive)
+
+    def get(self, container: str, path: str) -> Iterable[bytes] | None:
+        """A tar archive with one path of a container; None when there is no such path."""
+        with translated():
+            try:
+                pieces, _ = self._client.get_archive(container, path)
+            except docker.errors.NotFound:
+                return None
+        return _guarded(iter(pieces))
+
+    def start(self, container: str) -> None:
+        """Start a container."""
+        with translated():
+            self._client.start(container)
+
+    def wait(self, container: str, seconds: float) -> int | None:
+        """Exit status of a container; None when it still runs after so many seconds."""
+        with translated():
+            try:
+                return number(self._client.wait(container, timeout=seconds), "StatusCode")  # type: ignore[arg-type]
+            except requests.exceptions.ReadTimeout:
+                return None
+            except requests.exceptions.ConnectionError as error:
+                # The engine sends its headers at once, so the time can also run out while the body is read.
+                if "timed out" in str(error).lower():
+                    return None
+                raise
+
+    def kill(self, container: str) -> None:
+        """Kill a container; one that has just ended by itself is no error."""
+        with translated():
+            try:
+                self._client.kill(container)
+            except docker.errors.APIError as error:
+                if error.status_code != requests.codes.conflict:
+                    raise
+
+    def output(self, container: str, *, stderr: bool) -> bytes:
+        """All that a container wrote to one of its two streams."""
+        with translated():
+            return self._client.logs(container, stdout=not stderr, stderr=stderr)
+
+    def remove(self, container: str) -> None:
+        """Remove a container, running or not; one that does not exist is no error."""
+        with translated():
+            try:
+                self._client.remove_container(container, v=True, force=True)
+            except docker.errors.NotFound:
+                return
+
+
+def open_api(environ: Mapping[str, str]) -> DockerApi:
+    """Connect to the engine that DOCKER_HOST and its kin name, or to the default socket.
+
+    Raises:
+        EngineUnavailable: None answers.
+    """
+    with translated():
+        # An empty mapping would make the SDK look into os.environ behind our back.
+        settings = kwargs_from_env(environment={"DOCKER_HOST": "", **environ})
+        return DockerApi(DockerClient(version="auto", timeout=TIMEOUT_SECONDS, **settings))
+
+
+def _guarded(stream: Iterator[_Item]) -> Iterator[_Item]:
+    with translated(refused):
+        yield from stream

@@ -1,0 +1,109 @@
+"""The Docker engine behind the port: opened when it is first needed, so that a command which needs none never waits."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from envbuilder.building.docker_build import build
+from envbuilder.building.docker_images import engine_info, image_info
+from envbuilder.building.docker_run import run
+from envbuilder.building.docker_transfer import load, pull, push, registry_digest
+from envbuilder.building.engine import Engine, Listener
+from envbuilder.model.builds import (
+    BuildRequest,
+    BuildResult,
+    EngineInfo,
+    ImageInfo,
+    PushResult,
+    RunRequest,
+    RunResult,
+)
+from envbuilder.model.refs import ImageRef
+
+if TYPE_CHECKING:
+    from envbuilder.building.docker_api import DockerApi
+
+
+def connect(environ: Mapping[str, str]) -> Engine:
+    """The engine that DOCKER_HOST and its kin name, or the default one.
+
+    Opens nothing yet, and does not even import the SDK: `EngineUnavailable` comes from the first request.
+
+    Args:
+        environ: Environment variables.
+    """
+    return DockerEngine(lambda: _open(environ), clock=time.monotonic, new_name=_unique)
+
+
+def _open(environ: Mapping[str, str]) -> DockerApi:
+    from envbuilder.building.docker_api import open_api  # noqa: PLC0415 - importing the SDK takes 0.3 s
+
+    return open_api(environ)
+
+
+def _unique() -> str:
+    return f"envbuilder-{uuid.uuid4().hex}"
+
+
+class DockerEngine:
+    """The `Engine` over the Docker SDK; each method is in a module of its own.
+
+    Args:
+        opener: Connects; called at most once.
+        clock: Seconds that only go forward.
+        new_name: A name that no container and no build of the engine has.
+    """
+
+    def __init__(
+        self, opener: Callable[[], DockerApi], *, clock: Callable[[], float], new_name: Callable[[], str]
+    ) -> None:
+        self._opener = opener
+        self._clock = clock
+        self._new_name = new_name
+        self._opened: DockerApi | None = None
+
+    def info(self) -> EngineInfo:
+        """See `Engine.info`."""
+        return engine_info(self._api().version(), self._api().system())
+
+    def image(self, reference: str) -> ImageInfo | None:
+        """See `Engine.image`."""
+        found = self._api().inspect_image(reference)
+        return None if found is None else image_info(found)
+
+    def registry_digest(self, reference: ImageRef) -> str:
+        """See `Engine.registry_digest`."""
+        return registry_digest(self._api(), reference)
+
+    def pull(self, reference: ImageRef, listener: Listener) -> ImageInfo:
+        """See `Engine.pull`."""
+        return pull(self._api(), reference, listener)
+
+    def load(self, archive: Path) -> ImageInfo:
+        """See `Engine.load`."""
+        return load(self._api(), archive)
+
+    def tag(self, image_id: str, reference: ImageRef) -> None:
+        """See `Engine.tag`."""
+        self._api().tag(image_id, reference)
+
+    def build(self, request: BuildRequest, listener: Listener) -> BuildResult:
+        """See `Engine.build`."""
+        return build(self._api(), request, listener, clock=self._clock, build_id=self._new_name())
+
+    def push(self, reference: ImageRef, listener: Listener) -> PushResult:
+        """See `Engine.push`."""
+        return push(self._api(), reference, listener, self._clock)
+
+    def run(self, request: RunRequest) -> RunResult:
+        """See `Engine.run`."""
+        return run(self._api(), request, clock=self._clock, name=self._new_name())
+
+    def _api(self) -> DockerApi:
+        if self._opened is None:
+            self._opened = self._opener()
+        return self._opened

@@ -1,0 +1,80 @@
+"""Base images in registries: which digest a lock pins, and how the engine gets the bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from envbuilder.building.engine import Engine, Listener
+from envbuilder.errors import EnvbuilderError, VerificationFailed
+from envbuilder.model.builds import ImageInfo
+from envbuilder.model.locations import Refused
+from envbuilder.model.locks import BasePin, Sources
+from envbuilder.model.refs import ImageRef
+from envbuilder.model.rows import BaseKind, BaseSystem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistryBases:
+    """Images that the engine has, or that a registry answers for.
+
+    Attributes:
+        engine: The engine; it asks the registry, with its own credentials and proxy.
+    """
+
+    engine: Engine
+
+    def locate(self, system: BaseSystem, sources: Sources) -> BasePin | Refused:
+        """The image by digest: the digest in the catalog when there is one, else what the registry gives."""
+        reference = ImageRef.parse(system.image)
+        wanted = ImageRef(repository=reference.repository, tag=reference.tag, digest=system.digest)
+        try:
+            digest = self._local_digest(wanted) or self._remote_digest(wanted, sources)
+        except EnvbuilderError as error:
+            note = f" ({system.status})" if system.status else ""
+            return Refused(base=system.id, reason=f"{error.message.splitlines()[0]}{note}", hint=error.hint)
+        return BasePin(id=system.id, kind=BaseKind.IMAGE, image=system.image, digest=digest)
+
+    def _local_digest(self, wanted: ImageRef) -> str:
+        known = self.engine.image(str(wanted))
+        if known is None:
+            return ""
+        prefix = f"{wanted.repository}@"
+        return next((name.removeprefix(prefix) for name in known.digests if name.startswith(prefix)), "")
+
+    def _remote_digest(self, wanted: ImageRef, sources: Sources) -> str:
+        asked = wanted.at_registry(sources.registry_mirror) if sources.registry_mirror else wanted
+        return self.engine.registry_digest(asked)
+
+
+def fetch_base(engine: Engine, pin: BasePin, reference: ImageRef, sources: Sources, listener: Listener) -> str:
+    """Make sure that the engine has a base of a lock, and nothing but that.
+
+    Args:
+        engine: The engine.
+        pin: The base.
+        reference: Its name in a Dockerfile.
+        sources: May name a mirror.
+        listener: Told about transfers.
+
+    Returns:
+        The name under which the engine has it; a mirror's image keeps the mirror's name.
+
+    Raises:
+        SourceUnreachable: Neither the engine nor the registry has it.
+        VerificationFailed: A tree of that name is not the tree of the lock.
+    """
+    mirrored = reference.at_registry(sources.registry_mirror) if sources.registry_mirror else reference
+    for name in (reference, mirrored):
+        known = engine.image(str(name))
+        if known is not None:
+            return _verified(known, pin, name)
+    return _verified(engine.pull(mirrored, listener), pin, mirrored)
+
+
+def _verified(image: ImageInfo, pin: BasePin, reference: ImageRef) -> str:
+    if pin.kind is BaseKind.DEBIAN and image.diff_ids != (pin.digest,):
+        raise VerificationFailed(
+            f"{reference} is not the base of the lock: it has layer {', '.join(image.diff_ids)}, not {pin.digest}",
+            hint=f"remove it with `docker image rm {reference}`, then build again",
+        )
+    return str(reference)

@@ -1,0 +1,50 @@
+"""From a row and its lock to what an image must be."""
+
+from __future__ import annotations
+
+from packaging.version import Version
+
+from envbuilder.model.expectations import CudaExpectation, Expectation
+from envbuilder.model.locks import CudaPin, Lock, PackageGroup
+from envbuilder.model.refs import normalized
+from envbuilder.model.rows import CudaNeed, Environment
+
+
+def expect(environment: Environment, lock: Lock) -> Expectation:
+    """What an image made from this lock must be.
+
+    Raises:
+        ValueError: Lock and row are not of the same environment, or only one of them has CUDA.
+    """
+    if lock.environment != environment.id:
+        raise ValueError(f"the lock is of {lock.environment}, the row is {environment.id}")
+    if (lock.cuda is None) != (environment.cuda is None):
+        raise ValueError(f"only one of lock and row of {environment.id} has CUDA")
+    both = environment.cuda and lock.cuda and _cuda(environment.cuda, lock.cuda)
+    return Expectation(
+        environment=environment.id,
+        python=lock.python.version,
+        framework=normalized(lock.framework),
+        framework_version=Version(lock.framework_version),
+        cuda=both or None,
+        distributions=tuple(
+            sorted({(pin.name, pin.version) for pin in lock.packages if pin.group is not PackageGroup.BUILD})
+        ),
+        glibc=environment.framework.glibc,
+        needs_avx=environment.framework.needs_avx,
+        deviations=lock.deviations,
+    )
+
+
+def _cuda(need: CudaNeed, pin: CudaPin) -> CudaExpectation:
+    return CudaExpectation(
+        compiled=need.compiled,
+        linkage=need.linkage,
+        release=pin.cuda,
+        cudnn=need.cudnn,
+        cudnn_release=pin.cudnn,
+        driver=pin.driver,
+        sonames=pin.sonames,
+        optional=need.optional,
+        code=need.code,
+    )

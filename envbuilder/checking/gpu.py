@@ -1,0 +1,143 @@
+"""Checks that need a GPU. None of them can pass without one."""
+
+from __future__ import annotations
+
+from envbuilder.checking.check import was_tried, without_tensorflow
+from envbuilder.checking.driver import RUN_WITH_GPUS, interface_of
+from envbuilder.model.expectations import CudaExpectation, Expectation
+from envbuilder.model.facts import DriverInterface, Fact, Facts, Gpu, GpuWork, Placed, Seen, Unseen
+from envbuilder.model.findings import Failed, NotProven, Outcome, Passed
+from envbuilder.model.rows import Coverage
+from envbuilder.model.versions import Release
+
+# The operands are small whole numbers, so a matrix product is exact even in TF32; a convolution may be computed by a
+# transform (Winograd), whose rounding on numbers of this size is below 1e-4.
+TOLERANCE = 1e-3
+NO_GPU = "TensorFlow sees no GPU, so nothing was computed on one"
+
+
+def gpu_visible_to_tensorflow(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
+    """TensorFlow sees every GPU that the driver has."""
+    if isinstance(facts.devices, Unseen):
+        return _no_devices(facts, facts.devices)
+    driver = interface_of(facts)
+    if isinstance(driver, NotProven):
+        return driver
+    seen, there = sum(device.type == "GPU" for device in facts.devices.value), len(driver.gpus)
+    if seen == 0:
+        return Failed(problem=f"TensorFlow sees no GPU{_why(facts)}", remedy=_remedy(driver, facts))
+    if seen < there:
+        return Failed(
+            problem=f"TensorFlow sees {seen} of {there} GPUs",
+            remedy="TensorFlow leaves out GPUs with far fewer processors than the best one: set"
+            " TF_MIN_GPU_MULTIPROCESSOR_COUNT, or choose with CUDA_VISIBLE_DEVICES",
+        )
+    return Passed(seen=f"{seen} of {there}")
+
+
+def _no_devices(facts: Facts, fact: Unseen) -> Outcome:
+    if not was_tried(fact):
+        return without_tensorflow("TensorFlow's devices", facts, fact)
+    return Failed(problem=f"listing devices ended with {fact.kind}: {fact.headline}", remedy=RUN_WITH_GPUS)
+
+
+def _why(facts: Facts) -> str:
+    lines = facts.log.value if isinstance(facts.log, Seen) else ()
+    return f"; it wrote: {lines[-1]}" if lines else ""
+
+
+def _remedy(driver: DriverInterface, facts: Facts) -> str:
+    if not driver.gpus:
+        return RUN_WITH_GPUS
+    if isinstance(facts.own_check, Seen) and facts.own_check.value.missing:
+        missing = ", ".join(facts.own_check.value.missing)
+        return f"the driver has {len(driver.gpus)}; put {missing} on the loader path (rebuild from the lock)"
+    return f"the driver has {len(driver.gpus)}; see check cuda-libraries-load, and that TensorFlow is built with CUDA"
+
+
+def gpu_architecture_covered(cuda: CudaExpectation, facts: Facts) -> Outcome:
+    """The wheel has code for every GPU: machine code, or PTX that this driver can compile."""
+    driver = interface_of(facts)
+    if isinstance(driver, NotProven):
+        return driver
+    if not driver.gpus:
+        return NotProven(reason="there is no GPU")
+    unknown = [gpu for gpu in driver.gpus if gpu.capability is None]
+    if unknown:
+        return NotProven(reason=f"the compute capability of GPU {unknown[0].index} is not known: {unknown[0].error}")
+    covered = [(gpu, gpu.capability, cuda.code.coverage(gpu.capability)) for gpu in driver.gpus if gpu.capability]
+    bare = [f"{gpu.name} (compute capability {of})" for gpu, of, coverage in covered if coverage is Coverage.NONE]
+    if bare:
+        return Failed(
+            problem=f"the wheel has no code that runs on {', '.join(bare)}",
+            remedy="take an environment that covers this GPU: `envbuilder list` shows the GPUs of each",
+        )
+    compiled = [gpu for gpu, _, coverage in covered if coverage is Coverage.JIT]
+    return _jit(cuda, compiled, driver.cuda) if compiled else Passed(seen="machine code for every GPU")
+
+
+def _jit(cuda: CudaExpectation, gpus: list[Gpu], supported: Release | None) -> Outcome:
+    """PTX is outside minor-version compatibility: the driver must know the CUDA release that wrote it.
+
+    Source: docs.nvidia.com/deploy/cuda-compatibility, limits of minor-version compatibility, read 2026-11-20.
+    """
+    names = ", ".join(f"{gpu.name} (compute capability {gpu.capability})" for gpu in gpus)
+    if supported is None:
+        return NotProven(reason=f"{names}: code is compiled by the driver, and what CUDA it supports is not known")
+    if supported.head(2) < cuda.compiled.head(2):
+        return Failed(
+            problem=f"{names}: the driver must compile PTX of CUDA {cuda.compiled}, and supports only {supported}",
+            remedy=f"update the driver of the host to one that supports CUDA {cuda.compiled} or newer",
+        )
+    return Passed(seen=f"{names}: the driver compiles code on first use, which takes minutes once")
+
+
+def _works(facts: Facts) -> tuple[GpuWork, ...] | Failed | NotProven:
+    fact = facts.gpu
+    if isinstance(fact, Seen):
+        return fact.value or NotProven(reason=NO_GPU)
+    if not was_tried(fact):
+        return without_tensorflow("work on a GPU", facts, fact)
+    return Failed(
+        problem=f"computing on the GPU ended with {fact.kind}: {fact.headline}",
+        remedy="see the checks of driver, cuDNN and GPU architecture; a timeout on first use can be the driver that"
+        " compiles code: give it more time",
+    )
+
+
+def gpu_matmul_on_gpu(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
+    """A matrix product runs on each GPU, not on the CPU, and gives numpy's numbers."""
+    works = _works(facts)
+    if not isinstance(works, tuple):
+        return works
+    return _judged(tuple((work.asked, work.matmul) for work in works), "cuBLAS")
+
+
+def gpu_convolution_on_gpu(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
+    """A convolution runs on each GPU, not on the CPU, and gives numpy's numbers."""
+    works = _works(facts)
+    if not isinstance(works, tuple):
+        return works
+    return _judged(tuple((work.asked, work.convolution) for work in works), "cuDNN")
+
+
+def _judged(works: tuple[tuple[str, Fact[Placed]], ...], library: str) -> Outcome:
+    problems = [f"{asked}: {problem}" for asked, work in works if (problem := _problem(work))]
+    if problems:
+        return Failed(
+            problem="; ".join(problems),
+            remedy=f"see the checks of {library} in the image, of the driver, and of the GPU's architecture; then"
+            " `nvidia-smi -q` on the host for errors of the GPU's memory",
+        )
+    return Passed(seen=f"on {', '.join(asked for asked, _ in works)}, equal to numpy")
+
+
+def _problem(work: Fact[Placed]) -> str:
+    if isinstance(work, Unseen):
+        return f"{work.kind}: {work.headline}"
+    placed = work.value
+    if not placed.on_device:
+        return f"ran on {placed.placed or 'an unknown device'} instead"
+    if placed.difference is None:
+        return "gave no finite numbers"
+    return f"differs from numpy by {placed.difference:.4g}" if placed.difference > TOLERANCE else ""

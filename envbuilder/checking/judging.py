@@ -1,0 +1,83 @@
+"""All checks of a tier on the facts of one image."""
+
+from __future__ import annotations
+
+from envbuilder.checking.check import Check
+from envbuilder.checking.driver import describe
+from envbuilder.checking.table import checks_for
+from envbuilder.model.expectations import Expectation
+from envbuilder.model.facts import Facts, Seen
+from envbuilder.model.findings import CheckResult, NotProven, Report, Tier
+
+NOT_COVERED: dict[Tier, tuple[str, ...]] = {
+    Tier.STATIC: (
+        "that anything in the image runs: nothing was started",
+        "that TensorFlow imports, trains, and finds its CUDA libraries",
+        "that a GPU works",
+    ),
+    Tier.CPU: (
+        "that a driver fits: none was asked",
+        "that TensorFlow sees a GPU and computes on it",
+        "that the wheel has code for your GPU",
+    ),
+    Tier.GPU: (
+        "that training on a GPU is as fast as the GPU allows",
+        "that several GPUs work together (NCCL)",
+        "that other GPUs and drivers than those seen here work",
+    ),
+}
+
+
+def judge(  # noqa: PLR0913 - each is one fact of the run
+    expectation: Expectation, facts: Facts, *, tier: Tier, required: Tier | None, subject: str, seconds: float
+) -> Report:
+    """Run every check of a tier.
+
+    Args:
+        expectation: What the image must be.
+        facts: What the probe saw.
+        tier: How far the probe went.
+        required: Tier that was asked for; its checks that go beyond `tier` are reported as not proven.
+        subject: What was looked at.
+        seconds: How long the whole validation took.
+    """
+    ran = checks_for(tier)
+    beyond = [check for check in checks_for(required) if check not in ran] if required else []
+    results = [_result(check, expectation, facts) for check in ran if check.applies(expectation)]
+    results += [_left_out(check, tier) for check in beyond if check.applies(expectation)]
+    return Report(
+        subject=subject,
+        environment=expectation.environment,
+        tier=tier,
+        required=required,
+        results=tuple(results),
+        facts=summary(facts),
+        deviations=expectation.deviations,
+        not_covered=NOT_COVERED[tier],
+        seconds=seconds,
+    )
+
+
+def _result(check: Check, expectation: Expectation, facts: Facts) -> CheckResult:
+    return CheckResult(id=check.id, title=check.title, outcome=check.examine(expectation, facts))
+
+
+def _left_out(check: Check, tier: Tier) -> CheckResult:
+    reason = f"the validation went only as far as tier {tier.value}"
+    return CheckResult(id=check.id, title=check.title, outcome=NotProven(reason=reason))
+
+
+def summary(facts: Facts) -> tuple[tuple[str, str], ...]:
+    """The lines that a reader wants to see first; what could not be seen is left out."""
+    lines: list[tuple[str, str]] = []
+    if isinstance(facts.imported, Seen):
+        lines.append(("TensorFlow", facts.imported.value.version))
+    if isinstance(facts.interpreter, Seen):
+        seen = facts.interpreter.value
+        lines.append(("Python", f"{seen.version} (glibc {seen.glibc or 'none'})"))
+    if isinstance(facts.driver, Seen):
+        lines.append(("driver", describe(facts.driver.value)))
+        interface = facts.driver.value.interface
+        gpus = interface.value.gpus if isinstance(interface, Seen) else ()
+        lines += [(f"GPU {gpu.index}", f"{gpu.name}, compute capability {gpu.capability or '?'}") for gpu in gpus]
+    return tuple(lines)

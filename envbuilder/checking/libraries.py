@@ -1,0 +1,104 @@
+"""Checks of the CUDA libraries in the image."""
+
+from __future__ import annotations
+
+from envbuilder.checking.check import not_seen
+from envbuilder.model.expectations import CudaExpectation, Expectation
+from envbuilder.model.facts import Facts, Library, LibraryLoad, Seen, Unseen
+from envbuilder.model.findings import Failed, NotProven, Outcome, Passed
+
+
+def cuda_libraries_load(cuda: CudaExpectation, facts: Facts) -> Outcome:
+    """Every library that TensorFlow opens can be opened."""
+    if isinstance(facts.libraries, Unseen):
+        return not_seen("the CUDA libraries", facts.libraries)
+    seen = {library.soname: library for library in facts.libraries.value}
+    not_asked = [soname for soname in cuda.sonames if soname not in seen]
+    if not_asked:
+        return NotProven(reason=f"the probe was not asked for {', '.join(not_asked)}")
+    problems = [problem for soname in cuda.sonames if (problem := _problem(seen[soname]))]
+    if problems:
+        return Failed(
+            problem="; ".join(problems),
+            remedy=f"the image needs the libraries of CUDA {cuda.release} and cuDNN {cuda.cudnn_release} on its loader"
+            " path: rebuild from the lock, and leave LD_LIBRARY_PATH of the image as it is (`docker run -e` replaces"
+            " it)",
+        )
+    without = [soname for soname in cuda.optional if soname not in seen or _problem(seen[soname])]
+    beside = f"; not there, only a feature needs it: {', '.join(without)}" if without else ""
+    return Passed(seen=f"all {len(cuda.sonames)} open{beside}")
+
+
+def _problem(library: Library) -> str:
+    match library.load:
+        case Unseen() as fact:
+            return f"{library.soname}: opening it ended with {fact.kind} {fact.headline}"
+        case Seen(value=LibraryLoad(loaded=False, error=error)):
+            return error if library.soname in error else f"{library.soname}: {error}"
+        case Seen():
+            return ""
+
+
+def _loaded(facts: Facts, stem: str) -> tuple[str, LibraryLoad] | NotProven:
+    """The loaded library whose name begins with the stem and `.so`, or why there is none."""
+    if isinstance(facts.libraries, Unseen):
+        return not_seen("the CUDA libraries", facts.libraries)
+    for library in facts.libraries.value:
+        if library.soname.startswith(f"{stem}.so"):
+            if isinstance(library.load, Seen) and library.load.value.loaded:
+                return library.soname, library.load.value
+            return NotProven(reason=f"{library.soname} does not open")
+    return NotProven(reason=f"the probe was not asked for {stem}")
+
+
+def cuda_runtime_version(cuda: CudaExpectation, facts: Facts) -> Outcome:
+    """The CUDA runtime that is loaded is that of the lock."""
+    found = _loaded(facts, "libcudart")
+    if isinstance(found, NotProven):
+        return found
+    soname, load = found
+    if load.version is None:
+        return NotProven(reason=f"{soname} does not tell its version")
+    if load.version.head(2) == cuda.release.head(2):
+        return Passed(seen=f"CUDA runtime {load.version} ({load.path})")
+    return Failed(
+        problem=f"the CUDA runtime at {load.path} is {load.version}, the lock says {cuda.release}",
+        remedy="another CUDA comes first on the loader path: see LD_LIBRARY_PATH and /etc/ld.so.conf.d in the image, or"
+        " rebuild from the lock",
+    )
+
+
+def cudnn_version(cuda: CudaExpectation, facts: Facts) -> Outcome:
+    """TensorFlow starts with the cuDNN that is loaded."""
+    found = _loaded(facts, "libcudnn")
+    if isinstance(found, NotProven):
+        return found
+    soname, load = found
+    if load.version is None:
+        return NotProven(reason=f"{soname} does not tell its version")
+    rule = cuda.cudnn.rule.describe(cuda.cudnn.compiled)
+    if cuda.cudnn.accepts(load.version):
+        return Passed(seen=f"cuDNN {load.version}; TensorFlow takes {rule}")
+    return Failed(
+        problem=f"cuDNN at {load.path} is {load.version}; TensorFlow was compiled with {cuda.cudnn.compiled} and takes"
+        f" {rule}",
+        remedy=f"put {rule} into the image (the lock says {cuda.cudnn_release}); rebuild from the lock, and let no"
+        " package bring a cuDNN of its own",
+    )
+
+
+def no_cuda_stub(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature for all checks
+    """No stub of the driver is on the run-time path, where it would hide the real driver."""
+    if isinstance(facts.loader, Unseen):
+        return not_seen("the loader path", facts.loader)
+    stubs = [f"{found.path} ({found.source})" for found in facts.loader.value.libcuda if found.stub]
+    driver = facts.driver
+    if isinstance(driver, Seen) and isinstance(driver.value.interface, Seen) and driver.value.interface.value.stub:
+        stubs.append(f"{driver.value.interface.value.path} (loaded)")
+    if stubs:
+        return Failed(
+            problem=f"a stub of libcuda.so.1 is on the run-time path: {', '.join(stubs)}",
+            remedy="take the stubs folder out of LD_LIBRARY_PATH and /etc/ld.so.conf.d; stubs are for linking only, and"
+            " hide the driver that the container runtime mounts",
+        )
+    return Passed(seen="none on the run-time path")

@@ -1,0 +1,84 @@
+"""The table of all checks, in the order of a report."""
+
+from __future__ import annotations
+
+from envbuilder.checking import distributions, driver, framework, gpu, interpreter, libraries
+from envbuilder.checking.check import RUNNING, WITH_GPU, Check, has_cuda, on_cuda, opens_cuda_late
+from envbuilder.model.findings import Tier
+
+CHECKS: tuple[Check, ...] = (
+    Check(id="python-version", title="Python version", tiers=RUNNING, examine=interpreter.python_version),
+    Check(id="glibc-floor", title="C library", tiers=RUNNING, examine=interpreter.glibc_floor),
+    Check(id="cpu-avx", title="processor has AVX", tiers=RUNNING, examine=interpreter.cpu_avx),
+    Check(
+        id="distributions-present",
+        title="installed packages",
+        tiers=RUNNING,
+        examine=distributions.distributions_present,
+    ),
+    Check(
+        id="cuda-libraries-load",
+        title="CUDA libraries open",
+        tiers=RUNNING,
+        examine=on_cuda(libraries.cuda_libraries_load),
+        applies=has_cuda,
+    ),
+    Check(
+        id="cuda-runtime-version",
+        title="CUDA runtime version",
+        tiers=RUNNING,
+        examine=on_cuda(libraries.cuda_runtime_version),
+        applies=has_cuda,
+    ),
+    Check(
+        id="cudnn-version",
+        title="cuDNN version",
+        tiers=RUNNING,
+        examine=on_cuda(libraries.cudnn_version),
+        applies=has_cuda,
+    ),
+    Check(id="no-cuda-stub", title="no driver stub", tiers=RUNNING, examine=libraries.no_cuda_stub),
+    Check(id="tensorflow-imports", title="import tensorflow", tiers=RUNNING, examine=framework.tensorflow_imports),
+    Check(id="tensorflow-version", title="TensorFlow version", tiers=RUNNING, examine=framework.tensorflow_version),
+    Check(
+        id="tensorflow-built-with-cuda",
+        title="TensorFlow's CUDA build",
+        tiers=RUNNING,
+        examine=framework.tensorflow_built_with_cuda,
+    ),
+    Check(
+        id="tensorflow-cuda-libraries",
+        title="TensorFlow finds CUDA",
+        tiers=RUNNING,
+        examine=on_cuda(framework.tensorflow_cuda_libraries),
+        applies=opens_cuda_late,
+    ),
+    Check(id="training-loss-falls", title="training", tiers=RUNNING, examine=framework.training_loss_falls),
+    Check(id="save-load-equal", title="saving and loading", tiers=RUNNING, examine=framework.save_load_equal),
+    Check(id="driver-present", title="driver and GPU", tiers=WITH_GPU, examine=driver.driver_present),
+    Check(id="driver-floor", title="driver release", tiers=WITH_GPU, examine=on_cuda(driver.driver_floor)),
+    Check(
+        id="gpu-visible-to-tensorflow",
+        title="TensorFlow sees the GPUs",
+        tiers=WITH_GPU,
+        examine=gpu.gpu_visible_to_tensorflow,
+    ),
+    Check(
+        id="gpu-architecture-covered",
+        title="code for the GPUs",
+        tiers=WITH_GPU,
+        examine=on_cuda(gpu.gpu_architecture_covered),
+    ),
+    Check(id="gpu-matmul-on-gpu", title="matrix product on GPU", tiers=WITH_GPU, examine=gpu.gpu_matmul_on_gpu),
+    Check(
+        id="gpu-convolution-on-gpu",
+        title="convolution on GPU",
+        tiers=WITH_GPU,
+        examine=gpu.gpu_convolution_on_gpu,
+    ),
+)
+
+
+def checks_for(tier: Tier) -> tuple[Check, ...]:
+    """The checks of a tier, in the order of the table; none for `static`, where nothing is run."""
+    return tuple(check for check in CHECKS if tier in check.tiers)

@@ -1,0 +1,136 @@
+"""`envbuilder base bootstrap SUITE` and `envbuilder base list`."""
+
+from __future__ import annotations
+
+import click
+
+from envbuilder.catalog.loading import load_catalog
+from envbuilder.cli.composition import Composition
+from envbuilder.cli.output import json_option, print_json, size, table
+from envbuilder.cli.places import places
+from envbuilder.errors import EngineUnavailable, UsageError
+from envbuilder.model.locks import Sources
+from envbuilder.model.refs import ImageRef
+from envbuilder.model.rows import BaseKind, BaseSystem, Catalog
+from envbuilder.planning.layers import base_reference
+
+
+@click.group("base")
+def command() -> None:
+    """Make and list Debian bases."""
+
+
+@command.command("bootstrap")
+@click.argument("suite")
+@click.option("--debian-mirror", metavar="URL", default="", help="Debian archive. Default: mmdebstrap's own.")
+@click.option("--push", "registry", metavar="HOST[:PORT]", default="", help="Give it to a registry too, as a mirror.")
+@json_option
+def bootstrap(suite: str, debian_mirror: str, registry: str, *, as_json: bool) -> None:
+    """Make the Debian tree of SUITE, such as bookworm, and give it to the engine.
+
+    The same packages give the same bytes on every machine. Without an engine the tree is kept in the cache folder.
+    """
+    here = places()
+    catalog = load_catalog(here.matrices)
+    system = _system(catalog, suite)
+    composition = Composition(here, catalog)
+    tree = composition.make_tree(system, Sources(debian_mirror=debian_mirror))
+    reference = base_reference(BaseKind.DEBIAN, system.id, "", tree.digest)
+    loaded = _load(composition, tree.id, tree.digest, reference)
+    pushed = ""
+    if registry:
+        pushed = _push(composition, reference, registry)
+    if as_json:
+        print_json(
+            {
+                "schema": 1,
+                "id": tree.id,
+                "digest": tree.digest,
+                "size": tree.size,
+                "packages": [{"name": pin.name, "version": pin.version} for pin in tree.packages],
+                "image": str(reference) if loaded else None,
+                "pushed": pushed or None,
+            }
+        )
+        return
+    click.echo(f"{tree.id}: {len(tree.packages)} packages, {size(tree.size)}, {tree.digest}")
+    click.echo(f"in the engine as {reference}" if loaded else "no engine answers; kept in the cache folder")
+    if pushed:
+        click.echo(f"pushed {pushed}; use it with --registry-mirror {registry}")
+
+
+@command.command("list")
+@json_option
+def listing(*, as_json: bool) -> None:
+    """Show the bases of the catalog, and which trees this machine has."""
+    here = places()
+    catalog = load_catalog(here.matrices)
+    trees = Composition(here, catalog).trees
+    rows = []
+    for system in catalog.bases:
+        tree = trees.current(system.id) if system.kind is BaseKind.DEBIAN else None
+        rows.append((system, tree.digest if tree else ""))
+    if as_json:
+        print_json(
+            {
+                "schema": 1,
+                "bases": [
+                    {
+                        "id": system.id,
+                        "kind": system.kind.value,
+                        "image": system.image or None,
+                        "suite": system.suite or None,
+                        "python": str(system.python),
+                        "glibc": str(system.glibc),
+                        "tree": digest or None,
+                    }
+                    for system, digest in rows
+                ],
+            }
+        )
+        return
+    header = ("BASE", "PYTHON", "GLIBC", "CUDA", "HERE", "FROM")
+    click.echo(table(header, [_line(system, digest) for system, digest in rows]))
+
+
+def _line(system: BaseSystem, digest: str) -> tuple[str, ...]:
+    here = digest.removeprefix("sha256:")[:12] or "-"
+    return (
+        system.id,
+        str(system.python),
+        str(system.glibc),
+        str(system.cuda or "-"),
+        here,
+        system.image or system.suite,
+    )
+
+
+def _system(catalog: Catalog, suite: str) -> BaseSystem:
+    debian = [system for system in catalog.bases if system.kind is BaseKind.DEBIAN]
+    for system in debian:
+        if suite in {system.suite, system.id}:
+            return system
+    known = ", ".join(system.suite for system in debian)
+    raise UsageError(f"the catalog has no Debian base {suite!r}", hint=f"it has {known}")
+
+
+def _load(composition: Composition, base: str, digest: str, reference: ImageRef) -> bool:
+    tree = composition.trees.get(base, digest)
+    if tree is None:
+        return False
+    try:
+        composition.load_tree(tree, reference)
+    except EngineUnavailable:
+        return False
+    return True
+
+
+def _push(composition: Composition, reference: ImageRef, registry: str) -> str:
+    engine = composition.engine
+    known = engine.image(str(reference))
+    if known is None:
+        raise EngineUnavailable("pushing needs an engine", hint="start one, then try again")
+    mirrored = reference.at_registry(registry)
+    engine.tag(known.id, mirrored)
+    engine.push(mirrored, composition.listener)
+    return str(mirrored)

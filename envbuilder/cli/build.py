@@ -1,0 +1,193 @@
+"""`envbuilder build ENV|LOCK`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from envbuilder.building.engine import Listener
+from envbuilder.catalog.loading import load_catalog
+from envbuilder.cli.composition import Composition
+from envbuilder.cli.locks import obtain_lock
+from envbuilder.cli.options import source_options
+from envbuilder.cli.output import json_option, print_json, size, table
+from envbuilder.cli.places import Places, places
+from envbuilder.cli.progress import BuildLog, LiveProgress, PlainProgress
+from envbuilder.errors import BuildFailed, EnvbuilderError, UsageError
+from envbuilder.locking.lockfile import digest
+from envbuilder.model.builds import Builder, BuildEvent, BuildResult, PushResult
+from envbuilder.model.locks import Lock, Sources
+from envbuilder.model.refs import ImageRef
+from envbuilder.workflows.build import BuildOptions, BuildPorts, build
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The options of one build."""
+
+    tags: tuple[str, ...]
+    builder: Builder | None
+    use_cache: bool
+    push: bool
+    as_json: bool
+
+
+@click.command("build")
+@click.argument("target", metavar="[ENV|LOCK]", required=False)
+@click.option("-t", "--tag", "tags", multiple=True, metavar="NAME[:TAG]", help="Default: envbuilder/ENV:latest.")
+@click.option("--base", default="", metavar="ID", help="Base to use for a row, instead of the first that can be had.")
+@click.option("--builder", type=click.Choice(["auto", "buildkit", "classic"]), default="auto", show_default=True)
+@click.option("--no-cache", is_flag=True, help="Build every layer again.")
+@click.option("--push", is_flag=True, help="Push every tag to the registry in its name.")
+@source_options
+@json_option
+def command(  # noqa: PLR0913  one parameter for each option
+    target: str | None,
+    sources: Sources,
+    tags: tuple[str, ...],
+    base: str,
+    builder: str,
+    *,
+    no_cache: bool,
+    push: bool,
+    as_json: bool,
+) -> None:
+    """Build the image of ENV, of a lock, or of the envbuilder.lock in this folder."""
+    settings = Settings(
+        tags=_references(tags),
+        builder=None if builder == "auto" else Builder(builder),
+        use_cache=not no_cache,
+        push=push,
+        as_json=as_json,
+    )
+    if push and not tags:
+        raise UsageError("--push needs a registry", hint="name it in a tag: --tag localhost:5000/team/tf:1")
+    here = places()
+    with _watched(here, target or "lock") as (listener, log):
+        composition = Composition(here, load_catalog(here.matrices), listener=listener)
+        lock, merged = obtain_lock(composition, target, sources, base=base)
+        composition.add_archives(merged)
+        try:
+            result, pushes = _run(composition, lock, merged, settings, listener)
+        except BuildFailed as error:
+            error.log = str(log)
+            error.hint = f"{error.hint}; full log: {log}" if error.hint else f"full log: {log}"
+            raise
+    _tell(lock, result, pushes, log, as_json=as_json)
+
+
+def _run(
+    composition: Composition, lock: Lock, sources: Sources, settings: Settings, listener: Listener
+) -> tuple[BuildResult, tuple[PushResult, ...]]:
+    here = composition.places
+    ports = BuildPorts(
+        engine=composition.engine,
+        provide_base=lambda lock: composition.provide_base(lock.base, sources),
+        find_file=composition.find_file,
+        templates=here.templates,
+        work=here.cache / "work",
+        notice=composition.say,
+    )
+    options = BuildOptions(
+        tags=settings.tags,
+        builder=settings.builder,
+        use_cache=settings.use_cache,
+        proxies=here.proxies,
+        host=composition.host_files(lock, sources),
+    )
+    result = build(lock, options, ports, listener)
+    if not settings.push:
+        return result, ()
+    return result, tuple(composition.engine.push(ImageRef.parse(tag), listener) for tag in settings.tags)
+
+
+@contextmanager
+def _watched(here: Places, name: str) -> Iterator[tuple[Listener, Path]]:
+    """A listener that shows progress and keeps the full log."""
+    folder = here.cache / "logs"
+    folder.mkdir(parents=True, exist_ok=True)
+    stamp = datetime.fromtimestamp(time.time(), tz=UTC).strftime("%Y%m%dT%H%M%SZ")
+    path = folder / f"{Path(name).name}-{stamp}.log"
+    show = LiveProgress() if click.get_text_stream("stderr").isatty() else PlainProgress()
+    with path.open("w", encoding="utf-8") as stream:
+        write = BuildLog(stream)
+
+        def listen(event: BuildEvent) -> None:
+            write(event)
+            show(event)
+
+        try:
+            yield listen, path
+        except EnvbuilderError as error:
+            stream.write(f"error: {error.message}\n")
+            raise
+        finally:
+            show.close()
+
+
+def _references(tags: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        return tuple(str(ImageRef.parse(tag)) for tag in tags)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def _tell(lock: Lock, result: BuildResult, pushes: tuple[PushResult, ...], log: Path, *, as_json: bool) -> None:
+    if as_json:
+        print_json(_document(lock, result, pushes, log))
+        return
+    rows = [(size(layer.size).rjust(8), _created_by(layer.created_by)) for layer in result.layers]
+    click.echo(table(("SIZE".rjust(8), "LAYER"), rows))
+    click.echo("")
+    click.echo(f"{lock.environment}: {size(result.image.size)} in {result.seconds:.1f}s by {result.builder.value}")
+    for tag in result.image.tags:
+        click.echo(f"  {tag}")
+    for push in pushes:
+        click.echo(
+            f"pushed {push.reference}: {size(push.pushed_bytes)} in {push.pushed_layers} layers, "
+            f"{push.present_layers} were there; {push.seconds:.1f}s\n  {push.digest}"
+        )
+    for deviation in lock.deviations:
+        click.echo(f"deviation: {deviation}")
+    click.echo(f"next: `envbuilder validate {result.image.tags[0] if result.image.tags else result.image.id}`")
+
+
+def _created_by(text: str) -> str:
+    words = " ".join(word for word in text.split() if not word.startswith("--mount=") and word != "\\")
+    words = words.removeprefix("RUN /bin/sh -c ").replace("/run/envbuilder/tools/with-host ", "")
+    return words if len(words) <= 88 else f"{words[:87]}…"
+
+
+def _document(lock: Lock, result: BuildResult, pushes: tuple[PushResult, ...], log: Path) -> dict[str, object]:
+    return {
+        "schema": 1,
+        "environment": lock.environment,
+        "lock": digest(lock),
+        "image": {"id": result.image.id, "tags": list(result.image.tags), "size": result.image.size},
+        "base": lock.base.id,
+        "builder": result.builder.value,
+        "seconds": round(result.seconds, 3),
+        "layers": [{"created_by": layer.created_by, "size": layer.size} for layer in result.layers],
+        "steps": [
+            {"name": step.name, "seconds": round(step.seconds, 3), "cached": step.cached} for step in result.steps
+        ],
+        "pushed": [
+            {
+                "reference": push.reference,
+                "digest": push.digest,
+                "bytes": push.pushed_bytes,
+                "layers": push.pushed_layers,
+                "present": push.present_layers,
+                "seconds": round(push.seconds, 3),
+            }
+            for push in pushes
+        ],
+        "deviations": list(lock.deviations),
+        "log": str(log),
+    }

@@ -1,0 +1,31 @@
+"""`envbuilder diff A B`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from envbuilder.cli.changes import change_document, print_changes
+from envbuilder.cli.output import json_option, print_json
+from envbuilder.cli.targets import read_lock
+from envbuilder.locking.diff import compare
+
+_LOCK = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command("diff")
+@click.argument("old", type=_LOCK)
+@click.argument("new", type=_LOCK)
+@json_option
+def command(old: Path, new: Path, *, as_json: bool) -> None:
+    """Compare two locks. Exit status 1 when they differ."""
+    changes = compare(read_lock(old), read_lock(new))
+    if as_json:
+        print_json({"schema": 1, "changes": [change_document(change) for change in changes]})
+    elif changes:
+        print_changes(changes)
+    else:
+        click.echo("no difference")
+    if changes:
+        raise click.exceptions.Exit(1)

@@ -1,0 +1,30 @@
+"""`envbuilder init ENV`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from envbuilder.catalog.loading import load_catalog
+from envbuilder.catalog.naming import find
+from envbuilder.cli.places import places
+from envbuilder.errors import UsageError
+from envbuilder.rendering.spec import render_spec
+
+
+@click.command("init")
+@click.argument("environment", metavar="ENV")
+@click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("envbuilder.yaml"), show_default=True)
+@click.option("--force", is_flag=True, help="Overwrite a file that is there.")
+def command(environment: str, output: Path, *, force: bool) -> None:
+    """Write a commented envbuilder.yaml for a team."""
+    here = places()
+    row = find(load_catalog(here.matrices), environment)
+    if output.exists() and not force:
+        raise UsageError(
+            f"{output} is there already", hint="edit it, name another with -o, or overwrite it with --force"
+        )
+    output.write_text(render_spec(row, here.templates), encoding="utf-8")
+    click.echo(f"wrote {output}")
+    click.echo(f"next: edit it, then `envbuilder lock{'' if output.name == 'envbuilder.yaml' else f' {output}'}`")

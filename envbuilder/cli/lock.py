@@ -1,0 +1,83 @@
+"""`envbuilder lock [SPEC]`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from envbuilder.catalog.loading import load_catalog
+from envbuilder.cli.changes import change_document, print_changes
+from envbuilder.cli.composition import Composition
+from envbuilder.cli.options import source_options
+from envbuilder.cli.output import json_option, print_json
+from envbuilder.cli.places import places
+from envbuilder.cli.targets import SPEC, load_spec, read_lock
+from envbuilder.errors import UsageError
+from envbuilder.locking.diff import compare
+from envbuilder.locking.lockfile import digest, dump
+from envbuilder.locking.spec import with_sources
+from envbuilder.model.locks import Lock, Sources, Spec
+from envbuilder.model.rows import Catalog
+from envbuilder.workflows.lock import check, lock
+
+
+@click.command("lock")
+@click.argument("file", metavar="[SPEC]", type=click.Path(path_type=Path), default=SPEC)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: the spec's name with .lock.")
+@click.option("--check", "only_check", is_flag=True, help="Say whether the lock is up to date; exit status 1 if not.")
+@source_options
+@json_option
+def command(file: Path, output: Path | None, sources: Sources, *, only_check: bool, as_json: bool) -> None:
+    """Resolve SPEC (envbuilder.yaml) into exact files with hashes."""
+    here = places()
+    catalog = load_catalog(here.matrices)
+    spec = with_sources(load_spec(file), sources)
+    target = output or file.with_suffix(".lock")
+    if only_check:
+        _check(catalog, spec, target, as_json=as_json)
+        return
+    made = lock(catalog, spec, Composition(here, catalog).lock_ports(spec))
+    before = read_lock(target) if target.is_file() else None
+    target.write_text(dump(made), encoding="utf-8")
+    _tell(made, before, target, as_json=as_json)
+
+
+def _check(catalog: Catalog, spec: Spec, target: Path, *, as_json: bool) -> None:
+    if not target.is_file():
+        raise UsageError(f"there is no {target}", hint="`envbuilder lock` makes it")
+    changes = check(catalog, spec, read_lock(target))
+    if as_json:
+        document = [change_document(change) for change in changes]
+        print_json({"schema": 1, "lock": str(target), "stale": bool(changes), "changes": document})
+    elif changes:
+        click.echo(f"{target} is stale; changed since it was made:")
+        print_changes(changes)
+        click.echo("next: `envbuilder lock`")
+    else:
+        click.echo(f"{target} is up to date")
+    if changes:
+        raise click.exceptions.Exit(1)
+
+
+def _tell(made: Lock, before: Lock | None, target: Path, *, as_json: bool) -> None:
+    changes = compare(before, made) if before else ()
+    if as_json:
+        print_json(
+            {
+                "schema": 1,
+                "lock": str(target),
+                "digest": digest(made),
+                "base": made.base.id,
+                "python": str(made.python.version),
+                "packages": len(made.packages),
+                "refused": list(made.refused),
+                "deviations": list(made.deviations),
+                "changes": [change_document(change) for change in changes],
+            }
+        )
+        return
+    click.echo(f"wrote {target}: {len(made.packages)} packages on {made.base.id}, {digest(made)[:19]}")
+    print_changes(changes)
+    for deviation in made.deviations:
+        click.echo(f"deviation: {deviation}")

@@ -1,0 +1,77 @@
+"""The lock of a target: the one that is there, or one made in the cache folder for a row without a spec."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from envbuilder.cli.composition import Composition
+from envbuilder.cli.targets import LockTarget, RowTarget, read_lock, target
+from envbuilder.errors import InvalidInput, UsageError
+from envbuilder.locking.lockfile import dump
+from envbuilder.locking.spec import with_sources
+from envbuilder.model.locks import Lock, Sources, Spec
+from envbuilder.workflows.lock import check, lock
+
+
+def obtain_lock(composition: Composition, name: str | None, named: Sources, *, base: str = "") -> tuple[Lock, Sources]:
+    """The lock that a command line means, and where to fetch from.
+
+    Args:
+        composition: Adapters.
+        name: A row, a lock, or None for the lock in this folder.
+        named: Sources of the command line.
+        base: Base that the command line asks for; only for a row, a lock has chosen.
+
+    Raises:
+        UsageError: Nothing of that name; or a lock that its spec has left behind.
+    """
+    match target(composition.catalog, name):
+        case LockTarget() as there:
+            if base:
+                raise UsageError(
+                    f"{there.path} has its base already", hint=f"put `base: {base}` into the spec and lock again"
+                )
+            spec = there.spec or Spec(environment=there.lock.environment)
+            _refuse_stale(composition, there)
+            return there.lock, with_sources(spec, named).sources
+        case RowTarget(spec=spec):
+            wanted = with_sources(replace(spec, base=base), named)
+            return _cached(composition, wanted), wanted.sources
+
+
+def _refuse_stale(composition: Composition, there: LockTarget) -> None:
+    if there.spec is None:
+        return
+    changes = check(composition.catalog, there.spec, there.lock)
+    if changes:
+        listing = "\n".join(f"  {change}" for change in changes)
+        raise UsageError(
+            f"{there.path} is stale; changed since it was made:\n{listing}",
+            hint="`envbuilder lock`, then build again",
+        )
+
+
+def _cached(composition: Composition, spec: Spec) -> Lock:
+    path = composition.places.cache / "locks" / _name(spec) / "envbuilder.lock"
+    kept = _read(path)
+    if kept is not None and not check(composition.catalog, spec, kept):
+        composition.say(f"using the lock {path}")
+        return kept
+    made = lock(composition.catalog, spec, composition.lock_ports(spec))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(dump(made), encoding="utf-8")
+    composition.say(f"wrote the lock {path}")
+    return made
+
+
+def _name(spec: Spec) -> str:
+    return f"{spec.environment}@{spec.base}" if spec.base else spec.environment
+
+
+def _read(path: Path) -> Lock | None:
+    """A lock of the cache folder; one that cannot be read is made again."""
+    try:
+        return read_lock(path) if path.is_file() else None
+    except InvalidInput:
+        return None

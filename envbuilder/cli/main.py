@@ -1,0 +1,103 @@
+"""The command line: the group, its verbs by name, and how errors end the process.
+
+A verb's module is imported when the verb is used, so that `--help` costs little more than importing click.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+import click
+
+from envbuilder import __version__
+from envbuilder.errors import EnvbuilderError
+
+VERBS = {
+    "list": ("envbuilder.cli.list", "Show the environments of the catalog."),
+    "show": ("envbuilder.cli.show", "Show one environment: every pin, and the reason behind it."),
+    "init": ("envbuilder.cli.init", "Write a commented envbuilder.yaml for a team."),
+    "lock": ("envbuilder.cli.lock", "Resolve envbuilder.yaml into exact files with hashes."),
+    "diff": ("envbuilder.cli.diff", "Compare two locks."),
+    "render": ("envbuilder.cli.render", "Write a Dockerfile and everything that it needs."),
+    "build": ("envbuilder.cli.build", "Build the image of an environment or a lock."),
+    "validate": ("envbuilder.cli.validate", "Look inside an image and check it against its lock."),
+    "base": ("envbuilder.cli.base", "Make and list Debian bases."),
+    "python": ("envbuilder.cli.python", "Pack and list interpreter archives."),
+}
+INTERRUPTED = 130
+
+
+class Verbs(click.Group):
+    """A group that imports a verb when it is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
+        """The verbs in the order of the work, not of the alphabet."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import a verb."""
+        if cmd_name not in VERBS:
+            return None
+        module = importlib.import_module(VERBS[cmd_name][0])
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the verbs without importing one."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in VERBS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Suggest the nearest verb for one that does not exist."""
+        name = args[0] if args else ""
+        if name and not name.startswith("-") and name not in VERBS:
+            import difflib  # noqa: PLC0415  only on this path
+
+            near = difflib.get_close_matches(name, VERBS, 1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            ctx.fail(f"No such command {name!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="envbuilder")
+def cli() -> None:
+    """Name a TensorFlow; get a container that provably runs on your GPUs.
+
+    \b
+    envbuilder list                    what there is
+    envbuilder build tf-2.4-cuda11.0   build its image
+    envbuilder validate tf-2.4-cuda11.0   and prove that it works
+    """
+
+
+def entry() -> None:
+    """Run the command line and end the process with the documented status."""
+    try:
+        cli.main(standalone_mode=False)
+    except EnvbuilderError as error:
+        report(error)
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted", err=True)
+        sys.exit(INTERRUPTED)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; Python would complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+
+
+def report(error: EnvbuilderError) -> None:
+    """Say what went wrong and what to do next, on standard error."""
+    click.echo(f"{click.style('error:', fg='red', bold=True)} {error.message}", err=True)
+    if error.hint:
+        click.echo(f"{click.style('next:', fg='cyan', bold=True)} {error.hint}", err=True)

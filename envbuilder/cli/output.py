@@ -1,0 +1,64 @@
+"""What the verbs share when they print: JSON, tables, notices."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def json_option(command: F) -> F:
+    """`--json`: one JSON document on standard output."""
+    return click.option("as_json", "--json", is_flag=True, help="Print one JSON document.")(command)
+
+
+def print_json(document: object) -> None:
+    """Print a document with stable key order."""
+    click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+
+
+def notice(text: str) -> None:
+    """Say on standard error what is being done."""
+    click.echo(click.style(f"· {text}", dim=True), err=True)
+
+
+def warn(text: str) -> None:
+    """Say on standard error what a user should know."""
+    click.echo(f"{click.style('note:', fg='yellow', bold=True)} {text}", err=True)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Left-aligned columns, two blanks apart; the last is not padded."""
+    lines = [list(header), *(list(row) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+
+    def joined(line: Sequence[str]) -> str:
+        cells = [cell.ljust(width) for cell, width in zip(line[:-1], widths, strict=False)]
+        return "  ".join([*cells, line[-1]]).rstrip()
+
+    first, *rest = lines
+    return "\n".join([click.style(joined(first), bold=True), *(joined(line) for line in rest)])
+
+
+def heading(text: str) -> str:
+    """A section title."""
+    return click.style(text, bold=True)
+
+
+def size(count: int) -> str:
+    """Bytes for people, in powers of 1000.
+
+    Example:
+        >>> size(1_234_567_890), size(900)
+        ('1.23 GB', '900 B')
+    """
+    value, unit = float(count), "B"
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if value < 1000 or unit == "TB":
+            break
+        value /= 1000
+    return f"{count} B" if unit == "B" else f"{value:.3g} {unit}"

@@ -1,0 +1,83 @@
+"""Where things are: matrices, templates, the cache folder, and what this host needs to reach its sources.
+
+Only this file and `composition` read the environment of the process.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import envbuilder
+
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "FTP_PROXY")
+_CA_VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT")
+_INDEX_VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Folders and host settings of one run.
+
+    Attributes:
+        matrices: Folder of the catalog.
+        templates: Folder of the Jinja templates.
+        cache: Everything that we keep.
+        environ: Environment of the process.
+    """
+
+    matrices: Path
+    templates: Path
+    cache: Path
+    environ: Mapping[str, str]
+
+    @property
+    def ca_bundle(self) -> bytes:
+        """The CA bundle that this host was told to use; empty when it uses its default."""
+        for name in _CA_VARIABLES:
+            path = Path(self.environ.get(name) or "/nonexistent")
+            if path.is_file():
+                return path.read_bytes()
+        return b""
+
+    @property
+    def proxies(self) -> tuple[tuple[str, str], ...]:
+        """Proxy variables of this host in both spellings, sorted by name."""
+        names = (*_PROXIES, *(name.lower() for name in _PROXIES))
+        return tuple(sorted((name, self.environ[name]) for name in names if self.environ.get(name)))
+
+    @property
+    def index(self) -> str:
+        """The package index that this host was told to use; empty when it uses uv's default."""
+        return next((self.environ[name] for name in _INDEX_VARIABLES if self.environ.get(name)), "")
+
+    @property
+    def apt_sources(self) -> tuple[str, ...]:
+        """Content of this host's apt configuration, in apt's order; empty where there is none."""
+        folder = Path("/etc/apt")
+        files = [folder / "sources.list", *sorted((folder / "sources.list.d").glob("*"))]
+        return tuple(
+            file.read_text(encoding="utf-8", errors="replace")
+            for file in files
+            if file.is_file() and file.suffix in {".list", ".sources"}
+        )
+
+
+def places() -> Places:
+    """The places of this process.
+
+    `ENVBUILDER_MATRICES` names another catalog, `ENVBUILDER_CACHE` another cache folder.
+    """
+    environ = dict(os.environ)
+    package = Path(envbuilder.__file__).parent
+    data = package / "_data"
+    root = data if data.is_dir() else package.parent
+    home = Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Places(
+        matrices=Path(environ.get("ENVBUILDER_MATRICES") or root / "matrices"),
+        templates=root / "templates",
+        cache=Path(environ.get("ENVBUILDER_CACHE") or home / "envbuilder"),
+        environ=environ,
+    )

@@ -1,0 +1,55 @@
+"""`envbuilder render ENV|LOCK -o DIR`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from envbuilder.catalog.loading import load_catalog
+from envbuilder.cli.composition import Composition
+from envbuilder.cli.locks import obtain_lock
+from envbuilder.cli.options import source_options
+from envbuilder.cli.output import json_option, print_json
+from envbuilder.cli.places import places
+from envbuilder.locking.lockfile import digest
+from envbuilder.model.locks import Sources
+from envbuilder.model.refs import ImageRef
+from envbuilder.planning.layers import base_reference
+from envbuilder.workflows.render import rendered, write
+
+
+@click.command("render")
+@click.argument("target", metavar="[ENV|LOCK]", required=False)
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder to write.")
+@click.option("--host-settings", is_flag=True, help="Put CA bundle, index and mirror of this host into DIR/host.")
+@source_options
+@json_option
+def command(target: str | None, output: Path, sources: Sources, *, host_settings: bool, as_json: bool) -> None:
+    """Write a Dockerfile and everything that it needs into a folder.
+
+    The folder builds with plain `docker build` too. Behind a proxy that re-signs TLS use --host-settings: the settings
+    are mounted for single steps and reach no layer, but do not commit them.
+    """
+    here = places()
+    composition = Composition(here, load_catalog(here.matrices))
+    lock, merged = obtain_lock(composition, target, sources)
+    composition.add_archives(merged)
+    files = rendered(lock, here.templates)
+    host = composition.host_files(lock, merged) if host_settings else ()
+    write(files, output, composition.find_file, host)
+    base = base_reference(lock.base.kind, lock.base.id, lock.base.image, lock.base.digest)
+    if as_json:
+        paths = sorted([*(file.path for file in files.texts), *(file.path for file in files.attachments)])
+        print_json({"schema": 1, "folder": str(output), "lock": digest(lock), "base": str(base), "files": paths})
+        return
+    click.echo(f"wrote {output}: Dockerfile and {len(files.texts) + len(files.attachments) - 1} files beside it")
+    click.echo(f"next: `{_docker_build(lock.environment, output)}`, which needs {_where(base)}")
+
+
+def _docker_build(environment: str, folder: Path) -> str:
+    return f"docker build -t {environment} {folder}"
+
+
+def _where(base: ImageRef) -> str:
+    return f"the base {base}" + ("" if base.digest else " in the engine (`envbuilder base bootstrap`)")

@@ -1,0 +1,103 @@
+"""What ENV|LOCK on a command line means: a row of the catalog, a lock, or what lies in this folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from envbuilder.catalog.naming import find
+from envbuilder.errors import Fault, InvalidInput, UsageError
+from envbuilder.locking.lockfile import load
+from envbuilder.locking.spec import read_spec
+from envbuilder.model.locks import Lock, Spec
+from envbuilder.model.rows import Catalog
+
+SPEC = Path("envbuilder.yaml")
+LOCK = Path("envbuilder.lock")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockTarget:
+    """A lock that is there.
+
+    Attributes:
+        path: Where it is.
+        lock: What it says.
+        spec: The spec beside it; None when there is none.
+    """
+
+    path: Path
+    lock: Lock
+    spec: Spec | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowTarget:
+    """A row of the catalog, with a spec that only names it."""
+
+    spec: Spec
+
+
+def target(catalog: Catalog, name: str | None) -> LockTarget | RowTarget:
+    """What was meant.
+
+    Args:
+        catalog: The rows.
+        name: A row's id or the path of a lock; None means the lock in this folder.
+
+    Raises:
+        UsageError: Nothing of that name.
+    """
+    if name is None:
+        if LOCK.is_file():
+            return _lock_target(LOCK)
+        hint = "`envbuilder lock` makes it" if SPEC.is_file() else "name an environment: `envbuilder list`"
+        raise UsageError(f"there is no {LOCK} here", hint=hint)
+    path = Path(name)
+    if path.is_file():
+        return _lock_target(path)
+    if path.is_dir() and (path / LOCK).is_file():
+        return _lock_target(path / LOCK)
+    if "/" in name or path.suffix == ".lock":
+        raise UsageError(f"there is no lock {name}")
+    return RowTarget(spec=Spec(environment=find(catalog, name).id))
+
+
+def read_lock(path: Path) -> Lock:
+    """The lock in a file.
+
+    Raises:
+        InvalidInput: It is none.
+    """
+    return load(read_text(path), str(path))
+
+
+def load_spec(path: Path) -> Spec:
+    """The spec in a file.
+
+    Raises:
+        UsageError: There is no such file.
+        InvalidInput: It is wrong.
+    """
+    if not path.is_file():
+        raise UsageError(f"there is no {path}", hint="`envbuilder init ENV` writes one")
+    return read_spec(read_text(path), str(path))
+
+
+def read_text(path: Path) -> str:
+    """The text of a file that a person wrote.
+
+    Raises:
+        InvalidInput: It cannot be read, or is not UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise InvalidInput((Fault(file=str(path), line=0, field="", problem=f"cannot be read: {reason}"),)) from error
+
+
+def _lock_target(path: Path) -> LockTarget:
+    beside = path.parent / SPEC
+    spec = load_spec(beside) if path.name == LOCK.name and beside.is_file() else None
+    return LockTarget(path=path, lock=read_lock(path), spec=spec)

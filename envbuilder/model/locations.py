@@ -1,0 +1,39 @@
+"""Where the bases and interpreters of a row were found, or why not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from envbuilder.model.locks import BasePin, PythonPin
+from envbuilder.model.rows import BaseChoice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Located:
+    """A base that can be had, with its interpreter."""
+
+    choice: BaseChoice
+    base: BasePin
+    python: PythonPin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """A base that cannot be had.
+
+    Attributes:
+        base: Its id.
+        reason: Why, in a few words that follow a colon.
+        hint: What would make it available; may be empty.
+    """
+
+    base: str
+    reason: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.base}: {self.reason}"
+
+
+Location: TypeAlias = Located | Refused

@@ -1,0 +1,39 @@
+"""Run the probe with an interpreter of this host, without a container."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from pathlib import Path
+
+from envbuilder.errors import ToolFailed, ToolMissing
+from envbuilder.model.facts import Facts
+from envbuilder.probing.containers import probe_source, read_answer
+from envbuilder.probing.requests import ProbeRequest
+
+
+def probe_python(path: Path, request: ProbeRequest, *, timeout: float = 900.0) -> Facts:
+    """Look at the environment of one interpreter.
+
+    Args:
+        path: The interpreter; that of a virtual environment looks at that environment.
+        request: What to look at.
+        timeout: Seconds for the whole.
+
+    Raises:
+        ToolMissing: There is no such program.
+        ToolFailed: It gave no answer.
+    """
+    with tempfile.TemporaryDirectory(prefix="envbuilder-probe-") as name:
+        script, asked = Path(name, "probe.py"), Path(name, "request.json")
+        script.write_bytes(probe_source())
+        asked.write_bytes(request.encode())
+        command = [str(path), str(script), "--request", str(asked)]
+        try:
+            done = subprocess.run(command, capture_output=True, check=False, timeout=timeout, stdin=subprocess.DEVNULL)
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise ToolMissing(f"cannot run {path}: {reason}", hint="name a Python interpreter") from error
+        except subprocess.TimeoutExpired as error:
+            raise ToolFailed(f"the probe of {path} did not answer within {timeout:.0f} s") from error
+    return read_answer(done.returncode, done.stdout, done.stderr, origin=str(path))

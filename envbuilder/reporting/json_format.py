@@ -1,0 +1,45 @@
+"""A report as JSON for programs; field names and their meaning stay as they are within a schema."""
+
+from __future__ import annotations
+
+import json
+from typing import assert_never
+
+from envbuilder.model.findings import CheckResult, Failed, NotProven, Passed, Report
+from envbuilder.reporting.standing import standing
+
+REPORT_SCHEMA = 1
+
+
+class JsonFormat:
+    """One JSON object; fields in a fixed order, results in the order of the check table."""
+
+    def write(self, report: Report, *, color: bool = False) -> str:  # noqa: ARG002 - JSON has no colours
+        """The report as indented JSON."""
+        document = {
+            "schema": REPORT_SCHEMA,
+            "subject": report.subject,
+            "environment": report.environment,
+            "tier": report.tier.value,
+            "required": report.required.value if report.required else None,
+            "passed": report.passed,
+            "seconds": round(report.seconds, 3),
+            "results": [self._result(result) for result in report.results],
+            "facts": [{"name": name, "value": value} for name, value in report.facts],
+            "deviations": list(report.deviations),
+            "not_covered": list(report.not_covered),
+        }
+        return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+    @staticmethod
+    def _result(result: CheckResult) -> dict[str, str]:
+        fields = {"id": result.id, "title": result.title, "outcome": standing(result).value}
+        match result.outcome:
+            case Passed(seen=seen):
+                return {**fields, "seen": seen}
+            case Failed(problem=problem, remedy=remedy):
+                return {**fields, "problem": problem, "remedy": remedy}
+            case NotProven(reason=reason):
+                return {**fields, "reason": reason}
+            case other:
+                assert_never(other)

@@ -1,0 +1,126 @@
+"""Spec and row to lock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from envbuilder.catalog.naming import find
+from envbuilder.locking.assembling import Ingredients, assemble
+from envbuilder.locking.choosing import BaseSource, PythonSource, choose
+from envbuilder.locking.diff import staleness
+from envbuilder.locking.inputs import inputs
+from envbuilder.locking.requests import build_request, grouped, own_request, row_request
+from envbuilder.locking.resolver import Resolver
+from envbuilder.model.locations import Located, Location, Refused
+from envbuilder.model.locks import Change, Lock, OsPackagePin, PackagePin, PythonPin, Spec, ToolPin
+from envbuilder.model.rows import BaseChoice, BaseKind, Catalog, CudaProvider, Environment, PythonProvider
+
+
+class OsResolver(Protocol):
+    """Turns OS packages on a base into exact files."""
+
+    def resolve(self, located: Located, packages: tuple[str, ...], spec: Spec) -> tuple[OsPackagePin, ...]:
+        """What installing them on this base would add, sorted by name."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockPorts:
+    """What locking reads from the world.
+
+    Attributes:
+        bases: Where bases of each kind are.
+        pythons: Where interpreter archives are.
+        resolver: Resolves Python packages.
+        os_resolver: Resolves OS packages.
+        tools: Programs that the build will use.
+        notice: Told in one sentence what is being done, and what was refused.
+    """
+
+    bases: Mapping[BaseKind, BaseSource]
+    pythons: PythonSource
+    resolver: Resolver
+    os_resolver: OsResolver
+    tools: tuple[ToolPin, ...]
+    notice: Callable[[str], None]
+
+
+def lock(catalog: Catalog, spec: Spec, ports: LockPorts) -> Lock:
+    """Resolve a spec into exact pins.
+
+    Raises:
+        UnknownEnvironment: The spec names no row.
+        NoUsableBase: No base of the row can be had.
+        ResolutionFailed: The packages do not go together.
+        SourceUnreachable: A source does not answer.
+    """
+    row = find(catalog, spec.environment)
+    ports.notice(f"looking for a base of {row.id}")
+    located, refusals = choose(row, spec, lambda choice: _locate(choice, spec, ports))
+    for refusal in refusals:
+        ports.notice(f"not available: {refusal}")
+    ports.notice(f"base {located.base.id}, Python {located.python.version}; resolving packages as of {row.cutoff}")
+    packages = _packages(row, spec, located, ports.resolver)
+    return assemble(
+        catalog,
+        row,
+        spec,
+        Ingredients(
+            located=located,
+            refusals=refusals,
+            packages=packages,
+            os_packages=_os_packages(spec, located, ports),
+            tools=ports.tools,
+        ),
+    )
+
+
+def check(catalog: Catalog, spec: Spec, existing: Lock) -> tuple[Change, ...]:
+    """What changed in row and spec since a lock was made; empty when it is up to date."""
+    row = find(catalog, spec.environment)
+    choice = next((choice for choice in row.bases if choice.system.id == existing.base.id), None)
+    if choice is not None and spec.python is not None:
+        choice = replace(choice, python=spec.python)
+    return staleness(existing, dict(inputs(row, choice, spec)))
+
+
+def _locate(choice: BaseChoice, spec: Spec, ports: LockPorts) -> Location:
+    python = _python(choice, spec, ports.pythons)
+    if isinstance(python, Refused):
+        return replace(python, base=choice.system.id)
+    base = ports.bases[choice.system.kind].locate(choice.system, spec.sources)
+    if isinstance(base, Refused):
+        return base
+    return Located(choice=choice, base=base, python=python)
+
+
+def _python(choice: BaseChoice, spec: Spec, pythons: PythonSource) -> PythonPin | Refused:
+    match choice.python_provider:
+        case PythonProvider.OS:
+            return PythonPin(version=choice.python, provider=PythonProvider.OS)
+        case PythonProvider.ARCHIVE:
+            return pythons.locate(choice.python, spec.sources)
+
+
+def _packages(row: Environment, spec: Spec, located: Located, resolver: Resolver) -> tuple[PackagePin, ...]:
+    request = row_request(row, located.choice)
+    shared = resolver.resolve(request)
+    complete = resolver.resolve(own_request(request, spec, shared)) if spec.packages else shared
+    from_source = any(not chosen.file.endswith(".whl") for chosen in complete)
+    build = resolver.resolve(build_request(request)) if from_source else ()
+    return grouped(row, located.choice, shared, complete, build)
+
+
+def _os_packages(spec: Spec, located: Located, ports: LockPorts) -> tuple[OsPackagePin, ...]:
+    choice = located.choice
+    wanted = {*choice.os_packages, *spec.apt}
+    if choice.cuda_provider is CudaProvider.OS and choice.libraries:
+        wanted |= {*choice.libraries.os_packages}
+    if choice.python_provider is PythonProvider.OS and choice.system.python_package:
+        wanted.add(choice.system.python_package)
+    if not wanted:
+        return ()
+    ports.notice(f"asking the base which files {', '.join(sorted(wanted))} need")
+    return ports.os_resolver.resolve(located, tuple(sorted(wanted)), spec)

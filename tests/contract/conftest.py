@@ -1,0 +1,121 @@
+"""The engines that the contract is checked on: the fake always, Docker when it answers or is required."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import docker
+import pytest
+
+from envbuilder.building.docker_engine import connect
+from envbuilder.building.engine import Engine
+from envbuilder.errors import EngineUnavailable
+from envbuilder.model.builds import Builder, BuildRequest
+from tests.contract import registry
+from tests.contract.archives import save_archive
+from tests.fakes.engine import FakeEngine
+
+REQUIRED = os.environ.get("ENVBUILDER_REQUIRE_ENGINE") == "1"
+_PREFIX = "envbuilder-test"
+
+
+def _engines() -> list[str]:
+    if REQUIRED:
+        return ["fake", "docker"]
+    try:
+        connect(os.environ).info()
+    except EngineUnavailable:
+        return ["fake"]
+    return ["fake", "docker"]
+
+
+@dataclass(slots=True, kw_only=True)
+class World:
+    """An engine with a tiny base in it, and names that no other test uses.
+
+    Attributes:
+        engine: The engine under contract.
+        real: Whether commands are really run.
+        folder: A place for files.
+        base: A reference in the engine; its entry point fails, so a test sees when it was not replaced.
+        open_registry: Gives `host:port` of a registry that answers.
+    """
+
+    engine: Engine
+    real: bool
+    folder: Path
+    base: str
+    open_registry: Callable[[], str]
+    _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    _run: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
+
+    def unique(self) -> str:
+        """A word that was not used before, so that no cache of the engine knows it."""
+        return f"n{self._run}-{next(self._numbers)}"
+
+    def new_name(self, registry_host: str = "") -> str:
+        """An image reference that nothing has."""
+        host = f"{registry_host}/" if registry_host else ""
+        return f"{host}{_PREFIX}/{self.unique()}:1"
+
+    def request(self, *lines: str, builder: Builder = Builder.BUILDKIT, tags: int = 1) -> BuildRequest:
+        """A build of the base with further lines."""
+        folder = self.folder / self.unique()
+        folder.mkdir()
+        text = "\n".join((f"FROM {self.base}", *lines, ""))
+        for name in ("Dockerfile", "Dockerfile.classic"):
+            (folder / name).write_text(text, encoding="utf-8")
+        return BuildRequest(folder=folder, tags=tuple(self.new_name() for _ in range(tags)), builder=builder)
+
+
+@contextmanager
+def _registries(folder: Path) -> Iterator[Callable[[], str]]:
+    """Starts one registry when it is first asked for."""
+    with ExitStack() as stack:
+        started: list[str] = []
+
+        def open_registry() -> str:
+            if not registry.PROGRAM:
+                (pytest.fail if REQUIRED else pytest.skip)("docker-registry is not installed")
+            if not started:
+                started.append(stack.enter_context(registry.serve(folder)))
+            return started[0]
+
+        yield open_registry
+
+
+@contextmanager
+def _removing_images() -> Iterator[None]:
+    """Leave the engine as it was: every name that tests may use goes, with the images that have no other."""
+    try:
+        yield
+    finally:
+        client = docker.APIClient(version="auto")
+        for image in client.images():
+            for name in image["RepoTags"] or ():
+                if f"{_PREFIX}/" in name:
+                    client.remove_image(name, force=True)
+        client.close()
+
+
+@pytest.fixture(scope="module", params=_engines())
+def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    folder = tmp_path_factory.mktemp("world")
+    base = f"{_PREFIX}/base-{uuid.uuid4().hex[:8]}:1"
+    archive = folder / "base.tar"
+    save_archive(archive, (base,))
+    if request.param == "fake":
+        engine: Engine = FakeEngine(registries=("localhost:5000",))
+        engine.load(archive)
+        yield World(engine=engine, real=False, folder=folder, base=base, open_registry=lambda: "localhost:5000")
+        return
+    with _registries(folder) as open_registry, _removing_images():
+        engine = connect(os.environ)
+        engine.load(archive)
+        yield World(engine=engine, real=True, folder=folder, base=base, open_registry=open_registry)

@@ -1,0 +1,249 @@
+"""Real bases: Debian trees from real packages, in a real engine, with a real interpreter packed from this machine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from envbuilder.bases.debian import bootstrap
+from envbuilder.bases.docker_archive import docker_archive
+from envbuilder.bases.members import Kind, Member, of_tar
+from envbuilder.bases.programs import Host, LineListener, Ran, ignore_line, run_program
+from envbuilder.bases.python_archive import inspect, pack
+from envbuilder.bases.tree_store import DebianStore
+from envbuilder.bases.uv_python import from_uv
+from envbuilder.errors import SourceUnreachable, UsageError
+from envbuilder.model.rows import BaseKind, BaseSystem
+from envbuilder.model.trees import DebianTree, PythonArchive
+from envbuilder.model.versions import Release
+
+EPOCH = 1_700_000_000
+TAG = "envbuilder-test/bases:bookworm"
+BOOKWORM = BaseSystem(
+    id="debian-bookworm",
+    kind=BaseKind.DEBIAN,
+    image="",
+    digest="",
+    suite="bookworm",
+    components=("main",),
+    packages=("ca-certificates", "libgomp1", "libstdc++6", "python3"),
+    glibc=Release("2.36"),
+    python=Release("3.11"),
+    python_package="",
+    cuda=None,
+    cudnn=None,
+    status="",
+    sources=(),
+)
+
+
+def host_with(run: object = run_program, **environ: str) -> Host:
+    assert callable(run)
+    return Host(environ=dict(os.environ) | environ, run=run, as_root=os.geteuid() == 0)
+
+
+def on_a_host_called_elsewhere(
+    command: Sequence[str], *, environ: Mapping[str, str], folder: Path, on_line: LineListener = ignore_line
+) -> Ran:
+    """Like `run_program`, but the program sees another host name and, at first, another umask."""
+    script = 'hostname elsewhere-host && umask 022 && exec "$@"'
+    wrapped = ["unshare", "--uts", "sh", "-c", script, "sh", *command]
+    return run_program(wrapped, environ=environ, folder=folder, on_line=on_line)
+
+
+@pytest.fixture(scope="module")
+def trees(tmp_path_factory: pytest.TempPathFactory) -> tuple[DebianTree, DebianTree]:
+    first, second = tmp_path_factory.mktemp("first"), tmp_path_factory.mktemp("second")
+    one = bootstrap(BOOKWORM, mirror="", epoch=EPOCH, work=first, host=host_with())
+    before = os.umask(0o077)
+    try:
+        elsewhere = host_with(on_a_host_called_elsewhere, TZ="Asia/Tokyo", LANG="tr_TR.UTF-8")
+        two = bootstrap(BOOKWORM, mirror="", epoch=EPOCH, work=second, host=elsewhere)
+    finally:
+        os.umask(before)
+    return one, two
+
+
+def made_here(tree: DebianTree) -> Iterator[Member]:
+    """Files of a tree that no package brought as they are."""
+    members = of_tar(tree.path)
+    sums = [member for member in members if re.fullmatch(r"var/lib/dpkg/info/.*\.md5sums", member.path)]
+    brought = {line.split(maxsplit=1)[1] for member in sums for line in member.read().decode().splitlines()}
+    # Packages of bookworm still name /lib where the tree has /usr/lib.
+    brought |= {f"usr/{path}" for path in brought}
+    return (member for member in members if member.kind is Kind.FILE and member.path not in brought)
+
+
+def test_two_bootstraps_on_different_hosts_are_the_same_bytes(trees: tuple[DebianTree, DebianTree]) -> None:
+    one, two = trees
+    assert one.digest == two.digest
+    assert one.packages == two.packages
+    assert one.size == one.path.stat().st_size
+    assert str(one.glibc) == "2.36"
+    assert one.python is not None
+    assert one.python.head(2) == (3, 11)
+    assert {"libc6", "libgomp1", "libstdc++6", "python3", "ca-certificates"} <= {pin.name for pin in one.packages}
+
+
+def test_a_tree_holds_nothing_of_its_host_or_mirror(trees: tuple[DebianTree, DebianTree]) -> None:
+    sites = subprocess.run(
+        ["apt-get", "indextargets", "--format", "$(SITE)"], capture_output=True, text=True, check=True
+    )
+    mirrors = {site.split("//")[1].split("/")[0] for site in sites.stdout.split() if "//" in site}
+    assert mirrors
+    for member in made_here(trees[1]):
+        content = member.read()
+        assert b"elsewhere-host" not in content, member.path
+        assert not [mirror for mirror in mirrors if mirror.encode() in content], member.path
+    paths = {member.path for member in of_tar(trees[0].path)}
+    assert not paths & {"etc/resolv.conf", "etc/hostname", "etc/apt/sources.list", "dev/null", "var/log/dpkg.log"}
+    assert not [path for path in paths if path.startswith("usr/local/share/ca-certificates/")]
+    assert not [path for path in paths if re.match(r"usr/share/man/man\d/.", path)]
+    assert "usr/share/doc/libc6/copyright" in paths
+
+
+def test_the_store_gives_the_tree_back(trees: tuple[DebianTree, DebianTree], tmp_path: Path) -> None:
+    copy = tmp_path / "copy.tar"
+    copy.hardlink_to(trees[1].path)
+    kept = DebianStore(tmp_path / "store").put(
+        DebianTree(**{name: getattr(trees[1], name) for name in DebianTree.__slots__} | {"path": copy})
+    )
+    assert DebianStore(tmp_path / "store").get("debian-bookworm", trees[0].digest) == kept
+
+
+def docker(*arguments: str, stdin: Path = Path(os.devnull)) -> str:
+    with stdin.open("rb") as content:
+        ran = subprocess.run(["docker", *arguments], stdin=content, capture_output=True, check=False)
+    assert ran.returncode == 0, ran.stderr.decode()
+    return ran.stdout.decode().strip()
+
+
+@pytest.fixture(scope="module")
+def image(trees: tuple[DebianTree, DebianTree], tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    out = tmp_path_factory.mktemp("image") / "image.tar"
+    archive = docker_archive(trees[0], out, epoch=EPOCH, labels={"io.envbuilder.test": "yes"}, tags=(TAG,))
+    docker("load", "--input", str(archive.path))
+    yield archive.image_id, trees[0].digest
+    docker("image", "rm", TAG)
+
+
+def test_the_engine_gives_the_image_the_id_that_was_predicted(image: tuple[str, str]) -> None:
+    image_id, diff_id = image
+    (info,) = json.loads(docker("image", "inspect", TAG))
+    assert info["Id"] == image_id
+    assert info["RootFS"]["Layers"] == [diff_id]
+    assert info["Config"]["Labels"] == {"io.envbuilder.test": "yes"}
+    assert docker("run", "--rm", "--network", "none", TAG, "python3", "-c", "print(6 * 7)") == "42"
+
+
+@pytest.fixture(scope="module")
+def interpreter() -> Path:
+    """A CPython of this machine that is not the system's, 3.8 if there is one."""
+    root = subprocess.run(["pyenv", "root"], capture_output=True, text=True, check=False) if _has_pyenv() else None
+    found = sorted(Path(root.stdout.strip()).glob("versions/3.*/bin/python3")) if root else []
+    return next((path for path in found if "/3.8" in str(path)), Path(sys.executable))
+
+
+def _has_pyenv() -> bool:
+    return any((Path(folder) / "pyenv").exists() for folder in os.environ["PATH"].split(os.pathsep))
+
+
+@pytest.fixture(scope="module")
+def archive(interpreter: Path, tmp_path_factory: pytest.TempPathFactory) -> PythonArchive:
+    return pack(interpreter, tmp_path_factory.mktemp("archive"), epoch=EPOCH, host=host_with())
+
+
+def test_a_packed_python_runs_inside_the_base(image: tuple[str, str], archive: PythonArchive) -> None:
+    program = f"/opt/python/bin/python{'.'.join(str(part) for part in archive.version.head(2))}"
+    question = "import ctypes, hashlib, platform, ssl, sys; print(platform.python_version(), sys.prefix)"
+    script = f"tar -xzf - -C /opt && exec {program} -I -c '{question}'"
+    answer = docker("run", "--rm", "-i", "--network", "none", TAG, "sh", "-c", script, stdin=archive.path)
+    assert image
+    assert answer == f"{archive.version} /opt/python"
+    assert archive.library_dirs == ()
+    assert "libc.so.6" in archive.needs
+    assert archive.missing is not None
+
+
+def test_a_copy_of_the_installation_gives_the_same_archive(
+    archive: PythonArchive, interpreter: Path, tmp_path: Path
+) -> None:
+    prefix = interpreter.resolve().parent.parent
+    subprocess.run(["cp", "-a", str(prefix), str(tmp_path / "copy")], check=True)
+    before = os.umask(0o077)
+    try:
+        again = pack(tmp_path / "copy" / "bin" / "python3", tmp_path, epoch=EPOCH, host=host_with())
+    finally:
+        os.umask(before)
+    assert again.sha256 == archive.sha256
+    with tarfile.open(again.path) as content:
+        names = content.getnames()
+        texts = [content.extractfile(name).read() for name in names if "_sysconfigdata" in name]  # type: ignore[union-attr]
+    assert "python/lib/python" + ".".join(map(str, archive.version.head(2))) + "/site-packages" in names
+    assert not [name for name in names if re.search(r"__pycache__|site-packages/|/test/|/bin/pip|idle|\.a$", name)]
+    assert texts
+    assert str(prefix).encode() not in texts[0]
+    assert b"/opt/python/lib" in texts[0]
+
+
+def test_a_virtual_environment_stands_for_its_installation(
+    archive: PythonArchive, interpreter: Path, tmp_path: Path
+) -> None:
+    subprocess.run([str(interpreter), "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)
+    again = pack(tmp_path / "venv" / "bin" / "python", tmp_path, epoch=EPOCH, host=host_with())
+    assert again.sha256 == archive.sha256
+
+
+def test_the_python_of_the_operating_system_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="comes from OS packages"):
+        pack(Path("/usr/bin/python3"), tmp_path, epoch=EPOCH, host=host_with())
+    assert list(tmp_path.iterdir()) == []
+
+
+def uv_program() -> Path:
+    return Path(sys.executable).parent / "uv"
+
+
+def test_uv_installs_what_a_catalog_of_its_own_names(archive: PythonArchive, tmp_path: Path) -> None:
+    catalog = tmp_path / "downloads.json"
+    major, minor, patch = archive.version.head(3)
+    entry = {
+        "name": "cpython",
+        "arch": {"family": "x86_64", "variant": None},
+        "os": "linux",
+        "libc": "gnu",
+        "major": major,
+        "minor": minor,
+        "patch": patch,
+        "prerelease": "",
+        "url": archive.path.as_uri(),
+        "sha256": hashlib.sha256(archive.path.read_bytes()).hexdigest(),
+        "variant": None,
+        "build": "1",
+    }
+    catalog.write_text(json.dumps({f"cpython-{archive.version}-linux-x86_64-gnu": entry}), encoding="utf-8")
+    host = host_with(UV_PYTHON_DOWNLOADS_JSON_URL=str(catalog), UV_CACHE_DIR=str(tmp_path / "cache"))
+    program = from_uv(archive.version, uv=uv_program(), folder=tmp_path / "pythons", host=host)
+    assert program.is_relative_to(tmp_path / "pythons")
+    again = pack(program, tmp_path, epoch=EPOCH, host=host)
+    assert again.version == archive.version
+    assert inspect(again.path).sha256 == again.sha256
+
+
+def test_a_download_that_does_not_answer_says_what_to_do(tmp_path: Path) -> None:
+    host = host_with(
+        UV_PYTHON_INSTALL_MIRROR="http://127.0.0.1:9", UV_CACHE_DIR=str(tmp_path / "cache"), UV_HTTP_RETRIES="0"
+    )
+    with pytest.raises(SourceUnreachable) as caught:
+        from_uv(Release("3.8.18"), uv=uv_program(), folder=tmp_path / "pythons", host=host)
+    assert "envbuilder python pack" in caught.value.hint
+    assert "127.0.0.1:9" in caught.value.message
