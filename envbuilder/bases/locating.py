@@ -68,11 +68,9 @@ class PythonArchives:
             try:
                 archive = self.fetch(version, Path(folder))
             except EnvbuilderError as error:
-                return Refused(
-                    base="",
-                    reason=f"no archive of Python {version}: {error.message.splitlines()[0]}",
-                    hint=f"`envbuilder python pack {version}` makes one of an installed CPython; or --python-archive FILE",
-                )
+                hint = f"`envbuilder python pack {version}` makes one of an installed CPython; or --python-archive FILE"
+                reason = f"no archive of Python {version}: {error.message.splitlines()[0]}"
+                return Refused(base="", reason=reason, hint=hint)
             self.store.add(archive.path)
             return pin_of(archive)
 

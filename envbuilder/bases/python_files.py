@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import PurePosixPath
 
 from envbuilder.bases.elf import Elf, is_elf, read_elf
@@ -33,7 +34,7 @@ _LEFT_OUT = (
 )
 _REWRITTEN = re.compile(r"lib/python[\d.]+/(_sysconfigdata\w*[\w.-]*\.py|config-[^/]*/Makefile)")
 # A whole path, alone or right after -L or -I: the prefix /install is not a part of /usr/bin/install.
-_NOT_INSIDE = r"(?:(?<=-[LI])|(?<![\w/})-]))"
+_NOT_INSIDE = rb"(?:(?<=-[LI])|(?<![\w/})-]))"
 _BUILD_PREFIX = re.compile(r"'prefix': '(/[^']+)'")
 
 
@@ -64,7 +65,7 @@ def select(interpreter: Interpreter, *, epoch: int) -> Selection:
         moved = _moved(member, places)
         # Copies of an installation may have lost its hard links, and must give the same archive.
         members.append(replace(moved, path=f"{TOP}/{moved.path}", identity=""))
-        if member.kind is Kind.FILE and any(place.encode() in moved.read() for place in places):
+        if member.kind is Kind.FILE and _naming(places).search(moved.read()):
             leftovers.append(f"{TOP}/{member.path}")
     members += [Member(path=path, kind=Kind.FOLDER, mode=0o755, mtime=epoch) for path in (TOP, f"{TOP}/bin")]
     return Selection(members=tuple(members), leftovers=tuple(sorted(leftovers)))
@@ -126,10 +127,14 @@ def _moved(member: Member, places: tuple[str, ...]) -> Member:
 
 
 def _moved_text(data: bytes, places: tuple[str, ...]) -> bytes:
-    text = data.decode("utf-8", "surrogateescape")
-    for place in places:
-        text = re.sub(_NOT_INSIDE + re.escape(place) + r"(?![\w.-])", HOME, text)
-    return text.encode("utf-8", "surrogateescape")
+    return _naming(places).sub(HOME.encode(), data)
+
+
+@cache
+def _naming(places: tuple[str, ...]) -> re.Pattern[bytes]:
+    """Any of the places as a whole path; matches nothing when there are none."""
+    known = b"|".join(re.escape(os.fsencode(place)) for place in places) or b"(?!)"
+    return re.compile(_NOT_INSIDE + b"(?:" + known + rb")(?![\w.-])")
 
 
 def _moved_library(data: bytes, path: str, places: tuple[str, ...]) -> bytes:

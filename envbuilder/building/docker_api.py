@@ -5,6 +5,7 @@ Only this module, `docker_client` and `docker_errors` import the SDK, which take
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -12,7 +13,7 @@ from typing import TypeVar
 import docker
 import requests
 from docker.types import DeviceRequest, LogConfig, Mount
-from docker.utils import kwargs_from_env
+from docker.utils import kwargs_from_env, parse_host
 
 from envbuilder.building.container_spec import ContainerSpec
 from envbuilder.building.docker_client import TIMEOUT_SECONDS, DockerClient
@@ -20,6 +21,7 @@ from envbuilder.building.docker_errors import Refusal, refused, translated
 from envbuilder.building.engine_json import Record, number
 from envbuilder.model.refs import ImageRef
 
+_UNIX = "http+unix://"
 _Item = TypeVar("_Item")
 
 
@@ -198,7 +200,18 @@ def open_api(environ: Mapping[str, str]) -> DockerApi:
     with translated():
         # An empty mapping would make the SDK look into os.environ behind our back.
         settings = kwargs_from_env(environment={"DOCKER_HOST": "", **environ})
+        _knock(parse_host(settings.get("base_url", ""), tls="tls" in settings))
         return DockerApi(DockerClient(version="auto", timeout=TIMEOUT_SECONDS, **settings))
+
+
+def _knock(address: str) -> None:
+    """See whether anybody listens at a Unix socket: the SDK would find out too, but leave its own socket open."""
+    if address.startswith(_UNIX):
+        try:
+            with socket.socket(socket.AF_UNIX) as probe:
+                probe.connect(address.removeprefix(_UNIX))
+        except OSError as error:
+            raise docker.errors.DockerException(str(error)) from error
 
 
 def _guarded(stream: Iterator[_Item]) -> Iterator[_Item]:

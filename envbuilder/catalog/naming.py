@@ -34,6 +34,8 @@ def matching(catalog: Catalog, pattern: str) -> tuple[Environment, ...]:
 
 
 def nearest(catalog: Catalog, name: str) -> tuple[str, ...]:
-    """At most three ids that look like a name, best first."""
+    """At most three ids that look like a name, best first: those that it begins, then those that are spelt alike."""
     ids = [row.id for row in catalog.environments]
-    return tuple(difflib.get_close_matches(name.lower(), ids, n=3, cutoff=0.5))
+    begun = [known for known in ids if known.startswith(name.lower())]
+    alike = difflib.get_close_matches(name.lower(), ids, n=3, cutoff=0.5)
+    return tuple(dict.fromkeys([*begun, *alike]))[:3]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -114,7 +115,7 @@ def _watched(here: Places, name: str) -> Iterator[tuple[Listener, Path]]:
     folder.mkdir(parents=True, exist_ok=True)
     stamp = datetime.fromtimestamp(time.time(), tz=UTC).strftime("%Y%m%dT%H%M%SZ")
     path = folder / f"{Path(name).name}-{stamp}.log"
-    show = LiveProgress() if click.get_text_stream("stderr").isatty() else PlainProgress()
+    show = LiveProgress() if sys.stderr.isatty() else PlainProgress()
     with path.open("w", encoding="utf-8") as stream:
         write = BuildLog(stream)
 

@@ -154,8 +154,8 @@ class Composition:
         except EnvbuilderError as error:
             if pin.kind is BaseKind.DEBIAN and not error.hint.startswith("remove"):
                 error.hint = (
-                    "the tree of this lock is neither in the engine nor in the cache folder: name a registry that has it "
-                    "(--registry-mirror), or make a new one and lock again "
+                    "the tree of this lock is neither in the engine nor in the cache folder: name a registry that has "
+                    "it (--registry-mirror), or make a new one and lock again "
                     f"(`envbuilder base bootstrap {pin.id.removeprefix('debian-')}`, `envbuilder lock`)"
                 )
             raise

@@ -66,12 +66,12 @@ class Verbs(click.Group):
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="envbuilder")
 def cli() -> None:
-    """Name a TensorFlow; get a container that provably runs on your GPUs.
+    r"""Name a TensorFlow; get a container that provably runs on your GPUs.
 
     \b
-    envbuilder list                    what there is
-    envbuilder build tf-2.4-cuda11.0   build its image
-    envbuilder validate tf-2.4-cuda11.0   and prove that it works
+    envbuilder list                       what there is
+    envbuilder build tf-2.4-cuda11.0      build its image
+    envbuilder validate tf-2.4-cuda11.0   prove that it works
     """
 
 

@@ -31,7 +31,8 @@ def _lines(catalog: Catalog, row: Environment) -> Iterator[str]:
     yield ""
     yield heading("TensorFlow")
     yield f"  {row.framework.package}=={row.framework.version}, wheels for Python {_joined(row.framework.pythons)}"
-    yield f"  needs glibc {row.framework.glibc} or later{', and a processor with AVX' if row.framework.needs_avx else ''}"
+    avx = ", and a processor with AVX" if row.framework.needs_avx else ""
+    yield f"  needs glibc {row.framework.glibc} or later{avx}"
     if row.cuda:
         yield from _cuda_lines(catalog, row, row.cuda)
     yield ""
@@ -83,7 +84,8 @@ def _base_lines(catalog: Catalog, row: Environment, place: int, choice: BaseChoi
     yield f"     Python {choice.python} from {choice.python_provider.value}, glibc {system.glibc}"
     if choice.cuda:
         floor = catalog.driver_floor(row, choice)
-        yield f"     CUDA {choice.cuda}, cuDNN {choice.cudnn} from {choice.cuda_provider.value}; driver {floor} or later"
+        libraries = f"CUDA {choice.cuda}, cuDNN {choice.cudnn}"
+        yield f"     {libraries} from {choice.cuda_provider.value}; driver {floor} or later"
     for deviation in choice.deviations:
         yield f"     deviation: {deviation.what}"
         yield f"                {deviation.why}"

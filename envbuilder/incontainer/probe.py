@@ -122,7 +122,7 @@ def content_of(path):
     """A small text file; None when it cannot be read."""
     try:
         with open(path, "rb") as handle:
-            return text(handle.read(1 << 20)).strip()
+            return handle.read(1 << 20).decode("utf-8", "replace").strip()
     except (IOError, OSError):
         return None
 

@@ -59,7 +59,7 @@ def assemble(catalog: Catalog, row: Environment, spec: Spec, ingredients: Ingred
         user=spec.user,
         memory=spec.memory,
         deviations=tuple(f"{deviation.what}: {deviation.why}" for deviation in choice.deviations),
-        refused=tuple(map(str, ingredients.refusals)),
+        refused=tuple(refusal.base for refusal in ingredients.refusals),
         sources=tuple(source.text for source in (*row.framework.sources, *row.sources)),
         inputs=inputs(row, choice, spec),
         epoch=int(datetime(row.cutoff.year, row.cutoff.month, row.cutoff.day, tzinfo=UTC).timestamp()),

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from envbuilder.model.locks import MemoryPolicy, Sources, Spec, User
 from envbuilder.model.refs import normalized
-from envbuilder.model.versions import Release
 from envbuilder.reading.documents import parse
 from envbuilder.reading.fields import Fields, Reader
 from envbuilder.reading.requirements import os_package, requirement

@@ -217,7 +217,7 @@ class Lock:
         user: Account in the image.
         memory: Memory policy.
         deviations: In which the image differs from what the wheel was compiled with.
-        refused: `base id: reason` for preferred bases that could not be had, in order of preference.
+        refused: Ids of preferred bases that could not be had when the lock was made, in order of preference.
         sources: Documents that the row rests on.
         inputs: What the lock was made from, field by field, for `lock --check`; sorted by field.
         epoch: Seconds since 1970 for every time stamp that we write.

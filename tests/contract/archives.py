@@ -33,19 +33,18 @@ def _layer() -> bytes:
     return buffer.getvalue()
 
 
-def save_archive(path: Path, names: tuple[str, ...], *, copies: int = 1) -> None:
+def save_archive(path: Path, *images: tuple[str, ...]) -> None:
     """Write an archive with images of one layer each.
 
     Args:
         path: Where to.
-        names: `repository:tag` of the first image.
-        copies: How many images; they differ in a label.
+        images: For each image its names, `repository:tag`; the images differ in a label.
     """
     layer = _layer()
     manifest = []
     with tarfile.open(path, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         _add(tar, "layer.tar", layer)
-        for copy in range(copies):
+        for copy, names in enumerate(images):
             config = json.dumps(
                 {
                     "architecture": "amd64",
@@ -57,5 +56,5 @@ def save_archive(path: Path, names: tuple[str, ...], *, copies: int = 1) -> None
             ).encode()
             name = f"{hashlib.sha256(config).hexdigest()}.json"
             _add(tar, name, config)
-            manifest.append({"Config": name, "RepoTags": list(names) if copy == 0 else None, "Layers": ["layer.tar"]})
+            manifest.append({"Config": name, "RepoTags": list(names) or None, "Layers": ["layer.tar"]})
         _add(tar, "manifest.json", json.dumps(manifest).encode())

@@ -45,6 +45,7 @@ class World:
         folder: A place for files.
         base: A reference in the engine; its entry point fails, so a test sees when it was not replaced.
         open_registry: Gives `host:port` of a registry that answers.
+        run: Part of every name that this run of the tests gives, so that it takes away no other's.
     """
 
     engine: Engine
@@ -52,12 +53,12 @@ class World:
     folder: Path
     base: str
     open_registry: Callable[[], str]
+    run: str
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
-    _run: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
 
     def unique(self) -> str:
         """A word that was not used before, so that no cache of the engine knows it."""
-        return f"n{self._run}-{next(self._numbers)}"
+        return f"n{self.run}-{next(self._numbers)}"
 
     def new_name(self, registry_host: str = "") -> str:
         """An image reference that nothing has."""
@@ -91,15 +92,15 @@ def _registries(folder: Path) -> Iterator[Callable[[], str]]:
 
 
 @contextmanager
-def _removing_images() -> Iterator[None]:
-    """Leave the engine as it was: every name that tests may use goes, with the images that have no other."""
+def _removing_images(run: str) -> Iterator[None]:
+    """Leave the engine as it was: every name that this run gave goes, with the images that have no other."""
     try:
         yield
     finally:
         client = docker.APIClient(version="auto")
         for image in client.images():
             for name in image["RepoTags"] or ():
-                if f"{_PREFIX}/" in name:
+                if f"{_PREFIX}/" in name and run in name:
                     client.remove_image(name, force=True)
         client.close()
 
@@ -107,15 +108,17 @@ def _removing_images() -> Iterator[None]:
 @pytest.fixture(scope="module", params=_engines())
 def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("world")
-    base = f"{_PREFIX}/base-{uuid.uuid4().hex[:8]}:1"
+    run = uuid.uuid4().hex[:8]
+    base = f"{_PREFIX}/base-{run}:1"
     archive = folder / "base.tar"
     save_archive(archive, (base,))
     if request.param == "fake":
         engine: Engine = FakeEngine(registries=("localhost:5000",))
         engine.load(archive)
-        yield World(engine=engine, real=False, folder=folder, base=base, open_registry=lambda: "localhost:5000")
+        address = "localhost:5000"
+        yield World(engine=engine, real=False, folder=folder, base=base, open_registry=lambda: address, run=run)
         return
-    with _registries(folder) as open_registry, _removing_images():
+    with _registries(folder) as open_registry, _removing_images(run):
         engine = connect(os.environ)
         engine.load(archive)
-        yield World(engine=engine, real=True, folder=folder, base=base, open_registry=open_registry)
+        yield World(engine=engine, real=True, folder=folder, base=base, open_registry=open_registry, run=run)

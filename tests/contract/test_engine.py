@@ -64,7 +64,7 @@ def test_an_archive_without_a_name_is_loaded_by_id(world: World, tmp_path: Path)
 
 def test_an_archive_with_two_images_is_refused(world: World, tmp_path: Path) -> None:
     archive = tmp_path / "two.tar"
-    save_archive(archive, (world.new_name(),), copies=2)
+    save_archive(archive, (world.new_name(),), (world.new_name(),))
     with pytest.raises(UsageError, match="2 images"):
         world.engine.load(archive)
 
@@ -239,7 +239,7 @@ def test_a_pull_by_digest_gives_the_image_that_was_pushed(world: World) -> None:
 
 
 def test_a_registry_that_does_not_answer_is_an_unreachable_source(world: World) -> None:
-    reference = ImageRef.parse("127.0.0.1:9/envbuilder-test/absent:1")
+    reference = ImageRef.parse(world.new_name("127.0.0.1:9"))
     image = world.engine.image(world.base)
     assert image is not None
     world.engine.tag(image.id, reference)

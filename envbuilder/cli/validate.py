@@ -1,0 +1,84 @@
+"""`envbuilder validate IMAGE|ENV`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from envbuilder.catalog.loading import load_catalog
+from envbuilder.cli.composition import Composition
+from envbuilder.cli.places import places
+from envbuilder.cli.targets import read_lock
+from envbuilder.model.findings import Report, Tier
+from envbuilder.model.rows import Catalog
+from envbuilder.reporting.registry import FORMATS, format_named
+from envbuilder.workflows.validate import Validation, validate
+
+_TIERS = click.Choice([Tier.CPU.value, Tier.GPU.value])
+
+
+@click.command("validate")
+@click.argument("image", metavar="IMAGE|ENV")
+@click.option("--tier", type=_TIERS, help="How far to go. Default: gpu when the engine has GPUs, else cpu.")
+@click.option("--require", type=_TIERS, help="Tier that must be proven: what could not be looked at is a failure.")
+@click.option(
+    "--lock",
+    "lock_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Lock to check against, instead of the one in the image.",
+)
+@click.option("--format", "format_name", type=click.Choice(sorted(FORMATS)), default="text", show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Same as --format json.")
+@click.option(
+    "--junit", "junit_file", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit XML to a file too."
+)
+@click.option(
+    "--timeout", type=click.FloatRange(min=1), default=900.0, show_default=True, help="Seconds for the probe."
+)
+def command(  # noqa: PLR0913  one parameter for each option
+    image: str,
+    tier: str | None,
+    require: str | None,
+    lock_file: Path | None,
+    format_name: str,
+    junit_file: Path | None,
+    timeout: float,
+    *,
+    as_json: bool,
+) -> None:
+    """Look inside an image and check it against its lock and row. Exit status 1 on findings.
+
+    Nothing passes by being left out: what could not be looked at is reported as not proven, and --require makes that a
+    failure.
+    """
+    here = places()
+    catalog = load_catalog(here.matrices)
+    composition = Composition(here, catalog)
+    wanted = Validation(
+        image=_image(catalog, image),
+        tier=Tier(tier) if tier else None,
+        required=Tier(require) if require else None,
+        timeout=timeout,
+    )
+    composition.say(f"looking inside {wanted.image}")
+    lock = read_lock(lock_file) if lock_file else None
+    report = validate(catalog, wanted, lock, composition.engine, time.monotonic)
+    _print(report, "json" if as_json else format_name)
+    if junit_file:
+        junit_file.write_text(format_named("junit").write(report, color=False), encoding="utf-8")
+    if not report.passed:
+        raise click.exceptions.Exit(1)
+
+
+def _image(catalog: Catalog, name: str) -> str:
+    """The image of a row when the name is a row's, else the name."""
+    rows = {row.id for row in catalog.environments}
+    return f"envbuilder/{name}:latest" if name in rows else name
+
+
+def _print(report: Report, name: str) -> None:
+    color = sys.stdout.isatty()
+    click.echo(format_named(name).write(report, color=color), nl=False)

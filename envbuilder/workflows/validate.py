@@ -1,0 +1,93 @@
+"""Image to report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from envbuilder.building.engine import Engine
+from envbuilder.catalog.naming import find
+from envbuilder.checking.expecting import expect
+from envbuilder.checking.judging import judge
+from envbuilder.errors import InvalidInput, UsageError
+from envbuilder.locking.lockfile import load
+from envbuilder.model.builds import RunRequest
+from envbuilder.model.findings import Report, Tier
+from envbuilder.model.locks import Lock
+from envbuilder.model.rows import Catalog
+from envbuilder.probing.containers import probe_image
+from envbuilder.probing.requests import request_for
+
+LOCK_IN_IMAGE = "/opt/envbuilder/envbuilder.lock"
+_GIVING_UP = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validation:
+    """What to validate, and how far.
+
+    Attributes:
+        image: Reference or id, as the engine has it.
+        tier: How far to go; None goes as far as the engine can.
+        required: Tier that must be proven; None fails on findings only.
+        timeout: Seconds for the probe.
+    """
+
+    image: str
+    tier: Tier | None = None
+    required: Tier | None = None
+    timeout: float = 900.0
+
+
+def validate(
+    catalog: Catalog, wanted: Validation, lock: Lock | None, engine: Engine, clock: Callable[[], float]
+) -> Report:
+    """Look inside an image and judge what is there.
+
+    Args:
+        catalog: The rows.
+        wanted: What and how far.
+        lock: What the image should be; None takes the lock that is inside it.
+        engine: Runs the probe.
+        clock: Seconds that only go forward.
+
+    Raises:
+        UsageError: The engine has no such image, or there is no lock in it and none was given.
+        ToolFailed: The probe gave no answer.
+    """
+    started = clock()
+    if engine.image(wanted.image) is None:
+        raise UsageError(f"the engine has no image {wanted.image}", hint="`envbuilder build ENV` makes one; or pull it")
+    tier = wanted.tier or (Tier.GPU if engine.info().gpus else Tier.CPU)
+    if tier is Tier.STATIC:
+        raise UsageError("the static tier looks at image content, which is not built yet", hint="use cpu or gpu")
+    expected = lock or lock_inside(engine, wanted.image)
+    expectation = expect(find(catalog, expected.environment), expected)
+    gpu = tier is Tier.GPU
+    facts = probe_image(engine, wanted.image, request_for(expectation, gpu=gpu), gpus=gpu, timeout=wanted.timeout)
+    return judge(
+        expectation,
+        facts,
+        tier=tier,
+        required=wanted.required,
+        subject=wanted.image,
+        seconds=clock() - started,
+    )
+
+
+def lock_inside(engine: Engine, image: str) -> Lock:
+    """The lock that an image was made from.
+
+    Raises:
+        UsageError: There is none in it.
+    """
+    result = engine.run(RunRequest(image=image, command=("/bin/cat", LOCK_IN_IMAGE), timeout=_GIVING_UP))
+    if result.status:
+        raise UsageError(
+            f"{image} does not carry its lock", hint="was it built by envbuilder? name the lock: --lock FILE"
+        )
+    try:
+        return load(result.stdout.decode("utf-8", errors="replace"), f"{image}:{LOCK_IN_IMAGE}")
+    except InvalidInput as error:
+        error.hint = "the lock in the image is of another version; name one: --lock FILE"
+        raise

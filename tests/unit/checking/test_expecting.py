@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+
+import pytest
+from packaging.version import Version
+
+from envbuilder.checking import expect
+from envbuilder.model.locks import BasePin, CudaPin, Lock, MemoryPolicy, PackageGroup, PackagePin, PythonPin, User
+from envbuilder.model.rows import BaseKind, CudaNeed, CudaProvider, Environment, FrameworkWheel, PythonProvider
+from envbuilder.model.versions import Release
+
+from .expectations import TF_2_20
+
+assert TF_2_20.cuda
+CUDA = TF_2_20.cuda
+
+ROW = Environment(
+    id="tf-2.20-cuda12.5",
+    summary="",
+    framework=FrameworkWheel(
+        package="tensorflow",
+        version=Version("2.20.0"),
+        pythons=(Release("3.11"),),
+        glibc=Release("2.17"),
+        needs_avx=True,
+        measured="",
+        sources=(),
+    ),
+    cuda=CudaNeed(
+        compiled=CUDA.compiled,
+        linkage=CUDA.linkage,
+        sonames=CUDA.sonames,
+        optional=CUDA.optional,
+        cudnn=CUDA.cudnn,
+        code=CUDA.code,
+    ),
+    cutoff=date(2026, 1, 1),
+    constraints=(),
+    additions=(),
+    source_builds=(),
+    bases=(),
+    evidence=(),
+    sources=(),
+)
+
+
+def pin(name: str, version: str, group: PackageGroup) -> PackagePin:
+    return PackagePin(name=name, version=version, file=f"{name}-{version}.whl", sha256="", group=group)
+
+
+LOCK = Lock(
+    environment=ROW.id,
+    summary="",
+    framework="TensorFlow",
+    framework_version="2.20.0",
+    base=BasePin(id="b", kind=BaseKind.IMAGE, image="", digest=""),
+    python=PythonPin(version=Release("3.11"), provider=PythonProvider.OS),
+    cuda=CudaPin(
+        provider=CudaProvider.WHEELS,
+        cuda=CUDA.release,
+        cudnn=CUDA.cudnn_release,
+        driver=CUDA.driver,
+        sonames=CUDA.sonames,
+    ),
+    packages=(
+        pin("tensorflow", "2.20.0", PackageGroup.FRAMEWORK),
+        pin("keras", "3.15.1", PackageGroup.PACKAGES),
+        pin("wrapt", "2.5.2", PackageGroup.PACKAGES),
+        pin("protobuf", "7.36.2", PackageGroup.OWN),
+        pin("setuptools", "59.0", PackageGroup.BUILD),
+    ),
+    os_packages=(),
+    tools=(),
+    env=(),
+    user=User(),
+    memory=MemoryPolicy.ALL,
+    deviations=TF_2_20.deviations,
+    refused=(),
+    sources=(),
+    inputs=(),
+    epoch=0,
+)
+
+
+def test_row_and_lock_make_the_expectation_without_build_packages() -> None:
+    assert expect(ROW, LOCK) == TF_2_20
+
+
+def test_a_cpu_row_expects_no_cuda() -> None:
+    assert expect(replace(ROW, cuda=None), replace(LOCK, cuda=None)).cuda is None
+
+
+@pytest.mark.parametrize(
+    ("row", "lock"),
+    [(replace(ROW, id="another"), LOCK), (replace(ROW, cuda=None), LOCK), (ROW, replace(LOCK, cuda=None))],
+)
+def test_a_lock_of_another_row_is_refused(row: Environment, lock: Lock) -> None:
+    with pytest.raises(ValueError, match="lock"):
+        expect(row, lock)
