@@ -200,7 +200,7 @@ def open_api(environ: Mapping[str, str]) -> DockerApi:
     with translated():
         # An empty mapping would make the SDK look into os.environ behind our back.
         settings = kwargs_from_env(environment={"DOCKER_HOST": "", **environ})
-        _knock(parse_host(settings.get("base_url", ""), tls="tls" in settings))
+        _knock(str(parse_host(settings.get("base_url", ""), tls="tls" in settings)))
         return DockerApi(DockerClient(version="auto", timeout=TIMEOUT_SECONDS, **settings))
 
 

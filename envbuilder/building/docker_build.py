@@ -90,12 +90,13 @@ def build(
         build_id: Names this build within the engine, so that it can be cancelled.
     """
     began = clock()
+    names = tuple(ImageRef.parse(tag) for tag in request.tags)
     reader = _BuildkitReader() if request.builder is Builder.BUILDKIT else ClassicReader(clock)
     progress = _Progress(reader, listener)
     _follow(api, request, progress, build_id)
     progress.finish()
     _judge(progress)
-    _give_tags(api, progress.image_id, request.tags)
+    _give_names(api, progress.image_id, names)
     image = api.inspect_image(progress.image_id)
     if image is None:
         raise EngineError(f"the image {progress.image_id} is gone right after its build", hint="build again")
@@ -143,23 +144,22 @@ def _judge(progress: _Progress) -> None:
         raise EngineLost("the engine stopped in the middle of the build", hint="see the engine's log, then build again")
 
 
-def _give_tags(api: DockerApi, image_id: str, tags: tuple[str, ...]) -> None:
-    """Give all tags or, when interrupted in between, none."""
+def _give_names(api: DockerApi, image_id: str, names: tuple[ImageRef, ...]) -> None:
+    """Give all names or, when interrupted in between, none."""
     given: list[tuple[ImageRef, Record | None]] = []
     try:
-        for tag in tags:
-            reference = ImageRef.parse(tag)
-            given.append((reference, api.inspect_image(tag)))
-            api.tag(image_id, reference)
+        for name in names:
+            given.append((name, api.inspect_image(str(name))))
+            api.tag(image_id, name)
     except BaseException:
-        for reference, before in given:
-            _restore(api, reference, before)
+        for name, before in given:
+            _restore(api, name, before)
         raise
 
 
-def _restore(api: DockerApi, reference: ImageRef, before: Record | None) -> None:
+def _restore(api: DockerApi, name: ImageRef, before: Record | None) -> None:
     with suppress(EnvbuilderError):
         if before is None:
-            api.untag(str(reference))
+            api.untag(str(name))
         else:
-            api.tag(text(before, "Id"), reference)
+            api.tag(text(before, "Id"), name)

@@ -103,6 +103,7 @@ MAPPINGS: Mapping[type[BaseException], _Mapping] = {
     requests.exceptions.InvalidJSONError: _garbled,
     requests.exceptions.InvalidURL: _misconfigured,
     urllib3.exceptions.HTTPError: _connection,
+    urllib3.exceptions.ProxySchemeUnsupported: _misconfigured,  # a ValueError, no HTTPError
     http.client.HTTPException: _garbled,
     ConnectionError: _connection,
 }

@@ -27,7 +27,7 @@ def driver_present(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: 
     if isinstance(facts.driver, Seen) and isinstance(facts.driver.value.interface, Unseen):
         crash = facts.driver.value.interface
         return Failed(
-            problem=f"asking the driver ended with {crash.kind}: {crash.headline}",
+            problem=f"asking the driver ended with {crash.summary}",
             remedy=f"see the host; {RUN_WITH_GPUS}",
         )
     driver = interface_of(facts)

@@ -89,7 +89,7 @@ def tensorflow_imports(expectation: Expectation, facts: Facts) -> Outcome:
         return NotProven(reason=f"{known.reason}; {known.remedy}")
     because = f" ({known.reason})" if known else ""
     return Failed(
-        problem=f"import tensorflow ended with {fact.kind}: {fact.headline}{because}",
+        problem=f"import tensorflow ended with {fact.summary}{because}",
         remedy=known.remedy
         if known
         else "run `python -c 'import tensorflow'` in the image and read the traceback from its end",
@@ -139,7 +139,7 @@ def tensorflow_cuda_libraries(cuda: CudaExpectation, facts: Facts) -> Outcome:
     """TensorFlow's own check, which it asks before it registers GPUs, finds all CUDA libraries."""
     if isinstance(facts.own_check, Unseen):
         fact = facts.own_check
-        return NotProven(reason=f"TensorFlow's own check could not be called: {fact.kind} {fact.headline}")
+        return NotProven(reason=f"TensorFlow's own check could not be called: {fact.summary}")
     own = facts.own_check.value
     if not own.available:
         return NotProven(reason="this TensorFlow does not export its own check of the CUDA libraries")
@@ -160,7 +160,7 @@ def training_loss_falls(expectation: Expectation, facts: Facts) -> Outcome:
         if not was_tried(fact):
             return without_tensorflow("the training", facts, fact)
         return Failed(
-            problem=f"the training ended with {fact.kind}: {fact.headline}",
+            problem=f"the training ended with {fact.summary}",
             remedy=_compare_distributions(expectation),
         )
     seen = facts.training.value
@@ -190,7 +190,7 @@ def save_load_equal(expectation: Expectation, facts: Facts) -> Outcome:
         if not was_tried(fact) or isinstance(facts.training, Unseen):
             return without_tensorflow("a trained model", facts, fact)
         return Failed(
-            problem=f"saving and loading ended with {fact.kind}: {fact.headline}",
+            problem=f"saving and loading ended with {fact.summary}",
             remedy=f"h5py and Keras must fit this TensorFlow; {_compare_distributions(expectation)}",
         )
     if not facts.saving.value:

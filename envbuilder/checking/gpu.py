@@ -16,7 +16,7 @@ TOLERANCE = 1e-3
 NO_GPU = "TensorFlow sees no GPU, so nothing was computed on one"
 
 
-def gpu_visible_to_tensorflow(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
+def gpu_visible_to_tensorflow(cuda: CudaExpectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
     """TensorFlow sees every GPU that the driver has."""
     if isinstance(facts.devices, Unseen):
         return _no_devices(facts, facts.devices)
@@ -38,7 +38,7 @@ def gpu_visible_to_tensorflow(expectation: Expectation, facts: Facts) -> Outcome
 def _no_devices(facts: Facts, fact: Unseen) -> Outcome:
     if not was_tried(fact):
         return without_tensorflow("TensorFlow's devices", facts, fact)
-    return Failed(problem=f"listing devices ended with {fact.kind}: {fact.headline}", remedy=RUN_WITH_GPUS)
+    return Failed(problem=f"listing devices ended with {fact.summary}", remedy=RUN_WITH_GPUS)
 
 
 def _why(facts: Facts) -> str:
@@ -99,7 +99,7 @@ def _works(facts: Facts) -> tuple[GpuWork, ...] | Failed | NotProven:
     if not was_tried(fact):
         return without_tensorflow("work on a GPU", facts, fact)
     return Failed(
-        problem=f"computing on the GPU ended with {fact.kind}: {fact.headline}",
+        problem=f"computing on the GPU ended with {fact.summary}",
         remedy="see the checks of driver, cuDNN and GPU architecture; a timeout on first use can be the driver that"
         " compiles code: give it more time",
     )
@@ -134,7 +134,7 @@ def _judged(works: tuple[tuple[str, Fact[Placed]], ...], library: str) -> Outcom
 
 def _problem(work: Fact[Placed]) -> str:
     if isinstance(work, Unseen):
-        return f"{work.kind}: {work.headline}"
+        return f"{work.summary}"
     placed = work.value
     if not placed.on_device:
         return f"ran on {placed.placed or 'an unknown device'} instead"

@@ -7,6 +7,8 @@ from envbuilder.model.expectations import CudaExpectation, Expectation
 from envbuilder.model.facts import Facts, Library, LibraryLoad, Seen, Unseen
 from envbuilder.model.findings import Failed, NotProven, Outcome, Passed
 
+_ABSENT = "cannot open shared object file: No such file or directory"
+
 
 def cuda_libraries_load(cuda: CudaExpectation, facts: Facts) -> Outcome:
     """Every library that TensorFlow opens can be opened."""
@@ -16,7 +18,7 @@ def cuda_libraries_load(cuda: CudaExpectation, facts: Facts) -> Outcome:
     not_asked = [soname for soname in cuda.sonames if soname not in seen]
     if not_asked:
         return NotProven(reason=f"the probe was not asked for {', '.join(not_asked)}")
-    problems = [problem for soname in cuda.sonames if (problem := _problem(seen[soname]))]
+    problems = _problems([seen[soname] for soname in cuda.sonames])
     if problems:
         return Failed(
             problem="; ".join(problems),
@@ -29,10 +31,18 @@ def cuda_libraries_load(cuda: CudaExpectation, facts: Facts) -> Outcome:
     return Passed(seen=f"all {len(cuda.sonames)} open{beside}")
 
 
+def _problems(libraries: list[Library]) -> list[str]:
+    """One problem for all that are nowhere to be found, one each for the others."""
+    problems = {library.soname: problem for library in libraries if (problem := _problem(library))}
+    absent = [soname for soname, problem in problems.items() if problem == f"{soname}: {_ABSENT}"]
+    listing = [f"not on the loader path: {', '.join(absent)}"] if absent else []
+    return listing + [problem for soname, problem in problems.items() if soname not in absent]
+
+
 def _problem(library: Library) -> str:
     match library.load:
         case Unseen() as fact:
-            return f"{library.soname}: opening it ended with {fact.kind} {fact.headline}"
+            return f"{library.soname}: opening it ended with {fact.summary}"
         case Seen(value=LibraryLoad(loaded=False, error=error)):
             return error if library.soname in error else f"{library.soname}: {error}"
         case Seen():

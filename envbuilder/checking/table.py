@@ -61,7 +61,7 @@ CHECKS: tuple[Check, ...] = (
         id="gpu-visible-to-tensorflow",
         title="TensorFlow sees the GPUs",
         tiers=WITH_GPU,
-        examine=gpu.gpu_visible_to_tensorflow,
+        examine=on_cuda(gpu.gpu_visible_to_tensorflow),
     ),
     Check(
         id="gpu-architecture-covered",

@@ -78,7 +78,7 @@ def cli() -> None:
 def entry() -> None:
     """Run the command line and end the process with the documented status."""
     try:
-        cli.main(standalone_mode=False)
+        status = cli.main(standalone_mode=False)
     except EnvbuilderError as error:
         report(error)
         sys.exit(error.exit_code)
@@ -88,12 +88,12 @@ def entry() -> None:
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         sys.exit(INTERRUPTED)
-    except click.exceptions.Exit as stop:
-        sys.exit(stop.exit_code)
     except BrokenPipeError:
         # Whoever read our output has seen enough; Python would complain again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    # Without its standalone mode click gives the status of `Exit` back instead of ending the process.
+    sys.exit(status if isinstance(status, int) else 0)
 
 
 def report(error: EnvbuilderError) -> None:

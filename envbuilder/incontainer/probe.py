@@ -441,6 +441,8 @@ def part_libraries(request, report, only):
 def libraries(request, path):
     """Load every library asked for: all in one child, and one child each for what a crash has left open."""
     wanted = sorted(set(request["sonames"]) | set(request["optional_sonames"]))
+    if not wanted:
+        return {}
     seen, ended = run_part("libraries", path, LIBRARIES_LIMIT, wanted)
     if ended:
         for soname in [name for name in wanted if name not in seen]:
@@ -590,6 +592,9 @@ def loader():
 # --- TensorFlow: its own look at the CUDA libraries -------------------------------------------------------------------
 
 
+NO_OWN_CHECK = {"available": False, "ok": None, "raw": None, "symbol": "", "library": "", "missing": []}
+
+
 def part_own_check(request, report, only):
     """Child: call TensorFlow's own check of the CUDA libraries."""
     report("own-check", own_check)
@@ -606,7 +611,7 @@ def own_check():
         names = [name for name in Elf(path).defined(b"TryDlopenCUDALibraries") if name.startswith("_Z")]
         if names:
             return call_own_check(path, names[0])
-    return {"available": False, "ok": None, "raw": None, "symbol": "", "library": ""}
+    return dict(NO_OWN_CHECK)
 
 
 def call_own_check(path, symbol):
@@ -626,11 +631,12 @@ def call_own_check(path, symbol):
 
 def own_check_fact(path):
     """The own check, with the libraries that TensorFlow named in its log as missing."""
+    if not tensorflow_libraries():
+        return look(dict, NO_OWN_CHECK)
     seen, ended = run_part("own-check", path, OWN_CHECK_LIMIT)
     fact = seen.get("own-check") or ended
     if fact["ok"]:
-        lines = ended["error"]["trace"] if ended else seen["log"]
-        named = [re.search(r"(lib[\w.+-]+\.so[\w.]*): cannot open shared object", line) for line in lines]
+        named = [re.search(r"(lib[\w.+-]+\.so[\w.]*): cannot open shared object", line) for line in seen["log"]]
         fact["value"]["missing"] = sorted(set(match.group(1) for match in named if match))
     return fact
 

@@ -19,7 +19,7 @@ if [ -s /tmp/envbuilder-sources.list ]; then
 fi
 if [ -s /tmp/envbuilder-ca.pem ]; then set -- -o Acquire::https::CaInfo=/tmp/envbuilder-ca.pem "$@"; fi
 apt-get "$@" update >&2
-apt-get "$@" install --yes --no-install-recommends --allow-downgrades --print-uris $WANTED
+apt-get "$@" -o Acquire::ForceHash=SHA256 install --yes --no-install-recommends --allow-downgrades --print-uris $WANTED
 """
 _TIME_LIMIT = 600.0
 

@@ -58,6 +58,11 @@ class Unseen:
         return errors[-1] if lines[0].startswith("Traceback") and errors else lines[0]
 
     @property
+    def summary(self) -> str:
+        """Kind and headline; the kind only once."""
+        return self.headline if self.headline.startswith(f"{self.kind}:") else f"{self.kind}: {self.headline}"
+
+    @property
     def text(self) -> str:
         """Everything that was written about it, for searching."""
         return "\n".join((self.kind, self.message, *self.trace))

@@ -64,7 +64,7 @@ def plan(lock: Lock, digest: str) -> Plan:
             title="what TensorFlow needs",
             packages=lock.group(PackageGroup.PACKAGES),
         ),
-        Layer(kind=LayerKind.OWN, title="own packages, and the lock", packages=lock.group(PackageGroup.OWN)),
+        Layer(kind=LayerKind.OWN, title=_own_title(lock), packages=lock.group(PackageGroup.OWN)),
     )
     return Plan(
         lock=lock,
@@ -84,6 +84,10 @@ def _is_needed(layer: Layer) -> bool:
 def _interpreter_title(lock: Lock) -> str:
     where = "from the OS" if lock.python.provider is PythonProvider.OS else "from an archive"
     return f"Python {lock.python.version} {where}, virtual environment, account {lock.user.name}"
+
+
+def _own_title(lock: Lock) -> str:
+    return "own packages, and the lock" if lock.group(PackageGroup.OWN) else "the lock"
 
 
 def _env(lock: Lock) -> tuple[tuple[str, str], ...]:

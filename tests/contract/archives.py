@@ -33,12 +33,13 @@ def _layer() -> bytes:
     return buffer.getvalue()
 
 
-def save_archive(path: Path, *images: tuple[str, ...]) -> None:
+def save_archive(path: Path, *images: tuple[str, ...], run: str = "") -> None:
     """Write an archive with images of one layer each.
 
     Args:
         path: Where to.
         images: For each image its names, `repository:tag`; the images differ in a label.
+        run: Another label, by which what is built on them can be found.
     """
     layer = _layer()
     manifest = []
@@ -49,7 +50,7 @@ def save_archive(path: Path, *images: tuple[str, ...]) -> None:
                 {
                     "architecture": "amd64",
                     "os": "linux",
-                    "config": {"Labels": {"base": "tiny", "copy": str(copy)}, "Entrypoint": ["/bin/false"]},
+                    "config": {"Labels": {"base": "tiny", "copy": str(copy), "run": run}, "Entrypoint": ["/bin/false"]},
                     "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(layer).hexdigest()}"]},
                     "history": [{"created_by": "tiny base"}],
                 }

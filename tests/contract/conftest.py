@@ -25,7 +25,7 @@ REQUIRED = os.environ.get("ENVBUILDER_REQUIRE_ENGINE") == "1"
 _PREFIX = "envbuilder-test"
 
 
-def _engines() -> list[str]:
+def _answering() -> list[str]:
     if REQUIRED:
         return ["fake", "docker"]
     try:
@@ -33,6 +33,10 @@ def _engines() -> list[str]:
     except EngineUnavailable:
         return ["fake"]
     return ["fake", "docker"]
+
+
+ENGINES = _answering()
+on_docker = pytest.mark.parametrize("world", [name for name in ENGINES if name != "fake"], indirect=True)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -93,7 +97,7 @@ def _registries(folder: Path) -> Iterator[Callable[[], str]]:
 
 @contextmanager
 def _removing_images(run: str) -> Iterator[None]:
-    """Leave the engine as it was: every name that this run gave goes, with the images that have no other."""
+    """Leave the engine as it was: every name that this run gave goes, and what was built on its base."""
     try:
         yield
     finally:
@@ -102,16 +106,18 @@ def _removing_images(run: str) -> Iterator[None]:
             for name in image["RepoTags"] or ():
                 if f"{_PREFIX}/" in name and run in name:
                     client.remove_image(name, force=True)
+        for image in client.images(filters={"dangling": True, "label": f"run={run}"}):
+            client.remove_image(image["Id"], force=True)
         client.close()
 
 
-@pytest.fixture(scope="module", params=_engines())
+@pytest.fixture(scope="module", params=ENGINES)
 def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("world")
     run = uuid.uuid4().hex[:8]
     base = f"{_PREFIX}/base-{run}:1"
     archive = folder / "base.tar"
-    save_archive(archive, (base,))
+    save_archive(archive, (base,), run=run)
     if request.param == "fake":
         engine: Engine = FakeEngine(registries=("localhost:5000",))
         engine.load(archive)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from envbuilder.model.builds import (
 from envbuilder.model.refs import ImageRef, is_digest
 from tests.contract.archives import save_archive
 from tests.contract.conftest import World
+from tests.contract.processes import gone, running
 
 both_builders = pytest.mark.parametrize("builder", list(Builder))
 
@@ -55,7 +57,7 @@ def test_a_loaded_image_is_found_by_name_and_by_id(world: World) -> None:
 
 def test_an_archive_without_a_name_is_loaded_by_id(world: World, tmp_path: Path) -> None:
     archive = tmp_path / "nameless.tar"
-    save_archive(archive, ())
+    save_archive(archive, (), run=world.run)
     loaded = world.engine.load(archive)
     base = world.engine.image(world.base)
     assert base is not None
@@ -64,7 +66,7 @@ def test_an_archive_without_a_name_is_loaded_by_id(world: World, tmp_path: Path)
 
 def test_an_archive_with_two_images_is_refused(world: World, tmp_path: Path) -> None:
     archive = tmp_path / "two.tar"
-    save_archive(archive, (world.new_name(),), (world.new_name(),))
+    save_archive(archive, (world.new_name(),), (world.new_name(),), run=world.run)
     with pytest.raises(UsageError, match="2 images"):
         world.engine.load(archive)
 
@@ -159,17 +161,6 @@ def test_a_folder_without_a_dockerfile_is_refused(world: World) -> None:
         world.engine.build(request, silent)
 
 
-def _running(word: str) -> bool:
-    """Whether any process on this host has the word in its command line."""
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if word.encode() in path.read_bytes():
-                return True
-        except OSError:
-            continue
-    return False
-
-
 @both_builders
 def test_an_interrupted_build_stops_and_leaves_no_tag(world: World, builder: Builder) -> None:
     word = world.unique()
@@ -178,16 +169,13 @@ def test_an_interrupted_build_stops_and_leaves_no_tag(world: World, builder: Bui
 
     def interrupt(event: BuildEvent) -> None:
         if isinstance(event, LogLine) and f"started-{word}" in event.text:
-            seen_running.append(_running(word))
+            seen_running.append(running(word))
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         world.engine.build(request, interrupt)
     assert seen_running == [world.real]
-    deadline = time.monotonic() + 20
-    while _running(word) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not _running(word)
+    assert gone(word)
     assert world.engine.image(request.tags[0]) is None
 
 
@@ -205,6 +193,21 @@ def test_an_interrupt_at_the_last_moment_leaves_no_tag(world: World) -> None:
     with pytest.raises(KeyboardInterrupt):
         world.engine.build(again, interrupt)
     assert world.engine.image(again.tags[0]) is None
+
+
+@both_builders
+def test_all_tags_are_given_or_none(world: World, builder: Builder) -> None:
+    before = world.engine.image(world.base)
+    assert before is not None
+    taken, new, refused = world.new_name(), world.new_name(), f"envbuilder-test/{'a' * 300}:1"
+    world.engine.tag(before.id, ImageRef.parse(taken))
+    request = replace(world.request(f"RUN echo {world.unique()}", builder=builder), tags=(taken, new, refused))
+    with pytest.raises(EngineError, match="255 characters"):
+        world.engine.build(request, silent)
+    kept = world.engine.image(taken)
+    assert kept is not None
+    assert kept.id == before.id
+    assert world.engine.image(new) is None
 
 
 def test_a_push_counts_layers_and_a_second_one_finds_them_present(world: World) -> None:
@@ -277,6 +280,13 @@ def test_a_run_sees_its_files_and_gives_one_back(world: World) -> None:
     result = world.engine.run(request)
     assert result.stdout == b"given\n"
     assert result.copied == b"made\n"
+
+
+def test_a_run_sees_what_is_mounted(world: World, tmp_path: Path) -> None:
+    path = tmp_path / "mounted.txt"
+    path.write_bytes(b"from the host\n")
+    result = world.engine.run(script(world, "cat /mnt/in.txt", mounts=((str(path), "/mnt/in.txt"),)))
+    assert result.stdout == b"from the host\n"
 
 
 def test_a_file_that_the_run_did_not_make_is_none(world: World) -> None:

@@ -192,7 +192,8 @@ class FakeEngine:
         self._get(request.image)
         if self._results:
             return self._results.pop(0)
-        session = Session(files=dict(request.files), seconds=request.timeout)
+        mounted = {target: Path(source).read_bytes() for source, target in request.mounts if Path(source).is_file()}
+        session = Session(files={**mounted, **dict(request.files)}, seconds=request.timeout)
         status = session.execute(request.command)
         return RunResult(
             status=status,
@@ -252,6 +253,8 @@ class FakeEngine:
         return replace(image, id=made, diff_ids=diff_ids, size=image.size + (_LAYER_BYTES if layer else 0))
 
     def _keep(self, image: ImageInfo, *names: str) -> None:
+        if any(len(ImageRef.parse(name).repository) > 255 for name in names if name):
+            raise EngineError("the engine refused: repository name must not be more than 255 characters")
         self._held.setdefault(image.id, image)
         self.images.update({name: image.id for name in names if name})
 

@@ -44,6 +44,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.asked.append(path)
         self.send_response(200)
         self.send_header("Transfer-Encoding", "chunked")
+        self.send_header("Connection", "close")  # or the client may still try to use it for its next request
         self.end_headers()
         for piece in self.server.script.get(path, (b"",)):
             self.wfile.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")

@@ -11,8 +11,7 @@ import yaml
 from envbuilder.model.expectations import Expectation
 from envbuilder.model.facts import Facts
 from envbuilder.probing import decode
-
-from .expectations import EXPECTATIONS
+from tests.unit.checking.expectations import EXPECTATIONS
 
 ROOT = Path(__file__).parents[2] / "cases"
 

@@ -6,9 +6,8 @@ from envbuilder.checking import CHECKS, checks_for, judge
 from envbuilder.checking.check import WITH_GPU
 from envbuilder.model.findings import Failed, NotProven, Passed, Tier
 from envbuilder.reporting.standing import standing
-
-from .cases import CASES, ROOT, Case, facts_named
-from .expectations import EXPECTATIONS, TF_1_4, TF_2_4, TF_2_15_CPU, TF_2_20
+from tests.unit.checking.cases import CASES, ROOT, Case, facts_named
+from tests.unit.checking.expectations import EXPECTATIONS, TF_1_4, TF_2_4, TF_2_15_CPU, TF_2_20
 
 BY_ID = {check.id: check for check in CHECKS}
 HEALTHY = "tf-2.20-cuda-wheels"

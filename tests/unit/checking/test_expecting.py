@@ -10,8 +10,7 @@ from envbuilder.checking import expect
 from envbuilder.model.locks import BasePin, CudaPin, Lock, MemoryPolicy, PackageGroup, PackagePin, PythonPin, User
 from envbuilder.model.rows import BaseKind, CudaNeed, CudaProvider, Environment, FrameworkWheel, PythonProvider
 from envbuilder.model.versions import Release
-
-from .expectations import TF_2_20
+from tests.unit.checking.expectations import TF_2_20
 
 assert TF_2_20.cuda
 CUDA = TF_2_20.cuda

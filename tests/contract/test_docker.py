@@ -1,0 +1,102 @@
+"""What only an engine that really runs things can show."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from envbuilder.errors import EngineError
+from envbuilder.model.builds import BuildEvent, RunRequest
+from tests.contract.conftest import World, on_docker
+from tests.contract.processes import gone, running
+
+
+def silent(_: BuildEvent) -> None:
+    """A listener that does not care."""
+
+
+@on_docker
+def test_an_interrupted_run_leaves_nothing_running(world: World) -> None:
+    word = world.unique()
+    seen_running: list[bool] = []
+
+    def interrupt(*_: object) -> None:
+        seen_running.append(running(word))
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 2.0)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            world.engine.run(RunRequest(image=world.base, command=("/bin/sh", "-c", f"sleep 60; echo after-{word}")))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert seen_running == [True]
+    assert gone(word)
+
+
+@on_docker
+def test_a_run_has_its_environment_its_user_and_no_way_to_more_rights(world: World) -> None:
+    request = RunRequest(
+        image=world.base,
+        command=("/bin/sh", "-c", "echo $WORD; cat /proc/self/status"),
+        env=(("WORD", "given"),),
+        user="1234",
+    )
+    lines = world.engine.run(request).stdout.decode().splitlines()
+    assert lines[0] == "given"
+    assert "NoNewPrivs:\t1" in lines
+    assert next(line.split()[1] for line in lines if line.startswith("Uid:")) == "1234"
+
+
+@on_docker
+def test_a_run_has_no_network_unless_it_asks(world: World) -> None:
+    request = RunRequest(image=world.base, command=("/bin/cat", "/proc/net/dev"))
+    inside = world.engine.run(request).stdout
+    host = world.engine.run(replace(request, network="host")).stdout
+    assert len(inside.splitlines()) <= len(host.splitlines())
+    assert b"eth" not in inside
+
+
+@on_docker
+def test_what_is_mounted_cannot_be_written(world: World, tmp_path: Path) -> None:
+    path = tmp_path / "kept"
+    path.write_bytes(b"kept")
+    request = RunRequest(
+        image=world.base, command=("/bin/sh", "-c", "echo changed > /mnt/kept"), mounts=((str(path), "/mnt/kept"),)
+    )
+    assert world.engine.run(request).status != 0
+    assert path.read_bytes() == b"kept"
+
+
+@on_docker
+def test_gpus_that_the_engine_does_not_have_are_refused_with_what_to_install(world: World) -> None:
+    if world.engine.info().gpus:
+        pytest.skip("this engine has GPUs")
+    with pytest.raises(EngineError) as caught:
+        world.engine.run(RunRequest(image=world.base, command=("/bin/true",), gpus=True))
+    assert "NVIDIA Container Toolkit" in caught.value.hint
+
+
+@on_docker
+def test_a_proxy_given_to_the_build_does_not_stay_in_the_image(world: World) -> None:
+    request = replace(
+        world.request(f"RUN echo {world.unique()} proxy=$HTTP_PROXY > /seen"),
+        args=(("HTTP_PROXY", "http://127.0.0.1:9"),),
+    )
+    result = world.engine.build(request, silent)
+    seen = world.engine.run(RunRequest(image=result.image.id, command=("/bin/cat", "/seen")))
+    assert b"proxy=http://127.0.0.1:9" in seen.stdout
+    assert all("127.0.0.1:9" not in layer.created_by for layer in result.layers)
+
+
+@on_docker
+def test_a_build_without_the_cache_does_every_step_again(world: World) -> None:
+    request = world.request(f"RUN echo {world.unique()}")
+    world.engine.build(request, silent)
+    again = world.engine.build(replace(request, use_cache=False), silent)
+    assert not any(step.cached for step in again.steps if "RUN" in step.name)
