@@ -53,6 +53,11 @@ class Check:
     examine: Examine
     applies: Callable[[Expectation], bool] = always
 
+    @property
+    def lowest(self) -> Tier:
+        """The first tier that includes it."""
+        return min(self.tiers, key=list(Tier).index)
+
 
 def on_cuda(examine: ExamineCuda) -> Examine:
     """A check of the CUDA side as a check of the whole; not proven for a CPU environment."""

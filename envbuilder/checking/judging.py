@@ -10,11 +10,6 @@ from envbuilder.model.facts import Facts, Seen
 from envbuilder.model.findings import CheckResult, NotProven, Report, Tier
 
 NOT_COVERED: dict[Tier, tuple[str, ...]] = {
-    Tier.STATIC: (
-        "that anything in the image runs: nothing was started",
-        "that TensorFlow imports, trains, and finds its CUDA libraries",
-        "that a GPU works",
-    ),
     Tier.CPU: (
         "that a driver fits: none was asked",
         "that TensorFlow sees a GPU and computes on it",
@@ -59,12 +54,12 @@ def judge(  # noqa: PLR0913 - each is one fact of the run
 
 
 def _result(check: Check, expectation: Expectation, facts: Facts) -> CheckResult:
-    return CheckResult(id=check.id, title=check.title, outcome=check.examine(expectation, facts))
+    return CheckResult(id=check.id, title=check.title, outcome=check.examine(expectation, facts), tier=check.lowest)
 
 
 def _left_out(check: Check, tier: Tier) -> CheckResult:
     reason = f"the validation went only as far as tier {tier.value}"
-    return CheckResult(id=check.id, title=check.title, outcome=NotProven(reason=reason))
+    return CheckResult(id=check.id, title=check.title, outcome=NotProven(reason=reason), tier=check.lowest)
 
 
 def summary(facts: Facts) -> tuple[tuple[str, str], ...]:

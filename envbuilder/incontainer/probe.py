@@ -1044,6 +1044,16 @@ def run_part(part, path, limit, only=()):
     command += ["--only", ",".join(only)] if only else []
     environment = dict(os.environ, TF_FORCE_GPU_ALLOW_GROWTH="true", TF_CPP_VMODULE="dso_loader=1,cuda_gpu_check=1")
     environment.setdefault("TF_CPP_MIN_LOG_LEVEL", "0")
+    # A child that crashes or skips its clean-up leaves files behind (AutoGraph does); they go with this folder.
+    environment["TMPDIR"] = tempfile.mkdtemp(prefix="envbuilder-")
+    try:
+        return watched(command, environment, limit)
+    finally:
+        shutil.rmtree(environment["TMPDIR"], ignore_errors=True)
+
+
+def watched(command, environment, limit):
+    """Run a child to its end; what it gave, and how it ended."""
     started = CLOCK()
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as log:
         child = subprocess.Popen(command, stdout=output, stderr=log, env=environment, preexec_fn=os.setsid)

@@ -8,11 +8,15 @@ from typing import TypeAlias
 
 
 class Tier(StrEnum):
-    """How far a validation went."""
+    """How far a validation went: the image was run without a GPU, or with one."""
 
-    STATIC = "static"
     CPU = "cpu"
     GPU = "gpu"
+
+    def includes(self, other: Tier) -> bool:
+        """Whether a validation of this tier looks at what the other tier looks at."""
+        order = list(Tier)
+        return order.index(other) <= order.index(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,11 +65,13 @@ class CheckResult:
         id: Stable kebab-case id of the check.
         title: What the check is about, in a few words.
         outcome: What came of it.
+        tier: Lowest tier that the check belongs to.
     """
 
     id: str
     title: str
     outcome: Outcome
+    tier: Tier = Tier.CPU
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,15 +102,20 @@ class Report:
 
     @property
     def failed(self) -> tuple[CheckResult, ...]:
-        """Results that fail the report: failures, and what was required but is not proven."""
-        required = self.required is not None
-        return tuple(
-            result
-            for result in self.results
-            if isinstance(result.outcome, Failed) or (required and isinstance(result.outcome, NotProven))
-        )
+        """Results that fail the report: failures, and what the required tier includes but is not proven."""
+        return tuple(result for result in self.results if self.counts_as_failure(result))
+
+    def counts_as_failure(self, result: CheckResult) -> bool:
+        """Whether this result fails the report."""
+        match result.outcome:
+            case Failed():
+                return True
+            case NotProven():
+                return self.required is not None and self.required.includes(result.tier)
+            case Passed():
+                return False
 
     @property
     def passed(self) -> bool:
-        """Whether nothing failed."""
-        return not self.failed
+        """Whether something was looked at and nothing failed."""
+        return bool(self.results) and not self.failed

@@ -59,8 +59,6 @@ def validate(
     if engine.image(wanted.image) is None:
         raise UsageError(f"the engine has no image {wanted.image}", hint="`envbuilder build ENV` makes one; or pull it")
     tier = wanted.tier or (Tier.GPU if engine.info().gpus else Tier.CPU)
-    if tier is Tier.STATIC:
-        raise UsageError("the static tier looks at image content, which is not built yet", hint="use cpu or gpu")
     expected = lock or lock_inside(engine, wanted.image)
     expectation = expect(find(catalog, expected.environment), expected)
     gpu = tier is Tier.GPU

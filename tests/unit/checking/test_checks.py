@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from envbuilder.checking import CHECKS, checks_for, judge
+from envbuilder.checking import CHECKS, judge
 from envbuilder.checking.check import WITH_GPU
 from envbuilder.model.findings import Failed, NotProven, Passed, Tier
 from envbuilder.reporting.standing import standing
@@ -96,13 +96,6 @@ def test_a_tier_that_was_required_and_not_reached_is_not_proven() -> None:
 
     assert left_out["gpu-matmul-on-gpu"] == NotProven(reason="the validation went only as far as tier cpu")
     assert len(report.results) == len(CHECKS)
-
-
-def test_static_runs_nothing_and_says_so() -> None:
-    assert checks_for(Tier.STATIC) == ()
-    report = judge(TF_2_20, facts_named(HEALTHY), tier=Tier.STATIC, required=None, subject="image", seconds=0)
-    assert report.results == ()
-    assert "nothing was started" in report.not_covered[0]
 
 
 def test_after_a_failed_import_only_the_import_is_failed() -> None:

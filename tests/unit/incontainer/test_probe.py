@@ -134,6 +134,16 @@ def test_a_hang_ends_after_the_limit(tmp_path: Path) -> None:
     assert facts["tensorflow-import"]["error"]["type"] == "Timeout"
 
 
+def test_files_of_a_crashed_child_do_not_stay(tmp_path: Path) -> None:
+    note = tmp_path / "note"
+    source = f"import os, tempfile\nopen({str(note)!r}, 'w').write(tempfile.mkstemp()[1])\nos.abort()\n"
+    fake_package(tmp_path, "tensorflow", source)
+    facts_of(run(tmp_path, path=str(tmp_path)))
+
+    assert "envbuilder-" in note.read_text("utf-8")
+    assert not Path(note.read_text("utf-8")).exists()
+
+
 def test_a_failing_import_keeps_its_traceback(tmp_path: Path) -> None:
     fake_package(tmp_path, "tensorflow", "raise ImportError(u'l\\xf6\\udcff.so: cannot open')")
     facts = decode(run(tmp_path, path=str(tmp_path)).stdout, "probe")
