@@ -25,7 +25,7 @@ from envbuilder.locking.lockfile import digest
 from envbuilder.model.builds import Builder, BuildEvent, BuildResult, PushResult
 from envbuilder.model.locks import Lock, Sources
 from envbuilder.model.refs import ImageRef
-from envbuilder.workflows.build import BuildOptions, BuildPorts, build
+from envbuilder.workflows.build import BuildOptions, BuildPorts, build, default_tags
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +37,17 @@ class Settings:
     use_cache: bool
     push: bool
     as_json: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """Everything that is told about a finished build."""
+
+    lock: Lock
+    tags: tuple[str, ...]
+    result: BuildResult
+    pushes: tuple[PushResult, ...]
+    log: Path
 
 
 @click.command("build")
@@ -80,7 +91,11 @@ def command(  # noqa: PLR0913  one parameter for each option
             error.log = str(log)
             error.hint = f"{error.hint}; full log: {log}" if error.hint else f"full log: {log}"
             raise
-    _tell(lock, result, pushes, log, as_json=as_json)
+    outcome = Outcome(lock=lock, tags=settings.tags or default_tags(lock), result=result, pushes=pushes, log=log)
+    if as_json:
+        print_json(_document(outcome))
+    else:
+        _tell(outcome)
 
 
 def _run(
@@ -139,24 +154,22 @@ def _references(tags: tuple[str, ...]) -> tuple[str, ...]:
         raise UsageError(str(error)) from error
 
 
-def _tell(lock: Lock, result: BuildResult, pushes: tuple[PushResult, ...], log: Path, *, as_json: bool) -> None:
-    if as_json:
-        print_json(_document(lock, result, pushes, log))
-        return
+def _tell(outcome: Outcome) -> None:
+    result = outcome.result
     rows = [(size(layer.size).rjust(8), _created_by(layer.created_by)) for layer in result.layers]
     click.echo(table(("SIZE".rjust(8), "LAYER"), rows))
     click.echo("")
-    click.echo(f"{lock.environment}: {size(result.image.size)} in {result.seconds:.1f}s by {result.builder.value}")
-    for tag in result.image.tags:
+    built = f"{size(result.image.size)} in {result.seconds:.1f}s by {result.builder.value}"
+    click.echo(f"{outcome.lock.environment}: {built}")
+    for tag in outcome.tags:
         click.echo(f"  {tag}")
-    for push in pushes:
-        click.echo(
-            f"pushed {push.reference}: {size(push.pushed_bytes)} in {push.pushed_layers} layers, "
-            f"{push.present_layers} were there; {push.seconds:.1f}s\n  {push.digest}"
-        )
-    for deviation in lock.deviations:
+    for push in outcome.pushes:
+        sent = f"{size(push.pushed_bytes)} in {push.pushed_layers} layers, {push.present_layers} were there"
+        click.echo(f"pushed {push.reference}: {sent}; {push.seconds:.1f}s")
+        click.echo(f"  {push.digest}")
+    for deviation in outcome.lock.deviations:
         click.echo(f"deviation: {deviation}")
-    click.echo(f"next: `envbuilder validate {result.image.tags[0] if result.image.tags else result.image.id}`")
+    click.echo(f"next: `envbuilder validate {outcome.tags[0]}`")
 
 
 def _created_by(text: str) -> str:
@@ -165,12 +178,13 @@ def _created_by(text: str) -> str:
     return words if len(words) <= 88 else f"{words[:87]}…"
 
 
-def _document(lock: Lock, result: BuildResult, pushes: tuple[PushResult, ...], log: Path) -> dict[str, object]:
+def _document(outcome: Outcome) -> dict[str, object]:
+    lock, result = outcome.lock, outcome.result
     return {
         "schema": 1,
         "environment": lock.environment,
         "lock": digest(lock),
-        "image": {"id": result.image.id, "tags": list(result.image.tags), "size": result.image.size},
+        "image": {"id": result.image.id, "tags": list(outcome.tags), "size": result.image.size},
         "base": lock.base.id,
         "builder": result.builder.value,
         "seconds": round(result.seconds, 3),
@@ -187,8 +201,8 @@ def _document(lock: Lock, result: BuildResult, pushes: tuple[PushResult, ...], l
                 "present": push.present_layers,
                 "seconds": round(push.seconds, 3),
             }
-            for push in pushes
+            for push in outcome.pushes
         ],
         "deviations": list(lock.deviations),
-        "log": str(log),
+        "log": str(outcome.log),
     }

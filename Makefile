@@ -1,0 +1,74 @@
+# `make help` lists the targets.
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+BIN := .venv/bin
+ENV ?= tf-2.4-cuda11.0
+
+.PHONY: help
+help: ## List the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.venv/.complete: pyproject.toml
+	"$$(.ci/python)" -m venv .venv
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+.PHONY: setup
+setup: .venv/.complete ## Virtual environment with the tool and its development tools
+
+.PHONY: engine
+engine: setup ## Install and start a Docker engine if none answers (root, Debian)
+	.ci/engine
+
+.PHONY: demo
+demo: engine ## Build and validate ENV (default: tf-2.4-cuda11.0) from whatever can be reached here
+	.ci/demo $(ENV)
+
+.PHONY: test
+test: engine ## All tests: unit, contract, golden, repo, and e2e with a real engine and real TensorFlow
+	.ci/test-tools
+	ENVBUILDER_REQUIRE_ENGINE=1 $(BIN)/pytest
+
+.PHONY: unit
+unit: setup ## Tests that need neither engine nor network
+	$(BIN)/pytest tests/unit tests/golden tests/repo envbuilder
+
+.PHONY: e2e
+e2e: engine ## Tests with a real engine and real TensorFlow
+	.ci/test-tools
+	ENVBUILDER_REQUIRE_ENGINE=1 $(BIN)/pytest tests/contract tests/e2e
+
+.PHONY: golden
+golden: setup ## Rewrite the golden files; review the diff as the product
+	$(BIN)/pytest tests/golden --update-golden
+
+.PHONY: lint
+lint: setup ## Format, lint, types, import layers, syntax of the probe
+	$(BIN)/ruff format --check envbuilder tests
+	$(BIN)/ruff check envbuilder tests
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/vermin --no-tips --no-parse-comments --violations -t=2.7- -t=3.5- envbuilder/incontainer/probe.py
+
+.PHONY: format
+format: setup ## Format the code and mend what can be mended
+	$(BIN)/ruff format envbuilder tests
+	$(BIN)/ruff check --fix envbuilder tests
+
+.PHONY: matrices
+matrices: setup ## Cross-check the catalog, without network
+	$(BIN)/envbuilder list
+	$(BIN)/pytest --quiet tests/repo tests/unit/catalog
+
+.PHONY: coverage
+coverage: setup ## Unit tests with branch coverage
+	$(BIN)/coverage run -m pytest tests/unit tests/golden tests/repo
+	$(BIN)/coverage report
+
+.PHONY: bench
+bench: engine ## Measure against pip in a Dockerfile and uv outside a container (about 15 minutes, 20 GB)
+	.ci/test-tools
+	$(BIN)/python -m tests.bench $(BENCH)
+
+.PHONY: ci
+ci: lint test demo ## What CI runs

@@ -1,0 +1,119 @@
+"""A real engine, the installed command, and a cache folder of its own for the whole run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from envbuilder.building.docker_engine import connect
+from envbuilder.building.engine import Engine
+from tests.contract import registry
+
+MARKER = "envbuilder-e2e-marker-5f3a"
+"""Stands in the CA bundle and in a proxy variable of every build here; no image may contain it."""
+
+_PREFIX = "envbuilder-test/"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """How a command ended."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+    def document(self) -> Any:  # noqa: ANN401  any JSON
+        """Standard output as JSON."""
+        assert self.stdout, self.stderr
+        return json.loads(self.stdout)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool:
+    """The installed `envbuilder`.
+
+    Attributes:
+        environ: Environment of every call.
+        cache: Its cache folder.
+    """
+
+    environ: Mapping[str, str]
+    cache: Path
+
+    def __call__(self, *arguments: str | Path, folder: Path | None = None, **more: str) -> Ended:
+        """Run it and wait."""
+        done = subprocess.run(
+            [self.program, *map(str, arguments)],
+            env={**self.environ, **more},
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=1200,
+            check=False,
+        )
+        return Ended(status=done.returncode, stdout=done.stdout, stderr=done.stderr)
+
+    @property
+    def program(self) -> str:
+        """Path of the command, beside the interpreter that runs the tests."""
+        return str(Path(sys.executable).parent / "envbuilder")
+
+
+@pytest.fixture(scope="session")
+def tool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tool]:
+    """The command with a fresh cache folder, and with host settings that must not leak."""
+    folder = tmp_path_factory.mktemp("envbuilder-e2e")
+    bundle = folder / "ca.pem"
+    original = os.environ.get("SSL_CERT_FILE") or "/etc/ssl/certs/ca-certificates.crt"
+    bundle.write_text(f"# {MARKER}\n" + Path(original).read_text(encoding="utf-8"), encoding="utf-8")
+    yield Tool(
+        environ={
+            **os.environ,
+            "ENVBUILDER_CACHE": str(folder / "cache"),
+            "SSL_CERT_FILE": str(bundle),
+            "NO_PROXY": ",".join(filter(None, [os.environ.get("NO_PROXY", ""), f"{MARKER}.invalid"])),
+        },
+        cache=folder / "cache",
+    )
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def engine() -> Engine:
+    """The real engine; these tests fail without one."""
+    found = connect(os.environ)
+    found.info()
+    return found
+
+
+@pytest.fixture
+def loopback_registry(tmp_path: Path) -> Iterator[str]:
+    """A real registry on the loopback interface."""
+    with registry.serve(tmp_path) as address:
+        yield address
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _remove_images(engine: Engine) -> Iterator[None]:
+    """Take away every image that these tests tagged."""
+    yield
+    import docker  # noqa: PLC0415  tests outside building/ need it only here
+
+    client = docker.from_env()
+    try:
+        for image in client.images.list():
+            for tag in image.tags:
+                if tag.startswith((_PREFIX, "127.0.0.1:")):
+                    client.images.remove(tag, force=True)
+    finally:
+        client.close()

@@ -1,0 +1,200 @@
+"""The main job on real input: row, lock, image, probe, report; with the CPU row, which is the small one."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from envbuilder.building.engine import Engine
+from envbuilder.model.builds import RunRequest
+from tests.e2e.conftest import MARKER, Tool
+
+ROW = "tf-2.15-cpu"
+IMAGE = "envbuilder-test/main-job:1"
+
+
+@pytest.fixture(scope="module")
+def built(tool: Tool, engine: Engine) -> str:
+    """The image of the CPU row, built as a user would."""
+    done = tool("build", ROW, "--tag", IMAGE, "--json")
+    assert done.status == 0, done.stderr
+    document = done.document()
+    assert document["builder"] == "buildkit"
+    assert document["image"]["tags"] == [IMAGE]
+    assert Path(document["log"]).read_text(encoding="utf-8")
+    return IMAGE
+
+
+def test_the_image_passes_its_validation(tool: Tool, built: str) -> None:
+    done = tool("validate", built, "--tier", "cpu", "--require", "cpu", "--json")
+
+    report = done.document()
+    assert done.status == 0
+    assert report["passed"] is True
+    outcomes = {each["id"]: each["outcome"] for each in report["results"]}
+    for check in ("distributions-present", "tensorflow-imports", "training-loss-falls", "save-load-equal"):
+        assert outcomes[check] == "passed"
+
+
+def test_a_missing_gpu_is_never_a_pass_when_the_gpu_tier_is_asked_for(tool: Tool, built: str) -> None:
+    done = tool("validate", built, "--require", "gpu", "--tier", "cpu", "--json")
+
+    assert done.status == 1
+    assert done.document()["passed"] is False
+
+
+def test_a_package_off_its_lock_is_found(tool: Tool, built: str, engine: Engine, tmp_path: Path) -> None:
+    inside = engine.run(RunRequest(image=built, command=("/bin/cat", "/opt/envbuilder/envbuilder.lock")))
+    text = inside.stdout.decode()
+    changed = re.sub(r'(name: "six"\n    version: )"[^"]+"', r'\1"1.15.99"', text)
+    assert changed != text
+    (tmp_path / "other.lock").write_text(changed, encoding="utf-8")
+
+    done = tool("validate", built, "--lock", tmp_path / "other.lock", "--tier", "cpu")
+
+    assert done.status == 1
+    assert "six" in done.stdout
+    assert "1.15.99" in done.stdout
+
+
+def test_a_second_build_takes_every_step_from_the_cache(tool: Tool, built: str) -> None:
+    done = tool("build", ROW, "--tag", IMAGE, "--json")
+
+    commands = [step for step in done.document()["steps"] if " RUN " in step["name"]]
+    assert commands
+    assert all(step["cached"] for step in commands)
+
+
+def test_the_image_runs_as_an_ordinary_user_and_holds_no_tools_or_caches(built: str, engine: Engine) -> None:
+    tools = " -o ".join(f"-name {name}" for name in ("uv", "pip", "gcc", "make", "'*.deb'", "'libcuda.so*'"))
+    script = (
+        f"id -u; ls -A /run /tmp /var/lib/apt/lists /var/cache/apt/archives; find / -xdev ! -type d \\( {tools} \\)"
+    )
+    seen = engine.run(RunRequest(image=built, command=("/bin/sh", "-c", script))).stdout.decode().split()
+
+    folders = {"/run:", "/tmp:", "/var/lib/apt/lists:", "/var/cache/apt/archives:"}
+    assert seen[0] == "1000"
+    assert set(seen[1:]) == {*folders, "lock", "partial"}
+
+
+def test_neither_ca_bundle_nor_proxy_settings_are_in_the_image(built: str) -> None:
+    import docker  # noqa: PLC0415  to read the image as it would be pushed
+
+    client = docker.from_env(timeout=600)
+    try:
+        history = repr(client.images.get(built).history()) + repr(client.images.get(built).attrs)
+        assert MARKER not in history
+        tail = b""
+        for chunk in client.images.get(built).save():
+            assert MARKER.encode() not in tail + chunk
+            tail = chunk[-len(MARKER) :]
+    finally:
+        client.close()
+
+
+def test_an_own_package_changes_the_last_layer_only_and_pushes_little_more(
+    tool: Tool, built: str, engine: Engine, tmp_path: Path, loopback_registry: str
+) -> None:
+    first, second = (f"{loopback_registry}/team/tf:{name}" for name in ("before", "after"))
+    assert tool("init", ROW, folder=tmp_path).status == 0
+    assert tool("lock", folder=tmp_path).status == 0
+    before = tool("build", "--tag", first, "--push", "--json", folder=tmp_path)
+    assert before.status == 0, before.stderr
+    spec = tmp_path / "envbuilder.yaml"
+    spec.write_text(
+        spec.read_text(encoding="utf-8").replace("packages: []", 'packages: ["humanize"]'), encoding="utf-8"
+    )
+
+    stale = tool("lock", "--check", folder=tmp_path)
+    assert stale.status == 1
+    assert "spec.packages" in stale.stdout
+    refused = tool("build", "--tag", second, folder=tmp_path)
+    assert refused.status == 2
+    assert "stale" in refused.stderr
+
+    old = (tmp_path / "envbuilder.lock").read_text(encoding="utf-8")
+    (tmp_path / "old.lock").write_text(old, encoding="utf-8")
+    assert tool("lock", folder=tmp_path).status == 0
+    difference = tool("diff", tmp_path / "old.lock", tmp_path / "envbuilder.lock")
+    assert difference.status == 1
+    assert "packages.own.humanize" in difference.stdout
+
+    after = tool("build", "--tag", second, "--push", "--json", folder=tmp_path)
+    assert after.status == 0, after.stderr
+    layers = [engine.image(tag) for tag in (first, second)]
+    assert layers[0] is not None
+    assert layers[1] is not None
+    pairs = zip(layers[0].diff_ids, layers[1].diff_ids, strict=False)
+    shared = len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)))
+    assert shared >= len(layers[1].diff_ids) - 2
+    pushed = after.document()["pushed"][0]
+    assert pushed["present"] >= shared
+    assert pushed["bytes"] < 2_000_000
+
+
+def test_a_rendered_folder_builds_with_plain_docker_build(tool: Tool, built: str, tmp_path: Path) -> None:
+    folder = tmp_path / "rendered"
+    assert tool("render", ROW, "-o", folder, "--host-settings").status == 0
+    again = tool("render", ROW, "-o", folder, "--host-settings")
+    assert again.status == 0, again.stderr
+
+    client = "/usr/bin/docker" if Path("/usr/bin/docker").exists() else shutil.which("docker") or "docker"
+    done = subprocess.run(
+        [client, "build", "--network", "host", "--tag", "envbuilder-test/plain:1", str(folder)],
+        env={**os.environ, "DOCKER_BUILDKIT": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert tool("validate", "envbuilder-test/plain:1", "--tier", "cpu").status == 0
+
+
+def test_an_interrupted_build_ends_in_the_engine_and_leaves_no_tag(tool: Tool, built: str, engine: Engine) -> None:
+    tag = "envbuilder-test/interrupted:1"
+    process = subprocess.Popen(
+        [tool.program, "build", ROW, "--no-cache", "--tag", tag],
+        env=dict(tool.environ),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith(">") and "pip install" in line:
+            break
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+
+    assert process.returncode == 130, output + errors
+    assert engine.image(tag) is None
+    time.sleep(2)
+    assert not _runs_in_engine("uv pip install")
+
+
+def _runs_in_engine(words: str) -> bool:
+    """Whether a process with these words in its command line is still there."""
+    commands = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            commands.append(entry.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+        except OSError:
+            continue
+    return any(words in command and "/run/envbuilder" in command for command in commands)
+
+
+def test_the_classic_builder_is_a_stated_fallback(tool: Tool, built: str) -> None:
+    done = tool("build", ROW, "--builder", "classic", "--tag", "envbuilder-test/classic:1", "--json")
+
+    assert done.status == 0, done.stderr
+    assert done.document()["builder"] == "classic"
+    assert tool("validate", "envbuilder-test/classic:1", "--tier", "cpu").status == 0

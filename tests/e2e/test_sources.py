@@ -1,0 +1,178 @@
+"""Where ingredients come from, and what a user reads when they do not come."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from envbuilder.building.engine import Engine
+from envbuilder.locking.lockfile import load
+from envbuilder.model.builds import RunRequest
+from envbuilder.model.refs import ImageRef
+from tests.e2e.conftest import Tool
+
+ROW = "tf-2.15-cpu"
+NOTHING_LISTENS = "127.0.0.1:9"
+MATRICES = Path(__file__).parents[2] / "matrices"
+
+
+@pytest.fixture(scope="module")
+def locked(tool: Tool, tmp_path_factory: pytest.TempPathFactory, engine: Engine) -> Path:
+    """A folder with spec and lock of the CPU row."""
+    folder = tmp_path_factory.mktemp("locked")
+    assert tool("init", ROW, folder=folder).status == 0
+    done = tool("lock", folder=folder)
+    assert done.status == 0, done.stderr
+    return folder
+
+
+def _lock_text(locked: Path) -> str:
+    return (locked / "envbuilder.lock").read_text(encoding="utf-8")
+
+
+def test_locking_twice_gives_the_same_bytes(tool: Tool, locked: Path, tmp_path: Path) -> None:
+    assert tool("lock", locked / "envbuilder.yaml", "-o", tmp_path / "again.lock").status == 0
+
+    assert (tmp_path / "again.lock").read_text(encoding="utf-8") == _lock_text(locked)
+
+
+def test_a_lock_names_no_address(locked: Path) -> None:
+    pins = load(_lock_text(locked), "envbuilder.lock")
+
+    assert pins.packages
+    assert not re.search(r"\w+://", _lock_text(locked))
+
+
+def test_os_packages_are_pinned_fetched_and_compared(tool: Tool, engine: Engine, tmp_path: Path) -> None:
+    tag = "envbuilder-test/apt:1"
+    (tmp_path / "envbuilder.yaml").write_text(f'environment: "{ROW}"\napt: ["libunistring2"]\n', encoding="utf-8")
+    done = tool("lock", folder=tmp_path)
+    assert done.status == 0, done.stderr
+    text = (tmp_path / "envbuilder.lock").read_text(encoding="utf-8")
+    assert [pin.name for pin in load(text, "lock").os_packages] == ["libunistring2"]
+    assert tool("build", "--tag", tag, folder=tmp_path).status == 0
+    asked = engine.run(RunRequest(image=tag, command=("/usr/bin/dpkg-query", "-W", "libunistring2")))
+    assert asked.status == 0
+
+    sha = load(text, "lock").os_packages[0].sha256
+    (tmp_path / "wrong.lock").write_text(text.replace(sha, "0" * 64), encoding="utf-8")
+    wrong = tool("build", tmp_path / "wrong.lock", "--tag", "envbuilder-test/apt:wrong")
+    assert wrong.status == 8, wrong.stderr
+    assert engine.image("envbuilder-test/apt:wrong") is None
+
+
+def test_a_base_image_comes_by_digest_from_a_mirror_on_loopback(
+    tool: Tool, engine: Engine, locked: Path, tmp_path: Path, loopback_registry: str
+) -> None:
+    """A Debian tree stands in for the image, since a test must not need a registry on the network."""
+    matrices = tmp_path / "matrices"
+    shutil.copytree(MATRICES, matrices)
+    row = matrices / "environments" / f"{ROW}.yaml"
+    text = row.read_text(encoding="utf-8")
+    choice = '  - base: "team-image"\n    python: "3.11"\n    python_from: "os"\n    cuda_from: "none"\n'
+    row.write_text(text.replace("bases:\n", f"bases:\n{choice}"), encoding="utf-8")
+    system = (
+        '  - id: "team-image"\n    kind: "image"\n    image: "team/base:1"\n    glibc: "2.36"\n    python: "3.11"\n'
+        '    status: ""\n    sources:\n      - "made by this test"\n'
+    )
+    bases = matrices / "bases.yaml"
+    bases.write_text(bases.read_text(encoding="utf-8") + system, encoding="utf-8")
+
+    refused = tool(
+        "lock",
+        locked / "envbuilder.yaml",
+        "-o",
+        tmp_path / "refused.lock",
+        "--registry-mirror",
+        NOTHING_LISTENS,
+        ENVBUILDER_MATRICES=str(matrices),
+    )
+    assert refused.status == 0, refused.stderr
+    assert "not available: team-image" in refused.stderr
+    fallen_back = load((tmp_path / "refused.lock").read_text(encoding="utf-8"), "lock")
+    assert (fallen_back.base.id, fallen_back.refused) == ("debian-bookworm", ("team-image",))
+
+    mirrored = ImageRef.parse(f"{loopback_registry}/team/base:1")
+    debian = load(_lock_text(locked), "lock").base
+    assert tool("build", locked, "--tag", "envbuilder-test/sources:1").status == 0
+    known = engine.image(f"envbuilder/base:{debian.id}-{debian.digest.removeprefix('sha256:')[:12]}")
+    assert known is not None
+    engine.tag(known.id, mirrored)
+    digest = engine.push(mirrored, lambda _: None).digest
+
+    lock = tmp_path / "mirrored.lock"
+    done = tool(
+        "lock",
+        locked / "envbuilder.yaml",
+        "-o",
+        lock,
+        "--registry-mirror",
+        loopback_registry,
+        ENVBUILDER_MATRICES=str(matrices),
+    )
+    assert done.status == 0, done.stderr
+    pin = load(lock.read_text(encoding="utf-8"), "lock").base
+    assert (pin.id, pin.digest) == ("team-image", digest)
+    tag = "envbuilder-test/mirrored:1"
+    done = tool("build", lock, "--tag", tag, "--registry-mirror", loopback_registry, ENVBUILDER_MATRICES=str(matrices))
+    assert done.status == 0, done.stderr
+
+    elsewhere = lock.read_text(encoding="utf-8").replace(digest, f"sha256:{'0' * 64}")
+    (tmp_path / "gone.lock").write_text(elsewhere, encoding="utf-8")
+    gone = tool(
+        "build", tmp_path / "gone.lock", "--registry-mirror", loopback_registry, ENVBUILDER_MATRICES=str(matrices)
+    )
+    assert gone.status == 5, gone.stderr
+
+
+def test_a_build_never_switches_to_another_base(tool: Tool, locked: Path, tmp_path: Path) -> None:
+    digest = load(_lock_text(locked), "lock").base.digest
+    (tmp_path / "gone.lock").write_text(_lock_text(locked).replace(digest, f"sha256:{'0' * 64}"), encoding="utf-8")
+
+    done = tool("build", tmp_path / "gone.lock", "--registry-mirror", NOTHING_LISTENS)
+
+    assert done.status == 5, done.stderr
+    assert "envbuilder base bootstrap bookworm" in done.stderr
+
+
+def test_a_file_that_is_not_what_the_lock_says_stops_the_build(
+    tool: Tool, locked: Path, tmp_path: Path, engine: Engine
+) -> None:
+    pin = next(pin for pin in load(_lock_text(locked), "lock").packages if pin.name == "six")
+    wrong = _lock_text(locked).replace(pin.sha256, "0" * 64)
+    (tmp_path / "wrong.lock").write_text(wrong, encoding="utf-8")
+
+    done = tool("build", tmp_path / "wrong.lock", "--tag", "envbuilder-test/wrong:1")
+
+    assert done.status == 8, done.stderr
+    assert "six" in done.stderr
+    assert engine.image("envbuilder-test/wrong:1") is None
+
+
+def test_an_index_that_does_not_answer_is_named_as_the_cause(tool: Tool, locked: Path, tmp_path: Path) -> None:
+    index = f"http://{NOTHING_LISTENS}/simple"
+
+    locking = tool("lock", locked / "envbuilder.yaml", "-o", tmp_path / "x.lock", "--index", index)
+    assert locking.status == 5, locking.stderr
+    assert "index" in locking.stderr
+
+    building = tool("build", locked, "--no-cache", "--index", index, "--tag", "envbuilder-test/noindex:1")
+    assert building.status == 5, building.stderr
+
+
+def test_without_an_engine_the_next_command_is_given(tool: Tool, locked: Path) -> None:
+    done = tool("build", locked, DOCKER_HOST="unix:///nonexistent/docker.sock")
+
+    assert done.status == 6, done.stderr
+    assert "next:" in done.stderr
+
+
+def test_a_row_whose_bases_are_all_gone_says_so_base_by_base(tool: Tool) -> None:
+    done = tool("build", "tf-1.4-cuda8.0", "--registry-mirror", NOTHING_LISTENS)
+
+    assert done.status == 5, done.stderr
+    assert "nvidia-cuda-8.0-cudnn6" in done.stderr
+    assert "next:" in done.stderr
