@@ -48,13 +48,13 @@ def test_a_lock_names_no_address(locked: Path) -> None:
 
 def test_os_packages_are_pinned_fetched_and_compared(tool: Tool, engine: Engine, tmp_path: Path) -> None:
     tag = "envbuilder-test/apt:1"
-    (tmp_path / "envbuilder.yaml").write_text(f'environment: "{ROW}"\napt: ["libunistring2"]\n', encoding="utf-8")
+    (tmp_path / "envbuilder.yaml").write_text(f'environment: "{ROW}"\napt: ["libsodium23"]\n', encoding="utf-8")
     done = tool("lock", folder=tmp_path)
     assert done.status == 0, done.stderr
     text = (tmp_path / "envbuilder.lock").read_text(encoding="utf-8")
-    assert [pin.name for pin in load(text, "lock").os_packages] == ["libunistring2"]
+    assert [pin.name for pin in load(text, "lock").os_packages] == ["libsodium23"]
     assert tool("build", "--tag", tag, folder=tmp_path).status == 0
-    asked = engine.run(RunRequest(image=tag, command=("/usr/bin/dpkg-query", "-W", "libunistring2")))
+    asked = engine.run(RunRequest(image=tag, command=("/usr/bin/dpkg-query", "-W", "libsodium23")))
     assert asked.status == 0
 
     sha = load(text, "lock").os_packages[0].sha256
