@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from envbuilder.bases.programs import Host
-from envbuilder.errors import ToolFailed, ToolMissing
+from envbuilder.bases.file_store import hash_file
+from envbuilder.errors import SourceUnreachable, ToolFailed, ToolMissing, VerificationFailed
+from envbuilder.model.locks import ToolPin
 
 
 def find_uv() -> Path:
@@ -35,3 +37,32 @@ def uv_version(uv: Path, host: Host) -> str:
     if ran.status or len(words) < 2:
         raise ToolFailed(f"{uv} does not say its version", hint="install this package again")
     return words[1]
+
+
+def fetch_uv(pin: ToolPin, *, uv: Path, folder: Path, host: Host) -> Path:
+    """Get another version of uv from the package index.
+
+    Args:
+        pin: Version and sha256 of the program.
+        uv: The uv that fetches it.
+        folder: Where it is put.
+        host: What programs are run with.
+
+    Raises:
+        SourceUnreachable: The index does not answer, or has no such version.
+        VerificationFailed: The program is not the one of the pin.
+    """
+    command = [str(uv), "pip", "install", "--quiet", "--no-deps", "--target", str(folder), f"{pin.name}=={pin.version}"]
+    ran = host.run(command, environ=host.environ, folder=folder)
+    if ran.status:
+        told = "\n".join(ran.tail[-4:])
+        raise SourceUnreachable(
+            f"uv {pin.version} of the lock cannot be had:\n{told}", hint="lock again: `envbuilder lock`"
+        )
+    program = folder / "bin" / pin.name
+    if not program.is_file() or hash_file(program) != pin.sha256:
+        raise VerificationFailed(
+            f"uv {pin.version} from the index is not the program of the lock",
+            hint="the lock was made on another platform, or the index was changed; lock again if that is right",
+        )
+    return program

@@ -34,8 +34,7 @@ def matching(catalog: Catalog, pattern: str) -> tuple[Environment, ...]:
 
 
 def nearest(catalog: Catalog, name: str) -> tuple[str, ...]:
-    """At most three ids that look like a name, best first: those that it begins, then those that are spelt alike."""
+    """At most three ids that look like a name, best first: those that it begins, else those that are spelt alike."""
     ids = [row.id for row in catalog.environments]
     begun = [known for known in ids if known.startswith(name.lower())]
-    alike = difflib.get_close_matches(name.lower(), ids, n=3, cutoff=0.5)
-    return tuple(dict.fromkeys([*begun, *alike]))[:3]
+    return tuple((begun or difflib.get_close_matches(name.lower(), ids, n=3, cutoff=0.5))[:3])

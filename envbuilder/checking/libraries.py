@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from envbuilder.checking.check import not_seen
 from envbuilder.model.expectations import CudaExpectation, Expectation
 from envbuilder.model.facts import Facts, Library, LibraryLoad, Seen, Unseen
 from envbuilder.model.findings import Failed, NotProven, Outcome, Passed
+from envbuilder.model.versions import Release
 
 _ABSENT = "cannot open shared object file: No such file or directory"
 
@@ -67,15 +70,35 @@ def cuda_runtime_version(cuda: CudaExpectation, facts: Facts) -> Outcome:
     if isinstance(found, NotProven):
         return found
     soname, load = found
-    if load.version is None:
-        return NotProven(reason=f"{soname} does not tell its version")
-    if load.version.head(2) == cuda.release.head(2):
-        return Passed(seen=f"CUDA runtime {load.version} ({load.path})")
+    version, teller = _runtime_version(load, facts)
+    if version is None:
+        return NotProven(reason=f"{soname} does not tell its version; before CUDA 12 it does so only beside a driver")
+    if version.head(2) == cuda.release.head(2):
+        return Passed(seen=f"CUDA runtime {version}, {teller}")
     return Failed(
-        problem=f"the CUDA runtime at {load.path} is {load.version}, the lock says {cuda.release}",
+        problem=f"the CUDA runtime at {load.path} is {version}, {teller}; the lock says {cuda.release}",
         remedy="another CUDA comes first on the loader path: see LD_LIBRARY_PATH and /etc/ld.so.conf.d in the image, or"
         " rebuild from the lock",
     )
+
+
+def _runtime_version(load: LibraryLoad, facts: Facts) -> tuple[Release | None, str]:
+    """The version of the loaded runtime, and who tells it.
+
+    Without a driver the runtime of CUDA 11 answers with an error instead of its version (seen with 11.2 and 11.8). Then
+    its real file name tells (`libcudart.so.11.2.152`), or the distribution that the file belongs to.
+    """
+    if load.version is not None:
+        return load.version, f"by its own answer ({load.path})"
+    path = load.path or ""
+    named = re.search(r"/libcudart\.so\.(\d+\.\d+\.\d+)$", path)
+    if named:
+        return Release(named[1]), f"by its file name ({path})"
+    if "/site-packages/nvidia/cuda_runtime/" in path and isinstance(facts.distributions, Seen):
+        for name, version in facts.distributions.value:
+            if re.fullmatch(r"nvidia-cuda-runtime(-cu\d+)?", name) and re.fullmatch(r"\d+(\.\d+)+", version):
+                return Release(version), f"by its distribution {name}"
+    return None, ""
 
 
 def cudnn_version(cuda: CudaExpectation, facts: Facts) -> Outcome:

@@ -85,6 +85,7 @@ def command(  # noqa: PLR0913  one parameter for each option
         composition = Composition(here, load_catalog(here.matrices), listener=listener)
         lock, merged = obtain_lock(composition, target, sources, base=base)
         composition.add_archives(merged)
+        composition.provide_tools(lock)
         try:
             result, pushes = _run(composition, lock, merged, settings, listener)
         except BuildFailed as error:

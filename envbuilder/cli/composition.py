@@ -17,7 +17,7 @@ from envbuilder.bases.programs import Host, run_program
 from envbuilder.bases.python_archive import pack
 from envbuilder.bases.tree_store import DebianStore
 from envbuilder.bases.uv_python import from_uv
-from envbuilder.bases.uv_tool import find_uv, uv_version
+from envbuilder.bases.uv_tool import fetch_uv, find_uv, uv_version
 from envbuilder.building.docker_engine import connect
 from envbuilder.building.engine import Engine, Listener
 from envbuilder.building.registry_bases import RegistryBases, fetch_base
@@ -100,6 +100,21 @@ class Composition:
         """The uv of this run as a pin; the program itself goes into the store, where a build finds it by hash."""
         digest = self.files.add(self.uv)
         return ToolPin(name="uv", version=uv_version(self.uv, self.host), sha256=digest)
+
+    def provide_tools(self, lock: Lock) -> None:
+        """Make sure that the store has the tools of a lock, which may have been made with another uv than ours.
+
+        Raises:
+            SourceUnreachable: The index does not have that version.
+            VerificationFailed: Its program is not the one of the lock.
+        """
+        self.uv_pin()
+        for pin in lock.tools:
+            if self.files.find(pin.sha256) is None:
+                self.say(f"fetching {pin.name} {pin.version}, which the lock was made with")
+                with tempfile.TemporaryDirectory(prefix="envbuilder-tool-") as folder:
+                    program = fetch_uv(pin, uv=self.uv, folder=Path(folder), host=self.host)
+                    self.files.add(program)
 
     def find_file(self, sha256: str) -> Path | None:
         """A file that a lock names by hash."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import traceback
 
 import click
 
@@ -66,13 +67,13 @@ class Verbs(click.Group):
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="envbuilder")
 def cli() -> None:
-    r"""Name a TensorFlow; get a container that provably runs on your GPUs.
+    """Name a TensorFlow; get a container that provably runs on your GPUs.
 
     \b
     envbuilder list                       what there is
     envbuilder build tf-2.4-cuda11.0      build its image
     envbuilder validate tf-2.4-cuda11.0   prove that it works
-    """
+    """  # noqa: D301  click wants the control character itself: it keeps the lines apart
 
 
 def entry() -> None:
@@ -92,6 +93,9 @@ def entry() -> None:
         # Whoever read our output has seen enough; Python would complain again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except Exception:  # noqa: BLE001  a bug keeps its traceback, and its status is not that of findings
+        traceback.print_exc()
+        sys.exit(EnvbuilderError.exit_code)
     # Without its standalone mode click gives the status of `Exit` back instead of ending the process.
     sys.exit(status if isinstance(status, int) else 0)
 

@@ -35,12 +35,19 @@ def command(target: str | None, output: Path, sources: Sources, *, host_settings
     composition = Composition(here, load_catalog(here.matrices))
     lock, merged = obtain_lock(composition, target, sources)
     composition.add_archives(merged)
+        composition.provide_tools(lock)
     files = rendered(lock, here.templates)
     host = composition.host_files(lock, merged) if host_settings else ()
     write(files, output, composition.find_file, host)
     base = base_reference(lock.base.kind, lock.base.id, lock.base.image, lock.base.digest)
     if as_json:
-        paths = sorted([*(file.path for file in files.texts), *(file.path for file in files.attachments)])
+        paths = sorted(
+            [
+                *(file.path for file in files.texts),
+                *(file.path for file in files.attachments),
+                *(f"host/{file.name}" for file in host),
+            ]
+        )
         print_json({"schema": 1, "folder": str(output), "lock": digest(lock), "base": str(base), "files": paths})
         return
     click.echo(f"wrote {output}: Dockerfile and {len(files.texts) + len(files.attachments) - 1} files beside it")
@@ -52,4 +59,4 @@ def _docker_build(environment: str, folder: Path) -> str:
 
 
 def _where(base: ImageRef) -> str:
-    return f"the base {base}" + ("" if base.digest else " in the engine (`envbuilder base bootstrap`)")
+    return f"the base {base}" + ("" if base.digest else ", which `envbuilder build` gives to the engine")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from envbuilder.catalog.naming import find
@@ -59,7 +59,7 @@ def target(catalog: Catalog, name: str | None) -> LockTarget | RowTarget:
     if path.is_dir() and (path / LOCK).is_file():
         return _lock_target(path / LOCK)
     if "/" in name or path.suffix == ".lock":
-        raise UsageError(f"there is no lock {name}")
+        raise UsageError(f"there is no lock {name}", hint="`envbuilder lock` makes one from an envbuilder.yaml")
     return RowTarget(spec=Spec(environment=find(catalog, name).id))
 
 
@@ -73,7 +73,7 @@ def read_lock(path: Path) -> Lock:
 
 
 def load_spec(path: Path) -> Spec:
-    """The spec in a file.
+    """The spec in a file; interpreter archives are meant relative to it.
 
     Raises:
         UsageError: There is no such file.
@@ -81,7 +81,9 @@ def load_spec(path: Path) -> Spec:
     """
     if not path.is_file():
         raise UsageError(f"there is no {path}", hint="`envbuilder init ENV` writes one")
-    return read_spec(read_text(path), str(path))
+    spec = read_spec(read_text(path), str(path))
+    archives = tuple(str(path.parent / archive) for archive in spec.sources.python_archives)
+    return replace(spec, sources=replace(spec.sources, python_archives=archives))
 
 
 def read_text(path: Path) -> str:

@@ -36,12 +36,7 @@ class Ingredients:
 
 
 def assemble(catalog: Catalog, row: Environment, spec: Spec, ingredients: Ingredients) -> Lock:
-    """Make the lock.
-
-    Raises:
-        UsageError: The memory policy is not available for this TensorFlow.
-    """
-    _refuse_policy(row, spec.memory)
+    """Make the lock."""
     located = ingredients.located
     choice = located.choice
     return Lock(
@@ -61,12 +56,17 @@ def assemble(catalog: Catalog, row: Environment, spec: Spec, ingredients: Ingred
         deviations=tuple(f"{deviation.what}: {deviation.why}" for deviation in choice.deviations),
         refused=tuple(refusal.base for refusal in ingredients.refusals),
         sources=tuple(source.text for source in (*row.framework.sources, *row.sources)),
-        inputs=inputs(row, choice, spec),
+        inputs=inputs(row, choice, spec, catalog.driver_floor(row, choice)),
         epoch=int(datetime(row.cutoff.year, row.cutoff.month, row.cutoff.day, tzinfo=UTC).timestamp()),
     )
 
 
-def _refuse_policy(row: Environment, policy: MemoryPolicy) -> None:
+def refuse_policy(row: Environment, policy: MemoryPolicy) -> None:
+    """Make sure that a memory policy can be had.
+
+    Raises:
+        UsageError: This TensorFlow has no environment variable for it.
+    """
     if policy is MemoryPolicy.GROWTH and row.framework.version < _GROWTH_SINCE:
         raise UsageError(
             f"{row.id}: TensorFlow before {_GROWTH_SINCE} has no environment variable for memory growth",

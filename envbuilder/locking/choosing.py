@@ -12,6 +12,9 @@ from envbuilder.model.locks import BasePin, PythonPin, Sources, Spec
 from envbuilder.model.rows import BaseChoice, BaseSystem, Environment, PythonProvider
 from envbuilder.model.versions import Release
 
+OLDEST_PYTHON = Release("3.6")
+"""Wheels exist for older interpreters, but the installer of our images does not know them."""
+
 
 class BaseSource(Protocol):
     """Knows where bases of one kind are."""
@@ -68,10 +71,16 @@ def _candidates(row: Environment, spec: Spec) -> Iterator[BaseChoice | Refused]:
     if spec.python is not None and spec.python not in row.framework.pythons:
         known = ", ".join(map(str, row.framework.pythons))
         raise UsageError(f"{row.id} has no wheel for Python {spec.python}", hint=f"it has wheels for {known}")
+    if spec.python is not None and spec.python < OLDEST_PYTHON:
+        raise UsageError(f"uv installs for Python {OLDEST_PYTHON} and later", hint="leave `python:` out")
     for choice in named:
         if spec.python is None or spec.python == choice.python:
             yield choice
         elif choice.python_provider is PythonProvider.ARCHIVE:
             yield replace(choice, python=spec.python)
         else:
-            yield Refused(base=choice.system.id, reason=f"has Python {choice.python}, not {spec.python}")
+            yield Refused(
+                base=choice.system.id,
+                reason=f"has Python {choice.python}, not {spec.python}",
+                hint=f"leave `python:` out, or set it to {choice.python}",
+            )

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from envbuilder.model.locks import Spec
 from envbuilder.model.rows import BaseChoice, Environment
+from envbuilder.model.versions import Release
 
 
-def inputs(row: Environment, choice: BaseChoice | None, spec: Spec) -> tuple[tuple[str, str], ...]:
+def inputs(
+    row: Environment, choice: BaseChoice | None, spec: Spec, driver: Release | None
+) -> tuple[tuple[str, str], ...]:
     """Every field of row and spec that a lock depends on.
 
     Args:
         row: The row as it is now.
         choice: The base of the lock, as the row has it now; None when the row has it no more.
         spec: The spec as it is now.
+        driver: Driver floor on this base, as the catalog derives it now; None without CUDA.
 
     Returns:
         `(field, value)`, sorted by field; empty values are left out.
@@ -23,6 +27,7 @@ def inputs(row: Environment, choice: BaseChoice | None, spec: Spec) -> tuple[tup
         "row.constraints": ", ".join(each.requirement for each in row.constraints),
         "row.additions": ", ".join(each.requirement for each in row.additions),
         "row.source_builds": ", ".join(row.source_builds),
+        "row.driver": str(driver or ""),
         "row.sonames": ", ".join(row.cuda.sonames) if row.cuda else "",
         **(_base_fields(choice) if choice else {}),
         "spec.environment": spec.environment,

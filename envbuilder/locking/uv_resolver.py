@@ -7,7 +7,7 @@ import tempfile
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 
 from envbuilder.errors import ResolutionFailed, SourceUnreachable
@@ -78,7 +78,7 @@ class UvResolver:
             "--overrides", str(folder / "overrides.txt"),
             "--python-version", f"{major}.{minor}",
             "--python-platform", f"x86_64-manylinux_2_{_platform_minor(wanted.glibc)}",
-            "--exclude-newer", wanted.cutoff.isoformat(),
+            "--exclude-newer", _end_of(wanted.cutoff),
             "--format", "pylock.toml", "--output-file", str(output),
             "--quiet", "--no-header", "--only-binary", ":all:",
         ]  # fmt: skip
@@ -86,7 +86,7 @@ class UvResolver:
             command += ["--no-binary", name]
         if wanted.source_builds and wanted.cutoff < BUILD_TOOLS_CUTOFF:
             for name in BUILD_TOOLS:
-                command += ["--exclude-newer-package", f"{name}={BUILD_TOOLS_CUTOFF.isoformat()}"]
+                command += ["--exclude-newer-package", f"{name}={_end_of(BUILD_TOOLS_CUTOFF)}"]
         return command
 
     def _run(self, command: list[str], wanted: Resolution) -> None:
@@ -155,6 +155,11 @@ def _preferences(pins: tuple[str, ...]) -> str:
         name, _, version = pin.partition("==")
         blocks.append(f'[[packages]]\nname = "{name}"\nversion = "{version}"\nwheels = []\n')
     return "\n".join(blocks)
+
+
+def _end_of(day: date) -> str:
+    """The first moment after a day, in UTC: uv ends a bare day in the time zone of the machine."""
+    return f"{(day + timedelta(days=1)).isoformat()}T00:00:00Z"
 
 
 def _platform_minor(glibc: Release) -> int:

@@ -117,5 +117,5 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether something was looked at and nothing failed."""
-        return bool(self.results) and not self.failed
+        """Whether something was proven and nothing failed."""
+        return any(isinstance(result.outcome, Passed) for result in self.results) and not self.failed

@@ -37,10 +37,10 @@ def of_standing(report: Report, wanted: Standing) -> tuple[CheckResult, ...]:
 def verdict(report: Report) -> str:
     """The report in one line of plain words.
 
-    A report without results never says that something passed.
+    A report in which nothing was proven never says that something passed.
     """
     counts = [(len(of_standing(report, kind)), kind.value.replace("-", " ")) for kind in Standing]
     listing = ", ".join(f"{count} {name}" for count, name in counts if count)
-    if not report.results:
-        return f"NOTHING PROVEN: no check was run in tier {report.tier.value}"
+    if not of_standing(report, Standing.PASSED) and not report.failed:
+        return f"NOTHING PROVEN in tier {report.tier.value}{': ' if listing else ''}{listing}"
     return f"{'PASSED' if report.passed else 'FAILED'} in tier {report.tier.value}: {listing}"

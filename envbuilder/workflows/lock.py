@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from envbuilder.catalog.naming import find
-from envbuilder.locking.assembling import Ingredients, assemble
+from envbuilder.locking.assembling import Ingredients, assemble, refuse_policy
 from envbuilder.locking.choosing import BaseSource, PythonSource, choose
 from envbuilder.locking.diff import staleness
 from envbuilder.locking.inputs import inputs
@@ -52,11 +52,13 @@ def lock(catalog: Catalog, spec: Spec, ports: LockPorts) -> Lock:
 
     Raises:
         UnknownEnvironment: The spec names no row.
+        UsageError: The row does not have the base, interpreter or memory policy of the spec.
         NoUsableBase: No base of the row can be had.
         ResolutionFailed: The packages do not go together.
         SourceUnreachable: A source does not answer.
     """
     row = find(catalog, spec.environment)
+    refuse_policy(row, spec.memory)
     ports.notice(f"looking for a base of {row.id}")
     located, refusals = choose(row, spec, lambda choice: _locate(choice, spec, ports))
     for refusal in refusals:
@@ -83,7 +85,8 @@ def check(catalog: Catalog, spec: Spec, existing: Lock) -> tuple[Change, ...]:
     choice = next((choice for choice in row.bases if choice.system.id == existing.base.id), None)
     if choice is not None and spec.python is not None:
         choice = replace(choice, python=spec.python)
-    return staleness(existing, dict(inputs(row, choice, spec)))
+    driver = catalog.driver_floor(row, choice) if choice else None
+    return staleness(existing, dict(inputs(row, choice, spec, driver)))
 
 
 def _locate(choice: BaseChoice, spec: Spec, ports: LockPorts) -> Location:

@@ -1,0 +1,46 @@
+"""What all tests share: golden files, and the option that rewrites them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+GOLDEN = Path(__file__).parent / "golden"
+_OPTION = "--update-golden"
+
+# A machine that is busy with something else is no reason to fail.
+settings.register_profile("house", deadline=None, max_examples=50)
+settings.load_profile("house")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(_OPTION, action="store_true", help="Write golden files instead of comparing them; review the diff.")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption(_OPTION) and os.environ.get("CI"):
+        raise pytest.UsageError(f"{_OPTION} is refused in CI: golden files are reviewed by a person")
+
+
+@pytest.fixture
+def update_golden(request: pytest.FixtureRequest) -> bool:
+    return bool(request.config.getoption(_OPTION))
+
+
+@pytest.fixture
+def golden(update_golden: bool) -> Callable[[str, str], None]:
+    """Compare a text with the golden file of this path below tests/golden."""
+
+    def compare(path: str, text: str) -> None:
+        file = GOLDEN / path
+        if update_golden:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        assert file.is_file(), f"{path} is new: pytest tests/golden {_OPTION}, then review it"
+        assert text == file.read_text(encoding="utf-8")
+
+    return compare

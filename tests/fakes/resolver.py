@@ -1,0 +1,97 @@
+"""A resolver that needs no index: what it knows, it answers with stable made-up hashes."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+
+from envbuilder.errors import ResolutionFailed
+from envbuilder.locking.resolver import Chosen, Resolution
+from envbuilder.model.locks import OsPackagePin, Spec
+from envbuilder.model.locations import Located
+from envbuilder.model.refs import normalized
+
+
+def made_up_sha256(name: str) -> str:
+    """64 hexadecimal digits that depend on the name only."""
+    return hashlib.sha256(name.encode()).hexdigest()
+
+
+def chosen(name: str, version: str, *, source: bool = False) -> Chosen:
+    """A distribution with a wheel that runs anywhere, or as a source distribution."""
+    stem = f"{name.replace('-', '_')}-{version}"
+    file = f"{stem}.tar.gz" if source else f"{stem}-py3-none-any.whl"
+    return Chosen(name=name, version=version, file=file, sha256=made_up_sha256(file))
+
+
+class FakeResolver:
+    """The `Resolver` for tests.
+
+    A requirement that pins a version gets it; one that does not gets the newest version that `versions` knows, or
+    `1.0`. Preferences are kept as uv keeps them. Dependencies come from `needs`.
+
+    Args:
+        versions: Newest version by distribution.
+        needs: Requirements by distribution.
+        unsolvable: Distributions that no version of goes together with the rest.
+
+    Attributes:
+        asked: Every request, in order.
+    """
+
+    def __init__(
+        self,
+        *,
+        versions: Mapping[str, str] | None = None,
+        needs: Mapping[str, Iterable[str]] | None = None,
+        unsolvable: Iterable[str] = (),
+    ) -> None:
+        self.asked: list[Resolution] = []
+        self._versions = dict(versions or {})
+        self._needs = {name: tuple(requirements) for name, requirements in (needs or {}).items()}
+        self._unsolvable = frozenset(unsolvable)
+
+    def resolve(self, wanted: Resolution) -> tuple[Chosen, ...]:
+        self.asked.append(wanted)
+        versions = {**self._versions, **_pinned(wanted.preferred), **_pinned(wanted.requirements)}
+        picked: set[str] = set()
+        waiting = list(wanted.requirements)
+        while waiting:
+            name = _name(waiting.pop())
+            if name in self._unsolvable:
+                raise ResolutionFailed(f"no version of {name} goes together with the rest", hint="loosen your packages")
+            if name not in picked and name not in wanted.leave_out:
+                picked.add(name)
+                waiting += self._needs.get(name, ())
+        return tuple(
+            chosen(name, versions.get(name, "1.0"), source=name in wanted.source_builds) for name in sorted(picked)
+        )
+
+
+def _pinned(requirements: Iterable[str]) -> dict[str, str]:
+    return {_name(each): each.partition("==")[2] for each in requirements if "==" in each}
+
+
+def _name(requirement: str) -> str:
+    return normalized(re.split(r"[<>=!~\[ ]", requirement)[0])
+
+
+class FakeOsResolver:
+    """The `OsResolver` for tests: every package that is asked for, in the version that it names or `1.0`.
+
+    Attributes:
+        asked: `(base id, packages)` of every request, in order.
+    """
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, tuple[str, ...]]] = []
+
+    def resolve(self, located: Located, packages: tuple[str, ...], spec: Spec) -> tuple[OsPackagePin, ...]:
+        assert spec.environment
+        self.asked.append((located.base.id, packages))
+        named = (package.partition("=") for package in packages)
+        return tuple(
+            OsPackagePin(name=name, version=version or "1.0", sha256=made_up_sha256(f"{name}_{version or '1.0'}.deb"))
+            for name, _, version in named
+        )

@@ -1,0 +1,53 @@
+"""Bases and interpreter archives that are there or not, as a test wants it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from envbuilder.model.locations import Refused
+from envbuilder.model.locks import BasePin, OsPackagePin, PythonPin, Sources
+from envbuilder.model.rows import BaseKind, BaseSystem, PythonProvider
+from envbuilder.model.versions import Release
+from tests.fakes.resolver import made_up_sha256
+
+
+class FakeBases:
+    """The `BaseSource` for both kinds of bases.
+
+    Args:
+        missing: Bases that cannot be had, with the reason.
+
+    Attributes:
+        asked: Ids of all bases that were looked for, in order.
+    """
+
+    def __init__(self, missing: Mapping[str, str] | None = None) -> None:
+        self.asked: list[str] = []
+        self._missing = dict(missing or {})
+
+    def locate(self, system: BaseSystem, sources: Sources) -> BasePin | Refused:
+        self.asked.append(system.id)
+        if system.id in self._missing and not sources.registry_mirror:
+            return Refused(base=system.id, reason=self._missing[system.id], hint=f"make {system.id}")
+        debian = system.kind is BaseKind.DEBIAN
+        return BasePin(
+            id=system.id,
+            kind=system.kind,
+            image=system.image,
+            digest=system.digest or f"sha256:{made_up_sha256(system.id)}",
+            packages=tuple(OsPackagePin(name=name, version="1.0") for name in system.packages) if debian else (),
+        )
+
+
+class FakePythons:
+    """The `PythonSource`: an archive of every version, but for those that are missing."""
+
+    def __init__(self, missing: Iterable[str] = ()) -> None:
+        self._missing = {Release(version) for version in missing}
+
+    def locate(self, version: Release, sources: Sources) -> PythonPin | Refused:
+        if version in self._missing and not sources.python_archives:
+            return Refused(base="", reason=f"no archive of Python {version}", hint=f"pack Python {version}")
+        full = Release(f"{version}.18" if len(version.parts) == 2 else str(version))
+        file = f"cpython-{full}-x86_64-linux-gnu.tar.gz"
+        return PythonPin(version=full, provider=PythonProvider.ARCHIVE, file=file, sha256=made_up_sha256(file))

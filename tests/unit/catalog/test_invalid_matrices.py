@@ -1,0 +1,48 @@
+"""Every case of tests/data/invalid/matrices spoils one file of the small catalog, and gets exactly its faults."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from envbuilder.catalog.loading import load_catalog
+from envbuilder.catalog.rules import RULES, Rule
+from envbuilder.errors import InvalidInput
+from tests.unit.reading.invalid import DATA, INVALID, Patch, assert_faults, cases, read_patch
+
+CATALOG = DATA / "catalog"
+
+
+def faults_of(patch: Patch, folder: Path) -> tuple[str, ...]:
+    shutil.copytree(CATALOG, folder)
+    spoilt = folder / patch.file
+    spoilt.write_text(patch.apply(spoilt.read_text(encoding="utf-8")), encoding="utf-8")
+    with pytest.raises(InvalidInput) as caught:
+        load_catalog(folder)
+    return tuple(str(fault).replace(f"{folder}/", "") for fault in caught.value.faults)
+
+
+def first_causes(faults: tuple[str, ...], patch: Patch) -> tuple[str, ...]:
+    """The faults without those that only follow from others: in the row that was misread, or in one that refers to it."""
+    if any("[" in line.rpartition(" ")[2] for line in patch.expect):
+        return faults
+    return tuple(fault for fault in faults if fault.startswith(patch.file) and not fault.endswith("]"))
+
+
+@pytest.mark.parametrize("name", cases("matrices"))
+def test_a_spoilt_matrix_gets_exactly_its_faults(name: str, tmp_path: Path) -> None:
+    patch = read_patch(INVALID / "matrices" / name)
+    assert_faults(first_causes(faults_of(patch, tmp_path / "matrices"), patch), patch.expect)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_every_rule_has_a_case_that_it_catches(rule: Rule) -> None:
+    expected = [line for name in cases("matrices") for line in read_patch(INVALID / "matrices" / name).expect]
+    assert any(f"[{rule.id}]" in line for line in expected)
+
+
+def test_rules_have_distinct_ids_and_say_what_they_state() -> None:
+    assert len({rule.id for rule in RULES}) == len(RULES)
+    assert all(rule.states for rule in RULES)

@@ -1,0 +1,52 @@
+"""Run the command line in this process, as its entry point would."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from envbuilder.cli.main import entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a command ended."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+
+class CommandLine:
+    """A shell in an empty folder, with a cache folder of its own and no settings of this host."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self.folder = folder
+        self._monkeypatch = monkeypatch
+        self._capsys = capsys
+        monkeypatch.chdir(folder)
+        monkeypatch.setenv("ENVBUILDER_CACHE", str(folder / "cache"))
+        monkeypatch.setenv("COLUMNS", "100")
+        monkeypatch.delenv("ENVBUILDER_MATRICES", raising=False)
+
+    def __call__(self, *arguments: str) -> Ended:
+        self._monkeypatch.setattr(sys, "argv", ["envbuilder", *arguments])
+        with pytest.raises(SystemExit) as stop:
+            entry()
+        captured = self._capsys.readouterr()
+        status = stop.value.code
+        assert isinstance(status, int)
+        return Ended(status=status, stdout=captured.out, stderr=captured.err)
+
+    def set(self, name: str, value: str) -> None:
+        """Set a variable of the environment."""
+        self._monkeypatch.setenv(name, value)
+
+    def write(self, name: str, text: str) -> Path:
+        """Write a file into the folder."""
+        path = self.folder / name
+        path.write_text(text, encoding="utf-8")
+        return path

@@ -1,0 +1,93 @@
+"""What ENV|LOCK on a command line means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from envbuilder.cli.targets import LockTarget, RowTarget, target
+from envbuilder.errors import InvalidInput, UnknownEnvironment, UsageError
+from envbuilder.locking.lockfile import dump
+from tests.fakes.catalogs import good_lock, small_catalog
+
+SPEC = 'environment: "tf-2.4-cuda11.0"\n'
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def put(path: Path, text: str) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def meant(name: str | None) -> LockTarget | RowTarget:
+    return target(small_catalog(), name)
+
+
+def lock_meant(name: str | None) -> LockTarget:
+    found = meant(name)
+    assert isinstance(found, LockTarget)
+    return found
+
+
+def test_an_id_is_a_row(folder: Path) -> None:
+    assert folder
+    found = meant("tf-2.15-cpu")
+    assert isinstance(found, RowTarget)
+    assert found.spec.environment == "tf-2.15-cpu"
+
+
+def test_nothing_is_the_lock_in_this_folder_with_the_spec_beside_it(folder: Path) -> None:
+    put(folder / "envbuilder.lock", dump(good_lock()))
+    assert lock_meant(None).spec is None
+    put(folder / "envbuilder.yaml", SPEC)
+    found = lock_meant(None)
+    assert found.lock == good_lock()
+    assert found.spec is not None
+
+
+def test_a_file_or_its_folder_is_a_lock(folder: Path) -> None:
+    path = put(folder / "out" / "envbuilder.lock", dump(good_lock()))
+    assert lock_meant(str(path)).path == path
+    assert lock_meant("out").path == Path("out/envbuilder.lock")
+
+
+def test_a_lock_of_another_name_has_no_spec_beside_it(folder: Path) -> None:
+    put(folder / "envbuilder.yaml", SPEC)
+    put(folder / "old.lock", dump(good_lock()))
+    assert lock_meant("old.lock").spec is None
+
+
+@pytest.mark.parametrize("name", ["gone.lock", "./gone", "out/envbuilder.lock"])
+def test_a_path_that_is_not_there_is_no_environment(folder: Path, name: str) -> None:
+    assert folder
+    with pytest.raises(UsageError, match="there is no lock"):
+        meant(name)
+
+
+def test_nothing_in_an_empty_folder_says_what_to_do(folder: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        meant(None)
+    assert "envbuilder list" in caught.value.hint
+    put(folder / "envbuilder.yaml", SPEC)
+    with pytest.raises(UsageError) as caught:
+        meant(None)
+    assert "envbuilder lock" in caught.value.hint
+
+
+def test_another_name_is_an_unknown_environment(folder: Path) -> None:
+    assert folder
+    with pytest.raises(UnknownEnvironment):
+        meant("tf-9")
+
+
+def test_a_file_that_is_no_lock_is_invalid_input(folder: Path) -> None:
+    put(folder / "notes.txt", "hello")
+    with pytest.raises(InvalidInput):
+        meant("notes.txt")

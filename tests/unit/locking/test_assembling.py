@@ -1,0 +1,69 @@
+"""Located and resolved ingredients become a lock."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from envbuilder.errors import UsageError
+from envbuilder.locking.assembling import Ingredients, assemble
+from envbuilder.model.locations import Located, Refused
+from envbuilder.model.locks import BasePin, Lock, MemoryPolicy, PythonPin, Spec
+from envbuilder.model.rows import Environment, PythonProvider
+from tests.fakes.catalogs import small_catalog, small_row
+
+
+def assembled(row: Environment, *, place: int = 0, memory: MemoryPolicy = MemoryPolicy.ALL) -> Lock:
+    choice = row.bases[place]
+    ingredients = Ingredients(
+        located=Located(
+            choice=choice,
+            base=BasePin(id=choice.system.id, kind=choice.system.kind, image="", digest="sha256:" + "0" * 64),
+            python=PythonPin(version=choice.python, provider=PythonProvider.OS),
+        ),
+        refusals=(Refused(base="first", reason="is gone"),),
+        packages=(),
+        os_packages=(),
+        tools=(),
+    )
+    return assemble(small_catalog(), row, Spec(environment=row.id, memory=memory), ingredients)
+
+
+def test_the_cuda_pins_are_those_of_the_libraries_that_the_image_has() -> None:
+    cuda = assembled(small_row("tf-2.4-cuda11.0"), place=1).cuda
+    assert cuda is not None
+    assert (str(cuda.cuda), str(cuda.cudnn), str(cuda.driver)) == ("11.8", "8.6.0", "450.80.02")
+    assert cuda.links[0].name == "libcusolver.so.10"
+
+
+def test_a_cpu_row_has_no_cuda_pins() -> None:
+    assert assembled(small_row("tf-2.15-cpu")).cuda is None
+
+
+def test_deviations_and_refusals_are_kept() -> None:
+    lock = assembled(small_row("tf-2.4-cuda11.0"), place=1)
+    assert lock.deviations == ("CUDA libraries are 11.8 instead of 11.0: there are no older wheels",)
+    assert lock.refused == ("first",)
+
+
+def test_time_stamps_are_midnight_of_the_cutoff_in_utc() -> None:
+    assert assembled(small_row("tf-2.4-cuda11.0")).epoch == 1685577600
+
+
+@pytest.mark.parametrize(("name", "allowed"), [("tf-1.7-cuda9.0", False), ("tf-2.4-cuda11.0", True)])
+def test_memory_growth_needs_a_tensorflow_that_reads_its_variable(name: str, allowed: bool) -> None:
+    row = small_row(name)
+    if allowed:
+        assert assembled(row, memory=MemoryPolicy.GROWTH).memory is MemoryPolicy.GROWTH
+        return
+    with pytest.raises(UsageError, match="no environment variable for memory growth") as caught:
+        assembled(row, memory=MemoryPolicy.GROWTH)
+    assert "allow_growth" in caught.value.hint
+
+
+def test_memory_growth_came_with_release_1_14() -> None:
+    row = small_row("tf-1.7-cuda9.0")
+    version = type(row.framework.version)
+    exactly = replace(row, framework=replace(row.framework, version=version("1.14.0")))
+    assert assembled(exactly, memory=MemoryPolicy.GROWTH).memory is MemoryPolicy.GROWTH

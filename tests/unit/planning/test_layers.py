@@ -1,0 +1,111 @@
+"""Every pin lies in exactly one layer, and what changes least lies lowest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+
+from envbuilder.model.locks import Lock, MemoryPolicy, PackageGroup, PythonPin
+from envbuilder.model.plans import LayerKind, Plan
+from envbuilder.model.rows import BaseKind, PythonProvider
+from envbuilder.model.versions import Release
+from envbuilder.planning.layers import LABEL_ENVIRONMENT, LABEL_LOCK, LABEL_MEMORY, base_reference, plan
+from tests.fakes.catalogs import good_lock
+from tests.unit.locking.locks import LOCKS
+
+LOCK = good_lock()
+DIGEST = "sha256:" + "ab" * 32
+
+
+def planned(lock: Lock = LOCK) -> Plan:
+    return plan(lock, DIGEST)
+
+
+DEBIAN_LOCKS = LOCKS.map(lambda lock: replace(lock, base=replace(lock.base, kind=BaseKind.DEBIAN)))
+
+
+@given(DEBIAN_LOCKS)
+def test_every_pin_is_in_exactly_one_layer_or_a_build_tool(lock: Lock) -> None:
+    made = planned(lock)
+    placed = [pin for layer in made.layers for pin in layer.packages] + list(made.build_tools)
+    assert sorted(placed, key=repr) == sorted(lock.packages, key=repr)
+    assert tuple(pin for layer in made.layers for pin in layer.os_packages) == lock.os_packages
+
+
+@given(DEBIAN_LOCKS)
+def test_layers_are_in_order_and_the_last_is_the_own_one(lock: Lock) -> None:
+    kinds = [layer.kind for layer in planned(lock).layers]
+    assert kinds == [kind for kind in LayerKind if kind in kinds]
+    assert kinds[-1] is LayerKind.OWN
+    assert LayerKind.INTERPRETER in kinds
+
+
+def test_an_own_package_changes_no_layer_but_the_last() -> None:
+    without = replace(LOCK, packages=tuple(pin for pin in LOCK.packages if pin.group is not PackageGroup.OWN))
+    assert planned(without).layers[:-1] == planned().layers[:-1]
+
+
+def test_empty_layers_are_left_out() -> None:
+    bare = replace(LOCK, packages=(), os_packages=(), cuda=None)
+    assert [layer.kind for layer in planned(bare).layers] == [LayerKind.INTERPRETER, LayerKind.OWN]
+
+
+def test_libraries_of_the_base_make_no_layer() -> None:
+    assert LOCK.cuda is not None
+    inside = tuple(pin for pin in LOCK.packages if pin.group is not PackageGroup.CUDA)
+    assert planned(replace(LOCK, packages=inside, cuda=replace(LOCK.cuda, links=()))).layer(LayerKind.CUDA) is None
+
+
+def test_a_source_distribution_is_seen() -> None:
+    sources = tuple(replace(pin, file="six-1.16.0.tar.gz") if pin.name == "six" else pin for pin in LOCK.packages)
+    made = planned(replace(LOCK, packages=sources))
+    assert [layer.kind for layer in made.layers if layer.builds_from_source] == [LayerKind.OWN]
+
+
+def test_a_debian_base_is_named_by_its_content_and_an_image_by_its_digest() -> None:
+    assert str(base_reference(BaseKind.DEBIAN, "debian-new", "", DIGEST)) == "envbuilder/base:debian-new-abababababab"
+    reference = base_reference(BaseKind.IMAGE, "image", "localhost:5000/nvidia/cuda:11.0", DIGEST)
+    assert str(reference) == f"localhost:5000/nvidia/cuda@{DIGEST}"
+
+
+def test_the_environment_finds_the_virtual_environment_and_asks_for_gpus() -> None:
+    env = dict(planned().env)
+    assert env["PATH"].startswith("/opt/venv/bin:")
+    assert env["NVIDIA_DRIVER_CAPABILITIES"] == "compute,utility"
+    assert list(env) == sorted(env)
+
+
+def test_a_cpu_image_asks_for_no_gpus() -> None:
+    assert not [name for name, _ in planned(replace(LOCK, cuda=None)).env if name.startswith("NVIDIA")]
+
+
+@pytest.mark.parametrize(("memory", "value"), [(MemoryPolicy.ALL, None), (MemoryPolicy.GROWTH, "true")])
+def test_memory_growth_is_an_environment_variable(memory: MemoryPolicy, value: str | None) -> None:
+    made = planned(replace(LOCK, memory=memory))
+    assert dict(made.env).get("TF_FORCE_GPU_ALLOW_GROWTH") == value
+    assert dict(made.labels)[LABEL_MEMORY] == memory.value
+
+
+def test_the_specs_variables_have_the_last_word() -> None:
+    assert dict(planned(replace(LOCK, env=(("LANG", "C"),))).env)["LANG"] == "C"
+
+
+def test_labels_name_environment_lock_and_base() -> None:
+    labels = dict(planned().labels)
+    assert labels[LABEL_ENVIRONMENT] == "tf-2.4-cuda11.0"
+    assert labels[LABEL_LOCK] == DIGEST
+    assert labels["org.opencontainers.image.base.digest"] == LOCK.base.digest
+    assert list(labels) == sorted(labels)
+
+
+def test_the_title_of_the_interpreter_says_where_it_comes_from() -> None:
+    archive = planned().layer(LayerKind.INTERPRETER)
+    system = planned(replace(LOCK, python=PythonPin(version=Release("3.8"), provider=PythonProvider.OS))).layer(
+        LayerKind.INTERPRETER
+    )
+    assert archive is not None
+    assert system is not None
+    assert archive.title.startswith("Python 3.8.18 from an archive")
+    assert system.title.startswith("Python 3.8 from the OS")

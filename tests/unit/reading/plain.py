@@ -1,0 +1,15 @@
+"""From nodes back to the plain values that `canonical.dump` takes."""
+
+from __future__ import annotations
+
+from envbuilder.reading.canonical import Plain
+from envbuilder.reading.documents import Mapping, Node, Sequence
+
+
+def plain_of(node: Node) -> Plain:
+    if isinstance(node, Mapping):
+        return {name: plain_of(value) for name, value in node.entries}
+    if isinstance(node, Sequence):
+        return [plain_of(item) for item in node.items]
+    assert node.value is not None, f"line {node.line} has no value"
+    return node.value
