@@ -18,7 +18,9 @@ settings.load_profile("house")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(_OPTION, action="store_true", help="Write golden files instead of comparing them; review the diff.")
+    parser.addoption(
+        _OPTION, action="store_true", help="Write golden files instead of comparing them; review the diff."
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from envbuilder.bases.programs import Host
 from envbuilder.bases.file_store import hash_file
+from envbuilder.bases.programs import Host
 from envbuilder.errors import SourceUnreachable, ToolFailed, ToolMissing, VerificationFailed
 from envbuilder.model.locks import ToolPin
 

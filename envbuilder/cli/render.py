@@ -35,7 +35,7 @@ def command(target: str | None, output: Path, sources: Sources, *, host_settings
     composition = Composition(here, load_catalog(here.matrices))
     lock, merged = obtain_lock(composition, target, sources)
     composition.add_archives(merged)
-        composition.provide_tools(lock)
+    composition.provide_tools(lock)
     files = rendered(lock, here.templates)
     host = composition.host_files(lock, merged) if host_settings else ()
     write(files, output, composition.find_file, host)

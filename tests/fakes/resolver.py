@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 
 from envbuilder.errors import ResolutionFailed
 from envbuilder.locking.resolver import Chosen, Resolution
-from envbuilder.model.locks import OsPackagePin, Spec
 from envbuilder.model.locations import Located
+from envbuilder.model.locks import OsPackagePin, Spec
 from envbuilder.model.refs import normalized
 
 

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-_PROGRAM = '''#!{python}
+_PROGRAM = """#!{python}
 import json, os, pathlib, sys
 folder = pathlib.Path({folder!r})
 arguments = sys.argv[1:]
@@ -22,7 +22,7 @@ if not status:
     output = pathlib.Path(arguments[arguments.index("--output-file") + 1])
     output.write_text((folder / "pylock.toml").read_text("utf-8"), "utf-8")
 sys.exit(status)
-'''
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

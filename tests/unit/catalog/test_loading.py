@@ -36,7 +36,7 @@ def test_the_order_of_the_files_does_not_matter_and_other_files_are_not_read(fol
 
 def test_faults_of_several_files_are_told_together(folder: Path) -> None:
     for name in ("cuda.yaml", "advisories.yaml"):
-        (folder / name).write_text("schema: [", encoding="utf-8")
+        (folder / name).write_text("schema: ]", encoding="utf-8")
     message = told(folder)
     assert "advisories.yaml:1: not YAML" in message
     assert "cuda.yaml:1: not YAML" in message

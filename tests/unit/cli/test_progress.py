@@ -76,4 +76,10 @@ def test_a_table_is_aligned_and_has_no_blanks_at_the_end() -> None:
 
 
 def test_sizes_are_for_people() -> None:
-    assert [size(count) for count in (0, 999, 1000, 1_234_567, 10**15)] == ["0 B", "999 B", "1 kB", "1.23 MB", "1e+03 TB"]
+    assert [size(count) for count in (0, 999, 1000, 1_234_567, 10**15)] == [
+        "0 B",
+        "999 B",
+        "1 kB",
+        "1.23 MB",
+        "1e+03 TB",
+    ]

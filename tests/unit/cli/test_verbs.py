@@ -8,25 +8,19 @@ from dataclasses import replace
 import pytest
 
 from envbuilder.cli.main import VERBS
-from envbuilder.locking.inputs import inputs
 from envbuilder.locking.lockfile import dump
 from envbuilder.model.locks import PackageGroup, Spec
-from tests.fakes.catalogs import DATA, good_lock, real_catalog, real_row
+from envbuilder.workflows.lock import lock
+from tests.fakes.catalogs import DATA, good_lock, real_catalog
+from tests.fakes.ports import lock_ports
 from tests.unit.cli.running import CommandLine
 
-ROW = real_row("tf-2.15-cpu")
 SPEC_TEXT = 'environment: "tf-2.15-cpu"\n'
 
 
 def fresh_lock() -> str:
-    """A lock of the CPU row that is up to date, whatever else it says."""
-    lock = replace(
-        good_lock(),
-        environment=ROW.id,
-        base=replace(good_lock().base, id=ROW.bases[0].system.id),
-        inputs=inputs(ROW, ROW.bases[0], Spec(environment=ROW.id)),
-    )
-    return dump(lock)
+    """A lock of the CPU row that is up to date."""
+    return dump(lock(real_catalog(), Spec(environment="tf-2.15-cpu"), lock_ports()))
 
 
 @pytest.mark.parametrize("verb", VERBS)

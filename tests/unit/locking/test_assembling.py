@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from packaging.version import Version
 
 from envbuilder.errors import UsageError
-from envbuilder.locking.assembling import Ingredients, assemble
+from envbuilder.locking.assembling import Ingredients, assemble, refuse_policy
 from envbuilder.model.locations import Located, Refused
 from envbuilder.model.locks import BasePin, Lock, MemoryPolicy, PythonPin, Spec
 from envbuilder.model.rows import Environment, PythonProvider
 from tests.fakes.catalogs import small_catalog, small_row
 
 
-def assembled(row: Environment, *, place: int = 0, memory: MemoryPolicy = MemoryPolicy.ALL) -> Lock:
+def assembled(row: Environment, *, place: int = 0) -> Lock:
     choice = row.bases[place]
     ingredients = Ingredients(
         located=Located(
@@ -27,7 +28,7 @@ def assembled(row: Environment, *, place: int = 0, memory: MemoryPolicy = Memory
         os_packages=(),
         tools=(),
     )
-    return assemble(small_catalog(), row, Spec(environment=row.id, memory=memory), ingredients)
+    return assemble(small_catalog(), row, Spec(environment=row.id), ingredients)
 
 
 def test_the_cuda_pins_are_those_of_the_libraries_that_the_image_has() -> None:
@@ -51,19 +52,16 @@ def test_time_stamps_are_midnight_of_the_cutoff_in_utc() -> None:
     assert assembled(small_row("tf-2.4-cuda11.0")).epoch == 1685577600
 
 
-@pytest.mark.parametrize(("name", "allowed"), [("tf-1.7-cuda9.0", False), ("tf-2.4-cuda11.0", True)])
-def test_memory_growth_needs_a_tensorflow_that_reads_its_variable(name: str, allowed: bool) -> None:
-    row = small_row(name)
-    if allowed:
-        assert assembled(row, memory=MemoryPolicy.GROWTH).memory is MemoryPolicy.GROWTH
-        return
-    with pytest.raises(UsageError, match="no environment variable for memory growth") as caught:
-        assembled(row, memory=MemoryPolicy.GROWTH)
-    assert "allow_growth" in caught.value.hint
-
-
-def test_memory_growth_came_with_release_1_14() -> None:
+@pytest.mark.parametrize(
+    ("version", "allowed"), [("1.7.0", False), ("1.13.2", False), ("1.14.0", True), ("2.4.4", True)]
+)
+def test_memory_growth_needs_a_tensorflow_that_reads_its_variable(version: str, allowed: bool) -> None:
     row = small_row("tf-1.7-cuda9.0")
-    version = type(row.framework.version)
-    exactly = replace(row, framework=replace(row.framework, version=version("1.14.0")))
-    assert assembled(exactly, memory=MemoryPolicy.GROWTH).memory is MemoryPolicy.GROWTH
+    asked = replace(row, framework=replace(row.framework, version=Version(version)))
+    if allowed:
+        refuse_policy(asked, MemoryPolicy.GROWTH)
+        return
+    refuse_policy(asked, MemoryPolicy.ALL)
+    with pytest.raises(UsageError, match="no environment variable for memory growth") as caught:
+        refuse_policy(asked, MemoryPolicy.GROWTH)
+    assert "allow_growth" in caught.value.hint

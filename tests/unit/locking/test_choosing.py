@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from envbuilder.errors import NoUsableBase, UsageError
@@ -28,7 +30,9 @@ class Locator:
         if name in self._missing:
             return Refused(base=name, reason="is gone", hint=f"make {name}")
         base = BasePin(id=name, kind=choice.system.kind, image=choice.system.image, digest="sha256:" + "0" * 64)
-        return Located(choice=choice, base=base, python=PythonPin(version=choice.python, provider=choice.python_provider))
+        return Located(
+            choice=choice, base=base, python=PythonPin(version=choice.python, provider=choice.python_provider)
+        )
 
 
 def spec(*, base: str = "", python: str = "") -> Spec:
@@ -81,3 +85,9 @@ def test_a_python_without_a_wheel_is_refused_with_those_that_have_one() -> None:
 
 def test_the_python_that_the_base_has_anyway_changes_nothing() -> None:
     assert choose(ROW, spec(python="3.8"), Locator()) == choose(ROW, spec(), Locator())
+
+
+def test_a_python_that_the_installer_does_not_know_is_refused() -> None:
+    row = replace(ROW, framework=replace(ROW.framework, pythons=(Release("2.7"), Release("3.8"))))
+    with pytest.raises(UsageError, match=r"uv installs for Python 3\.6 and later"):
+        choose(row, spec(python="2.7"), Locator())

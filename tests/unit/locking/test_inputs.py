@@ -17,14 +17,15 @@ from tests.fakes.catalogs import good_lock, small_row
 ROW = small_row("tf-2.4-cuda11.0")
 CHOICE = ROW.bases[1]
 SPEC = Spec(environment=ROW.id)
+DRIVER = Release("450.80.02")
 
 
 def made_from(row: Environment, spec: Spec) -> Lock:
-    return replace(good_lock(), inputs=inputs(row, row.bases[1], spec))
+    return replace(good_lock(), inputs=inputs(row, row.bases[1], spec, DRIVER))
 
 
 def changed(row: Environment = ROW, spec: Spec = SPEC) -> list[str]:
-    return [str(change) for change in staleness(made_from(ROW, SPEC), dict(inputs(row, row.bases[1], spec)))]
+    return [str(change) for change in staleness(made_from(ROW, SPEC), dict(inputs(row, row.bases[1], spec, DRIVER)))]
 
 
 def test_a_lock_of_the_same_row_and_spec_is_up_to_date() -> None:
@@ -32,7 +33,7 @@ def test_a_lock_of_the_same_row_and_spec_is_up_to_date() -> None:
 
 
 def test_inputs_are_sorted_and_have_no_empty_values() -> None:
-    found = inputs(ROW, CHOICE, SPEC)
+    found = inputs(ROW, CHOICE, SPEC, None)
     assert list(found) == sorted(found)
     assert all(value for _, value in found)
 
@@ -79,11 +80,16 @@ def test_a_change_of_the_row_is_named(row: Environment, told: str) -> None:
     assert changed(row=row) == [told]
 
 
+def test_another_driver_floor_is_named() -> None:
+    now = dict(inputs(ROW, CHOICE, SPEC, Release("999.1")))
+    assert [str(change) for change in staleness(made_from(ROW, SPEC), now)] == ["~ row.driver 450.80.02 -> 999.1"]
+
+
 def test_sources_are_no_input() -> None:
     named = replace(SPEC, sources=replace(SPEC.sources, index="https://index.example/simple"))
     assert not changed(spec=named)
 
 
 def test_a_base_that_the_row_has_no_more_is_told() -> None:
-    told = [str(change) for change in staleness(made_from(ROW, SPEC), dict(inputs(ROW, None, SPEC)))]
+    told = [str(change) for change in staleness(made_from(ROW, SPEC), dict(inputs(ROW, None, SPEC, None)))]
     assert "- row.base debian-new" in told

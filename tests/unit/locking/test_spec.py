@@ -32,7 +32,7 @@ def test_every_field_is_read_and_lists_are_sorted() -> None:
         cutoff=date(2023, 9, 1),
         python=Release("3.8"),
         base="debian-new",
-        env=(("GREETING", "it's \"$HOME\" \\"), ("ZED", "last")),
+        env=(("GREETING", 'it\'s "$HOME" \\'), ("ZED", "last")),
         user=User(name="team", uid=1234, gid=1235),
         memory=MemoryPolicy.GROWTH,
         sources=Sources(

@@ -60,7 +60,9 @@ hashes = { sha256 = "06" } }]
 """
 
 
-def resolve(folder: Path, wanted: Resolution, *, pylock: str = PYLOCK, index: str = "") -> tuple[tuple[Chosen, ...], Call]:
+def resolve(
+    folder: Path, wanted: Resolution, *, pylock: str = PYLOCK, index: str = ""
+) -> tuple[tuple[Chosen, ...], Call]:
     uv = fake_uv(folder, pylock=pylock)
     environ = {"HTTPS_PROXY": "http://proxy.example", "PATH": "/usr/bin:/bin"}
     resolver = UvResolver(uv=uv.path, cache=folder / "cache", environ=environ, index=index)
@@ -97,7 +99,9 @@ def test_a_newer_c_library_takes_the_newer_wheel(tmp_path: Path) -> None:
 
 
 def test_a_source_distribution_is_taken_only_when_it_is_listed(tmp_path: Path) -> None:
-    with pytest.raises(ResolutionFailed, match=r"wrapt 1\.12\.1 has no wheel for Python 3\.8 and glibc 2\.31") as caught:
+    with pytest.raises(
+        ResolutionFailed, match=r"wrapt 1\.12\.1 has no wheel for Python 3\.8 and glibc 2\.31"
+    ) as caught:
         resolve(tmp_path, WANTED)
     assert "list wrapt under `source_builds:`" in caught.value.hint
 
@@ -124,24 +128,27 @@ def test_uv_resolves_for_the_image_and_not_for_this_machine(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("glibc", "minor"), [("2.12", 17), ("2.17", 17), ("2.23", 17), ("2.27", 17), ("2.28", 28), ("2.36", 36), ("2.99", 40)]
+    ("glibc", "minor"),
+    [("2.12", 17), ("2.17", 17), ("2.23", 17), ("2.27", 17), ("2.28", 28), ("2.36", 36), ("2.99", 40)],
 )
 def test_the_platform_is_the_newest_that_uv_knows_and_the_image_has(tmp_path: Path, glibc: str, minor: int) -> None:
     call = asked(tmp_path, replace(WANTED, glibc=Release(glibc)))
     assert call.option("--python-platform") == [f"x86_64-manylinux_2_{minor}"]
 
 
-def test_files_after_the_cutoff_do_not_exist(tmp_path: Path) -> None:
+def test_files_after_the_cutoff_day_in_utc_do_not_exist(tmp_path: Path) -> None:
     call = asked(tmp_path, WANTED)
-    assert [value[:10] for value in call.option("--exclude-newer")] == ["2023-06-01"]
+    assert call.option("--exclude-newer") == ["2023-06-02T00:00:00Z"]
     assert call.option("--exclude-newer-package") == []
 
 
 def test_build_tools_of_source_distributions_have_a_day_of_their_own(tmp_path: Path) -> None:
     call = asked(tmp_path, replace(WANTED, source_builds=("termcolor", "wrapt")))
     assert call.option("--no-binary") == ["termcolor", "wrapt"]
-    days = [value.partition("=") for value in call.option("--exclude-newer-package")]
-    assert [(name, day[:10]) for name, _, day in days] == [("setuptools", "2025-01-01"), ("wheel", "2025-01-01")]
+    assert call.option("--exclude-newer-package") == [
+        "setuptools=2025-01-02T00:00:00Z",
+        "wheel=2025-01-02T00:00:00Z",
+    ]
 
 
 def test_a_young_row_needs_no_other_day_for_build_tools(tmp_path: Path) -> None:

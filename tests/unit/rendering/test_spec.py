@@ -25,7 +25,7 @@ def test_every_example_is_right_when_its_comment_sign_is_taken_away(row: Environ
     text = render_spec(row, TEMPLATES).replace("packages: []\n", "packages:\n")
     text = re.sub(r"^#  -", "  -", text, flags=re.MULTILINE)
     text = re.sub(r"^# ([a-z_]+:|  )", r"\1", text, flags=re.MULTILINE)
-    one_base = re.sub(r'(^base: .*\n)(^base: .*\n)+', r"\1", text, flags=re.MULTILINE)
+    one_base = re.sub(r"(^base: .*\n)(^base: .*\n)+", r"\1", text, flags=re.MULTILINE)
     spec = read_spec(one_base, "envbuilder.yaml")
     assert (spec.environment, spec.base, spec.python) == (row.id, row.bases[0].system.id, row.default_python)
     assert spec.cutoff == row.cutoff

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from envbuilder.errors import NoUsableBase, ResolutionFailed, UnknownEnvironment
+from envbuilder.errors import NoUsableBase, ResolutionFailed, UnknownEnvironment, UsageError
 from envbuilder.locking.lockfile import dump
-from envbuilder.model.locks import PackageGroup, Sources, Spec
+from envbuilder.model.locks import MemoryPolicy, PackageGroup, Sources, Spec
 from envbuilder.model.versions import Release
 from envbuilder.workflows.lock import check, lock
 from tests.fakes.catalogs import real_catalog, small_catalog
@@ -79,6 +79,13 @@ def test_source_distributions_bring_their_build_tools() -> None:
 def test_what_does_not_go_together_is_no_lock() -> None:
     with pytest.raises(ResolutionFailed):
         lock(CATALOG, replace(SPEC, packages=("odd",)), lock_ports(resolver=FakeResolver(unsolvable=["odd"])))
+
+
+def test_a_memory_policy_that_cannot_be_had_is_told_before_anything_is_looked_for() -> None:
+    bases = FakeBases()
+    with pytest.raises(UsageError):
+        lock(CATALOG, Spec(environment="tf-1.7-cuda9.0", memory=MemoryPolicy.GROWTH), lock_ports(bases=bases))
+    assert not bases.asked
 
 
 def test_an_unknown_environment_is_told_with_the_nearest() -> None:
