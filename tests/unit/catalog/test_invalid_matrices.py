@@ -25,7 +25,7 @@ def faults_of(patch: Patch, folder: Path) -> tuple[str, ...]:
 
 
 def first_causes(faults: tuple[str, ...], patch: Patch) -> tuple[str, ...]:
-    """The faults without those that only follow from others: in the row that was misread, or in one that refers to it."""
+    """The faults without those that only follow from others: rules on a misread row, references to a misread table."""
     if any("[" in line.rpartition(" ")[2] for line in patch.expect):
         return faults
     return tuple(fault for fault in faults if fault.startswith(patch.file) and not fault.endswith("]"))

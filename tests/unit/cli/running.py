@@ -31,6 +31,8 @@ class CommandLine:
         monkeypatch.setenv("ENVBUILDER_CACHE", str(folder / "cache"))
         monkeypatch.setenv("COLUMNS", "100")
         monkeypatch.delenv("ENVBUILDER_MATRICES", raising=False)
+        # Under `python -m pytest` click would call the program by that name.
+        monkeypatch.setattr(sys.modules["__main__"], "__package__", "", raising=False)
 
     def __call__(self, *arguments: str) -> Ended:
         self._monkeypatch.setattr(sys, "argv", ["envbuilder", *arguments])

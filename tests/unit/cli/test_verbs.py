@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import pytest
 
+from envbuilder.bases.file_store import FileStore
 from envbuilder.cli.main import VERBS
 from envbuilder.locking.lockfile import dump
 from envbuilder.model.locks import PackageGroup, Spec
 from envbuilder.workflows.lock import lock
 from tests.fakes.catalogs import DATA, good_lock, real_catalog
-from tests.fakes.ports import lock_ports
+from tests.fakes.ports import UV, lock_ports
 from tests.unit.cli.running import CommandLine
 
 SPEC_TEXT = 'environment: "tf-2.15-cpu"\n'
@@ -186,20 +187,31 @@ def test_a_lock_that_is_none_is_invalid_input(envbuilder: CommandLine) -> None:
     assert envbuilder("diff", "a.lock", "a.lock").status == 3
 
 
-def test_rendering_over_something_else_is_refused(envbuilder: CommandLine) -> None:
-    envbuilder.write("x.lock", fresh_lock())
+@pytest.fixture
+def lock_with_a_stored_tool(envbuilder: CommandLine) -> str:
+    """A lock of the CPU row whose only tool lies in the cache folder."""
+    tool = envbuilder.write("uv", "#!/bin/sh\n")
+    digest = FileStore(folder=envbuilder.folder / "cache" / "files").add(tool)
+    made = lock(real_catalog(), Spec(environment="tf-2.15-cpu"), lock_ports())
+    envbuilder.write("x.lock", dump(replace(made, tools=(replace(UV, sha256=digest),))))
+    return "x.lock"
+
+
+def test_a_lock_is_rendered_into_a_folder(envbuilder: CommandLine, lock_with_a_stored_tool: str) -> None:
+    ended = envbuilder("render", lock_with_a_stored_tool, "-o", "out")
+    assert ended.status == 0
+    assert "next: `docker build" in ended.stdout
+    assert (envbuilder.folder / "out" / "Dockerfile").is_file()
+    files = json.loads(envbuilder("render", "x.lock", "-o", "out", "--json").stdout)["files"]
+    assert {"Dockerfile", "envbuilder.lock", "tools/uv"} <= set(files)
+
+
+def test_rendering_over_something_else_is_refused(envbuilder: CommandLine, lock_with_a_stored_tool: str) -> None:
     (envbuilder.folder / "out").mkdir()
     envbuilder.write("out/thesis.txt", "years of work")
-    ended = envbuilder("render", "x.lock", "-o", "out")
+    ended = envbuilder("render", lock_with_a_stored_tool, "-o", "out")
     assert ended.status == 2
     assert "was not rendered here" in ended.stderr
-
-
-def test_rendering_without_the_archive_says_how_to_name_it(envbuilder: CommandLine) -> None:
-    envbuilder.write("x.lock", fresh_lock())
-    ended = envbuilder("render", "x.lock", "-o", "out")
-    assert ended.status == 5
-    assert "--python-archive FILE" in ended.stderr
 
 
 def test_the_bases_are_listed_with_what_this_machine_has(envbuilder: CommandLine) -> None:

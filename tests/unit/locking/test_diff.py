@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from envbuilder.locking.diff import compare
 from envbuilder.model.locks import Lock, PackageGroup, PackagePin, ToolPin
@@ -25,11 +25,13 @@ def with_package(*pins: PackagePin) -> Lock:
 
 
 @given(LOCKS)
+@settings(max_examples=25)
 def test_a_lock_does_not_differ_from_itself(lock: Lock) -> None:
     assert not compare(lock, lock)
 
 
 @given(LOCKS)
+@settings(max_examples=25)
 def test_the_other_direction_tells_the_same_fields(lock: Lock) -> None:
     there, back = compare(LOCK, lock), compare(lock, LOCK)
     assert [(change.field, change.old) for change in there] == [(change.field, change.new) for change in back]

@@ -41,7 +41,7 @@ version = "1.19.5"
 index = "https://index.example/simple"
 sdist = { url = "https://files.example/numpy-1.19.5.zip", size = 1, hashes = { sha256 = "bb" } }
 wheels = [
-    { url = "https://files.example/numpy-1.19.5-cp38-cp38-manylinux1_x86_64.whl", size = 1, hashes = { sha256 = "01" } },
+    { url = "https://files.example/numpy-1.19.5-cp38-cp38-manylinux1_x86_64.whl", hashes = { sha256 = "01" } },
     { url = "https://files.example/numpy-1.19.5-cp38-cp38-manylinux2010_x86_64.whl#x", hashes = { sha256 = "02" } },
     { url = "https://files.example/numpy-1.19.5-cp39-cp39-manylinux2014_x86_64.whl", hashes = { sha256 = "03" } },
     { url = "https://files.example/numpy-1.19.5-cp38-cp38-manylinux_2_35_x86_64.whl", hashes = { sha256 = "04" } },
@@ -200,8 +200,8 @@ def test_an_index_that_does_not_answer_is_unreachable(tmp_path: Path, stderr: st
 @pytest.mark.parametrize(
     "stderr",
     [
-        "  × No solution found when resolving dependencies:\n  ╰─▶ Because a depends on b<1 …, unsatisfiable.\n",
-        "  × No solution found when resolving dependencies:\n  hint: Failed to fetch something else\n",
+        "  x No solution found when resolving dependencies:\n  ╰─▶ Because a depends on b<1 …, unsatisfiable.\n",
+        "  x No solution found when resolving dependencies:\n  hint: Failed to fetch something else\n",
         "error: something else\n",
     ],
 )

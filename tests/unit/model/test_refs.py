@@ -51,7 +51,7 @@ def test_without_tag_and_digest_the_tag_is_latest() -> None:
     ["", "Upper/case", "name:", ":tag", "a//b", "a:t:u", "a b", f"a@{DIGEST[:-1]}", "a@", "a:" + "t" * 129, "a\n"],
 )
 def test_what_is_no_reference_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is not an? "):
+    with pytest.raises(ValueError, match=r"is not an? "):
         ImageRef.parse(text)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from envbuilder.model.locks import Lock, MemoryPolicy, PackageGroup, PythonPin
 from envbuilder.model.plans import LayerKind, Plan
@@ -27,6 +27,7 @@ DEBIAN_LOCKS = LOCKS.map(lambda lock: replace(lock, base=replace(lock.base, kind
 
 
 @given(DEBIAN_LOCKS)
+@settings(max_examples=25)
 def test_every_pin_is_in_exactly_one_layer_or_a_build_tool(lock: Lock) -> None:
     made = planned(lock)
     placed = [pin for layer in made.layers for pin in layer.packages] + list(made.build_tools)
@@ -35,6 +36,7 @@ def test_every_pin_is_in_exactly_one_layer_or_a_build_tool(lock: Lock) -> None:
 
 
 @given(DEBIAN_LOCKS)
+@settings(max_examples=25)
 def test_layers_are_in_order_and_the_last_is_the_own_one(lock: Lock) -> None:
     kinds = [layer.kind for layer in planned(lock).layers]
     assert kinds == [kind for kind in LayerKind if kind in kinds]

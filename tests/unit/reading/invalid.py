@@ -1,8 +1,9 @@
 """Read the cases of tests/data/invalid: a bad input each, and every fault that it must get.
 
-A whole document (`.yaml`) begins with lines `# expect: PRINTED FAULT`. A patch (`.patch`) says which good file it
-spoils (`file:`), the faults (`expect:`), and after an empty line lines to find in that file: ` ` keeps one, `-` takes
-one away, `+` adds one; a further empty line, and further lines. What is expected is the beginning of the fault as a user sees it, the folder left out.
+A whole document (`.yaml`) begins with lines `# expect: FAULT`. A patch (`.patch`) says which good file it spoils
+(`file:`) and the faults (`expect:`); after an empty line follow lines to find in that file: ` ` keeps one, `-` takes
+one away, `+` adds one; after a further empty line further lines. What is expected is the beginning of the fault as a
+user sees it, the folder left out.
 """
 
 from __future__ import annotations

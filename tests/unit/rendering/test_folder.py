@@ -39,7 +39,7 @@ def test_the_same_plan_gives_the_same_bytes() -> None:
 
 
 def test_files_are_sorted_and_paths_are_unique_and_inside() -> None:
-    paths = [file.path for file in (*rendered().texts, *rendered().attachments)]
+    paths = [file.path for file in rendered().texts] + [file.path for file in rendered().attachments]
     assert [file.path for file in rendered().texts] == sorted(file.path for file in rendered().texts)
     assert len(set(paths)) == len(paths)
     assert not [path for path in paths if path.startswith("/") or ".." in path]

@@ -30,7 +30,7 @@ def test_every_file_is_there_with_its_mode(tmp_path: Path, source: Path) -> None
     folder = tmp_path / "out" / "deep"
     write(FILES, folder, lambda _: source)
     written = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
-    assert written == {file.path for file in (*FILES.texts, *FILES.attachments)}
+    assert written == {file.path for file in FILES.texts} | {file.path for file in FILES.attachments}
     assert mode(folder / "tools" / "uv") == mode(folder / "tools" / "with-host") == 0o755
     assert mode(folder / "Dockerfile") == mode(folder / "python" / good_lock().python.file) == 0o644
     assert (folder / "tools" / "uv").read_bytes() == b"content"

@@ -1,0 +1,95 @@
+"""What users get to see, made from the real catalog and fake sources: every file with its path below tests/golden."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import date
+from functools import cache
+
+from envbuilder.locking.lockfile import dump
+from envbuilder.model.locks import Lock, MemoryPolicy, Spec, User
+from envbuilder.model.rows import Environment
+from envbuilder.rendering.spec import render_spec
+from envbuilder.workflows.lock import lock
+from envbuilder.workflows.render import rendered
+from tests.fakes.catalogs import TEMPLATES, real_catalog, real_row
+from tests.fakes.ports import lock_ports
+from tests.fakes.resolver import FakeResolver
+
+# Enough of each TensorFlow's dependencies to see every layer; versions are of no matter here.
+_RESOLVER = FakeResolver(
+    versions={"h5py": "2.10.0", "numpy": "1.19.5", "pandas": "1.5.3", "protobuf": "3.20.3", "six": "1.16.0"},
+    needs={
+        "tensorflow": ["h5py", "keras", "numpy", "protobuf", "setuptools", "wrapt"],
+        "tensorflow-cpu": ["h5py", "keras", "numpy", "protobuf", "setuptools", "wrapt"],
+        "tensorflow-gpu": ["html5lib", "numpy", "protobuf", "termcolor", "wrapt"],
+        "nvidia-cudnn-cu11": ["nvidia-cublas-cu11"],
+        "pandas": ["numpy", "pytz"],
+    },
+)
+
+# One spec with everything that a team can ask for.
+TEAM = Spec(
+    environment="tf-2.4-cuda11.0",
+    packages=("pandas", "six==1.16.0"),
+    apt=("git",),
+    cutoff=date(2023, 9, 1),
+    base="debian-bookworm",
+    env=(("GREETING", 'it\'s "$HOME" \\'), ("TF_CPP_MIN_LOG_LEVEL", "1")),
+    user=User(name="team", uid=1234, gid=1235),
+    memory=MemoryPolicy.GROWTH,
+)
+
+
+@cache
+def made(spec: Spec) -> Lock:
+    return lock(real_catalog(), spec, lock_ports(resolver=_RESOLVER))
+
+
+def images() -> dict[str, Spec]:
+    """Every row on every base, and one team's own image, by folder."""
+    folders = {
+        f"images/{row.id}/{choice.system.id}": Spec(environment=row.id, base=choice.system.id)
+        for row in real_catalog().environments
+        for choice in row.bases
+    }
+    return folders | {"images/a-team": TEAM}
+
+
+def image_files(folder: str) -> Iterator[tuple[str, str]]:
+    """The texts of one rendered folder; what is the same for all images is left to `shared_files`."""
+    files = rendered(made(images()[folder]), TEMPLATES)
+    for file in files.texts:
+        if file.path not in {"tools/with-host", "host/README"}:
+            yield f"{folder}/{file.path}", file.text
+    yield f"{folder}/attachments.txt", "".join(f"{file.sha256} {file.path}\n" for file in files.attachments)
+
+
+def shared_files() -> Iterator[tuple[str, str]]:
+    """What every image has alike."""
+    files = {file.path: file.text for file in rendered(made(TEAM), TEMPLATES).texts}
+    for path in ("tools/with-host", "host/README"):
+        yield f"images/{path}", files[path]
+
+
+def spec_file(row: Environment) -> tuple[str, str]:
+    """What `envbuilder init` writes."""
+    return f"specs/{row.id}.yaml", render_spec(row, TEMPLATES)
+
+
+def moved_lock() -> str:
+    """The team's lock after one of everything has changed."""
+    before = made(TEAM)
+    changed = replace(TEAM, packages=("pandas", "six==1.17.0", "zipp"), apt=(), env=(("TZ", "UTC"),), user=User())
+    assert before.cuda is not None
+    after = made(changed)
+    return dump(replace(after, base=replace(after.base, digest="sha256:" + "0" * 64)))
+
+
+def team_lock() -> str:
+    return dump(made(TEAM))
+
+
+def cpu_lock() -> str:
+    return dump(made(Spec(environment=real_row("tf-2.15-cpu").id)))

@@ -1,0 +1,69 @@
+"""The documents say what the code does."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from envbuilder import errors
+from envbuilder.cli.main import INTERRUPTED, VERBS
+from envbuilder.errors import EnvbuilderError
+from tests.fakes.catalogs import ROOT
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def families() -> dict[int, set[str]]:
+    """Names of error classes by exit code."""
+    found: dict[int, set[str]] = {}
+    for kind in vars(errors).values():
+        if isinstance(kind, type) and issubclass(kind, EnvbuilderError):
+            found.setdefault(kind.exit_code, set()).add(kind.__name__)
+    return found
+
+
+def documented() -> dict[int, str]:
+    """Rest of the table row in docs/exit-codes.md by exit code."""
+    text = (ROOT / "docs" / "exit-codes.md").read_text(encoding="utf-8")
+    return {int(code): rest for code, rest in re.findall(r"^\| *`?(\d+)`? *\|(.*)$", text, re.MULTILINE)}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_verb_has_a_module_with_its_command(verb: str) -> None:
+    module = importlib.import_module(VERBS[verb][0])
+    assert module.command.name == verb
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_verb_is_named_in_the_readme(verb: str) -> None:
+    assert f"envbuilder {verb}" in README
+
+
+@pytest.mark.parametrize("code", sorted(code for code in families() if code != EnvbuilderError.exit_code))
+def test_an_exit_code_is_documented_with_its_family(code: int) -> None:
+    assert any(name in documented()[code] for name in families()[code])
+
+
+@pytest.mark.parametrize("code", [0, 1, INTERRUPTED])
+def test_the_codes_that_are_no_errors_of_ours_are_documented_too(code: int) -> None:
+    assert code in documented()
+
+
+def test_no_code_is_documented_that_nothing_ends_with() -> None:
+    assert set(documented()) <= {0, 1, INTERRUPTED, *families()}
+
+
+def relative_links(document: Path) -> Iterator[Path]:
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", document.read_text(encoding="utf-8")):
+        if "://" not in target:
+            yield document.parent / target
+
+
+def test_every_relative_link_leads_somewhere() -> None:
+    documents = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    broken = [f"{file.name} -> {link}" for file in documents for link in relative_links(file) if not link.exists()]
+    assert not broken

@@ -1,0 +1,50 @@
+"""Every file of the code is as the house wants it."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.catalogs import ROOT
+
+PACKAGE = ROOT / "envbuilder"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+TEXTS = [
+    file
+    for folder in ("envbuilder", "matrices", "templates", "tests")
+    for file in sorted((ROOT / folder).rglob("*"))
+    if file.is_file() and file.suffix in {".py", ".yaml", ".j2", ".patch", ".lock"}
+]
+
+
+@pytest.mark.parametrize("file", MODULES, ids=lambda file: str(file.relative_to(PACKAGE)))
+def test_a_module_starts_with_a_docstring(file: Path) -> None:
+    assert ast.get_docstring(ast.parse(file.read_text(encoding="utf-8")))
+
+
+def test_every_text_has_unix_line_ends_and_a_final_one() -> None:
+    wrong = [file for file in TEXTS if b"\r" in file.read_bytes() or file.read_bytes()[-1:] not in {b"\n", b""}]
+    assert not wrong
+
+
+def test_only_the_composition_root_reads_the_environment_of_the_process() -> None:
+    readers = {
+        str(file.relative_to(PACKAGE))
+        for file in MODULES
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr in {"environ", "getenv"} and ast.unparse(node.value) == "os"
+    }
+    assert readers <= {"cli/places.py", "cli/composition.py", "incontainer/probe.py"}
+
+
+def test_no_module_has_a_name_that_says_nothing() -> None:
+    names = {part for file in MODULES for part in file.relative_to(PACKAGE).with_suffix("").parts}
+    assert not names & {"utils", "util", "helpers", "helper", "manager", "handler", "common", "misc"}
+
+
+def test_every_room_of_the_code_has_tests() -> None:
+    rooms = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()}
+    tested = {path.name for path in (ROOT / "tests" / "unit").iterdir() if any(path.glob("test_*.py"))}
+    assert rooms <= tested
