@@ -85,7 +85,8 @@ class UnknownEnvironment(UsageError):
 
     def __init__(self, asked: str, nearest: tuple[str, ...]) -> None:
         hint = f"did you mean {' or '.join(nearest)}?" if nearest else "see `envbuilder list`"
-        super().__init__(f"no environment is called {asked!r}", hint=hint)
+        how = "matches" if set(asked) & set("*?[") else "is called"
+        super().__init__(f"no environment {how} {asked!r}", hint=hint)
         self.asked = asked
         self.nearest = nearest
 

@@ -12,7 +12,6 @@ from envbuilder.catalog.rules import RULES
 from envbuilder.catalog.tables import read_advisories, read_bases, read_cuda, read_libraries
 from envbuilder.errors import Fault, InvalidInput
 from envbuilder.model.rows import Catalog, CudaFacts, Environment
-from envbuilder.reading.documents import parse
 from envbuilder.reading.fields import Fields, Reader
 
 SCHEMA = 1
@@ -46,6 +45,9 @@ def load_catalog(folder: Path) -> Catalog:
         libraries=_by_id(libraries, folder / "libraries.yaml", faults),
         advisories=_by_id(advisories, folder / "advisories.yaml", faults),
     )
+    if faults or cuda is None:
+        # Every row would be wrong with them; their faults would only follow from these.
+        raise InvalidInput(tuple(faults))
     rows: list[Environment] = []
     for file in sorted((folder / "environments").glob("*.yaml")):
         row = _read(file, partial(_checked, name=file.stem, tables=tables, cuda=cuda), faults)
@@ -53,7 +55,7 @@ def load_catalog(folder: Path) -> Catalog:
             rows.append(row)
     if not rows and not faults:
         faults.append(Fault(file=str(folder / "environments"), line=0, field="", problem="holds no environment"))
-    if faults or cuda is None:
+    if faults:
         raise InvalidInput(tuple(faults))
     return Catalog(
         environments=tuple(sorted(rows, key=_order)),
@@ -64,9 +66,9 @@ def load_catalog(folder: Path) -> Catalog:
     )
 
 
-def _checked(root: Fields, *, name: str, tables: Tables, cuda: CudaFacts | None) -> Environment | None:
+def _checked(root: Fields, *, name: str, tables: Tables, cuda: CudaFacts) -> Environment | None:
     row = read_environment(root, tables)
-    if row is None or cuda is None:
+    if row is None or root.is_faulty:
         return row
     if row.id != name:
         root.fault("id", f"must be the name of the file, {name!r}")
@@ -83,13 +85,12 @@ def _read(file: Path, decode: Callable[[Fields], T], faults: list[Fault]) -> T |
         reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
         faults.append(Fault(file=str(file), line=0, field="", problem=f"cannot be read: {reason}"))
         return None
+    reader = Reader(str(file))
     try:
-        node = parse(text, str(file))
+        root = reader.document(text)
     except InvalidInput as error:
         faults.extend(error.faults)
         return None
-    reader = Reader(str(file))
-    root = reader.root(node)
     if root.integer("schema") != SCHEMA:
         root.fault("schema", f"must be {SCHEMA}")
     value = decode(root)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from envbuilder.model.rows import (
     BaseChoice,
-    BaseKind,
     CudaFacts,
     CudaProvider,
     Environment,
@@ -68,7 +67,7 @@ def _cuda_comes_from_somewhere(row: Environment, _: CudaFacts) -> Iterator[tuple
             yield f"{place}.cuda_from", "must be none for a CPU row, and only for a CPU row"
         elif provider in {CudaProvider.WHEELS, CudaProvider.OS} and choice.libraries is None:
             yield f"{place}.libraries", f"is missing: CUDA libraries come from {provider.value}"
-        elif provider is CudaProvider.BASE and choice.system.kind is not BaseKind.IMAGE:
+        elif provider is CudaProvider.BASE and choice.system.cuda is None:
             yield f"{place}.cuda_from", f"{choice.system.id} has no CUDA libraries"
 
 
@@ -85,7 +84,7 @@ def _cuda_major_fits(row: Environment, _: CudaFacts) -> Iterator[tuple[str, str]
 
 def _cudnn_is_accepted(row: Environment, _: CudaFacts) -> Iterator[tuple[str, str]]:
     for place, choice in _choices(row):
-        if row.cuda is None or choice.cudnn is None or _sets_cudnn(choice):
+        if row.cuda is None or choice.cudnn is None:
             continue
         if not row.cuda.cudnn.accepts(choice.cudnn):
             wanted = row.cuda.cudnn.rule.describe(row.cuda.cudnn.compiled)
@@ -140,10 +139,6 @@ RULES: tuple[Rule, ...] = (
 def _choices(row: Environment) -> Iterator[tuple[str, BaseChoice]]:
     for index, choice in enumerate(row.bases):
         yield f"bases[{index}]", choice
-
-
-def _sets_cudnn(choice: BaseChoice) -> bool:
-    return any(package.startswith("libcudnn") and "=" in package for package in choice.os_packages)
 
 
 def _minor(release: object) -> str:

@@ -41,7 +41,12 @@ def read_cuda(root: Fields) -> CudaFacts:
             for each in root.children("families", required=True)
         ),
         gpus=tuple(
-            GpuModel(name=each.text("name"), generation=each.text("generation"), capability=each.release("capability"))
+            GpuModel(
+                name=each.text("name"),
+                generation=each.text("generation"),
+                capability=each.release("capability"),
+                since=each.release("since"),
+            )
             for each in root.children("gpus", required=True)
         ),
         sources=read_sources(root),

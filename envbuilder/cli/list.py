@@ -29,7 +29,7 @@ def command(pattern: str, *, as_json: bool) -> None:
 
 def _line(catalog: Catalog, row: Environment) -> tuple[str, ...]:
     cuda = row.cuda
-    pythons = [str(python) for python in row.framework.pythons]
+    pythons = [str(python) for python in row.pythons]
     floor = catalog.driver_floor(row, row.bases[0])
     return (
         row.id,
@@ -51,7 +51,7 @@ def _document(catalog: Catalog, row: Environment) -> dict[str, object]:
         "tensorflow": {"package": row.framework.package, "version": str(row.framework.version)},
         "cuda": str(row.cuda.compiled) if row.cuda else None,
         "cudnn": str(row.cuda.cudnn.compiled) if row.cuda else None,
-        "pythons": [str(python) for python in row.framework.pythons],
+        "pythons": [str(python) for python in row.pythons],
         "default_python": str(row.default_python),
         "driver": str(floor) if floor else None,
         "proven": _grade(row),

@@ -35,7 +35,7 @@ def command(file: Path, output: Path | None, sources: Sources, *, only_check: bo
     spec = with_sources(load_spec(file), sources)
     target = output or file.with_suffix(".lock")
     if only_check:
-        _check(catalog, spec, target, as_json=as_json)
+        _check(catalog, spec, file, target, as_json=as_json)
         return
     made = lock(catalog, spec, Composition(here, catalog).lock_ports(spec))
     before = read_lock(target) if target.is_file() else None
@@ -43,7 +43,7 @@ def command(file: Path, output: Path | None, sources: Sources, *, only_check: bo
     _tell(made, before, target, as_json=as_json)
 
 
-def _check(catalog: Catalog, spec: Spec, target: Path, *, as_json: bool) -> None:
+def _check(catalog: Catalog, spec: Spec, file: Path, target: Path, *, as_json: bool) -> None:
     if not target.is_file():
         raise UsageError(f"there is no {target}", hint="`envbuilder lock` makes it")
     changes = check(catalog, spec, read_lock(target))
@@ -53,7 +53,7 @@ def _check(catalog: Catalog, spec: Spec, target: Path, *, as_json: bool) -> None
     elif changes:
         click.echo(f"{target} is stale; changed since it was made:")
         print_changes(changes)
-        click.echo("next: `envbuilder lock`")
+        click.echo(f"next: `envbuilder lock{'' if file == SPEC else f' {file}'}`")
     else:
         click.echo(f"{target} is up to date")
     if changes:

@@ -79,7 +79,7 @@ def cli() -> None:
 def entry() -> None:
     """Run the command line and end the process with the documented status."""
     try:
-        status = cli.main(standalone_mode=False)
+        status = cli.main(prog_name="envbuilder", standalone_mode=False)
     except EnvbuilderError as error:
         report(error)
         sys.exit(error.exit_code)

@@ -30,7 +30,7 @@ def _lines(catalog: Catalog, row: Environment) -> Iterator[str]:
     yield f"{heading(row.id)}  {row.summary}"
     yield ""
     yield heading("TensorFlow")
-    yield f"  {row.framework.package}=={row.framework.version}, wheels for Python {_joined(row.framework.pythons)}"
+    yield f"  {row.framework.package}=={row.framework.version}, for Python {_joined(row.pythons)}"
     avx = ", and a processor with AVX" if row.framework.needs_avx else ""
     yield f"  needs glibc {row.framework.glibc} or later{avx}"
     if row.cuda:
@@ -64,7 +64,8 @@ def _cuda_lines(catalog: Catalog, row: Environment, cuda: CudaNeed) -> Iterator[
     yield f"  libraries ({when}): {', '.join(cuda.sonames)}"
     yield "  GPUs:"
     for gpu in catalog.cuda.gpus:
-        yield f"    {gpu.capability!s:<5} {cuda.code.coverage(gpu.capability).value:<13} {gpu.name}"
+        older = f"; CUDA {cuda.compiled} itself is older than this GPU" if cuda.compiled < gpu.since else ""
+        yield f"    {gpu.capability!s:<5} {cuda.code.coverage(gpu.capability).value:<13} {gpu.name}{older}"
 
 
 def _constraint_lines(constraints: tuple[Constraint, ...], word: str) -> Iterator[str]:
@@ -102,7 +103,7 @@ def _document(catalog: Catalog, row: Environment) -> dict[str, object]:
         "tensorflow": {
             "package": row.framework.package,
             "version": str(row.framework.version),
-            "pythons": [str(python) for python in row.framework.pythons],
+            "pythons": [str(python) for python in row.pythons],
             "glibc": str(row.framework.glibc),
             "needs_avx": row.framework.needs_avx,
             "measured": row.framework.measured or None,
@@ -126,7 +127,12 @@ def _cuda_document(catalog: Catalog, cuda: CudaNeed) -> dict[str, object]:
         "optional": list(cuda.optional),
         "cudnn": {"compiled": str(cuda.cudnn.compiled), "rule": cuda.cudnn.rule.value},
         "gpus": [
-            {"name": gpu.name, "capability": str(gpu.capability), "coverage": cuda.code.coverage(gpu.capability).value}
+            {
+                "name": gpu.name,
+                "capability": str(gpu.capability),
+                "coverage": cuda.code.coverage(gpu.capability).value,
+                "cuda_knows_it": cuda.compiled >= gpu.since,
+            }
             for gpu in catalog.cuda.gpus
         ],
     }

@@ -12,9 +12,6 @@ from envbuilder.model.locks import BasePin, PythonPin, Sources, Spec
 from envbuilder.model.rows import BaseChoice, BaseSystem, Environment, PythonProvider
 from envbuilder.model.versions import Release
 
-OLDEST_PYTHON = Release("3.6")
-"""Wheels exist for older interpreters, but the installer of our images does not know them."""
-
 
 class BaseSource(Protocol):
     """Knows where bases of one kind are."""
@@ -68,11 +65,9 @@ def _candidates(row: Environment, spec: Spec) -> Iterator[BaseChoice | Refused]:
     if not named:
         known = ", ".join(choice.system.id for choice in row.bases)
         raise UsageError(f"{row.id} has no base {spec.base!r}", hint=f"it has {known}")
-    if spec.python is not None and spec.python not in row.framework.pythons:
-        known = ", ".join(map(str, row.framework.pythons))
-        raise UsageError(f"{row.id} has no wheel for Python {spec.python}", hint=f"it has wheels for {known}")
-    if spec.python is not None and spec.python < OLDEST_PYTHON:
-        raise UsageError(f"uv installs for Python {OLDEST_PYTHON} and later", hint="leave `python:` out")
+    if spec.python is not None and spec.python not in row.pythons:
+        known = ", ".join(map(str, row.pythons))
+        raise UsageError(f"{row.id} cannot have Python {spec.python}", hint=f"it can have {known}")
     for choice in named:
         if spec.python is None or spec.python == choice.python:
             yield choice

@@ -26,7 +26,7 @@ def _changes(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[Change, ..
     return tuple(
         Change(field=field, old=old.get(field, ""), new=new.get(field, ""))
         for field in sorted(old.keys() | new.keys())
-        if old.get(field, "") != new.get(field, "")
+        if old.get(field) != new.get(field)
     )
 
 
@@ -34,7 +34,9 @@ def _flat(lock: Lock) -> dict[str, str]:
     flat = {
         "environment": lock.environment,
         "framework": f"{lock.framework} {lock.framework_version}",
-        "base": f"{lock.base.id} {lock.base.image} {_short(lock.base.digest)}",
+        "base": " ".join(filter(None, (lock.base.id, lock.base.image, _short(lock.base.digest)))),
+        "summary": lock.summary,
+        "epoch": str(lock.epoch),
         "python": f"{lock.python.version} from {lock.python.provider.value} {_short(lock.python.sha256)}".rstrip(),
         "user": f"{lock.user.name} {lock.user.uid}:{lock.user.gid}",
         "memory": lock.memory.value,
@@ -42,8 +44,11 @@ def _flat(lock: Lock) -> dict[str, str]:
     if lock.cuda is not None:
         flat["cuda"] = f"{lock.cuda.cuda} from {lock.cuda.provider.value}"
         flat["cudnn"] = lock.cuda.cudnn.text
+        flat["driver"] = lock.cuda.driver.text
+        flat |= {f"sonames.{soname}": "opened" for soname in lock.cuda.sonames}
         flat |= {f"links.{link.name}": link.target for link in lock.cuda.links}
-    flat |= {f"env.{name}": value for name, value in lock.env}
+    flat |= {f"env.{name}": f'"{value}"' for name, value in lock.env}
+    flat |= {f"deviations.{deviation.partition(':')[0]}": "stated" for deviation in lock.deviations}
     flat |= {f"base.packages.{pin.name}": pin.version for pin in lock.base.packages}
     flat |= {f"os_packages.{pin.name}": pin.version for pin in lock.os_packages}
     flat |= {f"tools.{tool.name}": tool.version for tool in lock.tools}

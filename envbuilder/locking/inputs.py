@@ -39,7 +39,7 @@ def inputs(
         "spec.base": spec.base,
         "spec.user": f"{spec.user.name} {spec.user.uid}:{spec.user.gid}",
         "spec.memory": spec.memory.value,
-        **{f"spec.env.{name}": value for name, value in spec.env},
+        **{f"spec.env.{name}": f'"{value}"' for name, value in spec.env},
     }
     return tuple(sorted((name, value) for name, value in fields.items() if value))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 
-from envbuilder.errors import InvalidInput
+from envbuilder.errors import Fault, InvalidInput
 from envbuilder.model.locks import (
     LOCK_SCHEMA,
     BasePin,
@@ -23,7 +23,6 @@ from envbuilder.model.refs import is_digest, normalized
 from envbuilder.model.rows import BaseKind, CudaProvider, LibraryLink, PythonProvider
 from envbuilder.reading.canonical import Plain
 from envbuilder.reading.canonical import dump as canonical
-from envbuilder.reading.documents import parse
 from envbuilder.reading.fields import Fields, Reader
 from envbuilder.reading.requirements import sha256
 
@@ -75,10 +74,11 @@ def load(text: str, file: str) -> Lock:
         InvalidInput: It is none, or one of another schema.
     """
     reader = Reader(file)
-    root = reader.root(parse(text, file))
+    root = reader.document(text)
     if root.integer("schema") != LOCK_SCHEMA:
-        root.fault("schema", f"must be {LOCK_SCHEMA}", "lock again with this envbuilder: `envbuilder lock`")
-        raise InvalidInput(reader.close()[:1] if root.has("schema") else reader.close())
+        problem = f"must be {LOCK_SCHEMA}: this is no lock, or one of another version"
+        hint = "lock again with this envbuilder: `envbuilder lock`"
+        raise InvalidInput((Fault(file=file, line=root.line, field="schema", problem=problem, hint=hint),))
     user = root.child("user")
     lock = Lock(
         environment=root.text("environment"),

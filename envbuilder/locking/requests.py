@@ -57,8 +57,8 @@ def grouped(
 ) -> tuple[PackagePin, ...]:
     """Give every distribution its layer.
 
-    A distribution that the own packages added or moved to another version belongs to the own layer, so that the layers
-    below are the same for everybody who uses the row.
+    A distribution that the own packages added or moved to another version belongs to the own layer. Where nothing was
+    moved, the layers below are the same for everybody who uses the row.
 
     Returns:
         Sorted by group in layer order, then by name.

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from envbuilder.model.locks import MemoryPolicy, Sources, Spec, User
 from envbuilder.model.refs import normalized
-from envbuilder.reading.documents import parse
 from envbuilder.reading.fields import Fields, Reader
 from envbuilder.reading.requirements import os_package, requirement
 
@@ -29,7 +28,7 @@ def read_spec(text: str, file: str) -> Spec:
         InvalidInput: With every fault.
     """
     reader = Reader(file)
-    root = reader.root(parse(text, file))
+    root = reader.document(text)
     if root.integer("schema", SPEC_SCHEMA) != SPEC_SCHEMA:
         root.fault("schema", f"must be {SPEC_SCHEMA}")
     spec = Spec(
@@ -67,7 +66,7 @@ def _user(fields: Fields) -> User:
     )
     for name, number in (("uid", user.uid), ("gid", user.gid)):
         if not 1 <= number <= _MAX_ID:
-            fields.fault(name, "must be at least 1: images run as an ordinary user")
+            fields.fault(name, f"must be 1 to {_MAX_ID}: images run as an ordinary user")
     return user
 
 

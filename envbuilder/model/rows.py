@@ -10,6 +10,9 @@ from packaging.version import Version
 
 from envbuilder.model.versions import Release
 
+OLDEST_PYTHON = Release("3.6")
+"""Oldest interpreter that uv installs for (uv 0.13, 2026-11); older wheels exist, but nothing of ours installs them."""
+
 
 class CudnnRule(StrEnum):
     """How TensorFlow compares the cuDNN that it finds with the one that it was compiled against.
@@ -347,7 +350,11 @@ class BaseChoice:
 
     @property
     def cudnn(self) -> Release | None:
-        """Release of cuDNN in the image; None for a CPU image."""
+        """Release of cuDNN in the image; None for a CPU image. An OS package that pins one goes before the base's."""
+        for package in self.os_packages:
+            name, _, version = package.partition("=")
+            if name.startswith("libcudnn") and version:
+                return Release(".".join(version.partition("-")[0].split(".")[:3]))
         return self.libraries.cudnn if self.libraries else self.system.cudnn
 
 
@@ -397,6 +404,11 @@ class Environment:
     sources: tuple[Source, ...]
 
     @property
+    def pythons(self) -> tuple[Release, ...]:
+        """Interpreters that images can have: those with a wheel, as far as the installer of our images knows them."""
+        return tuple(python for python in self.framework.pythons if python >= OLDEST_PYTHON)
+
+    @property
     def default_python(self) -> Release:
         """Interpreter of the preferred base."""
         return self.bases[0].python
@@ -431,11 +443,13 @@ class GpuModel:
         name: As people call them.
         generation: Architecture, such as `Ampere`.
         capability: Compute capability.
+        since: First CUDA release whose own libraries have code for it.
     """
 
     name: str
     generation: str
     capability: Release
+    since: Release
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

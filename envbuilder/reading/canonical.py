@@ -31,7 +31,11 @@ def dump(value: dict[str, Plain]) -> str:
 def _mapping(value: dict[str, Plain]) -> list[str]:
     lines: list[str] = []
     for key, item in value.items():
-        name = key if key.replace("_", "a").replace("-", "a").isalnum() and key.isascii() else json.dumps(key)
+        name = (
+            key
+            if key.replace("_", "a").replace("-", "a").isalnum() and key.isascii()
+            else json.dumps(key, ensure_ascii=False)
+        )
         if isinstance(item, dict) and item:
             lines += [f"{name}:", *(f"  {line}" for line in _mapping(item))]
         elif isinstance(item, list) and item:

@@ -51,8 +51,21 @@ class Mapping:
 Node: TypeAlias = Scalar | Sequence | Mapping
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A document with what is wrong in its spelling.
+
+    Attributes:
+        root: The top node; where there is a fault, the text as it was written.
+        faults: Surprises, in document order.
+    """
+
+    root: Node
+    faults: tuple[Fault, ...]
+
+
 def parse(text: str, file: str) -> Node:
-    """Read one YAML document.
+    """Read one YAML document without surprises.
 
     Args:
         text: The document.
@@ -61,7 +74,20 @@ def parse(text: str, file: str) -> Node:
     Raises:
         InvalidInput: Not YAML, or one of the surprises; all of them are listed.
     """
+    document = read(text, file)
+    if document.faults:
+        raise InvalidInput(document.faults)
+    return document.root
+
+
+def read(text: str, file: str) -> Document:
+    """Read one YAML document, and go on where it has surprises, so that the fields can be looked at too.
+
+    Raises:
+        InvalidInput: Not YAML, nested too deep, or with an alias.
+    """
     try:
+        _refuse_traps(text, file)
         loader = _LOADER(text)
         try:
             root = loader.get_single_node()
@@ -70,12 +96,25 @@ def parse(text: str, file: str) -> Node:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise InvalidInput((_syntax_fault(error, file),)) from error
     if root is None:
-        return Mapping(line=1, entries=())
+        return Document(root=Mapping(line=1, entries=()), faults=())
     faults: list[Fault] = []
-    node = _convert(root, "", file, faults, depth=0)
-    if faults:
-        raise InvalidInput(tuple(faults))
-    return node
+    node = _convert(root, "", file, faults)
+    return Document(root=node, faults=tuple(faults))
+
+
+def _refuse_traps(text: str, file: str) -> None:
+    """Look at the events first: building nodes recurses (in C, without a limit), and aliases can grow without one."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_LOADER):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        problem = "an alias; write the value again" if isinstance(event, yaml.AliasEvent) else ""
+        problem = f"nested deeper than {_MAX_DEPTH} levels" if depth > _MAX_DEPTH else problem
+        if problem:
+            line = event.start_mark.line + 1 if event.start_mark else 0
+            raise InvalidInput((Fault(file=file, line=line, field="", problem=problem),))
 
 
 def _syntax_fault(error: Exception, file: str) -> Fault:
@@ -84,25 +123,19 @@ def _syntax_fault(error: Exception, file: str) -> Fault:
     return Fault(file=file, line=mark.line + 1 if mark else 0, field="", problem=f"not YAML: {problem}")
 
 
-def _convert(node: yaml.Node, field: str, file: str, faults: list[Fault], *, depth: int) -> Node:
+def _convert(node: yaml.Node, field: str, file: str, faults: list[Fault]) -> Node:
     line = node.start_mark.line + 1
-    if depth > _MAX_DEPTH:
-        faults.append(Fault(file=file, line=line, field=field, problem=f"nested deeper than {_MAX_DEPTH} levels"))
-        return Scalar(line=line, value=None)
     if isinstance(node, yaml.SequenceNode):
         return Sequence(
             line=line,
-            items=tuple(
-                _convert(item, f"{field}[{index}]", file, faults, depth=depth + 1)
-                for index, item in enumerate(node.value)
-            ),
+            items=tuple(_convert(item, f"{field}[{index}]", file, faults) for index, item in enumerate(node.value)),
         )
     if isinstance(node, yaml.MappingNode):
-        return Mapping(line=line, entries=tuple(_entries(node, field, file, faults, depth)))
+        return Mapping(line=line, entries=tuple(_entries(node, field, file, faults)))
     return Scalar(line=line, value=_scalar(node, field, file, faults))
 
 
-def _entries(node: yaml.MappingNode, field: str, file: str, faults: list[Fault], depth: int) -> list[tuple[str, Node]]:
+def _entries(node: yaml.MappingNode, field: str, file: str, faults: list[Fault]) -> list[tuple[str, Node]]:
     entries: dict[str, Node] = {}
     for key, value in node.value:
         line = key.start_mark.line + 1
@@ -113,7 +146,7 @@ def _entries(node: yaml.MappingNode, field: str, file: str, faults: list[Fault],
         if name in entries:
             faults.append(Fault(file=file, line=line, field=_join(field, name), problem="this key stands here twice"))
             continue
-        entries[name] = _convert(value, _join(field, name), file, faults, depth=depth + 1)
+        entries[name] = _convert(value, _join(field, name), file, faults)
     return list(entries.items())
 
 

@@ -11,7 +11,7 @@ from typing import TypeGuard, TypeVar
 
 from envbuilder.errors import Fault, InvalidInput
 from envbuilder.model.versions import Release
-from envbuilder.reading.documents import Mapping, Node, Scalar, Sequence
+from envbuilder.reading.documents import Mapping, Node, Scalar, Sequence, read
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -43,6 +43,11 @@ class Fields:
         """Note that a field is wrong."""
         node = self._entries.get(name)
         self._reader.fault(node.line if node else self.line, self._at(name), problem, hint)
+
+    @property
+    def is_faulty(self) -> bool:
+        """Whether anything in the whole document is wrong so far."""
+        return self._reader.is_faulty
 
     def fault_at(self, path: str, problem: str) -> None:
         """Note that something deeper is wrong, by a dotted path such as `bases[1].python`; takes the nearest line."""
@@ -189,15 +194,31 @@ class Reader:
         self._faults: list[Fault] = []
         self._opened: list[Fields] = []
 
+    def document(self, text: str) -> Fields:
+        """The fields of a YAML document; its surprises are noted.
+
+        Raises:
+            InvalidInput: Not YAML.
+        """
+        document = read(text, self.file)
+        self._faults.extend(document.faults)
+        return self.root(document.root)
+
     def root(self, node: Node) -> Fields:
-        """The fields of the document."""
+        """The fields of a document that was parsed before."""
         if self.is_mapping(node, ""):
             return Fields(self, node, "")
         return Fields(self, Mapping(line=1, entries=()), "").muted()
 
     def fault(self, line: int, field: str, problem: str, hint: str = "") -> None:
-        """Note that something is wrong."""
-        self._faults.append(Fault(file=self.file, line=line, field=field, problem=problem, hint=hint))
+        """Note that something is wrong; one fault for each field, the first is the cause of the others."""
+        if not any(known.field == field and known.line == line for known in self._faults):
+            self._faults.append(Fault(file=self.file, line=line, field=field, problem=problem, hint=hint))
+
+    @property
+    def is_faulty(self) -> bool:
+        """Whether a fault was noted."""
+        return bool(self._faults)
 
     def watch(self, fields: Fields) -> None:
         """Remember a mapping, to look for its unknown fields at the end."""
@@ -232,8 +253,8 @@ class Reader:
         if not isinstance(node, Scalar) or not isinstance(node.value, str):
             self.fault(node.line, path, "must be text", _quoted(node))
             return spare
-        if any(character in node.value for character in "\n\r\0"):
-            self.fault(node.line, path, "must be on one line")
+        if not node.value.isprintable():
+            self.fault(node.line, path, "must be printable text on one line")
             return spare
         try:
             return parse(node.value)

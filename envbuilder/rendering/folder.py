@@ -69,12 +69,16 @@ def render(plan: Plan, lock_text: str, templates: Path) -> Rendered:
     values = {"plan": plan, "lock": plan.lock, "kinds": LayerKind}
     texts = [
         TextFile(path="Dockerfile", text=jinja.get_template("Dockerfile.j2").render(values)),
-        TextFile(path="Dockerfile.classic", text=jinja.get_template("Dockerfile.classic.j2").render(values)),
         TextFile(path="tools/with-host", text=jinja.get_template("with-host.j2").render(values), executable=True),
         TextFile(path="host/README", text=jinja.get_template("host-README.j2").render(values)),
         TextFile(path="envbuilder.lock", text=lock_text),
         *_layer_files(plan),
     ]
+    if plan.layer(LayerKind.SYSTEM) is None:
+        # The classic builder could add OS packages only with settings of the host in a layer.
+        texts.append(
+            TextFile(path="Dockerfile.classic", text=jinja.get_template("Dockerfile.classic.j2").render(values))
+        )
     return Rendered(
         texts=tuple(sorted(texts, key=lambda file: file.path)),
         attachments=tuple(sorted(_attachments(plan), key=lambda file: file.path)),

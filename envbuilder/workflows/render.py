@@ -13,7 +13,7 @@ from envbuilder.model.locks import Lock
 from envbuilder.planning.layers import plan
 from envbuilder.rendering.folder import Rendered, render
 
-_MARKER = "envbuilder.lock"
+_MARKER = ".rendered-by-envbuilder"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +48,8 @@ def write(files: Rendered, folder: Path, find: Callable[[str], Path | None], hos
         SourceUnreachable: A file that the lock names by hash is not here.
     """
     _make_room(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / _MARKER).write_text("What lies here is overwritten by the next `envbuilder render`.\n", encoding="utf-8")
     for text in files.texts:
         target = folder / text.path
         target.parent.mkdir(parents=True, exist_ok=True)

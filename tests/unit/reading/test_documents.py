@@ -132,3 +132,14 @@ def test_deep_nesting_is_refused() -> None:
 
 def test_an_empty_document_has_no_fields() -> None:
     assert parse("# nothing\n", "file") == Mapping(line=1, entries=())
+
+
+def test_a_document_nested_without_end_is_a_fault_and_not_a_crash() -> None:
+    with pytest.raises(InvalidInput, match="nested deeper"):
+        parse("[" * 100_000, "file")
+
+
+def test_aliases_that_would_grow_without_end_are_a_fault() -> None:
+    bomb = "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n"
+    with pytest.raises(InvalidInput, match="file:2: an alias; write the value again"):
+        parse(bomb, "file")

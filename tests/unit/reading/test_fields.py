@@ -78,8 +78,8 @@ def test_a_right_field_is_read(text: str, use: Callable[[Fields], object], value
         ("a: x", lambda root: root.pairs("a", str), "file:1: a: must have fields (`name: value`)"),
         ("a: {b: 1}", lambda root: root.pairs("a", str), 'file:1: a.b: must be text (write "1")'),
         ("a: x\nb: y", lambda root: root.text("a"), "file:2: b: is not a known field (known: a)"),
-        ('a: "x\\ny"', lambda root: root.text("a"), "file:1: a: must be on one line"),
-        ('a: "x\\0y"', lambda root: root.text("a"), "file:1: a: must be on one line"),
+        ('a: "x\\ny"', lambda root: root.text("a"), "file:1: a: must be printable text on one line"),
+        ('a: "x\\0y"', lambda root: root.text("a"), "file:1: a: must be printable text on one line"),
         ("a: [x, [y]]", lambda root: root.texts("a", str), "file:1: a[1]: must be text"),
     ],
 )

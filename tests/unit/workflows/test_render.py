@@ -30,7 +30,8 @@ def test_every_file_is_there_with_its_mode(tmp_path: Path, source: Path) -> None
     folder = tmp_path / "out" / "deep"
     write(FILES, folder, lambda _: source)
     written = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
-    assert written == {file.path for file in FILES.texts} | {file.path for file in FILES.attachments}
+    files = {file.path for file in FILES.texts} | {file.path for file in FILES.attachments}
+    assert written == files | {".rendered-by-envbuilder"}
     assert mode(folder / "tools" / "uv") == mode(folder / "tools" / "with-host") == 0o755
     assert mode(folder / "Dockerfile") == mode(folder / "python" / good_lock().python.file) == 0o644
     assert (folder / "tools" / "uv").read_bytes() == b"content"
@@ -90,3 +91,12 @@ def test_settings_of_the_host_lie_beside_it_only_when_asked_for(tmp_path: Path, 
     folder = tmp_path / "out"
     write(FILES, folder, lambda _: source, (HostFile(name="ca.pem", content=b"pem"),))
     assert (folder / "host" / "ca.pem").read_bytes() == b"pem"
+
+
+def test_a_folder_with_a_lock_that_was_not_rendered_here_keeps_its_files(tmp_path: Path, source: Path) -> None:
+    (tmp_path / "envbuilder.lock").write_text("a team's own", encoding="utf-8")
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "ours.py").write_text("ours", encoding="utf-8")
+    with pytest.raises(UsageError):
+        write(FILES, tmp_path, lambda _: source)
+    assert (tmp_path / "tools" / "ours.py").read_text(encoding="utf-8") == "ours"
