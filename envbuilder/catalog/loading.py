@@ -11,7 +11,8 @@ from envbuilder.catalog.rows import Tables, read_environment
 from envbuilder.catalog.rules import RULES
 from envbuilder.catalog.tables import read_advisories, read_bases, read_cuda, read_libraries
 from envbuilder.errors import Fault, InvalidInput
-from envbuilder.model.rows import Catalog, CudaFacts, Environment
+from envbuilder.model.cuda import CudaFacts
+from envbuilder.model.rows import Catalog, Environment
 from envbuilder.reading.fields import Fields, Reader
 
 SCHEMA = 1

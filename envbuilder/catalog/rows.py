@@ -9,26 +9,20 @@ from typing import TypeVar
 from packaging.version import InvalidVersion, Version
 
 from envbuilder.catalog.tables import read_sources
+from envbuilder.model.cuda import CudaNeed, CudnnNeed, CudnnRule, GpuCode, KernelFamily, LibraryLink, LibrarySet
 from envbuilder.model.refs import normalized
 from envbuilder.model.rows import (
-    Advisory,
     BaseChoice,
     BaseSystem,
     Constraint,
-    CudaNeed,
     CudaProvider,
-    CudnnNeed,
-    CudnnRule,
     Deviation,
     Environment,
     Evidence,
     FrameworkWheel,
-    GpuCode,
-    KernelFamily,
-    LibraryLink,
-    LibrarySet,
     PythonProvider,
 )
+from envbuilder.model.sources import Advisory
 from envbuilder.model.versions import Release
 from envbuilder.reading.fields import Fields
 from envbuilder.reading.requirements import os_package, requirement, sha256

@@ -9,13 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from envbuilder.model.rows import (
-    BaseChoice,
-    CudaFacts,
-    CudaProvider,
-    Environment,
-    PythonProvider,
-)
+from envbuilder.model.cuda import CudaFacts
+from envbuilder.model.rows import BaseChoice, CudaProvider, Environment, PythonProvider
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

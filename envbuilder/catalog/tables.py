@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
+from envbuilder.model.cuda import CudaFacts, CudaFamily, CudaRelease, GpuModel, LibrarySet
 from envbuilder.model.refs import ImageRef, is_digest
-from envbuilder.model.rows import (
-    Advisory,
-    BaseKind,
-    BaseSystem,
-    CudaFacts,
-    CudaFamily,
-    CudaRelease,
-    GpuModel,
-    LibrarySet,
-    Source,
-)
+from envbuilder.model.rows import BaseKind, BaseSystem
+from envbuilder.model.sources import Advisory, Source
 from envbuilder.model.versions import Release
 from envbuilder.reading.fields import Fields
 from envbuilder.reading.requirements import os_package

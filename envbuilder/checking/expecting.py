@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from packaging.version import Version
 
+from envbuilder.model.cuda import CudaNeed
 from envbuilder.model.expectations import CudaExpectation, Expectation
 from envbuilder.model.locks import CudaPin, Lock, PackageGroup
 from envbuilder.model.refs import normalized
-from envbuilder.model.rows import CudaNeed, Environment
+from envbuilder.model.rows import Environment
 
 
 def expect(environment: Environment, lock: Lock) -> Expectation:

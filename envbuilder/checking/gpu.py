@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from envbuilder.checking.check import was_tried, without_tensorflow
 from envbuilder.checking.driver import RUN_WITH_GPUS, interface_of
+from envbuilder.model.cuda import Coverage
 from envbuilder.model.expectations import CudaExpectation, Expectation
 from envbuilder.model.facts import DriverInterface, Fact, Facts, Gpu, GpuWork, Placed, Seen, Unseen
 from envbuilder.model.findings import Failed, NotProven, Outcome, Passed
-from envbuilder.model.rows import Coverage
 from envbuilder.model.versions import Release
 
 # The operands are small whole numbers, so a matrix product is exact even in TF32; a convolution may be computed by a

@@ -10,7 +10,8 @@ from envbuilder.catalog.loading import load_catalog
 from envbuilder.catalog.naming import find
 from envbuilder.cli.output import heading, json_option, print_json
 from envbuilder.cli.places import places
-from envbuilder.model.rows import BaseChoice, Catalog, Constraint, CudaNeed, Environment
+from envbuilder.model.cuda import CudaNeed
+from envbuilder.model.rows import BaseChoice, Catalog, Constraint, Environment
 
 
 @click.command("show")

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable
 
 from envbuilder.errors import Fault, InvalidInput
+from envbuilder.model.cuda import LibraryLink
 from envbuilder.model.locks import (
     LOCK_SCHEMA,
     BasePin,
@@ -20,7 +21,7 @@ from envbuilder.model.locks import (
     User,
 )
 from envbuilder.model.refs import is_digest, normalized
-from envbuilder.model.rows import BaseKind, CudaProvider, LibraryLink, PythonProvider
+from envbuilder.model.rows import BaseKind, CudaProvider, PythonProvider
 from envbuilder.reading.canonical import Plain
 from envbuilder.reading.canonical import dump as canonical
 from envbuilder.reading.fields import Fields, Reader

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from packaging.version import Version
 
-from envbuilder.model.rows import CudnnNeed, GpuCode
+from envbuilder.model.cuda import CudnnNeed, GpuCode
 from envbuilder.model.versions import Release
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
 
-from envbuilder.model.rows import BaseKind, CudaProvider, LibraryLink, PythonProvider
+from envbuilder.model.cuda import LibraryLink
+from envbuilder.model.rows import BaseKind, CudaProvider, PythonProvider
 from envbuilder.model.versions import Release
 
 LOCK_SCHEMA = 1

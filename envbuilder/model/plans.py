@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from envbuilder.model.cuda import LibraryLink
 from envbuilder.model.locks import Lock, OsPackagePin, PackagePin
-from envbuilder.model.rows import LibraryLink
 
 
 class LayerKind(StrEnum):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from packaging.version import Version
 
+from envbuilder.model.cuda import CudnnNeed, CudnnRule, GpuCode, KernelFamily
 from envbuilder.model.expectations import CudaExpectation, Expectation
-from envbuilder.model.rows import CudnnNeed, CudnnRule, GpuCode, KernelFamily
 from envbuilder.model.versions import Release
 
 

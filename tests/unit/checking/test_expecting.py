@@ -7,8 +7,9 @@ import pytest
 from packaging.version import Version
 
 from envbuilder.checking import expect
+from envbuilder.model.cuda import CudaNeed
 from envbuilder.model.locks import BasePin, CudaPin, Lock, MemoryPolicy, PackageGroup, PackagePin, PythonPin, User
-from envbuilder.model.rows import BaseKind, CudaNeed, CudaProvider, Environment, FrameworkWheel, PythonProvider
+from envbuilder.model.rows import BaseKind, CudaProvider, Environment, FrameworkWheel, PythonProvider
 from envbuilder.model.versions import Release
 from tests.unit.checking.expectations import TF_2_20
 

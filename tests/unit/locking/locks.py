@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from envbuilder.model.cuda import LibraryLink
 from envbuilder.model.locks import (
     BasePin,
     CudaPin,
@@ -16,7 +17,7 @@ from envbuilder.model.locks import (
     ToolPin,
     User,
 )
-from envbuilder.model.rows import BaseKind, CudaProvider, LibraryLink, PythonProvider
+from envbuilder.model.rows import BaseKind, CudaProvider, PythonProvider
 from envbuilder.model.versions import Release
 
 # What one line of a spec or a matrix can hold.

@@ -9,8 +9,9 @@ import pytest
 
 from envbuilder.locking.diff import staleness
 from envbuilder.locking.inputs import inputs
+from envbuilder.model.cuda import LibraryLink
 from envbuilder.model.locks import Lock, MemoryPolicy, Spec, User
-from envbuilder.model.rows import Environment, LibraryLink
+from envbuilder.model.rows import Environment
 from envbuilder.model.versions import Release
 from tests.fakes.catalogs import good_lock, small_row
 

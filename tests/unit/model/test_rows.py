@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuilder.model.rows import Coverage, CudnnRule, GpuCode, KernelFamily
+from envbuilder.model.cuda import Coverage, CudnnRule, GpuCode, KernelFamily
 from envbuilder.model.versions import Release
 from tests.fakes.catalogs import real_catalog, real_row, small_catalog, small_row
 

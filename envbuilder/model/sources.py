@@ -1,0 +1,33 @@
+"""Where facts come from, and the traps that are known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where a fact was read, or how it was measured.
+
+    Attributes:
+        text: Address or description, with the date when the fact may change.
+    """
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advisory:
+    """A known trap, and what keeps out of it.
+
+    Attributes:
+        id: Stable kebab-case name.
+        title: What goes wrong, in one sentence.
+        reason: Why.
+        sources: Where this is known from.
+    """
+
+    id: str
+    title: str
+    reason: str
+    sources: tuple[Source, ...]
