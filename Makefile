@@ -31,6 +31,7 @@ test: engine ## All tests: unit, contract, golden, repo, and e2e with a real eng
 
 .PHONY: unit
 unit: setup ## Tests that need neither engine nor network
+	.ci/test-tools
 	$(BIN)/pytest tests/unit tests/golden tests/repo envbuilder
 
 .PHONY: e2e

@@ -25,6 +25,7 @@ from envbuilder.locking.lockfile import digest
 from envbuilder.model.builds import Builder, BuildEvent, BuildResult, PushResult
 from envbuilder.model.locks import Lock, Sources
 from envbuilder.model.refs import ImageRef
+from envbuilder.rendering.steps import step_title
 from envbuilder.workflows.build import BuildOptions, BuildPorts, build, default_tags
 
 
@@ -157,7 +158,7 @@ def _references(tags: tuple[str, ...]) -> tuple[str, ...]:
 
 def _tell(outcome: Outcome) -> None:
     result = outcome.result
-    rows = [(size(layer.size).rjust(8), _created_by(layer.created_by)) for layer in result.layers]
+    rows = [(size(layer.size).rjust(8), step_title(layer.created_by)) for layer in result.layers]
     click.echo(table(("SIZE".rjust(8), "LAYER"), rows))
     click.echo("")
     built = f"{size(result.image.size)} in {result.seconds:.1f}s by {result.builder.value}"
@@ -171,12 +172,6 @@ def _tell(outcome: Outcome) -> None:
     for deviation in outcome.lock.deviations:
         click.echo(f"deviation: {deviation}")
     click.echo(f"next: `envbuilder validate {outcome.tags[0]}`")
-
-
-def _created_by(text: str) -> str:
-    words = " ".join(word for word in text.split() if not word.startswith("--mount=") and word != "\\")
-    words = words.removeprefix("RUN /bin/sh -c ").replace("/run/envbuilder/tools/with-host ", "")
-    return words if len(words) <= 88 else f"{words[:87]}…"
 
 
 def _document(outcome: Outcome) -> dict[str, object]:

@@ -13,6 +13,7 @@ import click
 
 from envbuilder.cli.output import size
 from envbuilder.model.builds import BuildEvent, LogLine, StepFinished, StepStarted, Transfer
+from envbuilder.rendering.steps import step_title
 
 _REDRAW = 0.1
 _CLEAR = "\r\x1b[2K"
@@ -51,10 +52,10 @@ class PlainProgress:
     def __call__(self, event: BuildEvent) -> None:
         """Show one event."""
         if isinstance(event, StepFinished):
-            self.stream.write(f"{_mark(event)} {_title(event.step)} {_duration(event)}\n")
+            self.stream.write(f"{_mark(event)} {step_title(event.step)} {_duration(event)}\n")
             self.stream.flush()
         elif isinstance(event, StepStarted):
-            self.stream.write(f"> {_title(event.step)}\n")
+            self.stream.write(f"> {step_title(event.step)}\n")
             self.stream.flush()
 
     def close(self) -> None:
@@ -92,7 +93,9 @@ class LiveProgress:
 
     def _scroll(self, event: StepFinished) -> None:
         colour = "red" if event.error else "cyan" if event.cached else "green"
-        line = f"{click.style(_mark(event), fg=colour)} {_title(event.step)} {click.style(_duration(event), dim=True)}"
+        line = (
+            f"{click.style(_mark(event), fg=colour)} {step_title(event.step)} {click.style(_duration(event), dim=True)}"
+        )
         self.stream.write(f"{_CLEAR}{line}\n")
         self._latest = ""
 
@@ -103,7 +106,7 @@ class LiveProgress:
         self._drawn = now
         step, since = next(iter(self._running.items()))
         more = f" +{len(self._running) - 1}" if len(self._running) > 1 else ""
-        head = f"  {_title(step)}{more} {now - since:.0f}s "
+        head = f"  {step_title(step)}{more} {now - since:.0f}s "
         room = max(shutil.get_terminal_size().columns - len(head) - 2, 0)
         self.stream.write(f"{_CLEAR}{head}{click.style(self._latest.strip()[:room], dim=True)}")
         self.stream.flush()
@@ -133,10 +136,3 @@ def _duration(event: StepFinished) -> str:
 def _moved(event: Transfer) -> str:
     of = f" of {size(event.total)}" if event.total else ""
     return f"{event.item} {size(event.current)}{of}"
-
-
-def _title(step: str) -> str:
-    """A step's name on one line: the stage and the command that matters, without mounts."""
-    words = " ".join(word for word in step.split() if not word.startswith("--mount=") and word != "\\")
-    words = words.replace("/run/envbuilder/tools/with-host ", "").replace("/run/envbuilder/", "")
-    return words if len(words) <= 96 else f"{words[:95]}…"

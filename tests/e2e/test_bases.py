@@ -146,11 +146,15 @@ def test_the_engine_gives_the_image_the_id_that_was_predicted(image: tuple[str, 
 
 
 @pytest.fixture(scope="module")
-def interpreter() -> Path:
-    """A CPython of this machine that is not the system's, 3.8 if there is one."""
+def interpreter(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A CPython that is not the system's: 3.8 of this machine if there is one, else what uv can download."""
     root = subprocess.run(["pyenv", "root"], capture_output=True, text=True, check=False) if _has_pyenv() else None
     found = sorted(Path(root.stdout.strip()).glob("versions/3.*/bin/python3")) if root else []
-    return next((path for path in found if "/3.8" in str(path)), Path(sys.executable))
+    if found:
+        return next((path for path in found if "/3.8" in str(path)), found[-1])
+    if Path(sys.base_prefix).resolve() != Path("/usr"):
+        return Path(sys.executable)
+    return from_uv(Release("3.8"), uv=find_uv(), folder=tmp_path_factory.mktemp("uv"), host=host_with())
 
 
 def _has_pyenv() -> bool:

@@ -1,0 +1,38 @@
+"""What a step of our Dockerfiles does, in words: engines name steps by their commands."""
+
+from __future__ import annotations
+
+import re
+
+# Ordered: the first pattern that is found names the step. A test holds them against every rendered Dockerfile.
+_TITLES: tuple[tuple[str, str], ...] = (
+    (r"--target /tmp/download", "TensorFlow, download"),
+    (r"/build\.txt", "tools for source distributions"),
+    (r"/system\.txt", "OS packages"),
+    (r"/cuda\.txt", "CUDA libraries"),
+    (r"/framework\.txt", "TensorFlow"),
+    (r"/packages\.txt", "what TensorFlow needs"),
+    (r"/own\.txt", "own packages, and the lock"),
+    (r"uv venv", "interpreter, virtual environment, account"),
+    (r"rm -rf /opt/\.cache && install -D .*envbuilder\.lock", "cache removed, and the lock"),
+    (r"install -D .*envbuilder\.lock", "the lock"),
+    (r"ls -d \S*/nvidia/\*/lib", "library path"),
+    (r"install -d -o", "folders of the account"),
+    (r"COPY \. /run/envbuilder|copy /context|load remote build context", "context"),
+    (r"COPY .*--from=build|COPY (dir|multi|file):", "what was installed"),
+    (r"load metadata|FROM |^mmdebstrap ", "base"),
+)
+_PLACE = re.compile(r"^(\[[^\]]+\]|Step \d+/\d+ :)")
+_WIDEST = 88
+
+
+def step_title(command: str) -> str:
+    """A step as `[image 2/5] TensorFlow`; a step that is not ours keeps its own words without mounts, shortened."""
+    words = " ".join(command.split())
+    place = _PLACE.match(words)
+    head = f"{place[1]} " if place and place[1] != "[internal]" else ""
+    for pattern, title in _TITLES:
+        if re.search(pattern, words):
+            return f"{head}{title}"
+    words = re.sub(r"--mount=\S+ |\S*/with-host ", "", words)
+    return words if len(words) <= _WIDEST else f"{words[: _WIDEST - 1]}…"
