@@ -21,6 +21,7 @@ from envbuilder.bases.programs import Host, LineListener, Ran, ignore_line, run_
 from envbuilder.bases.python_archive import inspect, pack
 from envbuilder.bases.tree_store import DebianStore
 from envbuilder.bases.uv_python import from_uv
+from envbuilder.bases.uv_tool import find_uv
 from envbuilder.errors import SourceUnreachable, UsageError
 from envbuilder.model.rows import BaseKind, BaseSystem
 from envbuilder.model.trees import DebianTree, PythonArchive

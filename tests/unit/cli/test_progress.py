@@ -29,8 +29,8 @@ def test_a_pipe_gets_a_line_for_every_start_and_end_without_mounts() -> None:
         show(event)
     show.close()
     assert stream.getvalue().splitlines() == [
-        "> [1/3] FROM base",
-        "= [1/3] FROM base cached",
+        "> [1/3] base",
+        "= [1/3] base cached",
         "> [2/3] RUN uv pip install x",
         "✓ [2/3] RUN uv pip install x 61.2s",
         "> [3/3] RUN false",
