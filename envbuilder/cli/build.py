@@ -17,7 +17,7 @@ from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.locks import obtain_lock
 from envbuilder.cli.options import source_options
-from envbuilder.cli.output import json_option, print_json, size, table
+from envbuilder.cli.output import folded, json_option, print_json, size, table
 from envbuilder.cli.places import Places, places
 from envbuilder.cli.progress import BuildLog, LiveProgress, PlainProgress
 from envbuilder.errors import BuildFailed, EnvbuilderError, UsageError
@@ -170,7 +170,7 @@ def _tell(outcome: Outcome) -> None:
         click.echo(f"pushed {push.reference}: {sent}; {push.seconds:.1f}s")
         click.echo(f"  {push.digest}")
     for deviation in outcome.lock.deviations:
-        click.echo(f"deviation: {deviation}")
+        click.echo(folded(f"deviation: {deviation}"))
     click.echo(f"next: `envbuilder validate {outcome.tags[0]}`")
 
 

@@ -128,7 +128,8 @@ class Composition:
     @cached_property
     def host(self) -> Host:
         """What bases and archives are made with on this machine."""
-        return Host(environ=self.places.environ, run=run_program, as_root=os.geteuid() == 0)
+        environ = {**self.places.environ, "UV_CACHE_DIR": str(self.places.cache / "uv")}
+        return Host(environ=environ, run=run_program, as_root=os.geteuid() == 0)
 
     def mirror(self, sources: Sources) -> str:
         """The Debian archive to use; empty leaves it to the tool."""

@@ -9,6 +9,7 @@ import click
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.catalog.naming import find
 from envbuilder.cli.places import places
+from envbuilder.cli.targets import write_text
 from envbuilder.errors import UsageError
 from envbuilder.rendering.spec import render_spec
 
@@ -25,6 +26,6 @@ def command(environment: str, output: Path, *, force: bool) -> None:
         raise UsageError(
             f"{output} is there already", hint="edit it, name another with -o, or overwrite it with --force"
         )
-    output.write_text(render_spec(row, here.templates), encoding="utf-8")
+    write_text(output, render_spec(row, here.templates))
     click.echo(f"wrote {output}")
     click.echo(f"next: edit it, then `envbuilder lock{'' if output.name == 'envbuilder.yaml' else f' {output}'}`")

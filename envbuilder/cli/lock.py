@@ -10,9 +10,9 @@ from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.changes import change_document, print_changes
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.options import source_options
-from envbuilder.cli.output import json_option, print_json
+from envbuilder.cli.output import folded, json_option, print_json
 from envbuilder.cli.places import places
-from envbuilder.cli.targets import SPEC, load_spec, read_lock
+from envbuilder.cli.targets import SPEC, load_spec, read_lock, write_text
 from envbuilder.errors import UsageError
 from envbuilder.locking.diff import compare
 from envbuilder.locking.lockfile import digest, dump
@@ -39,7 +39,7 @@ def command(file: Path, output: Path | None, sources: Sources, *, only_check: bo
         return
     made = lock(catalog, spec, Composition(here, catalog).lock_ports(spec))
     before = read_lock(target) if target.is_file() else None
-    target.write_text(dump(made), encoding="utf-8")
+    write_text(target, dump(made))
     _tell(made, before, target, as_json=as_json)
 
 
@@ -80,4 +80,4 @@ def _tell(made: Lock, before: Lock | None, target: Path, *, as_json: bool) -> No
     click.echo(f"wrote {target}: {len(made.packages)} packages on {made.base.id}, {digest(made)[:19]}")
     print_changes(changes)
     for deviation in made.deviations:
-        click.echo(f"deviation: {deviation}")
+        click.echo(folded(f"deviation: {deviation}"))

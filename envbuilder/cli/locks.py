@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from envbuilder.cli.composition import Composition
-from envbuilder.cli.targets import LockTarget, RowTarget, read_lock, target
+from envbuilder.cli.targets import LockTarget, RowTarget, read_lock, target, write_text
 from envbuilder.errors import InvalidInput, UsageError
 from envbuilder.locking.lockfile import dump
 from envbuilder.locking.spec import with_sources
@@ -60,7 +60,7 @@ def _cached(composition: Composition, spec: Spec) -> Lock:
         return kept
     made = lock(composition.catalog, spec, composition.lock_ports(spec))
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(dump(made), encoding="utf-8")
+    write_text(path, dump(made))
     composition.say(f"wrote the lock {path}")
     return made
 

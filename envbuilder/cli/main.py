@@ -5,6 +5,7 @@ A verb's module is imported when the verb is used, so that `--help` costs little
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -13,7 +14,7 @@ import traceback
 import click
 
 from envbuilder import __version__
-from envbuilder.errors import EnvbuilderError
+from envbuilder.errors import DiskFull, EnvbuilderError, UsageError
 
 VERBS = {
     "list": ("envbuilder.cli.list", "Show the environments of the catalog."),
@@ -83,21 +84,38 @@ def entry() -> None:
     except EnvbuilderError as error:
         report(error)
         sys.exit(error.exit_code)
+    except OSError as error:
+        # A pipe that was closed is an OSError too; whoever read our output has seen enough.
+        if isinstance(error, BrokenPipeError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(1)
+        ours = of_the_system(error)
+        report(ours)
+        sys.exit(ours.exit_code)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         sys.exit(INTERRUPTED)
-    except BrokenPipeError:
-        # Whoever read our output has seen enough; Python would complain again when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
     except Exception:  # noqa: BLE001  a bug keeps its traceback, and its status is not that of findings
         traceback.print_exc()
         sys.exit(EnvbuilderError.exit_code)
     # Without its standalone mode click gives the status of `Exit` back instead of ending the process.
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def of_the_system(error: OSError) -> EnvbuilderError:
+    """What the operating system refused, as an error of ours; without a file name it is a bug and raised again.
+
+    Raises:
+        OSError: The given one, when it names no file.
+    """
+    if error.errno == errno.ENOSPC:
+        return DiskFull(f"no space left for {error.filename or 'a file'}", hint="free some space, then run it again")
+    if error.filename is None:
+        raise error
+    return UsageError(f"{error.filename}: {error.strerror}", hint="name another path, or change its permissions")
 
 
 def report(error: EnvbuilderError) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -42,6 +43,20 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
     first, *rest = lines
     return "\n".join([click.style(joined(first), bold=True), *(joined(line) for line in rest)])
+
+
+def folded(line: str, width: int = 100) -> str:
+    """A line of at most `width` columns; what does not fit goes on below, indented by two more.
+
+    Example:
+        >>> print(folded("  one two three", width=9))
+          one two
+            three
+    """
+    indent = " " * (len(line) - len(line.lstrip()))
+    return textwrap.fill(
+        line.strip(), width, initial_indent=indent, subsequent_indent=f"{indent}  ", break_long_words=False
+    )
 
 
 def heading(text: str) -> str:

@@ -8,7 +8,7 @@ import click
 
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.catalog.naming import find
-from envbuilder.cli.output import heading, json_option, print_json
+from envbuilder.cli.output import folded, heading, json_option, print_json
 from envbuilder.cli.places import places
 from envbuilder.model.cuda import CudaNeed
 from envbuilder.model.rows import BaseChoice, Catalog, Constraint, Environment
@@ -24,7 +24,7 @@ def command(environment: str, *, as_json: bool) -> None:
     if as_json:
         print_json({"schema": 1, **_document(catalog, row)})
         return
-    click.echo("\n".join(_lines(catalog, row)))
+    click.echo("\n".join(line and folded(line) for line in _lines(catalog, row)))
 
 
 def _lines(catalog: Catalog, row: Environment) -> Iterator[str]:

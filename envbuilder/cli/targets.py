@@ -99,6 +99,13 @@ def read_text(path: Path) -> str:
         raise InvalidInput((Fault(file=str(path), line=0, field="", problem=f"cannot be read: {reason}"),)) from error
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a file at once: whoever reads it, and whoever interrupts us, finds the old text or the new one."""
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)
+
+
 def _lock_target(path: Path) -> LockTarget:
     beside = path.parent / SPEC
     spec = load_spec(beside) if path.name == LOCK.name and beside.is_file() else None
