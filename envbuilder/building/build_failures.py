@@ -79,6 +79,20 @@ SYMPTOMS: tuple[Symptom, ...] = (
         hint="check the network and the proxy settings, or name a mirror of the index",
     ),
     Symptom(
+        engine=None,
+        output=r"E: Version '.*' for '.*' was not found|E: Unable to locate package",
+        error=SourceUnreachable,
+        says="an OS package of the lock is not in the archive any more",
+        hint="lock again, or name an archive of that time: --debian-mirror",
+    ),
+    Symptom(
+        engine=None,
+        output=r"No solution found when resolving|was not found in the package registry|has no wheels with a matching",
+        error=SourceUnreachable,
+        says="a file of the lock is not on the package index any more",
+        hint="name an index that has it (--index), or lock again",
+    ),
+    Symptom(
         engine=_NO_BASE,
         output=None,
         error=SourceUnreachable,
@@ -106,5 +120,10 @@ def explain(message: str, *, step: str = "", output: tuple[str, ...] = ()) -> En
 
 
 def _story(says: str, message: str, step: str, output: tuple[str, ...]) -> str:
-    place = f" at {step}" if step else ""
-    return "\n".join((f"{says}{place}", f"  {message}", *(f"  | {line}" for line in output)))
+    place = f" at {_short(step)}" if step else ""
+    return "\n".join((f"{says}{place}", f"  {_short(message)}", *(f"  | {line}" for line in output)))
+
+
+def _short(command: str) -> str:
+    """A command on one line and without its mounts, which are the same for every step."""
+    return " ".join(re.sub(r"--mount=\S+", "", command).split())

@@ -90,6 +90,9 @@ def entry() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(1)
         ours = of_the_system(error)
+        if ours is None:
+            traceback.print_exc()
+            sys.exit(EnvbuilderError.exit_code)
         report(ours)
         sys.exit(ours.exit_code)
     except click.ClickException as error:
@@ -105,16 +108,12 @@ def entry() -> None:
     sys.exit(status if isinstance(status, int) else 0)
 
 
-def of_the_system(error: OSError) -> EnvbuilderError:
-    """What the operating system refused, as an error of ours; without a file name it is a bug and raised again.
-
-    Raises:
-        OSError: The given one, when it names no file.
-    """
+def of_the_system(error: OSError) -> EnvbuilderError | None:
+    """What the operating system refused, as an error of ours; None for a bug, which names no file."""
     if error.errno == errno.ENOSPC:
         return DiskFull(f"no space left for {error.filename or 'a file'}", hint="free some space, then run it again")
     if error.filename is None:
-        raise error
+        return None
     return UsageError(f"{error.filename}: {error.strerror}", hint="name another path, or change its permissions")
 
 

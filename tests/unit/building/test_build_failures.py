@@ -22,6 +22,8 @@ FAILED = "executor failed running [/bin/sh -c make]: exit code: 1"
         (SourceUnreachable, "wget: can't connect to remote host (127.0.0.1): Connection refused"),
         (SourceUnreachable, "ssl.SSLCertVerificationError: certificate verify failed: unable to get local issuer"),
         (SourceUnreachable, "  Caused by: invalid peer certificate: UnknownIssuer"),
+        (SourceUnreachable, "E: Version '0.11.7-2' for 'libbsd0' was not found"),
+        (SourceUnreachable, "error: No solution found when resolving dependencies:"),
         (BuildFailed, "/bin/sh: nvcc: not found"),
         (BuildFailed, "sha256sum: x.tar: FAILED open or read"),
         (BuildFailed, "tests/test_x.py::test_y FAILED"),
@@ -80,3 +82,8 @@ def test_every_symptom_has_a_hint_and_a_pattern() -> None:
     for symptom in SYMPTOMS:
         assert symptom.hint
         assert symptom.engine or symptom.output
+
+
+def test_a_step_is_told_without_its_mounts() -> None:
+    step = "[2/3] RUN --mount=type=tmpfs,target=/run     --mount=type=cache,target=/x     make all"
+    assert explain(FAILED, step=step).message.startswith("the build failed at [2/3] RUN make all\n")
