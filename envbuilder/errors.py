@@ -139,15 +139,13 @@ class BuildFailed(EnvbuilderError):
 
     Attributes:
         step: Name of the step as the Dockerfile calls it; empty when the engine did not say.
-        log: Path of the full build log; empty when none was kept.
     """
 
     exit_code = 7
 
-    def __init__(self, message: str, *, hint: str = "", step: str = "", log: str = "") -> None:
+    def __init__(self, message: str, *, hint: str = "", step: str = "") -> None:
         super().__init__(message, hint=hint)
         self.step = step
-        self.log = log
 
 
 class VerificationFailed(EnvbuilderError):

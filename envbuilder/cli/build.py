@@ -20,7 +20,7 @@ from envbuilder.cli.options import source_options
 from envbuilder.cli.output import folded, json_option, print_json, size, table
 from envbuilder.cli.places import Places, places
 from envbuilder.cli.progress import BuildLog, LiveProgress, PlainProgress
-from envbuilder.errors import BuildFailed, EnvbuilderError, UsageError
+from envbuilder.errors import EnvbuilderError, UsageError
 from envbuilder.locking.lockfile import digest
 from envbuilder.model.builds import Builder, BuildEvent, BuildResult, PushResult
 from envbuilder.model.locks import Lock, Sources
@@ -89,9 +89,8 @@ def command(  # noqa: PLR0913  one parameter for each option
         composition.provide_tools(lock)
         try:
             result, pushes = _run(composition, lock, merged, settings, listener)
-        except BuildFailed as error:
-            error.log = str(log)
-            error.hint = f"{error.hint}; full log: {log}" if error.hint else f"full log: {log}"
+        except EnvbuilderError as error:
+            error.hint = "; ".join(filter(None, (error.hint, f"full log: {log}")))
             raise
     outcome = Outcome(lock=lock, tags=settings.tags or default_tags(lock), result=result, pushes=pushes, log=log)
     if as_json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -176,3 +177,28 @@ def test_a_row_whose_bases_are_all_gone_says_so_base_by_base(tool: Tool) -> None
     assert done.status == 5, done.stderr
     assert "nvidia-cuda-8.0-cudnn6" in done.stderr
     assert "next:" in done.stderr
+
+
+def test_a_debian_base_comes_from_a_mirror_on_loopback(
+    tool: Tool, engine: Engine, locked: Path, tmp_path: Path, loopback_registry: str
+) -> None:
+    """On a machine that has neither the image nor the tree: the base is pushed, forgotten here, and pulled again."""
+    lock = load(_lock_text(locked), "lock")
+    assert tool("build", locked, "--tag", "envbuilder-test/sources:2").status == 0
+    name = f"envbuilder/base:{lock.base.id}-{lock.base.digest.removeprefix('sha256:')[:12]}"
+    known = engine.image(name)
+    assert known is not None
+    # Another id for the same tree, so that nothing of this machine is taken away.
+    text = _lock_text(locked).replace(f'id: "{lock.base.id}"', 'id: "debian-elsewhere"')
+    (tmp_path / "mirrored.lock").write_text(text, encoding="utf-8")
+    elsewhere = ImageRef.parse(f"{loopback_registry}/{name.replace(lock.base.id, 'debian-elsewhere')}")
+    engine.tag(known.id, elsewhere)
+    engine.push(elsewhere, lambda _: None)
+    subprocess.run(["/usr/bin/docker", "image", "rm", str(elsewhere)], check=True, capture_output=True)
+
+    arguments = ("build", tmp_path / "mirrored.lock", "--tag", "envbuilder-test/mirrored:2")
+    alone = tool(*arguments, ENVBUILDER_CACHE=str(tmp_path / "cache"))
+    assert alone.status == 5, alone.stderr
+    done = tool(*arguments, "--registry-mirror", loopback_registry, ENVBUILDER_CACHE=str(tmp_path / "cache"))
+    assert done.status == 0, done.stderr
+    assert engine.image(str(elsewhere)) is not None
