@@ -51,28 +51,42 @@ class PythonArchives:
     store: FileStore
     fetch: Callable[[Release, Path], PythonArchive]
 
-    def locate(self, version: Release, sources: Sources) -> PythonPin | Refused:
+    def locate(self, version: Release, glibc: Release, sources: Sources) -> PythonPin | Refused:
         """See `PythonSource.locate`."""
-        for path in sources.python_archives:
-            archive = inspect(Path(path))
-            if archive.version.head(2) == version.head(2):
+        named = [inspect(Path(path)) for path in sources.python_archives]
+        packed = [inspect(path) for path in self.store.named(f"cpython-{version}.*.tar.gz")]
+        newest_first = sorted(packed, key=lambda archive: (archive.version, archive.sha256), reverse=True)
+        fitting = [archive for archive in (*named, *newest_first) if archive.version.head(2) == version.head(2)]
+        for archive in fitting:
+            if not _trouble(archive, glibc):
                 self.store.add(archive.path)
                 return pin_of(archive)
-        packed = self.store.named(f"cpython-{version}.*.tar.gz")
-        if packed:
-            return pin_of(inspect(packed[-1]))
-        return self._fetched(version)
+        fetched = self._fetched(version, glibc)
+        if isinstance(fetched, Refused) and fitting:
+            return Refused(base="", reason=_trouble(fitting[0], glibc), hint=fetched.hint)
+        return fetched
 
-    def _fetched(self, version: Release) -> PythonPin | Refused:
+    def _fetched(self, version: Release, glibc: Release) -> PythonPin | Refused:
+        hint = f"`envbuilder python pack {version}` makes one of an installed CPython; or --python-archive FILE"
         with tempfile.TemporaryDirectory(prefix="envbuilder-python-") as folder:
             try:
                 archive = self.fetch(version, Path(folder))
             except EnvbuilderError as error:
-                hint = f"`envbuilder python pack {version}` makes one of an installed CPython; or --python-archive FILE"
                 reason = f"no archive of Python {version}: {error.message.splitlines()[0]}"
                 return Refused(base="", reason=reason, hint=hint)
+            if _trouble(archive, glibc):
+                return Refused(base="", reason=_trouble(archive, glibc), hint=hint)
             self.store.add(archive.path)
             return pin_of(archive)
+
+
+def _trouble(archive: PythonArchive, glibc: Release) -> str:
+    """Why an archive cannot run on a base with this C library; empty when it can."""
+    if archive.glibc > glibc:
+        return f"{archive.path.name} needs glibc {archive.glibc}, the base has {glibc}"
+    if archive.library_dirs:
+        return f"{archive.path.name} finds its libpython only with LD_LIBRARY_PATH ({', '.join(archive.library_dirs)})"
+    return ""
 
 
 def pin_of(archive: PythonArchive) -> PythonPin:

@@ -24,8 +24,11 @@ class BaseSource(Protocol):
 class PythonSource(Protocol):
     """Knows where interpreter archives are."""
 
-    def locate(self, version: Release, sources: Sources) -> PythonPin | Refused:
-        """An archive with this major and minor version, or why there is none; `base` of a refusal is empty."""
+    def locate(self, version: Release, glibc: Release, sources: Sources) -> PythonPin | Refused:
+        """An archive with this major and minor version that runs on this C library, or why there is none.
+
+        `base` of a refusal is empty.
+        """
         ...
 
 

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
-from envbuilder.errors import ResolutionFailed, SourceUnreachable
+from envbuilder.errors import ResolutionFailed, SourceUnreachable, ToolFailed
 from envbuilder.locking.resolver import Chosen, Resolution
 from envbuilder.locking.wheels import Candidate, best
 from envbuilder.model.refs import normalized
@@ -119,16 +120,13 @@ def _failure(output: str, wanted: Resolution) -> ResolutionFailed | SourceUnreac
 
 
 def _chosen(pylock: dict[str, object], wanted: Resolution) -> tuple[Chosen, ...]:
-    packages = pylock.get("packages", [])
-    assert isinstance(packages, list)  # noqa: S101  the format guarantees it; a change of uv's must not pass silently
-    picked = [_pick(package, wanted) for package in packages]
+    picked = [_pick(package, wanted) for package in _list(pylock.get("packages", []))]
     return tuple(sorted(picked, key=lambda chosen: chosen.name))
 
 
 def _pick(package: dict[str, object], wanted: Resolution) -> Chosen:
     name, version = normalized(str(package["name"])), str(package["version"])
-    wheels = package.get("wheels", [])
-    assert isinstance(wheels, list)  # noqa: S101  as above
+    wheels = _list(package.get("wheels", []))
     found = best((_candidate(wheel) for wheel in wheels), wanted.python, wanted.glibc)
     sdist = package.get("sdist")
     if found is None and isinstance(sdist, dict) and name in wanted.source_builds:
@@ -142,10 +140,18 @@ def _pick(package: dict[str, object], wanted: Resolution) -> Chosen:
 
 
 def _candidate(entry: dict[str, object]) -> Candidate:
-    hashes = entry["hashes"]
-    assert isinstance(hashes, dict)  # noqa: S101  as above
-    file = str(entry.get("name") or str(entry["url"]).split("#")[0].split("?")[0].rsplit("/", 1)[-1])
-    return Candidate(file=file.replace("%2B", "+"), sha256=str(hashes["sha256"]))
+    hashes = entry.get("hashes")
+    if not isinstance(hashes, dict) or "sha256" not in hashes:
+        raise ResolutionFailed(f"the index gives no sha256 for {entry.get('url', 'a file')}", hint="use another index")
+    file = str(entry.get("name") or urlsplit(str(entry["url"])).path.rsplit("/", 1)[-1])
+    return Candidate(file=unquote(file), sha256=str(hashes["sha256"]))
+
+
+def _list(value: object) -> list[dict[str, object]]:
+    """A list of tables in uv's answer; another form must not pass silently."""
+    if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
+        raise ToolFailed("uv wrote its resolution in a form that is not known here", hint="install uv 0.13")
+    return value
 
 
 def _preferences(pins: tuple[str, ...]) -> str:

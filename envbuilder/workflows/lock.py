@@ -104,7 +104,7 @@ def _python(choice: BaseChoice, spec: Spec, pythons: PythonSource) -> PythonPin 
         case PythonProvider.OS:
             return PythonPin(version=choice.python, provider=PythonProvider.OS)
         case PythonProvider.ARCHIVE:
-            return pythons.locate(choice.python, spec.sources)
+            return pythons.locate(choice.python, choice.system.glibc, spec.sources)
 
 
 def _packages(row: Environment, spec: Spec, located: Located, resolver: Resolver) -> tuple[PackagePin, ...]:

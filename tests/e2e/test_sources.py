@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
+import docker
 import pytest
 
 from envbuilder.building.engine import Engine
@@ -194,7 +194,9 @@ def test_a_debian_base_comes_from_a_mirror_on_loopback(
     elsewhere = ImageRef.parse(f"{loopback_registry}/{name.replace(lock.base.id, 'debian-elsewhere')}")
     engine.tag(known.id, elsewhere)
     engine.push(elsewhere, lambda _: None)
-    subprocess.run(["/usr/bin/docker", "image", "rm", str(elsewhere)], check=True, capture_output=True)
+    client = docker.from_env()
+    client.images.remove(str(elsewhere))
+    client.close()
 
     arguments = ("build", tmp_path / "mirrored.lock", "--tag", "envbuilder-test/mirrored:2")
     alone = tool(*arguments, ENVBUILDER_CACHE=str(tmp_path / "cache"))

@@ -45,7 +45,9 @@ class FakePythons:
     def __init__(self, missing: Iterable[str] = ()) -> None:
         self._missing = {Release(version) for version in missing}
 
-    def locate(self, version: Release, sources: Sources) -> PythonPin | Refused:
+    def locate(self, version: Release, glibc: Release, sources: Sources) -> PythonPin | Refused:
+        if glibc < Release("2.17"):
+            return Refused(base="", reason=f"every archive needs glibc 2.17, the base has {glibc}")
         if version in self._missing and not sources.python_archives:
             return Refused(base="", reason=f"no archive of Python {version}", hint=f"pack Python {version}")
         full = Release(f"{version}.18" if len(version.parts) == 2 else str(version))

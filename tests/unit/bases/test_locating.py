@@ -1,0 +1,101 @@
+"""Which interpreter archive a base gets: one that it can run, those that the user names first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from envbuilder.bases import tarball
+from envbuilder.bases.file_store import FileStore
+from envbuilder.bases.locating import PythonArchives
+from envbuilder.bases.members import file_of
+from envbuilder.bases.python_survey import inspect
+from envbuilder.errors import SourceUnreachable, VerificationFailed
+from envbuilder.model.locations import Refused
+from envbuilder.model.locks import PythonPin, Sources
+from envbuilder.model.trees import PythonArchive
+from envbuilder.model.versions import Release
+from tests.unit.bases.test_python_archive import elf
+
+BOOKWORM, BULLSEYE = Release("2.36"), Release("2.31")
+WANTED = Release("3.8")
+
+
+def archive(folder: Path, version: str, glibc: str = "2.17") -> Path:
+    patchlevel = f'#define PY_MAJOR_VERSION 3\n#define PY_VERSION      "{version}"\n'.encode()
+    members = [
+        file_of("python/bin/python3.8", elf("libc.so.6", glibc=glibc), mtime=0),
+        file_of("python/include/python3.8/patchlevel.h", patchlevel, mtime=0),
+    ]
+    folder.mkdir(parents=True, exist_ok=True)
+    return tarball.write(members, folder / f"cpython-{version}-x86_64-linux-gnu.tar.gz", gzipped=True).path
+
+
+def unreachable(version: Release, _folder: Path) -> PythonArchive:
+    raise SourceUnreachable(f"uv cannot get Python {version}")
+
+
+def pythons(tmp_path: Path, fetch: Callable[[Release, Path], PythonArchive] = unreachable) -> PythonArchives:
+    return PythonArchives(store=FileStore(folder=tmp_path / "files"), fetch=fetch)
+
+
+def version_of(found: PythonPin | Refused) -> str:
+    assert isinstance(found, PythonPin), found
+    return str(found.version)
+
+
+def test_a_named_archive_goes_before_one_that_was_packed_and_is_kept(tmp_path: Path) -> None:
+    source = pythons(tmp_path)
+    source.store.add(archive(tmp_path / "packed", "3.8.18"))
+    named = Sources(python_archives=(str(archive(tmp_path / "named", "3.8.9")),))
+
+    found = source.locate(WANTED, BOOKWORM, named)
+
+    assert version_of(found) == "3.8.9"
+    assert isinstance(found, PythonPin)
+    assert source.store.find(found.sha256) is not None
+
+
+def test_the_newest_packed_one_is_taken_by_number_and_not_by_spelling(tmp_path: Path) -> None:
+    source = pythons(tmp_path)
+    for version in ("3.8.9", "3.8.18"):
+        source.store.add(archive(tmp_path / version, version))
+    assert version_of(source.locate(WANTED, BOOKWORM, Sources())) == "3.8.18"
+
+
+def test_an_archive_of_another_release_is_not_taken(tmp_path: Path) -> None:
+    named = Sources(python_archives=(str(archive(tmp_path / "named", "3.8.18")),))
+    found = pythons(tmp_path).locate(Release("3.7"), BOOKWORM, named)
+    assert isinstance(found, Refused)
+    assert "uv cannot get Python 3.7" in found.reason
+    assert "envbuilder python pack 3.7" in found.hint
+
+
+def test_an_archive_that_the_base_cannot_run_is_refused_with_the_reason(tmp_path: Path) -> None:
+    source = pythons(tmp_path)
+    source.store.add(archive(tmp_path / "packed", "3.8.18", glibc="2.35"))
+    assert version_of(source.locate(WANTED, BOOKWORM, Sources())) == "3.8.18"
+    found = source.locate(WANTED, BULLSEYE, Sources())
+    assert isinstance(found, Refused)
+    assert found.reason == "cpython-3.8.18-x86_64-linux-gnu.tar.gz needs glibc 2.35, the base has 2.31"
+
+
+def test_what_uv_downloads_is_kept_for_the_next_time(tmp_path: Path) -> None:
+    source = pythons(tmp_path, lambda _version, folder: inspect(archive(folder, "3.8.20")))
+    assert version_of(source.locate(WANTED, BOOKWORM, Sources())) == "3.8.20"
+    again = PythonArchives(store=source.store, fetch=unreachable)
+    assert version_of(again.locate(WANTED, BOOKWORM, Sources())) == "3.8.20"
+
+
+def test_a_stored_file_that_has_changed_is_an_error_and_is_taken_away(tmp_path: Path) -> None:
+    store = FileStore(folder=tmp_path / "files")
+    digest = store.add(archive(tmp_path / "a", "3.8.18"))
+    kept = store.find(digest)
+    assert kept is not None
+    kept.chmod(0o644)
+    kept.write_bytes(b"other")
+    with pytest.raises(VerificationFailed, match="sha256 has changed"):
+        store.find(digest)
+    assert store.find(digest) is None
