@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import shutil
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from envbuilder.bases.files import CHUNK, replacing, sha256_of
 from envbuilder.errors import VerificationFailed
-
-_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,13 +30,9 @@ class FileStore:
         target = self.folder / digest / file.name
         if not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".part-", delete=False) as part:
-                with file.open("rb") as content:
-                    shutil.copyfileobj(content, part, _CHUNK)
-                part.flush()
-                os.fsync(part.fileno())
-            Path(part.name).chmod(file.stat().st_mode & 0o755 | 0o444)
-            Path(part.name).replace(target)
+            with replacing(target) as copy, file.open("rb") as content:
+                shutil.copyfileobj(content, copy, CHUNK)
+            target.chmod(file.stat().st_mode & 0o755 | 0o444)
         return digest
 
     def find(self, sha256: str) -> Path | None:
@@ -63,6 +55,5 @@ class FileStore:
 
 
 def hash_file(file: Path) -> str:
-    """The sha256 of a file, 64 hexadecimal digits."""
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
+    """The sha256 of a file as locks write it, 64 hexadecimal digits."""
+    return sha256_of(file).removeprefix("sha256:")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from envbuilder.bases.files import replacing
 from envbuilder.catalog.naming import find
 from envbuilder.errors import Fault, InvalidInput, UsageError
 from envbuilder.locking.lockfile import load
@@ -101,9 +102,8 @@ def read_text(path: Path) -> str:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file at once: whoever reads it, and whoever interrupts us, finds the old text or the new one."""
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
+    with replacing(path) as stream:
+        stream.write(text.encode())
 
 
 def _lock_target(path: Path) -> LockTarget:
