@@ -23,7 +23,7 @@ from envbuilder.building.engine import Engine, Listener
 from envbuilder.building.registry_bases import RegistryBases, fetch_base
 from envbuilder.cli.output import notice
 from envbuilder.cli.places import Places
-from envbuilder.errors import EnvbuilderError, UsageError
+from envbuilder.errors import SourceUnreachable, UsageError
 from envbuilder.locking.apt import AptResolver
 from envbuilder.locking.mirrors import apt_sources, debian_mirror
 from envbuilder.locking.uv_resolver import UvResolver
@@ -108,7 +108,7 @@ class Composition:
             SourceUnreachable: The index does not have that version.
             VerificationFailed: Its program is not the one of the lock.
         """
-        self.uv_pin()
+        self.files.add(self.uv)
         for pin in lock.tools:
             if self.files.find(pin.sha256) is None:
                 self.say(f"fetching {pin.name} {pin.version}, which the lock was made with")
@@ -167,8 +167,8 @@ class Composition:
                 self.load_tree(tree, reference)
         try:
             return fetch_base(self.engine, pin, reference, sources, self.listener)
-        except EnvbuilderError as error:
-            if pin.kind is BaseKind.DEBIAN and not error.hint.startswith("remove"):
+        except SourceUnreachable as error:
+            if pin.kind is BaseKind.DEBIAN:
                 error.hint = (
                     "the tree of this lock is neither in the engine nor in the cache folder: name a registry that has "
                     "it (--registry-mirror), or make a new one and lock again "

@@ -27,11 +27,6 @@ def notice(text: str) -> None:
     click.echo(click.style(f"· {text}", dim=True), err=True)
 
 
-def warn(text: str) -> None:
-    """Say on standard error what a user should know."""
-    click.echo(f"{click.style('note:', fg='yellow', bold=True)} {text}", err=True)
-
-
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Left-aligned columns, two blanks apart; the last is not padded."""
     lines = [list(header), *(list(row) for row in rows)]
