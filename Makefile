@@ -57,9 +57,14 @@ format: setup ## Format the code and mend what can be mended
 	$(BIN)/ruff check --fix envbuilder tests
 
 .PHONY: matrices
-matrices: setup ## Cross-check the catalog, without network
+matrices: setup ## Cross-check the catalog, without network; write docs/gpus.md anew
 	$(BIN)/envbuilder list
+	$(BIN)/python -m tests.repo.gpu_page
 	$(BIN)/pytest --quiet tests/repo tests/unit/catalog
+
+.PHONY: row
+row: setup ## Make and prove a row for a new release: RELEASE=tensorflow==2.22.0
+	.ci/row "$(RELEASE)"
 
 .PHONY: coverage
 coverage: setup ## Unit tests with branch coverage
@@ -67,7 +72,7 @@ coverage: setup ## Unit tests with branch coverage
 	$(BIN)/coverage report
 
 .PHONY: bench
-bench: engine ## Measure against pip in a Dockerfile and uv outside a container (about 15 minutes, 20 GB)
+bench: engine ## Measure the catalog, and builds against pip in a Dockerfile and uv outside (about 15 minutes, 20 GB)
 	.ci/test-tools
 	$(BIN)/python -m tests.bench $(BENCH)
 

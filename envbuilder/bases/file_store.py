@@ -6,8 +6,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from envbuilder.bases.files import CHUNK, replacing, sha256_of
 from envbuilder.errors import VerificationFailed
+from envbuilder.files import CHUNK, replacing, sha256_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from envbuilder.bases.elf import X86_64, Elf, is_elf, read_elf
-from envbuilder.bases.files import sha256_of
 from envbuilder.bases.python_files import TOP
 from envbuilder.errors import Fault, InvalidInput
+from envbuilder.files import sha256_of
 from envbuilder.model.trees import PythonArchive
 from envbuilder.model.versions import Release
 

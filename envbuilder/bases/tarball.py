@@ -15,9 +15,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO
 
-from envbuilder.bases.files import CHUNK, replacing
 from envbuilder.bases.members import Kind, Member
 from envbuilder.errors import VerificationFailed
+from envbuilder.files import CHUNK, replacing
 
 _BLOCK = 512
 _HARDLINK = b"1"

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from envbuilder.bases.files import replacing, sha256_of
 from envbuilder.errors import VerificationFailed
+from envbuilder.files import replacing, sha256_of
 from envbuilder.model.locks import OsPackagePin
 from envbuilder.model.refs import is_digest
 from envbuilder.model.trees import DebianTree

@@ -91,6 +91,10 @@ class DockerEngine:
         """See `Engine.tag`."""
         self._api().tag(image_id, reference)
 
+    def untag(self, reference: str) -> None:
+        """See `Engine.untag`."""
+        self._api().untag(reference)
+
     def build(self, request: BuildRequest, listener: Listener) -> BuildResult:
         """See `Engine.build`."""
         return build(self._api(), request, listener, clock=self._clock, build_id=self._new_name())

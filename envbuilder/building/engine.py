@@ -60,6 +60,10 @@ class Engine(Protocol):
         """Give an image another name."""
         ...
 
+    def untag(self, reference: str) -> None:
+        """Take a name from an image; an image without any other name goes with it."""
+        ...
+
     def build(self, request: BuildRequest, listener: Listener) -> BuildResult:
         """Build a rendered folder; cancels the build in the engine when interrupted (`KeyboardInterrupt`).
 

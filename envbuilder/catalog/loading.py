@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from envbuilder.catalog.proof import Proof, read_proof
 from envbuilder.catalog.rows import Tables, read_environment
 from envbuilder.catalog.rules import RULES
 from envbuilder.catalog.tables import read_advisories, read_bases, read_cuda, read_libraries
@@ -31,7 +32,8 @@ def load_catalog(folder: Path) -> Catalog:
     """Read and cross-check all matrices.
 
     Args:
-        folder: Holds `cuda.yaml`, `bases.yaml`, `libraries.yaml`, `advisories.yaml` and `environments/*.yaml`.
+        folder: Holds `cuda.yaml`, `bases.yaml`, `libraries.yaml`, `advisories.yaml`, `environments/*.yaml` and for each
+            of these `evidence/*.yaml`.
 
     Raises:
         InvalidInput: With every fault of every file.
@@ -51,9 +53,11 @@ def load_catalog(folder: Path) -> Catalog:
         raise InvalidInput(tuple(faults))
     rows: list[Environment] = []
     for file in sorted((folder / "environments").glob("*.yaml")):
-        row = _read(file, partial(_checked, name=file.stem, tables=tables, cuda=cuda), faults)
+        proof = _read(folder / "evidence" / file.name, partial(_proof, name=file.stem), faults) or Proof()
+        row = _read(file, partial(_checked, name=file.stem, tables=tables, cuda=cuda, proof=proof), faults)
         if row is not None:
             rows.append(row)
+    faults.extend(_orphans(folder))
     if not rows and not faults:
         faults.append(Fault(file=str(folder / "environments"), line=0, field="", problem="holds no environment"))
     if faults:
@@ -67,8 +71,24 @@ def load_catalog(folder: Path) -> Catalog:
     )
 
 
-def _checked(root: Fields, *, name: str, tables: Tables, cuda: CudaFacts) -> Environment | None:
-    row = read_environment(root, tables)
+def _orphans(folder: Path) -> list[Fault]:
+    """Evidence for rows that are not there."""
+    return [
+        Fault(file=str(file), line=0, field="", problem="there is no such row under environments/")
+        for file in sorted((folder / "evidence").glob("*.yaml"))
+        if not (folder / "environments" / file.name).exists()
+    ]
+
+
+def _proof(root: Fields, *, name: str) -> Proof:
+    proof = read_proof(root)
+    if root.text("id") != name:
+        root.fault("id", f"must be the name of the file, {name!r}")
+    return proof
+
+
+def _checked(root: Fields, *, name: str, tables: Tables, cuda: CudaFacts, proof: Proof) -> Environment | None:
+    row = read_environment(root, tables, proof)
     if row is None or root.is_faulty:
         return row
     if row.id != name:

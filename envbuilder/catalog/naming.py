@@ -5,7 +5,9 @@ from __future__ import annotations
 import difflib
 import fnmatch
 
-from envbuilder.errors import UnknownEnvironment
+from packaging.version import Version
+
+from envbuilder.errors import UnknownEnvironment, UsageError
 from envbuilder.model.rows import Catalog, Environment
 
 
@@ -19,6 +21,26 @@ def find(catalog: Catalog, name: str) -> Environment:
         if row.id == name:
             return row
     raise UnknownEnvironment(name, nearest(catalog, name))
+
+
+def select(catalog: Catalog, name: str, version: Version | None) -> Environment:
+    """The row with this id, with another patch release of TensorFlow when one is asked for.
+
+    Args:
+        catalog: The rows.
+        name: Id of the row.
+        version: Patch release; None means the row's.
+
+    Raises:
+        UnknownEnvironment: There is no such row.
+        UsageError: The row does not have that release.
+    """
+    row = find(catalog, name)
+    selected = row.release(version) if version else row
+    if selected is None:
+        known = ", ".join(sorted({str(row.framework.version), *(str(other.version) for other in row.framework.others)}))
+        raise UsageError(f"{row.id} does not have TensorFlow {version}", hint=f"it has {known}")
+    return selected
 
 
 def matching(catalog: Catalog, pattern: str) -> tuple[Environment, ...]:

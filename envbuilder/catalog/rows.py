@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
+from envbuilder.catalog.proof import Proof
 from envbuilder.catalog.tables import read_sources
 from envbuilder.model.cuda import CudaNeed, CudnnNeed, CudnnRule, GpuCode, KernelFamily, LibraryLink, LibrarySet
 from envbuilder.model.refs import normalized
@@ -18,17 +19,16 @@ from envbuilder.model.rows import (
     CudaProvider,
     Deviation,
     Environment,
-    Evidence,
     FrameworkWheel,
+    OtherRelease,
     PythonProvider,
 )
 from envbuilder.model.sources import Advisory
 from envbuilder.model.versions import Release
 from envbuilder.reading.fields import Fields
-from envbuilder.reading.requirements import os_package, requirement, sha256
+from envbuilder.reading.requirements import os_package, pep440, requirement, sha256
 
 T = TypeVar("T")
-_GRADES = ("documented", "measured", "resolved", "cpu", "gpu")
 _LINKAGES = ("needed", "dlopen")
 
 
@@ -41,8 +41,13 @@ class Tables:
     advisories: Mapping[str, Advisory]
 
 
-def read_environment(root: Fields, tables: Tables) -> Environment | None:
+def read_environment(root: Fields, tables: Tables, proof: Proof) -> Environment | None:
     """One file under `environments/`.
+
+    Args:
+        root: The document.
+        tables: What it refers to.
+        proof: How the row is known to work.
 
     Returns:
         None when the row has no usable base; the fault is noted.
@@ -51,28 +56,42 @@ def read_environment(root: Fields, tables: Tables) -> Environment | None:
     environment = Environment(
         id=root.text("id"),
         summary=root.text("summary"),
-        framework=_framework(root.child("tensorflow")),
+        framework=_framework(root.child("tensorflow"), tables),
         cuda=_cuda(root.child("cuda")) if root.has("cuda") else None,
         cutoff=root.day("cutoff"),
         constraints=_constraints(root, "constraints", tables),
         additions=_constraints(root, "additions", tables),
         source_builds=tuple(sorted(root.texts("source_builds", normalized))),
+        advisories=_advisories(root, tables),
         bases=tuple(base for base in bases if base is not None),
-        evidence=_evidence(root),
+        evidence=proof.evidence,
+        unproven=proof.unproven,
         sources=read_sources(root),
     )
     return environment if environment.bases else None
 
 
-def _framework(fields: Fields) -> FrameworkWheel:
+def _framework(fields: Fields, tables: Tables) -> FrameworkWheel:
+    package = fields.value("package", normalized, fallback="")
     return FrameworkWheel(
-        package=fields.value("package", normalized, fallback=""),
-        version=fields.value("version", _version, fallback=Version("0")),
+        package=package,
+        version=fields.value("version", pep440, fallback=Version("0")),
         pythons=tuple(sorted(fields.texts("pythons", Release, required=True))),
+        others=tuple(_other(each, package, tables) for each in fields.children("others")),
         glibc=fields.release("glibc"),
+        glibcxx=fields.release("glibcxx"),
         needs_avx=fields.flag("needs_avx", default=True),
         measured=fields.value("measured", sha256, fallback="", default=""),
         sources=read_sources(fields),
+    )
+
+
+def _other(fields: Fields, package: str, tables: Tables) -> OtherRelease:
+    return OtherRelease(
+        package=fields.value("package", normalized, fallback="", default=package),
+        version=fields.value("version", pep440, fallback=Version("0")),
+        pythons=tuple(sorted(fields.texts("pythons", Release, required=True))),
+        advisory=_named(fields, "advisory", tables.advisories) if fields.has("advisory") else None,
     )
 
 
@@ -94,6 +113,7 @@ def _family(fields: Fields) -> KernelFamily:
         machine=tuple(sorted(fields.texts("machine", Release))),
         ptx=tuple(sorted(fields.texts("ptx", Release))),
         forward=fields.flag("forward", default=True),
+        isa=fields.release("isa") if fields.has("isa") else None,
     )
 
 
@@ -133,15 +153,15 @@ def _constraints(root: Fields, name: str, tables: Tables) -> tuple[Constraint, .
     return tuple(sorted(read, key=lambda constraint: constraint.requirement))
 
 
-def _evidence(root: Fields) -> tuple[Evidence, ...]:
-    return tuple(
-        Evidence(
-            grade=each.value("grade", lambda text: _one_of(text, _GRADES), fallback=""),
-            what=each.text("what"),
-            when=each.day("when"),
-        )
-        for each in root.children("evidence", required=True)
-    )
+def _advisories(root: Fields, tables: Tables) -> tuple[Advisory, ...]:
+    named: list[Advisory] = []
+    for index, key in enumerate(root.texts("advisories", str)):
+        advisory = tables.advisories.get(key)
+        if advisory is None:
+            root.fault_at(f"advisories[{index}]", f"{key!r} is not in the catalog")
+        else:
+            named.append(advisory)
+    return tuple(sorted(named, key=lambda advisory: advisory.id))
 
 
 def _named(fields: Fields, name: str, table: Mapping[str, T]) -> T | None:
@@ -149,13 +169,6 @@ def _named(fields: Fields, name: str, table: Mapping[str, T]) -> T | None:
     if key and key not in table:
         fields.fault(name, f"{key!r} is not in the catalog", f"known: {', '.join(sorted(table))}")
     return table.get(key)
-
-
-def _version(text: str) -> Version:
-    try:
-        return Version(text)
-    except InvalidVersion:
-        raise ValueError(f"{text!r} is not a version") from None
 
 
 def _one_of(text: str, choices: tuple[str, ...]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envbuilder.model.cuda import CudaFacts, CudaFamily, CudaRelease, GpuModel, LibrarySet
+from envbuilder.model.cuda import CudaFacts, CudaFamily, CudaRelease, CudnnCode, GpuModel, LibrarySet, PtxIsa
 from envbuilder.model.refs import ImageRef, is_digest
 from envbuilder.model.rows import BaseKind, BaseSystem
 from envbuilder.model.sources import Advisory, Source
@@ -22,7 +22,7 @@ def read_sources(fields: Fields) -> tuple[Source, ...]:
 
 
 def read_cuda(root: Fields) -> CudaFacts:
-    """`cuda.yaml`: drivers by CUDA release and family, GPUs by compute capability."""
+    """`cuda.yaml`: drivers by CUDA release and family, GPUs by compute capability, PTX versions, cuDNN's GPUs."""
     facts = CudaFacts(
         releases=tuple(
             CudaRelease(version=each.release("version"), driver=each.release("driver"))
@@ -32,26 +32,51 @@ def read_cuda(root: Fields) -> CudaFacts:
             CudaFamily(major=each.integer("major"), driver=each.release("driver"))
             for each in root.children("families", required=True)
         ),
-        gpus=tuple(
-            GpuModel(
-                name=each.text("name"),
-                generation=each.text("generation"),
-                capability=each.release("capability"),
-                since=each.release("since"),
-            )
-            for each in root.children("gpus", required=True)
-        ),
+        gpus=tuple(_gpu(each) for each in root.children("gpus", required=True)),
         sources=read_sources(root),
+        ptx=tuple(PtxIsa(isa=each.release("isa"), cuda=each.release("cuda")) for each in root.children("ptx")),
+        cudnn=tuple(_cudnn_code(each) for each in root.children("cudnn")),
     )
-    if [release.version for release in facts.releases] != sorted(release.version for release in facts.releases):
-        root.fault("releases", "must be in ascending order")
+    _must_ascend(root, "releases", [release.version for release in facts.releases])
+    _must_ascend(root, "ptx", [entry.isa for entry in facts.ptx])
+    _must_ascend(root, "cudnn", [entry.cudnn for entry in facts.cudnn])
     return facts
+
+
+def _gpu(fields: Fields) -> GpuModel:
+    return GpuModel(
+        name=fields.text("name"),
+        generation=fields.text("generation"),
+        capability=fields.release("capability"),
+        since=fields.release("since"),
+        last=fields.release("last") if fields.has("last") else None,
+    )
+
+
+def _cudnn_code(fields: Fields) -> CudnnCode:
+    return CudnnCode(
+        cudnn=fields.release("cudnn"),
+        oldest=fields.release("oldest"),
+        newest=fields.release("newest") if fields.has("newest") else None,
+        sources=read_sources(fields),
+    )
+
+
+def _must_ascend(root: Fields, name: str, versions: list[Release]) -> None:
+    if versions != sorted(versions):
+        root.fault(name, "must be in ascending order")
 
 
 def read_advisories(root: Fields) -> tuple[Advisory, ...]:
     """`advisories.yaml`: the known traps."""
     return tuple(
-        Advisory(id=each.text("id"), title=each.text("title"), reason=each.text("reason"), sources=read_sources(each))
+        Advisory(
+            id=each.text("id"),
+            title=each.text("title"),
+            reason=each.text("reason"),
+            remedy=each.text("remedy"),
+            sources=read_sources(each),
+        )
         for each in root.children("advisories", required=True)
     )
 
@@ -91,6 +116,7 @@ def _base(fields: Fields) -> BaseSystem:
         components=() if image else fields.texts("components", str, required=True),
         packages=() if image else tuple(sorted(fields.texts("packages", os_package, required=True))),
         glibc=fields.release("glibc"),
+        glibcxx=fields.release("glibcxx"),
         python=fields.release("python"),
         python_package=fields.text("python_package", "") if image else "",
         cuda=_optional(fields.release("cuda", _NO_RELEASE)) if image else None,

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from packaging.version import Version
 
-from envbuilder.model.cuda import CudaNeed
+from envbuilder.model.closures import Closure
+from envbuilder.model.cuda import CudaNeed, PtxIsa
 from envbuilder.model.expectations import CudaExpectation, Expectation
 from envbuilder.model.locks import CudaPin, Lock, PackageGroup
 from envbuilder.model.refs import normalized
 from envbuilder.model.rows import Environment
 
 
-def expect(environment: Environment, lock: Lock) -> Expectation:
+def expect(environment: Environment, lock: Lock, ptx: tuple[PtxIsa, ...] = ()) -> Expectation:
     """What an image made from this lock must be.
+
+    Args:
+        environment: The row.
+        lock: The lock.
+        ptx: Which CUDA release's driver compiles which PTX.
 
     Raises:
         ValueError: Lock and row are not of the same environment, or only one of them has CUDA.
@@ -21,7 +27,7 @@ def expect(environment: Environment, lock: Lock) -> Expectation:
         raise ValueError(f"the lock is of {lock.environment}, the row is {environment.id}")
     if (lock.cuda is None) != (environment.cuda is None):
         raise ValueError(f"only one of lock and row of {environment.id} has CUDA")
-    both = environment.cuda and lock.cuda and _cuda(environment.cuda, lock.cuda)
+    both = environment.cuda and lock.cuda and _cuda(environment.cuda, lock.cuda, ptx)
     return Expectation(
         environment=environment.id,
         python=lock.python.version,
@@ -37,7 +43,37 @@ def expect(environment: Environment, lock: Lock) -> Expectation:
     )
 
 
-def _cuda(need: CudaNeed, pin: CudaPin) -> CudaExpectation:
+def expect_bare(environment: Environment, closure: Closure) -> Expectation:
+    """What an environment with the packages of a closure must be, outside of an image."""
+    need = environment.cuda
+    return Expectation(
+        environment=environment.id,
+        python=closure.python,
+        framework=environment.framework.package,
+        framework_version=environment.framework.version,
+        cuda=_as_compiled(need) if need else None,
+        distributions=tuple(sorted((each.name, each.version) for each in closure.packages)),
+        glibc=environment.framework.glibc,
+        needs_avx=environment.framework.needs_avx,
+        deviations=(),
+    )
+
+
+def _as_compiled(need: CudaNeed) -> CudaExpectation:
+    return CudaExpectation(
+        compiled=need.compiled,
+        linkage=need.linkage,
+        release=need.compiled,
+        cudnn=need.cudnn,
+        cudnn_release=need.cudnn.compiled,
+        driver=need.compiled,
+        sonames=need.sonames,
+        optional=need.optional,
+        code=need.code,
+    )
+
+
+def _cuda(need: CudaNeed, pin: CudaPin, ptx: tuple[PtxIsa, ...]) -> CudaExpectation:
     return CudaExpectation(
         compiled=need.compiled,
         linkage=need.linkage,
@@ -48,4 +84,5 @@ def _cuda(need: CudaNeed, pin: CudaPin) -> CudaExpectation:
         sonames=pin.sonames,
         optional=need.optional,
         code=need.code,
+        ptx=ptx,
     )

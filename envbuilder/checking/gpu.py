@@ -84,10 +84,11 @@ def _jit(cuda: CudaExpectation, gpus: list[Gpu], supported: Release | None) -> O
     names = ", ".join(f"{gpu.name} (compute capability {gpu.capability})" for gpu in gpus)
     if supported is None:
         return NotProven(reason=f"{names}: code is compiled by the driver, and what CUDA it supports is not known")
-    if supported.head(2) < cuda.compiled.head(2):
+    needed = max(cuda.compiler(gpu.capability) for gpu in gpus if gpu.capability)
+    if supported.head(2) < needed.head(2):
         return Failed(
-            problem=f"{names}: the driver must compile PTX of CUDA {cuda.compiled}, and supports only {supported}",
-            remedy=f"update the driver of the host to one that supports CUDA {cuda.compiled} or newer",
+            problem=f"{names}: the driver must compile PTX of CUDA {needed}, and supports only {supported}",
+            remedy=f"update the driver of the host to one that supports CUDA {needed} or newer",
         )
     return Passed(seen=f"{names}: the driver compiles code on first use, which takes minutes once")
 

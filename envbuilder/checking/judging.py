@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from envbuilder.checking.check import Check
 from envbuilder.checking.driver import describe
-from envbuilder.checking.table import checks_for
+from envbuilder.checking.table import bare_checks, checks_for
 from envbuilder.model.expectations import Expectation
 from envbuilder.model.facts import Facts, Seen
 from envbuilder.model.findings import CheckResult, NotProven, Report, Tier
@@ -21,6 +21,8 @@ NOT_COVERED: dict[Tier, tuple[str, ...]] = {
         "that other GPUs and drivers than those seen here work",
     ),
 }
+
+_BARE = "that the base and the CUDA libraries of an image fit: this was a bare environment"
 
 
 def judge(  # noqa: PLR0913 - each is one fact of the run
@@ -49,6 +51,30 @@ def judge(  # noqa: PLR0913 - each is one fact of the run
         facts=summary(facts),
         deviations=expectation.deviations,
         not_covered=NOT_COVERED[tier],
+        seconds=seconds,
+    )
+
+
+def judge_bare(expectation: Expectation, facts: Facts, *, subject: str, seconds: float) -> Report:
+    """Judge an environment of a host, where nothing but the Python packages was installed.
+
+    Every check must be proven.
+
+    Args:
+        expectation: What the environment must be.
+        facts: What the probe saw.
+        subject: What was looked at.
+        seconds: How long it took.
+    """
+    return Report(
+        subject=subject,
+        environment=expectation.environment,
+        tier=Tier.CPU,
+        required=Tier.CPU,
+        results=tuple(_result(check, expectation, facts) for check in bare_checks()),
+        facts=summary(facts),
+        deviations=expectation.deviations,
+        not_covered=(_BARE, *NOT_COVERED[Tier.CPU]),
         seconds=seconds,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envbuilder.checking import distributions, driver, framework, gpu, interpreter, libraries
-from envbuilder.checking.check import RUNNING, WITH_GPU, Check, has_cuda, on_cuda, opens_cuda_late
+from envbuilder.checking.check import RUNNING, WITH_GPU, Check, always, has_cuda, on_cuda, opens_cuda_late
 from envbuilder.model.findings import Tier
 
 CHECKS: tuple[Check, ...] = (
@@ -77,6 +77,11 @@ CHECKS: tuple[Check, ...] = (
         examine=gpu.gpu_convolution_on_gpu,
     ),
 )
+
+
+def bare_checks() -> tuple[Check, ...]:
+    """The checks of the CPU tier that mean something outside of an image, where no CUDA libraries were put."""
+    return tuple(check for check in checks_for(Tier.CPU) if check.applies is always)
 
 
 def checks_for(tier: Tier) -> tuple[Check, ...]:

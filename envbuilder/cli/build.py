@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
+from packaging.version import Version
 
 from envbuilder.building.engine import Listener
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.locks import obtain_lock
-from envbuilder.cli.options import source_options
+from envbuilder.cli.options import source_options, tensorflow_option
 from envbuilder.cli.output import folded, json_option, print_json, size, table
-from envbuilder.cli.places import Places, places
-from envbuilder.cli.progress import BuildLog, LiveProgress, PlainProgress
+from envbuilder.cli.places import places
+from envbuilder.cli.watching import watched
 from envbuilder.errors import EnvbuilderError, UsageError
 from envbuilder.locking.lockfile import digest
-from envbuilder.model.builds import Builder, BuildEvent, BuildResult, PushResult
+from envbuilder.model.builds import Builder, BuildResult, PushResult
 from envbuilder.model.locks import Lock, Sources
 from envbuilder.model.refs import ImageRef
 from envbuilder.rendering.steps import step_title
@@ -55,6 +51,7 @@ class Outcome:
 @click.argument("target", metavar="[ENV|LOCK]", required=False)
 @click.option("-t", "--tag", "tags", multiple=True, metavar="NAME[:TAG]", help="Default: envbuilder/ENV:latest.")
 @click.option("--base", default="", metavar="ID", help="Base to use for a row, instead of the first that can be had.")
+@tensorflow_option
 @click.option("--builder", type=click.Choice(["auto", "buildkit", "classic"]), default="auto", show_default=True)
 @click.option("--no-cache", is_flag=True, help="Build every layer again.")
 @click.option("--push", is_flag=True, help="Push every tag to the registry in its name.")
@@ -65,6 +62,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     sources: Sources,
     tags: tuple[str, ...],
     base: str,
+    tensorflow: Version | None,
     builder: str,
     *,
     no_cache: bool,
@@ -82,9 +80,9 @@ def command(  # noqa: PLR0913  one parameter for each option
     if push and not tags:
         raise UsageError("--push needs a registry", hint="name it in a tag: --tag localhost:5000/team/tf:1")
     here = places()
-    with _watched(here, target or "lock") as (listener, log):
+    with watched(here, target or "lock") as (listener, log):
         composition = Composition(here, load_catalog(here.matrices), listener=listener)
-        lock, merged = obtain_lock(composition, target, sources, base=base)
+        lock, merged = obtain_lock(composition, target, sources, base=base, tensorflow=tensorflow)
         composition.add_archives(merged)
         composition.provide_tools(lock)
         try:
@@ -122,30 +120,6 @@ def _run(
     if not settings.push:
         return result, ()
     return result, tuple(composition.engine.push(ImageRef.parse(tag), listener) for tag in settings.tags)
-
-
-@contextmanager
-def _watched(here: Places, name: str) -> Iterator[tuple[Listener, Path]]:
-    """A listener that shows progress and keeps the full log."""
-    folder = here.cache / "logs"
-    folder.mkdir(parents=True, exist_ok=True)
-    stamp = datetime.fromtimestamp(time.time(), tz=UTC).strftime("%Y%m%dT%H%M%SZ")
-    path = folder / f"{Path(name).name}-{stamp}.log"
-    show = LiveProgress() if sys.stderr.isatty() else PlainProgress()
-    with path.open("w", encoding="utf-8") as stream:
-        write = BuildLog(stream)
-
-        def listen(event: BuildEvent) -> None:
-            write(event)
-            show(event)
-
-        try:
-            yield listen, path
-        except EnvbuilderError as error:
-            stream.write(f"error: {error.message}\n")
-            raise
-        finally:
-            show.close()
 
 
 def _references(tags: tuple[str, ...]) -> tuple[str, ...]:

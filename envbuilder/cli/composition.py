@@ -24,8 +24,10 @@ from envbuilder.building.registry_bases import RegistryBases, fetch_base
 from envbuilder.cli.output import notice
 from envbuilder.cli.places import Places
 from envbuilder.errors import SourceUnreachable, UsageError
+from envbuilder.indexing.uv_index import UvIndex
 from envbuilder.locking.apt import AptResolver
 from envbuilder.locking.mirrors import apt_sources, debian_mirror
+from envbuilder.locking.shipped import ClosureFolder
 from envbuilder.locking.uv_resolver import UvResolver
 from envbuilder.model.locations import Located
 from envbuilder.model.locks import BasePin, Lock, OsPackagePin, Sources, Spec, ToolPin
@@ -85,15 +87,34 @@ class Composition:
                 BaseKind.DEBIAN: DebianBases(store=self.trees, make=self.make_tree),
             },
             pythons=PythonArchives(store=self.files, fetch=self._fetch_python),
-            resolver=UvResolver(
-                uv=self.uv,
-                cache=self.places.cache / "uv",
-                environ=self.places.environ,
-                index=spec.sources.index or self.places.index,
-            ),
+            shipped=self.closures,
+            resolver=self.resolver(spec.sources),
             os_resolver=_BaseApt(self),
             tools=(self.uv_pin(),),
             notice=self.say,
+        )
+
+    @cached_property
+    def closures(self) -> ClosureFolder:
+        """The packages that come with the rows."""
+        return ClosureFolder(folder=self.places.matrices / "locks")
+
+    def resolver(self, sources: Sources) -> UvResolver:
+        """Resolves Python packages."""
+        return UvResolver(
+            uv=self.uv,
+            cache=self.places.cache / "uv",
+            environ=self.places.environ,
+            index=sources.index or self.places.index,
+        )
+
+    def index(self, sources: Sources) -> UvIndex:
+        """The package index."""
+        return UvIndex(
+            uv=self.uv,
+            cache=self.places.cache / "uv",
+            environ=self.places.environ,
+            index=sources.index or self.places.index,
         )
 
     def uv_pin(self) -> ToolPin:

@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import click
 
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.catalog.naming import matching
-from envbuilder.cli.output import json_option, print_json, table
+from envbuilder.cli.gpus import gpu_document, gpu_table
+from envbuilder.cli.output import folded, heading, json_option, print_json, table
 from envbuilder.cli.places import places
 from envbuilder.model.rows import Catalog, Environment
-
-_GRADES = ("documented", "measured", "resolved", "cpu", "gpu")
 
 
 @click.command("list")
 @click.argument("pattern", metavar="[GLOB]", default="*")
+@click.option("--gpus", is_flag=True, help="Show which GPU gets machine code, JIT or nothing, and why.")
 @json_option
-def command(pattern: str, *, as_json: bool) -> None:
-    """Show the environments of the catalog whose id matches GLOB."""
+def command(pattern: str, *, gpus: bool, as_json: bool) -> None:
+    """Show the environments of the catalog whose id matches GLOB.
+
+    PROVEN is the strongest evidence: documented, measured (wheel taken apart), resolved, cpu (trained, saved and loaded
+    in a bare environment), image (the same in the image), gpu.
+    """
     catalog = load_catalog(places().matrices)
     rows = matching(catalog, pattern)
-    if as_json:
+    if gpus and as_json:
+        print_json(gpu_document(catalog, rows))
+    elif gpus:
+        click.echo(gpu_table(catalog, rows))
+    elif as_json:
         print_json({"schema": 1, "environments": [_document(catalog, row) for row in rows]})
-        return
-    header = ("ENVIRONMENT", "TENSORFLOW", "CUDA", "CUDNN", "PYTHON", "DRIVER", "PROVEN", "BASES")
-    click.echo(table(header, [_line(catalog, row) for row in rows]))
+    else:
+        header = ("ENVIRONMENT", "TENSORFLOW", "CUDA", "CUDNN", "PYTHON", "DRIVER", "PROVEN", "BASES")
+        click.echo(table(header, [_line(catalog, row) for row in rows]))
+        for line in _open_questions(rows):
+            click.echo(line and folded(line))
 
 
 def _line(catalog: Catalog, row: Environment) -> tuple[str, ...]:
@@ -38,9 +50,23 @@ def _line(catalog: Catalog, row: Environment) -> tuple[str, ...]:
         str(cuda.cudnn.compiled) if cuda else "-",
         pythons[0] if len(pythons) == 1 else f"{pythons[0]}-{pythons[-1]}",
         f">={floor}" if floor else "-",
-        _grade(row),
+        row.proven.value,
         ", ".join(choice.system.id for choice in row.bases),
     )
+
+
+def _open_questions(rows: tuple[Environment, ...]) -> Iterator[str]:
+    """What was tried and could not be proven; rows with the same reason together, each by name."""
+    reasons: dict[str, list[str]] = {}
+    for row in rows:
+        for entry in row.unproven:
+            reasons.setdefault(f"{entry.grade.value}: {entry.why}", []).append(row.id)
+    if reasons:
+        yield ""
+        yield heading("Tried, and not proven")
+    for reason, names in reasons.items():
+        yield f"  {', '.join(names)}"
+        yield f"      {reason}"
 
 
 def _document(catalog: Catalog, row: Environment) -> dict[str, object]:
@@ -54,11 +80,9 @@ def _document(catalog: Catalog, row: Environment) -> dict[str, object]:
         "pythons": [str(python) for python in row.pythons],
         "default_python": str(row.default_python),
         "driver": str(floor) if floor else None,
-        "proven": _grade(row),
+        "proven": row.proven.value,
+        "unproven": [
+            {"grade": each.grade.value, "why": each.why, "when": each.when.isoformat()} for each in row.unproven
+        ],
         "bases": [choice.system.id for choice in row.bases],
     }
-
-
-def _grade(row: Environment) -> str:
-    """The strongest evidence of a row."""
-    return max((evidence.grade for evidence in row.evidence), key=_GRADES.index)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import click
@@ -26,21 +27,57 @@ from envbuilder.workflows.lock import check, lock
 @click.argument("file", metavar="[SPEC]", type=click.Path(path_type=Path), default=SPEC)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: the spec's name with .lock.")
 @click.option("--check", "only_check", is_flag=True, help="Say whether the lock is up to date; exit status 1 if not.")
+@click.option(
+    "--upgrade",
+    is_flag=True,
+    help="Move the row's packages on purpose: newest within its bounds, as of today or --as-of.",
+)
+@click.option("--as-of", metavar="DAY", help="With --upgrade: files uploaded after DAY do not exist.")
 @source_options
 @json_option
-def command(file: Path, output: Path | None, sources: Sources, *, only_check: bool, as_json: bool) -> None:
-    """Resolve SPEC (envbuilder.yaml) into exact files with hashes."""
+def command(  # noqa: PLR0913  one parameter for each option
+    file: Path,
+    output: Path | None,
+    as_of: str | None,
+    sources: Sources,
+    *,
+    upgrade: bool,
+    only_check: bool,
+    as_json: bool,
+) -> None:
+    """Resolve SPEC (envbuilder.yaml) into exact files with hashes.
+
+    The row's own packages are the ones that ship with it, so everybody gets the same; --upgrade moves them on purpose.
+    """
     here = places()
     catalog = load_catalog(here.matrices)
     spec = with_sources(load_spec(file), sources)
     target = output or file.with_suffix(".lock")
+    day = _day(as_of, upgrade=upgrade)
     if only_check:
+        if upgrade:
+            raise UsageError("--check changes nothing, --upgrade does", hint="use one of them")
         _check(catalog, spec, file, target, as_json=as_json)
         return
-    made = lock(catalog, spec, Composition(here, catalog).lock_ports(spec))
+    made = lock(catalog, spec, Composition(here, catalog).lock_ports(spec), upgrade=day)
     before = read_lock(target) if target.is_file() else None
     write_text(target, dump(made))
     _tell(made, before, target, as_json=as_json)
+
+
+def _day(text: str | None, *, upgrade: bool) -> date | None:
+    if not upgrade:
+        if text is not None:
+            raise UsageError("--as-of says how far to move", hint="use it with --upgrade")
+        return None
+    today = datetime.now(tz=UTC).date()
+    try:
+        day = today if text is None else date.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"{text!r} is not a day", hint="write it as 2026-06-01") from None
+    if day > today:
+        raise UsageError(f"{day} is in the future", hint="the same lock could not be made twice")
+    return day
 
 
 def _check(catalog: Catalog, spec: Spec, file: Path, target: Path, *, as_json: bool) -> None:

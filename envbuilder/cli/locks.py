@@ -5,16 +5,25 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from packaging.version import Version
+
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.targets import LockTarget, RowTarget, read_lock, target, write_text
 from envbuilder.errors import InvalidInput, UsageError
 from envbuilder.locking.lockfile import dump
 from envbuilder.locking.spec import with_sources
 from envbuilder.model.locks import Lock, Sources, Spec
-from envbuilder.workflows.lock import check, lock
+from envbuilder.workflows.lock import as_shipped, check, lock
 
 
-def obtain_lock(composition: Composition, name: str | None, named: Sources, *, base: str = "") -> tuple[Lock, Sources]:
+def obtain_lock(
+    composition: Composition,
+    name: str | None,
+    named: Sources,
+    *,
+    base: str = "",
+    tensorflow: Version | None = None,
+) -> tuple[Lock, Sources]:
     """The lock that a command line means, and where to fetch from.
 
     Args:
@@ -22,12 +31,18 @@ def obtain_lock(composition: Composition, name: str | None, named: Sources, *, b
         name: A row, a lock, or None for the lock in this folder.
         named: Sources of the command line.
         base: Base that the command line asks for; only for a row, a lock has chosen.
+        tensorflow: Patch release that the command line asks for; only for a row.
 
     Raises:
         UsageError: Nothing of that name; or a lock that its spec has left behind.
     """
-    match target(composition.catalog, name):
+    match target(composition.catalog, name, tensorflow=tensorflow):
         case LockTarget() as there:
+            if tensorflow:
+                raise UsageError(
+                    f"{there.path} has its TensorFlow already",
+                    hint=f'put `tensorflow: "{tensorflow}"` into the spec and lock again',
+                )
             if base:
                 raise UsageError(
                     f"{there.path} has its base already", hint=f"put `base: {base}` into the spec and lock again"
@@ -55,7 +70,7 @@ def _refuse_stale(composition: Composition, there: LockTarget) -> None:
 def _cached(composition: Composition, spec: Spec) -> Lock:
     path = composition.places.cache / "locks" / _name(spec) / "envbuilder.lock"
     kept = _read(path)
-    if kept is not None and not check(composition.catalog, spec, kept):
+    if kept is not None and _holds(composition, spec, kept):
         composition.say(f"using the lock {path}")
         return kept
     made = lock(composition.catalog, spec, composition.lock_ports(spec))
@@ -65,8 +80,14 @@ def _cached(composition: Composition, spec: Spec) -> Lock:
     return made
 
 
+def _holds(composition: Composition, spec: Spec, kept: Lock) -> bool:
+    """Whether a kept lock is what a new one would be: everybody who builds a row gets what it ships with."""
+    catalog = composition.catalog
+    return not check(catalog, spec, kept) and as_shipped(catalog, spec, kept, composition.closures)
+
+
 def _name(spec: Spec) -> str:
-    return f"{spec.environment}@{spec.base}" if spec.base else spec.environment
+    return "@".join(filter(None, (spec.environment, str(spec.tensorflow or ""), spec.base)))
 
 
 def _read(path: Path) -> Lock | None:

@@ -25,6 +25,9 @@ VERBS = {
     "render": ("envbuilder.cli.render", "Write a Dockerfile and everything that it needs."),
     "build": ("envbuilder.cli.build", "Build the image of an environment or a lock."),
     "validate": ("envbuilder.cli.validate", "Look inside an image and check it against its lock."),
+    "audit": ("envbuilder.cli.audit", "Take a TensorFlow wheel apart and compare it with its row."),
+    "prove": ("envbuilder.cli.prove", "Lock, install and run rows of the catalog, and record what happened."),
+    "availability": ("envbuilder.cli.availability", "Ask the index whether all shipped files are still there."),
     "base": ("envbuilder.cli.base", "Make and list Debian bases."),
     "python": ("envbuilder.cli.python", "Pack and list interpreter archives."),
 }

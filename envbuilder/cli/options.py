@@ -7,11 +7,55 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import click
+from packaging.version import InvalidVersion, Version
 
 from envbuilder.model.locks import Sources
+from envbuilder.model.versions import Release
 
 F = TypeVar("F", bound=Callable[..., Any])
 _ARCHIVE = click.Path(exists=True, dir_okay=False)
+
+
+class _Release(click.ParamType[Version]):
+    """A version of TensorFlow."""
+
+    name = "version"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Version:  # noqa: ANN401
+        """The version; anything else is an error of usage."""
+        if isinstance(value, Version):
+            return value
+        try:
+            return Version(str(value))
+        except InvalidVersion:
+            self.fail(f"{value!r} is not a version", param, ctx)
+
+
+def tensorflow_option(command: F) -> F:
+    """`--tensorflow VERSION`: another patch release than the row's."""
+    return click.option(
+        "--tensorflow", type=_Release(), metavar="VERSION", help="Another patch release than the row's: `show ENV`."
+    )(command)
+
+
+class _Python(click.ParamType[Release]):
+    """Major and minor version of an interpreter."""
+
+    name = "version"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Release:  # noqa: ANN401
+        """The release; anything else is an error of usage."""
+        if isinstance(value, Release):
+            return value
+        try:
+            return Release(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def python_option(text: str) -> Callable[[F], F]:
+    """`--python X.Y`."""
+    return click.option("--python", type=_Python(), metavar="X.Y", help=text)
 
 
 def source_options(command: F) -> F:

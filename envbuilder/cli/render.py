@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from packaging.version import Version
 
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.locks import obtain_lock
-from envbuilder.cli.options import source_options
+from envbuilder.cli.options import source_options, tensorflow_option
 from envbuilder.cli.output import json_option, print_json
 from envbuilder.cli.places import places
 from envbuilder.locking.lockfile import digest
@@ -23,9 +24,18 @@ from envbuilder.workflows.render import rendered, write
 @click.argument("target", metavar="[ENV|LOCK]", required=False)
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder to write.")
 @click.option("--host-settings", is_flag=True, help="Put CA bundle, index and mirror of this host into DIR/host.")
+@tensorflow_option
 @source_options
 @json_option
-def command(target: str | None, output: Path, sources: Sources, *, host_settings: bool, as_json: bool) -> None:
+def command(  # noqa: PLR0913  one parameter for each option
+    target: str | None,
+    output: Path,
+    tensorflow: Version | None,
+    sources: Sources,
+    *,
+    host_settings: bool,
+    as_json: bool,
+) -> None:
     """Write a Dockerfile and everything that it needs into a folder.
 
     The folder builds with plain `docker build` too. Behind a proxy that re-signs TLS use --host-settings: the settings
@@ -33,7 +43,7 @@ def command(target: str | None, output: Path, sources: Sources, *, host_settings
     """
     here = places()
     composition = Composition(here, load_catalog(here.matrices))
-    lock, merged = obtain_lock(composition, target, sources)
+    lock, merged = obtain_lock(composition, target, sources, tensorflow=tensorflow)
     composition.add_archives(merged)
     composition.provide_tools(lock)
     files = rendered(lock, here.templates)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from envbuilder.bases.files import replacing
-from envbuilder.catalog.naming import find
+from packaging.version import Version
+
+from envbuilder.catalog.naming import select
 from envbuilder.errors import Fault, InvalidInput, UsageError
+from envbuilder.files import replacing
 from envbuilder.locking.lockfile import load
 from envbuilder.locking.spec import read_spec
 from envbuilder.model.locks import Lock, Spec
@@ -39,12 +41,13 @@ class RowTarget:
     spec: Spec
 
 
-def target(catalog: Catalog, name: str | None) -> LockTarget | RowTarget:
+def target(catalog: Catalog, name: str | None, *, tensorflow: Version | None = None) -> LockTarget | RowTarget:
     """What was meant.
 
     Args:
         catalog: The rows.
         name: A row's id or the path of a lock; None means the lock in this folder.
+        tensorflow: Patch release; only for a row, a lock has its own.
 
     Raises:
         UsageError: Nothing of that name.
@@ -61,7 +64,7 @@ def target(catalog: Catalog, name: str | None) -> LockTarget | RowTarget:
         return _lock_target(path / LOCK)
     if "/" in name or path.suffix == ".lock":
         raise UsageError(f"there is no lock {name}", hint="`envbuilder lock` makes one from an envbuilder.yaml")
-    return RowTarget(spec=Spec(environment=find(catalog, name).id))
+    return RowTarget(spec=Spec(environment=select(catalog, name, tensorflow).id, tensorflow=tensorflow))
 
 
 def read_lock(path: Path) -> Lock:

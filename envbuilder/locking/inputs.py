@@ -6,6 +6,9 @@ from envbuilder.model.locks import Spec
 from envbuilder.model.rows import BaseChoice, Environment
 from envbuilder.model.versions import Release
 
+UPGRADED = "upgraded"
+"""Input of a lock whose packages were moved on purpose: the day."""
+
 
 def inputs(
     row: Environment, choice: BaseChoice | None, spec: Spec, driver: Release | None
@@ -23,7 +26,7 @@ def inputs(
     """
     fields = {
         "row.tensorflow": f"{row.framework.package}=={row.framework.version}",
-        "row.cutoff": row.cutoff.isoformat(),
+        UPGRADED if row.upgraded else "row.cutoff": row.cutoff.isoformat(),
         "row.constraints": ", ".join(each.requirement for each in row.constraints),
         "row.additions": ", ".join(each.requirement for each in row.additions),
         "row.source_builds": ", ".join(row.source_builds),
@@ -35,6 +38,7 @@ def inputs(
         "spec.apt": ", ".join(spec.apt),
         "spec.source_builds": ", ".join(spec.source_builds),
         "spec.cutoff": spec.cutoff.isoformat() if spec.cutoff else "",
+        "spec.tensorflow": str(spec.tensorflow or ""),
         "spec.python": str(spec.python or ""),
         "spec.base": spec.base,
         "spec.user": f"{spec.user.name} {spec.user.uid}:{spec.user.gid}",

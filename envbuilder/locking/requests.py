@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from envbuilder.locking.resolver import Chosen, Resolution
+from envbuilder.locking.resolver import Resolution
 from envbuilder.locking.uv_resolver import BUILD_TOOLS, BUILD_TOOLS_CUTOFF
+from envbuilder.model.closures import Chosen
 from envbuilder.model.locks import PackageGroup, PackagePin, Spec
 from envbuilder.model.rows import BaseChoice, Environment
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Protocol
 
+from envbuilder.model.closures import Chosen
 from envbuilder.model.versions import Release
 
 
@@ -32,23 +33,6 @@ class Resolution:
     source_builds: tuple[str, ...] = ()
     leave_out: tuple[str, ...] = ()
     preferred: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
-    """One distribution, and the one file of it that fits the image best.
-
-    Attributes:
-        name: Normalized name.
-        version: Exact version.
-        file: File name.
-        sha256: 64 hexadecimal digits.
-    """
-
-    name: str
-    version: str
-    file: str
-    sha256: str
 
 
 class Resolver(Protocol):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from packaging.version import Version
+
 from envbuilder.model.locks import MemoryPolicy, Sources, Spec, User
 from envbuilder.model.refs import normalized
 from envbuilder.reading.fields import Fields, Reader
-from envbuilder.reading.requirements import os_package, requirement
+from envbuilder.reading.requirements import os_package, pep440, requirement
 
 SPEC_SCHEMA = 1
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -37,6 +39,7 @@ def read_spec(text: str, file: str) -> Spec:
         apt=tuple(sorted(root.texts("apt", os_package))),
         source_builds=tuple(sorted(root.texts("source_builds", normalized))),
         cutoff=root.day("cutoff") if root.has("cutoff") else None,
+        tensorflow=root.value("tensorflow", pep440, fallback=Version("0")) if root.has("tensorflow") else None,
         python=root.release("python") if root.has("python") else None,
         base=root.text("base", ""),
         env=_env(root),

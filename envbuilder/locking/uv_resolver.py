@@ -12,8 +12,9 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from envbuilder.errors import ResolutionFailed, SourceUnreachable, ToolFailed
-from envbuilder.locking.resolver import Chosen, Resolution
+from envbuilder.locking.resolver import Resolution
 from envbuilder.locking.wheels import Candidate, best
+from envbuilder.model.closures import Chosen
 from envbuilder.model.refs import normalized
 from envbuilder.model.versions import Release
 

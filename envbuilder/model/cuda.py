@@ -77,12 +77,14 @@ class KernelFamily:
         machine: Compute capabilities with machine code, ascending.
         ptx: Compute capabilities with PTX, ascending.
         forward: False when the PTX is bound to its architecture (`sm_90a`) and newer GPUs cannot compile it.
+        isa: Newest PTX ISA version of the PTX; None when it has none or it is not known.
     """
 
     name: str
     machine: tuple[Release, ...]
     ptx: tuple[Release, ...]
     forward: bool = True
+    isa: Release | None = None
 
     def coverage(self, capability: Release) -> Coverage:
         """What a GPU of this compute capability gets from this family."""
@@ -205,12 +207,44 @@ class GpuModel:
         generation: Architecture, such as `Ampere`.
         capability: Compute capability.
         since: First CUDA release whose own libraries have code for it.
+        last: Last CUDA release that supports it, as `12.9`; None while newer releases do.
     """
 
     name: str
     generation: str
     capability: Release
     since: Release
+    last: Release | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PtxIsa:
+    """A version of the PTX instruction set.
+
+    Attributes:
+        isa: The version.
+        cuda: First CUDA release whose driver compiles it.
+    """
+
+    isa: Release
+    cuda: Release
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CudnnCode:
+    """The GPUs that cuDNN has machine code for, from one release on.
+
+    Attributes:
+        cudnn: First release that this holds for; it holds up to the next entry.
+        oldest: Oldest compute capability that every one of its libraries has code for.
+        newest: Newest compute capability with machine code; None where that was not established.
+        sources: Where this was read, or what was measured.
+    """
+
+    cudnn: Release
+    oldest: Release
+    newest: Release | None
+    sources: tuple[Source, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,12 +256,16 @@ class CudaFacts:
         families: Ascending by major version.
         gpus: Ascending by compute capability.
         sources: Where the tables come from.
+        ptx: Ascending by version.
+        cudnn: Ascending by release.
     """
 
     releases: tuple[CudaRelease, ...]
     families: tuple[CudaFamily, ...]
     gpus: tuple[GpuModel, ...]
     sources: tuple[Source, ...]
+    ptx: tuple[PtxIsa, ...] = ()
+    cudnn: tuple[CudnnCode, ...] = ()
 
     def driver_floor(self, cuda: Release) -> Release:
         """The oldest driver on which programs of this CUDA release start.
@@ -245,3 +283,15 @@ class CudaFacts:
         if not shipped:
             raise KeyError(f"no driver is known for CUDA {cuda}")
         return max(shipped)
+
+    def knowing_driver(self, cuda: Release) -> Release | None:
+        """The oldest driver that knows the GPUs and the PTX of this CUDA release; None when the table ends before."""
+        return next((each.driver for each in self.releases if each.version.head(2) >= cuda.head(2)), None)
+
+    def ptx_cuda(self, isa: Release) -> Release | None:
+        """The first CUDA release whose driver compiles PTX of this version; None when the table does not have it."""
+        return next((entry.cuda for entry in self.ptx if entry.isa == isa), None)
+
+    def cudnn_code(self, cudnn: Release) -> CudnnCode | None:
+        """What is known of the code in this cuDNN; None when it is older than the table."""
+        return next((entry for entry in reversed(self.cudnn) if entry.cudnn <= cudnn), None)

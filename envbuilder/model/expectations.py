@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from packaging.version import Version
 
-from envbuilder.model.cuda import CudnnNeed, GpuCode
+from envbuilder.model.cuda import Coverage, CudnnNeed, GpuCode, PtxIsa
 from envbuilder.model.versions import Release
 
 
@@ -24,6 +24,7 @@ class CudaExpectation:
         sonames: Libraries that must open, sorted.
         optional: Libraries that only a feature needs, sorted.
         code: GPU code in the wheel.
+        ptx: Which CUDA release's driver compiles which PTX; empty where it is not known.
     """
 
     compiled: Release
@@ -35,6 +36,20 @@ class CudaExpectation:
     sonames: tuple[str, ...]
     optional: tuple[str, ...]
     code: GpuCode
+    ptx: tuple[PtxIsa, ...] = ()
+
+    def compiler(self, capability: Release) -> Release:
+        """The CUDA release that a driver must support to compile what this GPU has no machine code for.
+
+        The release that the wheel was compiled with, where the version of the PTX is not known.
+        """
+        known = {entry.isa: entry.cuda for entry in self.ptx}
+        needed = [
+            known.get(family.isa, self.compiled) if family.isa else self.compiled
+            for family in self.code.families
+            if family.coverage(capability) is Coverage.JIT
+        ]
+        return max(needed, default=self.compiled)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

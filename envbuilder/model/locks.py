@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
 
+from packaging.version import Version
+
 from envbuilder.model.cuda import LibraryLink
 from envbuilder.model.rows import BaseKind, CudaProvider, PythonProvider
 from envbuilder.model.versions import Release
@@ -72,6 +74,7 @@ class Spec:
         apt: Own OS packages, sorted.
         source_builds: Own packages that may be built from source, sorted.
         cutoff: Own packages uploaded after this day are not considered; None means the row's day.
+        tensorflow: Patch release; None means the row's.
         python: Interpreter version; None means that of the chosen base.
         base: Id of the base to use; empty means the row's order of preference.
         env: Environment variables, sorted by name.
@@ -85,6 +88,7 @@ class Spec:
     apt: tuple[str, ...] = ()
     source_builds: tuple[str, ...] = ()
     cutoff: date | None = None
+    tensorflow: Version | None = None
     python: Release | None = None
     base: str = ""
     env: tuple[tuple[str, str], ...] = ()

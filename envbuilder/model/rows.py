@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from enum import StrEnum
 
 from packaging.version import Version
 
 from envbuilder.model.cuda import CudaFacts, CudaNeed, LibraryLink, LibrarySet
+from envbuilder.model.evidence import Evidence, Grade, Unproven
 from envbuilder.model.sources import Advisory, Source
 from envbuilder.model.versions import Release
 
@@ -53,6 +54,23 @@ class Constraint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OtherRelease:
+    """Another patch release of the same minor release, which can be asked for.
+
+    Attributes:
+        package: Distribution name on the index.
+        version: Exact version.
+        pythons: Interpreters for which the index has a wheel of this version, oldest first.
+        advisory: The trap that hits this release and not the row's; None when none is known.
+    """
+
+    package: str
+    version: Version
+    pythons: tuple[Release, ...]
+    advisory: Advisory | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FrameworkWheel:
     """The TensorFlow wheel of a row.
 
@@ -60,7 +78,9 @@ class FrameworkWheel:
         package: Distribution name on the index.
         version: Exact version.
         pythons: Interpreters for which the index has a wheel of this version, oldest first.
+        others: Other patch releases of the same minor release, ascending.
         glibc: Newest glibc symbol version that its libraries ask for.
+        glibcxx: Newest libstdc++ symbol version that its libraries ask for.
         needs_avx: Whether its code uses AVX without asking the processor first.
         measured: sha256 of the wheel that the figures were read from; empty when no wheel was measured.
         sources: Where the figures come from.
@@ -69,7 +89,9 @@ class FrameworkWheel:
     package: str
     version: Version
     pythons: tuple[Release, ...]
+    others: tuple[OtherRelease, ...]
     glibc: Release
+    glibcxx: Release
     needs_avx: bool
     measured: str
     sources: tuple[Source, ...]
@@ -88,6 +110,7 @@ class BaseSystem:
         components: Debian components, such as `main` and `non-free`.
         packages: Packages that the Debian tree is made with, sorted.
         glibc: Its C library.
+        glibcxx: Newest symbol version of its C++ library.
         python: Version of the OS interpreter that it has or can install.
         python_package: OS package of that interpreter; empty when it is part of the base.
         cuda: CUDA release inside; None without CUDA.
@@ -104,6 +127,7 @@ class BaseSystem:
     components: tuple[str, ...]
     packages: tuple[str, ...]
     glibc: Release
+    glibcxx: Release
     python: Release
     python_package: str
     cuda: Release | None
@@ -167,21 +191,6 @@ class BaseChoice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """One way in which a row is known to work.
-
-    Attributes:
-        grade: `documented`, `measured`, `resolved`, `cpu` or `gpu`.
-        what: What was seen.
-        when: The day.
-    """
-
-    grade: str
-    what: str
-    when: date
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
     """One known-good row of the catalog.
 
@@ -191,11 +200,14 @@ class Environment:
         framework: The TensorFlow wheel.
         cuda: What it asks of CUDA; None for a CPU row.
         cutoff: Packages uploaded after this day are not considered.
+        upgraded: Whether that day was moved on purpose.
         constraints: Bounds with their reasons, sorted by requirement.
         additions: Packages that TensorFlow needs and does not ask for, with their reasons, sorted by requirement.
         source_builds: Packages without a fitting wheel, which may be built from source, sorted.
+        advisories: Further traps that hit this row, sorted by id.
         bases: In order of preference; at least one.
-        evidence: How the row is known to work; at least one.
+        evidence: How the row is known to work, weakest first; at least one.
+        unproven: Proofs that were tried and could not be had, weakest first.
         sources: Where the row comes from.
     """
 
@@ -207,9 +219,12 @@ class Environment:
     constraints: tuple[Constraint, ...]
     additions: tuple[Constraint, ...]
     source_builds: tuple[str, ...]
+    advisories: tuple[Advisory, ...]
     bases: tuple[BaseChoice, ...]
     evidence: tuple[Evidence, ...]
+    unproven: tuple[Unproven, ...]
     sources: tuple[Source, ...]
+    upgraded: bool = False
 
     @property
     def pythons(self) -> tuple[Release, ...]:
@@ -220,6 +235,34 @@ class Environment:
     def default_python(self) -> Release:
         """Interpreter of the preferred base."""
         return self.bases[0].python
+
+    @property
+    def proven(self) -> Grade:
+        """The strongest evidence."""
+        return max((entry.grade for entry in self.evidence), key=lambda grade: grade.rank, default=Grade.DOCUMENTED)
+
+    def release(self, version: Version) -> Environment | None:
+        """The same row with another patch release; None when the row does not have it.
+
+        What was read from the row's own wheel stays, and every base says so as a deviation: nobody measured the other.
+        """
+        if version == self.framework.version:
+            return self
+        other = next((other for other in self.framework.others if other.version == version), None)
+        if other is None:
+            return None
+        note = Deviation(
+            what=f"TensorFlow is {other.version} instead of {self.framework.version}",
+            why=f"it was asked for; what the row says of the wheel was read from {self.framework.version}"
+            + (f". Known trap: {other.advisory.title}" if other.advisory else ""),
+            sources=self.framework.sources,
+        )
+        wheel = replace(
+            self.framework, package=other.package, version=other.version, pythons=other.pythons, others=(), measured=""
+        )
+        bases = tuple(replace(choice, deviations=(*choice.deviations, note)) for choice in self.bases)
+        summary = self.summary.replace(str(self.framework.version), str(other.version))
+        return replace(self, summary=summary, framework=wheel, bases=bases, evidence=(), unproven=())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,10 +24,12 @@ class Advisory:
         id: Stable kebab-case name.
         title: What goes wrong, in one sentence.
         reason: Why.
+        remedy: What envbuilder does about it.
         sources: Where this is known from.
     """
 
     id: str
     title: str
     reason: str
+    remedy: str
     sources: tuple[Source, ...]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from envbuilder.errors import ToolFailed, ToolMissing
@@ -12,12 +13,15 @@ from envbuilder.probing.containers import probe_source, read_answer
 from envbuilder.probing.requests import ProbeRequest
 
 
-def probe_python(path: Path, request: ProbeRequest, *, timeout: float = 900.0) -> Facts:
+def probe_python(
+    path: Path, request: ProbeRequest, *, environ: Mapping[str, str] | None = None, timeout: float = 900.0
+) -> Facts:
     """Look at the environment of one interpreter.
 
     Args:
         path: The interpreter; that of a virtual environment looks at that environment.
         request: What to look at.
+        environ: Its whole environment; None means that of this process.
         timeout: Seconds for the whole.
 
     Raises:
@@ -30,7 +34,9 @@ def probe_python(path: Path, request: ProbeRequest, *, timeout: float = 900.0) -
         asked.write_bytes(request.encode())
         command = [str(path), str(script), "--request", str(asked)]
         try:
-            done = subprocess.run(command, capture_output=True, check=False, timeout=timeout, stdin=subprocess.DEVNULL)
+            done = subprocess.run(
+                command, env=environ, capture_output=True, check=False, timeout=timeout, stdin=subprocess.DEVNULL
+            )
         except OSError as error:
             reason = error.strerror or type(error).__name__
             raise ToolMissing(f"cannot run {path}: {reason}", hint="name a Python interpreter") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.version import InvalidVersion, Version
 
 _DEBIAN_PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+(=[A-Za-z0-9.+~:-]+)?")
 
@@ -22,6 +23,18 @@ def requirement(text: str) -> str:
     if parsed.marker or parsed.url:
         raise ValueError(f"{text!r} must have neither marker nor address")
     return text
+
+
+def pep440(text: str) -> Version:
+    """A version of a Python distribution.
+
+    Raises:
+        ValueError: It is none.
+    """
+    try:
+        return Version(text)
+    except InvalidVersion:
+        raise ValueError(f"{text!r} is not a version") from None
 
 
 def os_package(text: str) -> str:

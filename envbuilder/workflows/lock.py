@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Protocol
 
-from envbuilder.catalog.naming import find
+from envbuilder.catalog.naming import select
 from envbuilder.locking.assembling import Ingredients, assemble, refuse_policy
 from envbuilder.locking.choosing import BaseSource, PythonSource, choose
 from envbuilder.locking.diff import staleness
-from envbuilder.locking.inputs import inputs
+from envbuilder.locking.inputs import UPGRADED, inputs
 from envbuilder.locking.requests import build_request, grouped, own_request, row_request
 from envbuilder.locking.resolver import Resolver
+from envbuilder.locking.shipped import ShippedClosures
 from envbuilder.model.locations import Located, Location, Refused
-from envbuilder.model.locks import Change, Lock, OsPackagePin, PackagePin, PythonPin, Spec, ToolPin
+from envbuilder.model.locks import Change, Lock, OsPackagePin, PackageGroup, PackagePin, PythonPin, Spec, ToolPin
 from envbuilder.model.rows import BaseChoice, BaseKind, Catalog, CudaProvider, Environment, PythonProvider
 
 
@@ -33,6 +35,7 @@ class LockPorts:
     Attributes:
         bases: Where bases of each kind are.
         pythons: Where interpreter archives are.
+        shipped: What comes with the rows, so that nothing has to be resolved.
         resolver: Resolves Python packages.
         os_resolver: Resolves OS packages.
         tools: Programs that the build will use.
@@ -41,14 +44,24 @@ class LockPorts:
 
     bases: Mapping[BaseKind, BaseSource]
     pythons: PythonSource
+    shipped: ShippedClosures
     resolver: Resolver
     os_resolver: OsResolver
     tools: tuple[ToolPin, ...]
     notice: Callable[[str], None]
 
 
-def lock(catalog: Catalog, spec: Spec, ports: LockPorts) -> Lock:
+def lock(catalog: Catalog, spec: Spec, ports: LockPorts, *, upgrade: date | None = None) -> Lock:
     """Resolve a spec into exact pins.
+
+    The row's own packages are those that it ships with. They are resolved where none are shipped for what the spec
+    asks, and when they are to be moved on purpose.
+
+    Args:
+        catalog: The rows.
+        spec: What is wanted.
+        ports: The world.
+        upgrade: Take the row's packages as of this day, within its bounds, instead of the shipped ones.
 
     Raises:
         UnknownEnvironment: The spec names no row.
@@ -57,14 +70,14 @@ def lock(catalog: Catalog, spec: Spec, ports: LockPorts) -> Lock:
         ResolutionFailed: The packages do not go together.
         SourceUnreachable: A source does not answer.
     """
-    row = find(catalog, spec.environment)
+    row = _row(catalog, spec, upgrade)
     refuse_policy(row, spec.memory)
     ports.notice(f"looking for a base of {row.id}")
     located, refusals = choose(row, spec, lambda choice: _locate(choice, spec, ports))
     for refusal in refusals:
         ports.notice(f"not available: {refusal}")
-    ports.notice(f"base {located.base.id}, Python {located.python.version}; resolving packages as of {row.cutoff}")
-    packages = _packages(row, spec, located, ports.resolver)
+    ports.notice(f"base {located.base.id}, Python {located.python.version}")
+    packages = _packages(row, spec, located, ports)
     return assemble(
         catalog,
         row,
@@ -80,13 +93,41 @@ def lock(catalog: Catalog, spec: Spec, ports: LockPorts) -> Lock:
 
 
 def check(catalog: Catalog, spec: Spec, existing: Lock) -> tuple[Change, ...]:
-    """What changed in row and spec since a lock was made; empty when it is up to date."""
-    row = find(catalog, spec.environment)
+    """What changed in row and spec since a lock was made; empty when it is up to date.
+
+    A lock that was upgraded on purpose stays so.
+    """
+    row = _row(catalog, spec, upgraded(existing))
     choice = next((choice for choice in row.bases if choice.system.id == existing.base.id), None)
     if choice is not None and spec.python is not None:
         choice = replace(choice, python=spec.python)
     driver = catalog.driver_floor(row, choice) if choice else None
     return staleness(existing, dict(inputs(row, choice, spec, driver)))
+
+
+def as_shipped(catalog: Catalog, spec: Spec, existing: Lock, shipped: ShippedClosures) -> bool:
+    """Whether a lock of a row without own packages has the files that the row ships with now."""
+    row = _row(catalog, spec, upgraded(existing))
+    choice = next((choice for choice in row.bases if choice.system.id == existing.base.id), None)
+    closure = shipped.find(row.id, row_request(row, choice)) if choice else None
+    if closure is None:
+        return True
+    locked = {(pin.name, pin.sha256) for pin in existing.packages if pin.group is not PackageGroup.BUILD}
+    return locked == {(each.name, each.sha256) for each in closure.packages}
+
+
+def upgraded(existing: Lock) -> date | None:
+    """The day to which a lock's packages were moved on purpose; None when they are those of the row."""
+    day = dict(existing.inputs).get(UPGRADED)
+    try:
+        return date.fromisoformat(day) if day else None
+    except ValueError:
+        return None  # Somebody edited it; the lock is then stale, and says so.
+
+
+def _row(catalog: Catalog, spec: Spec, upgrade: date | None) -> Environment:
+    row = select(catalog, spec.environment, spec.tensorflow)
+    return replace(row, cutoff=upgrade, upgraded=True) if upgrade else row
 
 
 def _locate(choice: BaseChoice, spec: Spec, ports: LockPorts) -> Location:
@@ -107,13 +148,20 @@ def _python(choice: BaseChoice, spec: Spec, pythons: PythonSource) -> PythonPin 
             return pythons.locate(choice.python, choice.system.glibc, spec.sources)
 
 
-def _packages(row: Environment, spec: Spec, located: Located, resolver: Resolver) -> tuple[PackagePin, ...]:
+def _packages(row: Environment, spec: Spec, located: Located, ports: LockPorts) -> tuple[PackagePin, ...]:
     request = row_request(row, located.choice)
-    shared = resolver.resolve(request)
-    complete = resolver.resolve(own_request(request, spec, shared)) if spec.packages else shared
-    from_source = any(not chosen.file.endswith(".whl") for chosen in complete)
-    build = resolver.resolve(build_request(request)) if from_source else ()
-    return grouped(row, located.choice, shared, complete, build)
+    closure = ports.shipped.find(row.id, request)
+    if closure:
+        ports.notice(f"packages as shipped with {row.id} (as of {row.cutoff})")
+    else:
+        ports.notice(f"resolving packages as of {row.cutoff}")
+    shared = closure.packages if closure else ports.resolver.resolve(request)
+    complete = ports.resolver.resolve(own_request(request, spec, shared)) if spec.packages else shared
+    from_source = any(not chosen.is_wheel for chosen in complete)
+    build = (closure.build if closure else ()) or (
+        ports.resolver.resolve(build_request(request)) if from_source else ()
+    )
+    return grouped(row, located.choice, shared, complete, build if from_source else ())
 
 
 def _os_packages(spec: Spec, located: Located, ports: LockPorts) -> tuple[OsPackagePin, ...]:

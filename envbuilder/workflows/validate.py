@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from packaging.version import Version
+
 from envbuilder.building.engine import Engine
-from envbuilder.catalog.naming import find
+from envbuilder.catalog.naming import select
 from envbuilder.checking.expecting import expect
 from envbuilder.checking.judging import judge
 from envbuilder.errors import InvalidInput, UsageError
@@ -60,7 +62,8 @@ def validate(
         raise UsageError(f"the engine has no image {wanted.image}", hint="`envbuilder build ENV` makes one; or pull it")
     tier = wanted.tier or (Tier.GPU if engine.info().gpus else Tier.CPU)
     expected = lock or lock_inside(engine, wanted.image)
-    expectation = expect(find(catalog, expected.environment), expected)
+    row = select(catalog, expected.environment, Version(expected.framework_version))
+    expectation = expect(row, expected, catalog.cuda.ptx)
     gpu = tier is Tier.GPU
     facts = probe_image(engine, wanted.image, request_for(expectation, gpu=gpu), gpus=gpu, timeout=wanted.timeout)
     return judge(

@@ -1,7 +1,9 @@
-"""`make bench [BENCH=ENV]`: cold build, no-change rebuild and one added package, against pip and against uv.
+"""`make bench [BENCH=ENV|catalog]`: cold build, no-change rebuild and one added package, against pip and against uv.
 
 (a) a Dockerfile with plain `pip install` of the same versions in the classic builder, on the same base;
 (b) `uv pip install` of the same lock outside any container, with an empty cache.
+
+`catalog` measures only the loading of the catalog and the audit of a wheel.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from envbuilder.model.builds import Builder, BuildRequest, BuildResult
 from envbuilder.model.locks import Lock, PackageGroup
 from envbuilder.model.refs import ImageRef
 from envbuilder.rendering.folder import requirements
+from tests.bench.catalog import measure_catalog
 from tests.bench.measuring import Figures, run
 from tests.contract import registry
 
@@ -37,9 +40,13 @@ def main() -> None:
     """Measure one environment and write `.bench/<environment>.json`."""
     environment = sys.argv[1] if len(sys.argv) > 1 else "tf-2.15-cuda12.2"
     figures = Figures()
-    engine = connect(os.environ)
     work = ROOT / ".bench"
     work.mkdir(exist_ok=True)
+    # First, so that the peak memory is that of the audit.
+    measure_catalog(figures, work)
+    if environment == "catalog":
+        return
+    engine = connect(os.environ)
     print(f"{environment} on {platform.platform()}, {os.cpu_count()} cores, Docker {engine.info().version}")
     with tempfile.TemporaryDirectory(dir=work) as name:
         folder = Path(name)

@@ -38,6 +38,7 @@ BOOKWORM = BaseSystem(
     components=("main",),
     packages=("ca-certificates", "libgomp1", "libstdc++6", "python3"),
     glibc=Release("2.36"),
+    glibcxx=Release("3.4.30"),
     python=Release("3.11"),
     python_package="",
     cuda=None,

@@ -148,6 +148,12 @@ class FakeEngine:
     def tag(self, image_id: str, reference: ImageRef) -> None:
         self._keep(self._get(image_id), str(reference))
 
+    def untag(self, reference: str) -> None:
+        image_id = self._get(reference).id
+        del self.images[reference]
+        if image_id not in self.images.values():
+            del self._held[image_id]
+
     def build(self, request: BuildRequest, listener: Listener) -> BuildResult:
         self.builds.append(request)
         dockerfile = request.folder / ("Dockerfile.classic" if request.builder is Builder.CLASSIC else "Dockerfile")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from envbuilder.locking.resolver import Resolver
+from envbuilder.locking.resolver import Resolution, Resolver
+from envbuilder.locking.shipped import ShippedClosures
+from envbuilder.model.closures import Closure
 from envbuilder.model.locks import ToolPin
 from envbuilder.model.rows import BaseKind
 from envbuilder.workflows.lock import LockPorts, OsResolver
@@ -14,12 +16,21 @@ from tests.fakes.sources import FakeBases, FakePythons
 UV = ToolPin(name="uv", version="0.13.0", sha256=made_up_sha256("uv"))
 
 
+class NothingShipped:
+    """Rows that ship no closures."""
+
+    def find(self, row: str, request: Resolution) -> Closure | None:  # noqa: ARG002  the port names them
+        return None
+
+
 def lock_ports(
     *,
     bases: FakeBases | None = None,
     pythons: FakePythons | None = None,
+    shipped: ShippedClosures | None = None,
     resolver: Resolver | None = None,
     os_resolver: OsResolver | None = None,
+    tools: tuple[ToolPin, ...] = (UV,),
     notice: Callable[[str], None] = lambda _: None,
 ) -> LockPorts:
     """Ports where everything can be had, but for what is given."""
@@ -27,8 +38,9 @@ def lock_ports(
     return LockPorts(
         bases=dict.fromkeys(BaseKind, found),
         pythons=pythons or FakePythons(),
+        shipped=shipped or NothingShipped(),
         resolver=resolver or FakeResolver(),
         os_resolver=os_resolver or FakeOsResolver(),
-        tools=(UV,),
+        tools=tools,
         notice=notice,
     )

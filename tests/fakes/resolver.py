@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable, Mapping
 
 from envbuilder.errors import ResolutionFailed
-from envbuilder.locking.resolver import Chosen, Resolution
+from envbuilder.locking.resolver import Resolution
+from envbuilder.model.closures import Chosen
 from envbuilder.model.locations import Located
 from envbuilder.model.locks import OsPackagePin, Spec
 from envbuilder.model.refs import normalized

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from tests.conftest import GOLDEN
-from tests.fakes.catalogs import real_catalog
+from tests.fakes.catalogs import real_row
 from tests.golden.commands import commands
-from tests.golden.products import image_files, images, shared_files, spec_file
+from tests.golden.products import SHOWN, image_files, images, shared_files, spec_file
 
 
 def expected() -> set[str]:
     files = {path for folder in images() for path, _ in image_files(folder)}
     files |= {path for path, _ in shared_files()}
-    files |= {spec_file(row)[0] for row in real_catalog().environments}
+    files |= {spec_file(row)[0] for row in map(real_row, SHOWN)}
     return files | set(commands())
 
 

@@ -47,6 +47,7 @@ SYSTEM = BaseSystem(
     components=("main", "non-free"),
     packages=("libgomp1", "python3"),
     glibc=Release("2.36"),
+    glibcxx=Release("3.4.30"),
     python=Release("3.11"),
     python_package="",
     cuda=None,

@@ -55,7 +55,18 @@ def test_a_file_that_is_not_text_is_told(folder: Path) -> None:
 
 def test_a_catalog_without_rows_is_told(folder: Path) -> None:
     shutil.rmtree(folder / "environments")
+    shutil.rmtree(folder / "evidence")
     assert "environments: holds no environment" in told(folder)
+
+
+def test_evidence_without_its_row_is_told(folder: Path) -> None:
+    (folder / "environments" / "tf-2.15-cpu.yaml").unlink()
+    assert "evidence/tf-2.15-cpu.yaml: there is no such row under environments/" in told(folder)
+
+
+def test_a_row_without_evidence_is_told(folder: Path) -> None:
+    (folder / "evidence" / "tf-2.15-cpu.yaml").unlink()
+    assert "evidence/tf-2.15-cpu.yaml: cannot be read: No such file or directory" in told(folder)
 
 
 def test_a_row_knows_why_each_bound_is_there() -> None:

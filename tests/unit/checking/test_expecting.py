@@ -23,7 +23,9 @@ ROW = Environment(
         package="tensorflow",
         version=Version("2.20.0"),
         pythons=(Release("3.11"),),
+        others=(),
         glibc=Release("2.17"),
+        glibcxx=Release("3.4.19"),
         needs_avx=True,
         measured="",
         sources=(),
@@ -40,8 +42,10 @@ ROW = Environment(
     constraints=(),
     additions=(),
     source_builds=(),
+    advisories=(),
     bases=(),
     evidence=(),
+    unproven=(),
     sources=(),
 )
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envbuilder.locking.requests import build_request, grouped, own_request, row_request
-from envbuilder.locking.resolver import Chosen
+from envbuilder.model.closures import Chosen
 from envbuilder.model.locks import PackageGroup, PackagePin, Spec
 from tests.fakes.catalogs import real_row, small_row
 from tests.fakes.resolver import chosen

@@ -8,6 +8,7 @@ from datetime import date
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from packaging.version import Version
 
 from envbuilder.errors import InvalidInput
 from envbuilder.locking.spec import read_spec, with_sources
@@ -29,6 +30,7 @@ def test_every_field_is_read_and_lists_are_sorted() -> None:
         apt=("curl=7.88.1-10", "git"),
         source_builds=("some-thing",),
         cutoff=date(2023, 9, 1),
+        tensorflow=Version("2.4.1"),
         python=Release("3.8"),
         base="debian-new",
         env=(("GREETING", 'it\'s "$HOME" \\'), ("ZED", "last")),

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from envbuilder.errors import ResolutionFailed, SourceUnreachable
-from envbuilder.locking.resolver import Chosen, Resolution
+from envbuilder.locking.resolver import Resolution
 from envbuilder.locking.uv_resolver import UvResolver
+from envbuilder.model.closures import Chosen
 from envbuilder.model.versions import Release
 from tests.fakes.uv import Call, fake_uv
 

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
+from pathlib import Path
 
 import pytest
+from packaging.version import Version
 
 from envbuilder.errors import NoUsableBase, ResolutionFailed, UnknownEnvironment, UsageError
-from envbuilder.locking.lockfile import dump
-from envbuilder.model.locks import MemoryPolicy, PackageGroup, Sources, Spec
+from envbuilder.locking.lockfile import dump, load
+from envbuilder.locking.requests import row_request
+from envbuilder.locking.shipped import ClosureFolder, dump_closures, request_digest
+from envbuilder.model.closures import Chosen, Closure
+from envbuilder.model.evidence import Grade
+from envbuilder.model.locks import Lock, MemoryPolicy, PackageGroup, Sources, Spec
+from envbuilder.model.rows import Catalog, OtherRelease
 from envbuilder.model.versions import Release
-from envbuilder.workflows.lock import check, lock
-from tests.fakes.catalogs import real_catalog, small_catalog
+from envbuilder.workflows.lock import as_shipped, check, lock, upgraded
+from envbuilder.workflows.prove import prove
+from tests.fakes.catalogs import real_catalog, small_catalog, small_row
 from tests.fakes.ports import UV, lock_ports
-from tests.fakes.resolver import FakeOsResolver, FakeResolver
+from tests.fakes.proving import world
+from tests.fakes.resolver import FakeOsResolver, FakeResolver, chosen
 from tests.fakes.sources import FakeBases, FakePythons
 
 CATALOG = small_catalog()
@@ -142,3 +152,152 @@ def test_another_environment_makes_the_lock_stale() -> None:
     made = lock(CATALOG, SPEC, lock_ports())
     changed = {change.field for change in check(CATALOG, Spec(environment="tf-2.15-cpu"), made)}
     assert {"spec.environment", "row.tensorflow"} <= changed
+
+
+CPU = Spec(environment="tf-2.15-cpu")
+SHIPPED = (chosen("numpy", "1.26.4"), chosen("tensorflow-cpu", "2.15.1"))
+DAY = date(2025, 3, 1)
+
+
+def shipping(folder: Path, packages: tuple[Chosen, ...] = SHIPPED, build: tuple[Chosen, ...] = ()) -> ClosureFolder:
+    """A folder where the CPU row ships these packages."""
+    row = small_row(CPU.environment)
+    answer = (row.bases[0].system.id, request_digest(row_request(row, row.bases[0])))
+    closure = Closure(python=row.default_python, answers=(answer,), packages=packages, build=build)
+    (folder / f"{row.id}.yaml").write_text(dump_closures(row.id, [closure]), encoding="utf-8")
+    return ClosureFolder(folder=folder)
+
+
+def files(made: Lock, *groups: PackageGroup) -> set[str]:
+    return {pin.file for pin in made.packages if not groups or pin.group in groups}
+
+
+def with_other_release() -> Catalog:
+    """The small catalog, where 2.15.0 can be asked for too."""
+    row = small_row(CPU.environment)
+    other = OtherRelease(
+        package=row.framework.package, version=Version("2.15.0"), pythons=row.framework.pythons, advisory=None
+    )
+    row = replace(row, framework=replace(row.framework, others=(other,)))
+    return replace(CATALOG, environments=tuple(row if each.id == row.id else each for each in CATALOG.environments))
+
+
+def test_a_shipped_closure_is_used_and_nothing_is_resolved(tmp_path: Path) -> None:
+    resolver, told = FakeResolver(), list[str]()
+    made = lock(CATALOG, CPU, lock_ports(shipped=shipping(tmp_path), resolver=resolver, notice=told.append))
+    assert not resolver.asked
+    assert files(made) == {each.file for each in SHIPPED}
+    assert [pin.name for pin in made.group(PackageGroup.FRAMEWORK)] == ["tensorflow-cpu"]
+    assert "packages as shipped with tf-2.15-cpu (as of 2024-06-01)" in told
+
+
+def test_what_prove_records_is_what_everybody_gets(tmp_path: Path) -> None:
+    proving = world(tmp_path, resolver=FakeResolver(needs={"tensorflow-gpu": ["termcolor"]}))
+    prove(small_row("tf-1.7-cuda9.0"), Grade.RESOLVED, proving.ports())
+    resolver = FakeResolver()
+    made = lock(CATALOG, Spec(environment="tf-1.7-cuda9.0"), lock_ports(shipped=proving.closures, resolver=resolver))
+    assert not resolver.asked
+    assert [pin.name for pin in made.group(PackageGroup.BUILD)] == ["setuptools", "wheel"]
+    [closure] = proving.closures.read("tf-1.7-cuda9.0")
+    assert files(made, PackageGroup.PACKAGES, PackageGroup.FRAMEWORK) == {each.file for each in closure.packages}
+
+
+def test_build_tools_are_left_out_where_nothing_is_built(tmp_path: Path) -> None:
+    shipped = shipping(tmp_path, build=(chosen("wheel", "0.40"),))
+    assert not lock(CATALOG, CPU, lock_ports(shipped=shipped)).group(PackageGroup.BUILD)
+
+
+def test_own_packages_are_resolved_on_top_of_what_is_shipped(tmp_path: Path) -> None:
+    resolver = FakeResolver(versions={"numpy": "2.0"}, needs={"pandas": ["numpy"]})
+    spec = replace(CPU, packages=("pandas",))
+    made = lock(CATALOG, spec, lock_ports(shipped=shipping(tmp_path), resolver=resolver))
+    assert len(resolver.asked) == 1
+    assert resolver.asked[0].preferred == ("numpy==1.26.4", "tensorflow-cpu==2.15.1")
+    assert [pin.name for pin in made.group(PackageGroup.OWN)] == ["pandas"]
+    assert files(made, PackageGroup.FRAMEWORK, PackageGroup.PACKAGES) == {each.file for each in SHIPPED}
+
+
+def test_what_is_shipped_for_another_question_is_not_used(tmp_path: Path) -> None:
+    spec = replace(SPEC, python=Release("3.7"))
+    proving = world(tmp_path)
+    prove(small_row(SPEC.environment), Grade.RESOLVED, proving.ports())
+    resolver = FakeResolver()
+    lock(CATALOG, spec, lock_ports(shipped=proving.closures, resolver=resolver))
+    assert [str(asked.python) for asked in resolver.asked] == ["3.7"]
+
+
+def test_an_upgrade_resolves_as_of_its_day_and_is_recorded(tmp_path: Path) -> None:
+    resolver, told = FakeResolver(versions={"tensorflow-cpu": "2.15.1"}), list[str]()
+    ports = lock_ports(shipped=shipping(tmp_path), resolver=resolver, notice=told.append)
+    made = lock(CATALOG, CPU, ports, upgrade=DAY)
+    assert [asked.cutoff for asked in resolver.asked] == [DAY]
+    assert "resolving packages as of 2025-03-01" in told
+    assert upgraded(made) == DAY
+    assert upgraded(load(dump(made), "file")) == DAY
+    assert "row.cutoff" not in dict(made.inputs)
+
+
+def test_an_upgrade_keeps_within_the_bounds_of_the_row() -> None:
+    resolver = FakeResolver()
+    lock(CATALOG, SPEC, lock_ports(resolver=resolver), upgrade=DAY)
+    plain = FakeResolver()
+    lock(CATALOG, SPEC, lock_ports(resolver=plain))
+    assert replace(resolver.asked[0], cutoff=plain.asked[0].cutoff) == plain.asked[0]
+
+
+def test_a_lock_that_was_not_upgraded_is_of_no_day() -> None:
+    assert upgraded(lock(CATALOG, CPU, lock_ports())) is None
+
+
+def test_an_upgraded_lock_is_up_to_date_until_the_row_changes() -> None:
+    made = lock(CATALOG, CPU, lock_ports(), upgrade=DAY)
+    assert not check(CATALOG, CPU, made)
+    row = replace(small_row(CPU.environment), source_builds=("termcolor",))
+    others = tuple(each for each in CATALOG.environments if each.id != row.id)
+    moved = replace(CATALOG, environments=(*others, replace(row, cutoff=date(2026, 1, 1))))
+    assert [str(change) for change in check(moved, CPU, made)] == ["+ row.source_builds termcolor"]
+
+
+def test_a_lock_whose_day_is_none_is_stale_and_no_crash() -> None:
+    made = lock(CATALOG, CPU, lock_ports(), upgrade=DAY)
+    spoilt = replace(
+        made, inputs=tuple((name, "soon" if value == "2025-03-01" else value) for name, value in made.inputs)
+    )
+    assert upgraded(spoilt) is None
+    assert {change.field for change in check(CATALOG, CPU, spoilt)} == {"upgraded", "row.cutoff"}
+
+
+def test_a_lock_has_what_its_row_ships_or_not(tmp_path: Path) -> None:
+    shipped = shipping(tmp_path)
+    made = lock(CATALOG, CPU, lock_ports(shipped=shipped))
+    assert as_shipped(CATALOG, CPU, made, shipped)
+    assert not as_shipped(CATALOG, CPU, made, shipping(tmp_path, SHIPPED[1:]))
+    (tmp_path / "tf-2.15-cpu.yaml").unlink()
+    assert as_shipped(CATALOG, CPU, made, shipped), "a row that ships nothing has nothing to differ from"
+
+
+def test_another_patch_release_is_resolved_and_states_its_deviation(tmp_path: Path) -> None:
+    resolver = FakeResolver()
+    spec = replace(CPU, tensorflow=Version("2.15.0"))
+    made = lock(with_other_release(), spec, lock_ports(shipped=shipping(tmp_path), resolver=resolver))
+    assert resolver.asked[0].requirements == ("tensorflow-cpu==2.15.0",)
+    assert made.framework_version == "2.15.0"
+    assert any(each.startswith("TensorFlow is 2.15.0 instead of 2.15.1") for each in made.deviations)
+    assert not check(with_other_release(), spec, made)
+    assert "spec.tensorflow" in {change.field for change in check(with_other_release(), CPU, made)}
+
+
+def test_the_release_of_the_row_may_be_named_and_is_shipped(tmp_path: Path) -> None:
+    resolver = FakeResolver()
+    spec = replace(CPU, tensorflow=Version("2.15.1"))
+    made = lock(with_other_release(), spec, lock_ports(shipped=shipping(tmp_path), resolver=resolver))
+    assert not resolver.asked
+    assert not made.deviations
+
+
+def test_a_release_that_the_row_does_not_have_is_told_before_anything_is_looked_for() -> None:
+    bases = FakeBases()
+    with pytest.raises(UsageError, match=r"does not have TensorFlow 2\.14\.0") as caught:
+        lock(with_other_release(), replace(CPU, tensorflow=Version("2.14.0")), lock_ports(bases=bases))
+    assert caught.value.hint == "it has 2.15.0, 2.15.1"
+    assert not bases.asked

@@ -1,4 +1,4 @@
-"""From nodes back to the plain values that `canonical.dump` takes."""
+"""From nodes back to the plain values that `canonical.dump` takes, to change a file and write it again."""
 
 from __future__ import annotations
 
@@ -7,9 +7,15 @@ from envbuilder.reading.documents import Mapping, Node, Sequence
 
 
 def plain_of(node: Node) -> Plain:
+    """The value of a node, without its lines.
+
+    Raises:
+        ValueError: Something has no value (`null`).
+    """
     if isinstance(node, Mapping):
         return {name: plain_of(value) for name, value in node.entries}
     if isinstance(node, Sequence):
         return [plain_of(item) for item in node.items]
-    assert node.value is not None, f"line {node.line} has no value"
+    if node.value is None:
+        raise ValueError(f"line {node.line} has no value")
     return node.value

@@ -1,0 +1,128 @@
+"""Rows as documents: put what was measured into a row's file, or make a new row from the one before it.
+
+Only fields that a measurement knows are touched; order of fields, comments at the top and everything else stay.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from envbuilder.errors import Fault, InvalidInput
+from envbuilder.model.claims import Claims, CudaClaims
+from envbuilder.model.cuda import KernelFamily
+from envbuilder.reading.canonical import Plain, dump
+from envbuilder.reading.documents import parse
+from envbuilder.reading.plain import plain_of
+
+_FEATURES = ("libcupti.so", "libnvshmem_host.so")
+"""Libraries of the profiler and of multi-node communication: everything else works without them."""
+
+_TENSORFLOW_ORDER = (
+    "package", "version", "pythons", "others", "glibc", "glibcxx", "needs_avx", "measured", "sources",
+)  # fmt: skip
+_CUDA_ORDER = ("compiled", "linkage", "sonames", "optional", "cudnn", "code")
+
+
+def read_row(path: Path) -> tuple[str, dict[str, Plain]]:
+    """A row's file.
+
+    Returns:
+        The comments at its top, and its fields.
+
+    Raises:
+        InvalidInput: It cannot be read.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        value = plain_of(parse(text, str(path)))
+    except (OSError, ValueError) as error:
+        raise InvalidInput((Fault(file=str(path), line=0, field="", problem=f"cannot be read: {error}"),)) from error
+    if not isinstance(value, dict):
+        raise InvalidInput((Fault(file=str(path), line=1, field="", problem="must have fields (`name: value`)"),))
+    lines = text.splitlines(keepends=True)
+    first = next((number for number, line in enumerate(lines) if not line.startswith("#")), len(lines))
+    return "".join(lines[:first]), value
+
+
+def row_text(comments: str, document: dict[str, Plain]) -> str:
+    """The canonical text of a row's file."""
+    return comments + dump(document)
+
+
+def with_measured(document: dict[str, Plain], claims: Claims, *, sha256: str, source: str) -> dict[str, Plain]:
+    """A row's document with what was measured in place of what it claimed.
+
+    Args:
+        document: The row.
+        claims: What was measured.
+        sha256: The wheel that it was read from.
+        source: Says which wheel and when; takes the place of the source that told of another wheel.
+    """
+    tensorflow = _mapping(document.get("tensorflow"))
+    tensorflow["glibc"] = claims.glibc.text
+    tensorflow["glibcxx"] = claims.glibcxx.text
+    if claims.needs_avx is not None:
+        tensorflow["needs_avx"] = claims.needs_avx
+    tensorflow["measured"] = sha256
+    told = [text for text in _texts(tensorflow.get("sources")) if "measured" not in text and "the wheel" not in text]
+    tensorflow["sources"] = [source, *told]
+    changed = {**document, "tensorflow": _ordered(tensorflow, _TENSORFLOW_ORDER)}
+    if claims.cuda is not None:
+        changed["cuda"] = _with_cuda(_mapping(document.get("cuda")), claims.cuda)
+    return changed
+
+
+def with_library_set(path: Path, entry: dict[str, Plain]) -> str:
+    """The text of `libraries.yaml` with one more set at its end."""
+    comments, document = read_row(path)
+    known = document.get("libraries")
+    return row_text(comments, {**document, "libraries": [*(known if isinstance(known, list) else []), entry]})
+
+
+def _with_cuda(before: dict[str, Plain], cuda: CudaClaims) -> dict[str, Plain]:
+    after = dict(before)
+    if cuda.compiled is not None:
+        after["compiled"] = ".".join(map(str, cuda.compiled.head(2)))
+    after["linkage"] = cuda.linkage
+    if cuda.sonames:
+        after |= _sonames(cuda.sonames, keep_empty="optional" in before)
+    if cuda.cudnn is not None:
+        known = str(_mapping(before.get("cudnn")).get("compiled", ""))
+        seen = cuda.cudnn.compiled.text
+        compiled = known if known.startswith(f"{seen}.") else seen
+        after["cudnn"] = {"compiled": compiled, "rule": cuda.cudnn.rule.value}
+    after["code"] = [_family(family) for family in cuda.families]
+    return _ordered(after, _CUDA_ORDER)
+
+
+def _sonames(sonames: tuple[str, ...], *, keep_empty: bool) -> dict[str, Plain]:
+    always: list[Plain] = [soname for soname in sonames if not soname.startswith(_FEATURES)]
+    optional: list[Plain] = [soname for soname in sonames if soname.startswith(_FEATURES)]
+    named: dict[str, Plain] = {"sonames": always}
+    return {**named, "optional": optional} if optional or keep_empty else named
+
+
+def _family(family: KernelFamily) -> Plain:
+    document: dict[str, Plain] = {
+        "name": family.name,
+        "machine": [str(code) for code in family.machine],
+        "ptx": [str(code) for code in family.ptx],
+    }
+    if family.isa is not None:
+        document["isa"] = family.isa.text
+    if not family.forward:
+        document["forward"] = False
+    return document
+
+
+def _ordered(document: dict[str, Plain], order: tuple[str, ...]) -> dict[str, Plain]:
+    known = {name: document[name] for name in order if name in document}
+    return known | {name: value for name, value in document.items() if name not in known}
+
+
+def _mapping(value: Plain | None) -> dict[str, Plain]:
+    return dict(value) if isinstance(value, dict) else {}
+
+
+def _texts(value: Plain | None) -> list[str]:
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []

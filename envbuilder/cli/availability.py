@@ -1,0 +1,77 @@
+"""`envbuilder availability [GLOB]`."""
+
+from __future__ import annotations
+
+import click
+
+from envbuilder.catalog.loading import load_catalog
+from envbuilder.catalog.naming import matching
+from envbuilder.cli.composition import Composition
+from envbuilder.cli.options import source_options
+from envbuilder.cli.output import folded, json_option, print_json
+from envbuilder.cli.places import places
+from envbuilder.model.locks import Sources
+from envbuilder.workflows.availability import Availability, Vanished, availability
+
+
+@click.command("availability")
+@click.argument("pattern", metavar="[GLOB]", default="*")
+@source_options
+@json_option
+def command(pattern: str, sources: Sources, *, as_json: bool) -> None:
+    """Ask the index whether it still has every file that the rows matching GLOB ship with.
+
+    Meant for a scheduled job. Exit status 1 when a file has vanished or was replaced, 5 when the index does not answer.
+    """
+    here = places()
+    catalog = load_catalog(here.matrices)
+    composition = Composition(here, catalog)
+    index = composition.index(sources)
+    seen: list[Availability] = []
+    for row in matching(catalog, pattern):
+        found = availability(row.id, composition.closures.read(row.id), index)
+        seen.append(found)
+        if not as_json:
+            _tell(found)
+    if as_json:
+        print_json({"schema": 1, "environments": [_document(found) for found in seen]})
+    else:
+        gone = sum(len(found.vanished) for found in seen)
+        click.echo(f"{len(seen)} environments, {sum(found.files for found in seen)} files, {gone} missing")
+    if not all(found.complete for found in seen):
+        raise click.exceptions.Exit(1)
+
+
+def _tell(found: Availability) -> None:
+    if found.complete:
+        click.echo(f"{found.row}: all {found.files} files are there")
+    elif not found.closures:
+        click.echo(f"{found.row}: ships no files; `envbuilder prove --tier resolved {found.row}` makes them")
+    else:
+        click.echo(f"{found.row}: {len(found.vanished)} of {found.files} files are missing")
+        for each in found.vanished:
+            click.echo(folded(f"  {each.file.file} (Python {each.python}): {_fate(each)}"))
+
+
+def _fate(vanished: Vanished) -> str:
+    return "the index has another file under this name" if vanished.replaced else "the index does not list it"
+
+
+def _document(found: Availability) -> dict[str, object]:
+    return {
+        "id": found.row,
+        "complete": found.complete,
+        "files": found.files,
+        "missing": [
+            {
+                "name": each.file.name,
+                "version": each.file.version,
+                "file": each.file.file,
+                "sha256": each.file.sha256,
+                "python": each.python,
+                "bases": list(each.bases),
+                "replaced": each.replaced,
+            }
+            for each in found.vanished
+        ],
+    }

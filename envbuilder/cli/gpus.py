@@ -1,0 +1,186 @@
+"""What `envbuilder list --gpus` prints: which GPU gets what from each row, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from envbuilder.cli.output import folded, heading
+from envbuilder.model.coverage import Architecture, GpuSupport, Reason, architectures, support
+from envbuilder.model.rows import BaseChoice, Catalog, Environment
+from envbuilder.reporting.gpu_marks import BASIS, LEGEND, driver, generations, mark, ptx_drivers, reasons
+
+WIDTH = 120
+_GAP = "  "
+
+
+def gpu_table(catalog: Catalog, rows: Sequence[Environment]) -> str:
+    """Which GPU gets what, as text of at most 120 columns.
+
+    Args:
+        catalog: Where the rows come from.
+        rows: What to show: one GPU row alone is shown in full, several as one line each.
+
+    Returns:
+        Without a line end.
+    """
+    shown = [row for row in rows if row.cuda]
+    lines = [
+        *(_in_full(catalog, shown[0]) if len(rows) == 1 and shown else _together(catalog, shown)),
+        *_left_out(rows),
+    ]
+    return "\n".join(line and folded(line, WIDTH) if len(line) > WIDTH else line for line in lines)
+
+
+def gpu_document(catalog: Catalog, rows: Sequence[Environment]) -> dict[str, object]:
+    """Which GPU gets what, as a JSON document.
+
+    Returns:
+        Keys `schema`, `gpus` (by compute capability), `environments` (each base with every GPU, in full) and
+        `left_out` (ids of the rows that use no GPU).
+    """
+    return {
+        "schema": 1,
+        "gpus": [_architecture(each) for each in architectures(catalog.cuda)],
+        "environments": [
+            {"id": row.id, "bases": [_base(catalog, row, choice) for choice in row.bases]} for row in rows if row.cuda
+        ],
+        "left_out": [row.id for row in rows if not row.cuda],
+    }
+
+
+def _left_out(rows: Sequence[Environment]) -> Iterator[str]:
+    cpu = [row.id for row in rows if not row.cuda]
+    if cpu:
+        yield f"Left out, as they use no GPU: {', '.join(cpu)}"
+
+
+def _together(catalog: Catalog, rows: Sequence[Environment]) -> Iterator[str]:
+    if not rows:
+        return
+    supports = [support(catalog.cuda, row, row.bases[0]) for row in rows]
+    yield from _columns(rows, supports)
+    yield ""
+    for sign, meaning in LEGEND:
+        yield f"  {sign:<4}  {meaning}"
+    yield from _compilers(catalog, rows, supports)
+    yield ""
+    yield f"{BASIS} The reasons, and what other bases change: `envbuilder list ENV --gpus`."
+
+
+def _columns(rows: Sequence[Environment], supports: Sequence[tuple[GpuSupport, ...]]) -> Iterator[str]:
+    """The table: a line of generations, a line of compute capabilities, a line for each row."""
+    lines = [
+        [str(gpu.architecture.capability) for gpu in supports[0]],
+        *([mark(gpu) for gpu in gpus] for gpus in supports),
+    ]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    names, counts = zip(*generations(supports[0]), strict=True)
+    grouped = [_grouped(line, widths, counts) for line in lines]
+    firsts = ("ENVIRONMENT", *(row.id for row in rows))
+    above, header, *body = _aligned(
+        [["", *names], *([first, *line] for first, line in zip(firsts, grouped, strict=True))]
+    )
+    yield heading(above)
+    yield heading(header)
+    yield from body
+
+
+def _aligned(lines: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        yield _GAP.join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
+
+
+def _grouped(cells: Sequence[str], widths: Sequence[int], counts: Sequence[int]) -> list[str]:
+    """The cells of each generation, side by side."""
+    left = iter(zip(cells, widths, strict=True))
+    return [" ".join(f"{cell:<{width}}" for cell, width in islice(left, count)) for count in counts]
+
+
+def _compilers(
+    catalog: Catalog, rows: Sequence[Environment], supports: Sequence[tuple[GpuSupport, ...]]
+) -> Iterator[str]:
+    floors = [catalog.driver_floor(row, row.bases[0]) for row in rows]
+    wanted = {
+        row.id: drivers
+        for row, gpus, floor in zip(rows, supports, floors, strict=True)
+        if floor and (drivers := ptx_drivers(gpus, floor))
+    }
+    if wanted:
+        yield ""
+        yield "Compiling may need a newer driver than the libraries do:"
+        width = max(map(len, wanted))
+        yield from (f"  {name:<{width}}{_GAP}{drivers}" for name, drivers in wanted.items())
+
+
+def _in_full(catalog: Catalog, row: Environment) -> Iterator[str]:
+    yield f"{heading(row.id)}  {row.summary}"
+    first = support(catalog.cuda, row, row.bases[0])
+    for choice in row.bases:
+        yield ""
+        floor = catalog.driver_floor(row, choice)
+        yield f"{heading(choice.system.id)}  CUDA {choice.cuda}, cuDNN {choice.cudnn}, driver {floor} or later"
+        here = support(catalog.cuda, row, choice)
+        changed = [
+            gpu for gpu, before in zip(here, first, strict=True) if choice is row.bases[0] or _differs(gpu, before)
+        ]
+        for gpu in changed:
+            yield from _gpu(gpu)
+        if len(changed) < len(here):
+            yield f"  {'everything' if not changed else 'everything else'} as on {row.bases[0].system.id}"
+    yield ""
+    yield "Worked out from the GPU code in the files, not from runs on these GPUs."
+
+
+def _differs(one: GpuSupport, other: GpuSupport) -> bool:
+    return (mark(one), one.driver) != (mark(other), other.driver)
+
+
+def _gpu(gpu: GpuSupport) -> Iterator[str]:
+    architecture = gpu.architecture
+    names = f"{architecture.generation}: {', '.join(architecture.gpus)}"
+    needs = driver(gpu)
+    yield f"  {architecture.capability!s:<4}  {mark(gpu):<5}  {f'{needs}, ' if needs else ''}{names}"
+    yield f"        {reasons(gpu)}"
+
+
+def _architecture(architecture: Architecture) -> dict[str, object]:
+    return {
+        "capability": str(architecture.capability),
+        "generation": architecture.generation,
+        "names": list(architecture.gpus),
+        "first_cuda": str(architecture.since),
+        "last_cuda": str(architecture.last) if architecture.last else None,
+    }
+
+
+def _base(catalog: Catalog, row: Environment, choice: BaseChoice) -> dict[str, object]:
+    floor = catalog.driver_floor(row, choice)
+    return {
+        "id": choice.system.id,
+        "cuda": str(choice.cuda) if choice.cuda else None,
+        "cudnn": str(choice.cudnn) if choice.cudnn else None,
+        "driver": str(floor) if floor else None,
+        "gpus": [_support_document(gpu) for gpu in support(catalog.cuda, row, choice)],
+    }
+
+
+def _support_document(gpu: GpuSupport) -> dict[str, object]:
+    return {
+        "capability": str(gpu.architecture.capability),
+        "outcome": gpu.coverage.value,
+        "doubtful": bool(gpu.doubts),
+        "driver": str(gpu.driver) if gpu.driver else None,
+        "ptx_driver": str(gpu.ptx_driver) if gpu.ptx_driver else None,
+        "reasons": [_reason(reason) for reason in gpu.reasons],
+    }
+
+
+def _reason(reason: Reason) -> dict[str, object]:
+    return {
+        "part": reason.part.value,
+        "family": reason.family or None,
+        "outcome": reason.coverage.value if reason.coverage else "not-proven",
+        "text": reason.text,
+    }

@@ -1,0 +1,106 @@
+"""`envbuilder prove [GLOB]`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from envbuilder.catalog.loading import load_catalog
+from envbuilder.catalog.naming import matching
+from envbuilder.cli.composition import Composition
+from envbuilder.cli.options import source_options
+from envbuilder.cli.output import folded, json_option, print_json
+from envbuilder.cli.places import places
+from envbuilder.cli.proving import Proving
+from envbuilder.cli.watching import watched
+from envbuilder.model.evidence import Grade
+from envbuilder.model.locks import Sources
+from envbuilder.workflows.prove import Proven, prove
+
+_TIERS = [Grade.RESOLVED.value, Grade.CPU.value, Grade.IMAGE.value, Grade.GPU.value]
+_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+@click.command("prove")
+@click.argument("pattern", metavar="[GLOB]", default="*")
+@click.option(
+    "--tier",
+    type=click.Choice(_TIERS),
+    default=Grade.CPU.value,
+    show_default=True,
+    help="resolved: the packages go together. cpu: they run in a bare environment of this host. image, gpu: the image "
+    "is built and validated.",
+)
+@click.option(
+    "--pythons", metavar="DIR", multiple=True, type=_FOLDER, help="Folder with interpreters, searched before PATH."
+)
+@click.option("--again", is_flag=True, help="Also rows whose evidence still holds.")
+@click.option("--relock", is_flag=True, help="Resolve the shipped packages anew.")
+@source_options
+@json_option
+def command(  # noqa: PLR0913  one parameter for each option
+    pattern: str,
+    tier: str,
+    pythons: tuple[Path, ...],
+    sources: Sources,
+    *,
+    again: bool,
+    relock: bool,
+    as_json: bool,
+) -> None:
+    """Lock, install and run the rows that match GLOB, and record what happened in the catalog.
+
+    Each row is recorded as soon as it is known: run it again after an interruption, and it goes on where it stopped.
+    Exit status 1 when a row could not be proven.
+    """
+    here = places()
+    catalog = load_catalog(here.matrices)
+    rows = matching(catalog, pattern)
+    grade = Grade(tier)
+    proven: list[Proven] = []
+    with watched(here, f"prove-{tier}") as (listener, _):
+        proving = Proving(Composition(here, catalog, listener=listener), sources, pythons, listener)
+        ports = proving.ports()
+        try:
+            for number, row in enumerate(rows, start=1):
+                outcome = prove(row, grade, ports, again=again, relock=relock)
+                proven.append(outcome)
+                if not as_json:
+                    _tell(outcome, grade, f"{number}/{len(rows)}")
+        finally:
+            proving.environments.clear()
+    if as_json:
+        print_json({"schema": 1, "tier": grade.value, "environments": [_document(each) for each in proven]})
+    if any(each.reached is None for each in proven):
+        raise click.exceptions.Exit(1)
+
+
+def _tell(outcome: Proven, grade: Grade, place: str) -> None:
+    row = outcome.row
+    if outcome.reached is None:
+        click.echo(f"{place} {row.id}: not proven")
+        for entry in row.unproven:
+            if entry.grade is grade or entry.grade is Grade.RESOLVED:
+                click.echo(folded(f"  {entry.grade.value}: {entry.why}"))
+        return
+    seen = next(entry for entry in reversed(row.evidence) if entry.grade is grade)
+    note = "" if outcome.again else ", as recorded before"
+    click.echo(folded(f"{place} {row.id}: {grade.value}{note}: {seen}"))
+
+
+def _document(outcome: Proven) -> dict[str, object]:
+    row = outcome.row
+    return {
+        "id": row.id,
+        "proven": outcome.reached is not None,
+        "ran": outcome.again,
+        "evidence": [
+            {"grade": entry.grade.value, "what": str(entry), "when": entry.when.isoformat()}
+            for entry in row.evidence
+            if entry.grade.rank >= Grade.RESOLVED.rank
+        ],
+        "unproven": [
+            {"grade": entry.grade.value, "why": entry.why, "when": entry.when.isoformat()} for entry in row.unproven
+        ],
+    }

@@ -1,0 +1,138 @@
+"""The composition of `prove`: which adapter stands behind which of its ports."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+
+from envbuilder.building.engine import Listener
+from envbuilder.cli.composition import Composition
+from envbuilder.model.facts import Facts
+from envbuilder.model.findings import Report
+from envbuilder.model.locks import Lock, Sources, Spec
+from envbuilder.model.rows import BaseChoice, Environment
+from envbuilder.probing.interpreters import probe_python
+from envbuilder.probing.requests import ProbeRequest
+from envbuilder.proving.environments import BareEnvironments
+from envbuilder.proving.interpreters import HostPython, HostPythons
+from envbuilder.proving.records import Records
+from envbuilder.reporting.registry import format_named
+from envbuilder.workflows.build import BuildOptions, BuildPorts, build
+from envbuilder.workflows.lock import lock
+from envbuilder.workflows.prove import ProofPorts
+from envbuilder.workflows.prove_image import ImageProof
+from envbuilder.workflows.validate import Validation, validate
+
+_PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH")
+
+
+@dataclass(frozen=True)
+class Proving:
+    """Adapters of one run of `prove`.
+
+    Attributes:
+        composition: Those that it shares with the other verbs.
+        sources: Where to fetch from.
+        pythons: Folders with interpreters that the user names.
+        listener: Told about builds.
+    """
+
+    composition: Composition
+    sources: Sources
+    pythons: tuple[Path, ...]
+    listener: Listener
+
+    @cached_property
+    def environments(self) -> BareEnvironments:
+        """Bare environments, in a folder of their own below the cache."""
+        places = self.composition.places
+        return BareEnvironments(
+            uv=self.composition.uv,
+            work=places.cache / "work" / f"proving-{os.getpid()}",
+            environ=places.environ,
+            index=self.sources.index or places.index,
+        )
+
+    def ports(self) -> ProofPorts:
+        """What `workflows.prove` needs of the world."""
+        composition = self.composition
+        records = Records(matrices=composition.places.matrices)
+        records.refuse_unwritable()
+        return ProofPorts(
+            shipped=composition.closures,
+            resolver=composition.resolver(self.sources),
+            find_python=self._find_python,
+            environments=self.environments,
+            look=self._look,
+            image=self._image(records),
+            records=records,
+            write_report=_as_text,
+            today=datetime.now(tz=UTC).date(),
+            clock=time.monotonic,
+            notice=composition.say,
+        )
+
+    @cached_property
+    def _interpreters(self) -> HostPythons:
+        environ = self.composition.places.environ
+        search = tuple(Path(entry) for entry in environ.get("PATH", "").split(os.pathsep) if entry)
+        return HostPythons(folders=self.pythons, search=search, environ=environ)
+
+    def _find_python(self, _row: Environment, choice: BaseChoice) -> HostPython | None:
+        return self._interpreters.find(choice.python)
+
+    def _look(self, python: Path) -> Facts:
+        environ = bare_environ(self.composition.places.environ, home=python.parent)
+        return probe_python(python, ProbeRequest(), environ=environ)
+
+    def _image(self, records: Records) -> ImageProof:
+        composition = self.composition
+        return ImageProof(
+            shipped=composition.closures,
+            lock=self._lock,
+            build=self._build,
+            validate=lambda wanted, made: _validated(composition, wanted, made),
+            remove=composition.engine.untag,
+            keep=lambda row, name, report: records.report(row.id, name, _as_text(report)),
+            today=datetime.now(tz=UTC).date(),
+        )
+
+    def _lock(self, spec: Spec) -> Lock:
+        return lock(self.composition.catalog, spec, self.composition.lock_ports(spec))
+
+    def _build(self, made: Lock, tag: str) -> None:
+        composition = self.composition
+        composition.provide_tools(made)
+        here = composition.places
+        ports = BuildPorts(
+            engine=composition.engine,
+            provide_base=lambda lock: composition.provide_base(lock.base, self.sources),
+            find_file=composition.find_file,
+            templates=here.templates,
+            work=here.cache / "work",
+            notice=composition.say,
+        )
+        host = composition.host_files(made, self.sources)
+        build(made, BuildOptions(tags=(tag,), proxies=here.proxies, host=host), ports, self.listener)
+
+
+def bare_environ(environ: Mapping[str, str], *, home: Path) -> dict[str, str]:
+    """The environment of a program that must see neither a GPU nor anything of the user's own Python.
+
+    Keras writes into the home folder; that is not the user's either.
+    """
+    kept = {name: environ[name] for name in _PASSED_ON if name in environ}
+    return {**kept, "HOME": str(home), "CUDA_VISIBLE_DEVICES": "-1"}
+
+
+def _validated(composition: Composition, wanted: Validation, made: Lock) -> Report:
+    return validate(composition.catalog, wanted, made, composition.engine, time.monotonic)
+
+
+def _as_text(report: Report) -> str:
+    return format_named("json").write(report)

@@ -1,0 +1,113 @@
+"""The JSON form of `show`: one row with every pin and the reason behind it."""
+
+from __future__ import annotations
+
+from envbuilder.model.cuda import CudaNeed
+from envbuilder.model.rows import BaseChoice, Catalog, Constraint, Environment, OtherRelease
+from envbuilder.model.sources import Advisory
+
+
+def document(catalog: Catalog, row: Environment) -> dict[str, object]:
+    """Everything that the catalog knows of a row."""
+    return {
+        "id": row.id,
+        "summary": row.summary,
+        "tensorflow": {
+            "package": row.framework.package,
+            "version": str(row.framework.version),
+            "pythons": [str(python) for python in row.pythons],
+            "glibc": str(row.framework.glibc),
+            "glibcxx": str(row.framework.glibcxx),
+            "others": [_other(other) for other in row.framework.others],
+            "needs_avx": row.framework.needs_avx,
+            "measured": row.framework.measured or None,
+        },
+        "cuda": _cuda(catalog, row.cuda) if row.cuda else None,
+        "cutoff": row.cutoff.isoformat(),
+        "constraints": [_constraint(constraint) for constraint in row.constraints],
+        "additions": [_constraint(constraint) for constraint in row.additions],
+        "source_builds": list(row.source_builds),
+        "advisories": [_advisory(each) for each in row.advisories],
+        "bases": [_base(catalog, row, choice) for choice in row.bases],
+        "evidence": [
+            {"grade": each.grade.value, "what": str(each), "when": each.when.isoformat()} for each in row.evidence
+        ],
+        "unproven": [
+            {"grade": each.grade.value, "why": each.why, "when": each.when.isoformat()} for each in row.unproven
+        ],
+        "sources": [source.text for source in (*row.framework.sources, *row.sources)],
+    }
+
+
+def _cuda(catalog: Catalog, cuda: CudaNeed) -> dict[str, object]:
+    return {
+        "compiled": str(cuda.compiled),
+        "linkage": cuda.linkage,
+        "sonames": list(cuda.sonames),
+        "optional": list(cuda.optional),
+        "cudnn": {"compiled": str(cuda.cudnn.compiled), "rule": cuda.cudnn.rule.value},
+        "gpus": [
+            {
+                "name": gpu.name,
+                "capability": str(gpu.capability),
+                "coverage": cuda.code.coverage(gpu.capability).value,
+                "cuda_knows_it": cuda.compiled >= gpu.since,
+            }
+            for gpu in catalog.cuda.gpus
+        ],
+    }
+
+
+def _other(other: OtherRelease) -> dict[str, object]:
+    return {
+        "package": other.package,
+        "version": str(other.version),
+        "pythons": [str(python) for python in other.pythons],
+        "advisory": other.advisory.id if other.advisory else None,
+    }
+
+
+def _advisory(advisory: Advisory) -> dict[str, object]:
+    return {
+        "id": advisory.id,
+        "title": advisory.title,
+        "reason": advisory.reason,
+        "remedy": advisory.remedy,
+        "sources": [source.text for source in advisory.sources],
+    }
+
+
+def _constraint(constraint: Constraint) -> dict[str, object]:
+    return {
+        "requirement": constraint.requirement,
+        "advisory": constraint.advisory.id,
+        "title": constraint.advisory.title,
+        "reason": constraint.advisory.reason,
+        "remedy": constraint.advisory.remedy,
+        "sources": [source.text for source in constraint.advisory.sources],
+    }
+
+
+def _base(catalog: Catalog, row: Environment, choice: BaseChoice) -> dict[str, object]:
+    floor = catalog.driver_floor(row, choice)
+    return {
+        "id": choice.system.id,
+        "kind": choice.system.kind.value,
+        "image": choice.system.image or None,
+        "digest": choice.system.digest or None,
+        "suite": choice.system.suite or None,
+        "status": choice.system.status,
+        "glibc": str(choice.system.glibc),
+        "python": {"version": str(choice.python), "provider": choice.python_provider.value},
+        "cuda": {
+            "provider": choice.cuda_provider.value,
+            "version": str(choice.cuda) if choice.cuda else None,
+            "cudnn": str(choice.cudnn) if choice.cudnn else None,
+            "driver": str(floor) if floor else None,
+        },
+        "links": [{"name": link.name, "target": link.target} for link in choice.links],
+        "deviations": [
+            {"what": each.what, "why": each.why, "sources": [source.text for source in each.sources]}
+            for each in choice.deviations
+        ],
+    }

@@ -1,0 +1,40 @@
+"""A build that somebody watches: progress on the terminal, everything in a log of the cache folder."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from envbuilder.building.engine import Listener
+from envbuilder.cli.places import Places
+from envbuilder.cli.progress import BuildLog, LiveProgress, PlainProgress
+from envbuilder.errors import EnvbuilderError
+from envbuilder.model.builds import BuildEvent
+
+
+@contextmanager
+def watched(here: Places, name: str) -> Iterator[tuple[Listener, Path]]:
+    """A listener that shows progress and keeps the full log."""
+    folder = here.cache / "logs"
+    folder.mkdir(parents=True, exist_ok=True)
+    stamp = datetime.fromtimestamp(time.time(), tz=UTC).strftime("%Y%m%dT%H%M%SZ")
+    path = folder / f"{Path(name).name}-{stamp}.log"
+    show = LiveProgress() if sys.stderr.isatty() else PlainProgress()
+    with path.open("w", encoding="utf-8") as stream:
+        write = BuildLog(stream)
+
+        def listen(event: BuildEvent) -> None:
+            write(event)
+            show(event)
+
+        try:
+            yield listen, path
+        except EnvbuilderError as error:
+            stream.write(f"error: {error.message}\n")
+            raise
+        finally:
+            show.close()

@@ -1,0 +1,112 @@
+"""The index as uv sees it: its configuration, credentials, proxies and certificates hold here too."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from envbuilder.errors import SourceUnreachable
+from envbuilder.indexing.index import IndexFile
+from envbuilder.model.closures import Chosen, Closure
+
+_PYTHONS = tuple(f"3.{minor}" for minor in range(6, 15))
+"""A release that needs a younger Python is not listed for an older one; uv knows none before 3.6."""
+
+_UNREACHABLE = (
+    "error sending request",
+    "dns error",
+    "Failed to fetch",
+    "Could not connect",
+    "invalid peer certificate",
+    "operation timed out",
+)
+_TIME_LIMIT = 600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UvIndex:
+    """Asks `uv pip compile` for files and their hashes.
+
+    Attributes:
+        uv: The program.
+        cache: Folder for what uv keeps.
+        environ: Environment of the process: proxies, CA bundle and index come from here.
+        index: Address of a package index; empty means uv's own configuration.
+    """
+
+    uv: Path
+    cache: Path
+    environ: Mapping[str, str]
+    index: str = ""
+
+    def files(self, package: str, version: str) -> tuple[IndexFile, ...]:
+        """See `Index.files`."""
+        for python in _PYTHONS:
+            listed = self._listed([f"{package}=={version}"], "--universal", "--python-version", python)
+            if listed is not None:
+                return tuple(sorted(listed, key=lambda file: file.file))
+        return ()
+
+    def still_there(self, closure: Closure) -> frozenset[tuple[str, str]]:
+        """See `Index.still_there`.
+
+        One question for all packages; where one of them is gone, uv answers none, and they are asked one by one.
+        """
+        wanted = (*closure.packages, *closure.build)
+        together = self._fresh(closure.packages, str(closure.python))
+        built = self._fresh(closure.build, str(closure.python)) if closure.build else []
+        if together is None or built is None:
+            answers = [self._fresh((each,), str(closure.python)) or [] for each in wanted]
+            together, built = [file for answer in answers for file in answer], []
+        return frozenset((file.file, file.sha256) for file in (*together, *built))
+
+    def _fresh(self, packages: Iterable[Chosen], python: str) -> list[IndexFile] | None:
+        listed = tuple(packages)
+        options = [option for each in listed if not each.is_wheel for option in ("--no-binary", each.name)]
+        pins = [f"{each.name}=={each.version}" for each in listed]
+        return self._listed(pins, "--refresh", "--universal", "--python-version", python, *options)
+
+    def _listed(self, pins: list[str], *options: str) -> list[IndexFile] | None:
+        """Every file of some releases; None when one of the releases is not there."""
+        with tempfile.TemporaryDirectory(prefix="envbuilder-index-") as name:
+            wanted, output = Path(name, "requirements.in"), Path(name, "pylock.toml")
+            wanted.write_text("".join(f"{pin}\n" for pin in pins), encoding="utf-8")
+            command = [str(self.uv), "pip", "compile", str(wanted), "--no-deps", "--only-binary", ":all:"]
+            command += ["--format", "pylock.toml", "--output-file", str(output), "--quiet", "--no-header", *options]
+            failure = self._run(command)
+            if failure is None:
+                return list(_files(tomllib.loads(output.read_text(encoding="utf-8"))))
+        if any(sign in failure for sign in _UNREACHABLE):
+            raise SourceUnreachable(
+                f"the package index does not answer:\n{failure}",
+                hint="check network, proxy and CA bundle (SSL_CERT_FILE), or name an index: --index URL",
+            )
+        return None
+
+    def _run(self, command: list[str]) -> str | None:
+        environ = {**self.environ, "UV_CACHE_DIR": str(self.cache), "UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1"}
+        if self.index:
+            environ["UV_DEFAULT_INDEX"] = self.index
+        try:
+            done = subprocess.run(
+                command, env=environ, capture_output=True, text=True, errors="replace", timeout=_TIME_LIMIT, check=False
+            )
+        except subprocess.TimeoutExpired as error:
+            raise SourceUnreachable("the package index did not answer in time", hint="try again") from error
+        return done.stderr.strip() if done.returncode else None
+
+
+def _files(pylock: dict[str, object]) -> Iterator[IndexFile]:
+    packages = pylock.get("packages")
+    for package in packages if isinstance(packages, list) else []:
+        entries = [*(package.get("wheels") or []), *filter(None, [package.get("sdist")])]
+        for entry in entries:
+            digest = (entry.get("hashes") or {}).get("sha256")
+            if digest and entry.get("url"):
+                name = str(entry.get("name") or urlsplit(str(entry["url"])).path.rpartition("/")[2])
+                yield IndexFile(file=unquote(name), sha256=str(digest), url=str(entry["url"]))

@@ -1,0 +1,247 @@
+"""Which GPU gets what from a row on one of its bases, and why: TensorFlow's kernels, the CUDA libraries, cuDNN.
+
+Worked out from the GPU code that is in the files, not from runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from envbuilder.model.cuda import Coverage, CudaFacts, KernelFamily
+from envbuilder.model.rows import BaseChoice, Environment
+from envbuilder.model.versions import Release
+
+
+class Part(StrEnum):
+    """Who has GPU code."""
+
+    TENSORFLOW = "tensorflow"
+    CUDA = "cuda"
+    CUDNN = "cudnn"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """What one part has for a GPU.
+
+    Attributes:
+        part: Whose code it is.
+        family: Kernel family of TensorFlow, such as `mlir`; empty for the other parts.
+        coverage: What the GPU gets; None when that is not proven.
+        text: Why, in words that fit every GPU with the same reason.
+    """
+
+    part: Part
+    coverage: Coverage | None
+    text: str
+    family: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Architecture:
+    """GPUs of one compute capability.
+
+    Attributes:
+        capability: Compute capability.
+        generation: Architecture, such as `Ampere`.
+        gpus: Names of the GPUs, as the catalog orders them.
+        since: First CUDA release whose libraries have code for them.
+        last: Last CUDA release that supports them; None while newer releases do.
+    """
+
+    capability: Release
+    generation: str
+    gpus: tuple[str, ...]
+    since: Release
+    last: Release | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuSupport:
+    """What the GPUs of one compute capability get.
+
+    Attributes:
+        architecture: The GPUs.
+        reasons: One for each kernel family, one for the CUDA libraries, one for cuDNN.
+        ptx_driver: Oldest driver that compiles the PTX; None when none is compiled, or when it is not known.
+        driver: Oldest driver that starts the libraries, knows the GPU and compiles the PTX; None when it is not known,
+            or when no driver helps.
+    """
+
+    architecture: Architecture
+    reasons: tuple[Reason, ...]
+    ptx_driver: Release | None
+    driver: Release | None
+
+    @property
+    def coverage(self) -> Coverage:
+        """The worst of all parts; what is not proven counts as what TensorFlow's own kernels say."""
+        return _worst(self.reasons)
+
+    @property
+    def doubts(self) -> tuple[Reason, ...]:
+        """What keeps the coverage from being proven; empty when there is none to prove."""
+        if self.coverage is Coverage.NONE:
+            return ()
+        return tuple(reason for reason in self.reasons if reason.coverage is None)
+
+    @property
+    def why(self) -> tuple[Reason, ...]:
+        """The reasons that decide: those as bad as the whole, TensorFlow's first, and the doubts."""
+        deciding = [reason for reason in self.reasons if reason.coverage is self.coverage]
+        if self.coverage is Coverage.MACHINE_CODE:
+            deciding = [reason for reason in deciding if reason.part is Part.TENSORFLOW]
+        return (*deciding, *self.doubts)
+
+
+def architectures(facts: CudaFacts) -> tuple[Architecture, ...]:
+    """The GPUs of the catalog by compute capability, ascending."""
+    first = {gpu.capability: gpu for gpu in reversed(facts.gpus)}
+    return tuple(
+        Architecture(
+            capability=capability,
+            generation=first[capability].generation,
+            gpus=tuple(gpu.name for gpu in facts.gpus if gpu.capability == capability),
+            since=first[capability].since,
+            last=first[capability].last,
+        )
+        for capability in sorted(first)
+    )
+
+
+def support(facts: CudaFacts, row: Environment, choice: BaseChoice) -> tuple[GpuSupport, ...]:
+    """What each compute capability gets from a row on a base.
+
+    Returns:
+        In the order of `architectures`; empty for a CPU row.
+
+    Raises:
+        KeyError: No driver is known for the CUDA release; a loaded catalog has none such.
+    """
+    need = row.cuda
+    if need is None:
+        return ()
+    cuda, cudnn = choice.cuda or need.compiled, choice.cudnn or need.cudnn.compiled
+    floor = facts.driver_floor(cuda)
+    return tuple(
+        _support(facts, architecture, need.code.families, (cuda, cudnn), floor) for architecture in architectures(facts)
+    )
+
+
+def _support(
+    facts: CudaFacts,
+    architecture: Architecture,
+    families: tuple[KernelFamily, ...],
+    libraries: tuple[Release, Release],
+    floor: Release,
+) -> GpuSupport:
+    cuda, cudnn = libraries
+    reasons = (
+        *(_kernels(family, architecture.capability) for family in families),
+        _cuda(cuda, architecture),
+        _cudnn(facts, cudnn, architecture.capability),
+    )
+    if _worst(reasons) is Coverage.NONE:
+        return GpuSupport(architecture=architecture, reasons=reasons, ptx_driver=None, driver=None)
+    compiled = [family for family in families if family.coverage(architecture.capability) is Coverage.JIT]
+    ptx_driver = _ptx_driver(facts, compiled)
+    known = [driver for driver in (floor, facts.knowing_driver(architecture.since), ptx_driver) if driver]
+    return GpuSupport(
+        architecture=architecture,
+        reasons=reasons,
+        ptx_driver=ptx_driver,
+        driver=None if compiled and ptx_driver is None else max(known),
+    )
+
+
+def _worst(reasons: tuple[Reason, ...]) -> Coverage:
+    order = (Coverage.NONE, Coverage.JIT, Coverage.MACHINE_CODE)
+    return min((reason.coverage for reason in reasons if reason.coverage is not None), key=order.index)
+
+
+def _ptx_driver(facts: CudaFacts, compiled: list[KernelFamily]) -> Release | None:
+    """PTX is outside minor-version compatibility: the driver must know its version.
+
+    Source: docs.nvidia.com/deploy/cuda-compatibility, limits of minor-version compatibility, read 2026-11-20.
+    """
+    drivers = [_compiler(facts, family) for family in compiled]
+    known = [driver for driver in drivers if driver is not None]
+    return max(known) if known and len(known) == len(drivers) else None
+
+
+def _compiler(facts: CudaFacts, family: KernelFamily) -> Release | None:
+    cuda = facts.ptx_cuda(family.isa) if family.isa else None
+    return facts.knowing_driver(cuda) if cuda else None
+
+
+def _kernels(family: KernelFamily, capability: Release) -> Reason:
+    coverage = family.coverage(capability)
+    return Reason(part=Part.TENSORFLOW, family=family.name, coverage=coverage, text=_has(family, capability))
+
+
+def _has(family: KernelFamily, capability: Release) -> str:
+    """What a kernel family has for a GPU, in words.
+
+    Example:
+        >>> mlir = KernelFamily(name="mlir", machine=(Release("8.0"),), ptx=(Release("9.0"),), forward=False)
+        >>> _has(mlir, Release("8.6"))
+        'machine code for 8.0'
+        >>> _has(mlir, Release("9.0"))
+        'only PTX for 9.0 (version not known), which the driver compiles on first use'
+        >>> _has(mlir, Release("12.0"))
+        'no machine code for this GPU, and their PTX for 9.0 is bound to that architecture'
+        >>> _has(mlir, Release("5.0"))
+        'no code for a GPU this old; the oldest is for 8.0'
+    """
+    match family.coverage(capability):
+        case Coverage.MACHINE_CODE:
+            return f"machine code for {max(_usable(family.machine, capability))}"
+        case Coverage.JIT:
+            version = f"version {family.isa}" if family.isa else "version not known"
+            newest = max(_usable(family.ptx, capability))
+            return f"only PTX for {newest} ({version}), which the driver compiles on first use"
+        case Coverage.NONE:
+            return _lack(family, capability)
+
+
+def _usable(codes: tuple[Release, ...], capability: Release) -> Iterator[Release]:
+    return (code for code in codes if code <= capability)
+
+
+def _lack(family: KernelFamily, capability: Release) -> str:
+    codes = (*family.machine, *family.ptx)
+    if codes and capability < min(codes):
+        return f"no code for a GPU this old; the oldest is for {min(codes)}"
+    if not family.ptx:
+        return "no machine code for this GPU, and no PTX"
+    if not family.forward and max(family.ptx) < capability:
+        return f"no machine code for this GPU, and their PTX for {max(family.ptx)} is bound to that architecture"
+    return f"no machine code for this GPU, and the oldest PTX is for {min(family.ptx)}"
+
+
+def _cuda(cuda: Release, architecture: Architecture) -> Reason:
+    since, last = architecture.since, architecture.last
+    if last is not None and cuda.head(2) > last.head(2):
+        text = f"CUDA {cuda} has dropped this GPU; the last release with it is {last}"
+        return Reason(part=Part.CUDA, coverage=Coverage.NONE, text=text)
+    if cuda.head(2) < since.head(2):
+        text = f"not proven: CUDA {cuda} is older than this GPU, which came with CUDA {since}"
+        return Reason(part=Part.CUDA, coverage=None, text=text)
+    return Reason(part=Part.CUDA, coverage=Coverage.MACHINE_CODE, text=f"CUDA {cuda} supports this GPU")
+
+
+def _cudnn(facts: CudaFacts, cudnn: Release, capability: Release) -> Reason:
+    code = facts.cudnn_code(cudnn)
+    if code is None:
+        text = f"not proven: which GPUs cuDNN {cudnn} has code for is not known"
+        return Reason(part=Part.CUDNN, coverage=None, text=text)
+    if capability < code.oldest:
+        text = f"cuDNN {cudnn} has code from {code.oldest} on, so convolutions fail on this GPU"
+        return Reason(part=Part.CUDNN, coverage=Coverage.NONE, text=text)
+    if code.newest is not None and code.newest.major < capability.major:
+        text = f"not proven: cuDNN {cudnn} has machine code up to {code.newest}, and this GPU is newer"
+        return Reason(part=Part.CUDNN, coverage=None, text=text)
+    text = f"cuDNN {cudnn} has code from {code.oldest} on"
+    return Reason(part=Part.CUDNN, coverage=Coverage.MACHINE_CODE, text=text)

@@ -1,0 +1,211 @@
+"""How a row of the catalog is known to work, as data: who said or saw what, and when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+from typing import TypeAlias
+
+
+class Grade(StrEnum):
+    """How far a row was proven, weakest first."""
+
+    DOCUMENTED = "documented"
+    MEASURED = "measured"
+    RESOLVED = "resolved"
+    CPU = "cpu"
+    IMAGE = "image"
+    GPU = "gpu"
+
+    @property
+    def rank(self) -> int:
+        """0 for the weakest."""
+        return list(Grade).index(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Documented:
+    """Somebody wrote it.
+
+    Attributes:
+        where: The document and what it says.
+        when: Day of the document.
+    """
+
+    where: str
+    when: date
+
+    @property
+    def grade(self) -> Grade:
+        """Its place among the others."""
+        return Grade.DOCUMENTED
+
+    def __str__(self) -> str:
+        return self.where
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """A wheel was taken apart, and the row says what was found.
+
+    Attributes:
+        file: Name of the wheel.
+        sha256: Its hash.
+        when: The day.
+    """
+
+    file: str
+    sha256: str
+    when: date
+
+    @property
+    def grade(self) -> Grade:
+        """Its place among the others."""
+        return Grade.MEASURED
+
+    def __str__(self) -> str:
+        return f"{self.file} taken apart (sha256 {self.sha256[:12]})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    """The packages go together.
+
+    Attributes:
+        bases: Ids of the bases that the closure is for, in the order of the row.
+        python: Interpreter, major and minor.
+        closure: Digest of the shipped closure.
+        when: The day.
+    """
+
+    bases: tuple[str, ...]
+    python: str
+    closure: str
+    when: date
+
+    @property
+    def grade(self) -> Grade:
+        """Its place among the others."""
+        return Grade.RESOLVED
+
+    def __str__(self) -> str:
+        return f"packages for Python {self.python} on {', '.join(self.bases)} (closure {short(self.closure)})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RanOnCpu:
+    """Imported, trained, saved and loaded without a GPU, in a bare environment of a host.
+
+    Attributes:
+        python: Full version of the interpreter.
+        glibc: C library of the host.
+        closure: Digest of the closure that was installed.
+        when: The day.
+        report: File under `evidence/reports/`.
+    """
+
+    python: str
+    glibc: str
+    closure: str
+    when: date
+    report: str
+
+    @property
+    def grade(self) -> Grade:
+        """Its place among the others."""
+        return Grade.CPU
+
+    def __str__(self) -> str:
+        return (
+            f"imported, trained, saved and loaded with Python {self.python}, glibc {self.glibc} "
+            f"(closure {short(self.closure)}, {self.report})"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltImage:
+    """Built into an image, and imported, trained, saved and loaded there without a GPU.
+
+    Attributes:
+        base: Id of the base.
+        python: Full version of the interpreter.
+        closure: Digest of the closure that was installed.
+        lock: Digest of the lock.
+        when: The day.
+        report: File under `evidence/reports/`.
+    """
+
+    base: str
+    python: str
+    closure: str
+    lock: str
+    when: date
+    report: str
+
+    @property
+    def grade(self) -> Grade:
+        """Its place among the others."""
+        return Grade.IMAGE
+
+    def __str__(self) -> str:
+        return (
+            f"image on {self.base} with Python {self.python}: trained, saved and loaded, libraries opened "
+            f"(lock {short(self.lock)}, {self.report})"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RanOnGpu:
+    """Computed on a GPU.
+
+    Attributes:
+        base: Id of the base of the image.
+        gpu: Model of the GPU.
+        driver: Version of its driver.
+        closure: Digest of the closure that was installed.
+        lock: Digest of the lock.
+        when: The day.
+        report: File under `evidence/reports/`.
+    """
+
+    base: str
+    gpu: str
+    driver: str
+    closure: str
+    lock: str
+    when: date
+    report: str
+
+    @property
+    def grade(self) -> Grade:
+        """Its place among the others."""
+        return Grade.GPU
+
+    def __str__(self) -> str:
+        where = f"image on {self.base} computed on {self.gpu}, driver {self.driver}"
+        return f"{where} (lock {short(self.lock)}, {self.report})"
+
+
+Evidence: TypeAlias = Documented | Measured | Resolved | RanOnCpu | BuiltImage | RanOnGpu
+"""One way in which a row is known to work."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unproven:
+    """A proof that was tried and could not be had.
+
+    Attributes:
+        grade: What was to be proven.
+        why: What stood in the way, by name.
+        when: The day.
+    """
+
+    grade: Grade
+    why: str
+    when: date
+
+
+def short(digest: str) -> str:
+    """The first twelve hexadecimal digits of a digest."""
+    return digest.removeprefix("sha256:")[:12]

@@ -1,0 +1,73 @@
+"""Where proofs are kept: evidence, reports and closures in a folder of matrices."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from envbuilder.errors import UsageError
+from envbuilder.files import replacing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Records:
+    """A folder of matrices that may be written to.
+
+    Attributes:
+        matrices: The folder.
+    """
+
+    matrices: Path
+
+    def refuse_unwritable(self) -> None:
+        """Make sure that proofs can be kept before they are made.
+
+        Raises:
+            UsageError: The folder cannot be written.
+        """
+        if not os.access(self.matrices, os.W_OK):
+            raise UsageError(
+                f"{self.matrices} cannot be written, so nothing could be kept",
+                hint="copy it, and name the copy: ENVBUILDER_MATRICES=FOLDER",
+            )
+
+    def row_path(self, row: str) -> Path:
+        """The file of a row."""
+        return self.matrices / "environments" / f"{row}.yaml"
+
+    @property
+    def libraries_path(self) -> Path:
+        """The file of the library sets."""
+        return self.matrices / "libraries.yaml"
+
+    def row(self, row: str, text: str) -> None:
+        """Keep a row."""
+        _write(self.row_path(row), text)
+
+    def libraries(self, text: str) -> None:
+        """Keep the library sets."""
+        _write(self.libraries_path, text)
+
+    def evidence(self, row: str, text: str) -> None:
+        """Keep how a row is known to work."""
+        _write(self.matrices / "evidence" / f"{row}.yaml", text)
+
+    def closures(self, row: str, text: str) -> None:
+        """Keep the files that a row ships with."""
+        _write(self.matrices / "locks" / f"{row}.yaml", text)
+
+    def report(self, row: str, name: str, text: str) -> str:
+        """Keep a report; gives its path under `evidence/reports/`."""
+        relative = f"{row}/{name}.json"
+        _write(self.matrices / "evidence" / "reports" / relative, text)
+        return relative
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file at once, and only when it says something else than before."""
+    if path.is_file() and path.read_bytes() == text.encode():
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as stream:
+        stream.write(text.encode())

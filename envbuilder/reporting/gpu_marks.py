@@ -1,0 +1,69 @@
+"""How what a GPU gets is written in a table: marks, their legend, and the drivers that do not fit into a mark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from envbuilder.model.coverage import GpuSupport
+from envbuilder.model.cuda import Coverage
+from envbuilder.model.versions import Release
+
+LEGEND = (
+    ("code", "machine code for all kernels: runs at once"),
+    ("jit", "the driver compiles some kernels on first use, which takes minutes once"),
+    ("-", "TensorFlow, CUDA or cuDNN has no code for this GPU, so something fails"),
+    ("?", "behind a mark: not proven, as the CUDA libraries or cuDNN are older than this GPU, or their GPUs not known"),
+)
+BASIS = "Worked out from the GPU code in the files, with the first base of each row; not from runs on these GPUs."
+_MARKS = {Coverage.MACHINE_CODE: "code", Coverage.JIT: "jit", Coverage.NONE: "-"}
+
+
+def mark(support: GpuSupport) -> str:
+    """What a GPU gets, in at most five characters."""
+    return f"{_MARKS[support.coverage]}{'?' if support.doubts else ''}"
+
+
+def driver(support: GpuSupport) -> str:
+    """The driver that a GPU needs, in words; empty when no driver helps."""
+    if support.coverage is Coverage.NONE:
+        return ""
+    return f"driver {support.driver} or later" if support.driver else "driver not known"
+
+
+def reasons(support: GpuSupport) -> str:
+    """Why, in one line: what kernel families have in common is said once."""
+    said: dict[str, list[str]] = {}
+    for reason in support.why:
+        said.setdefault(reason.text, []).append(reason.family)
+    return "; ".join(
+        f"{' and '.join(families)} kernels: {text}" if any(families) else text for text, families in said.items()
+    )
+
+
+def generations(supports: Iterable[GpuSupport]) -> Iterator[tuple[str, int]]:
+    """The generations that the columns of a table belong to, and how many columns each has.
+
+    Returns:
+        `(name, count)` from left to right; `Blackwell (RTX)` and `Blackwell (data centre)` are one.
+    """
+    names = (support.architecture.generation.partition(" (")[0] for support in supports)
+    for name, columns in groupby(names):
+        yield name, len(list(columns))
+
+
+def ptx_drivers(supports: Iterable[GpuSupport], floor: Release) -> str:
+    """The drivers that compiled code needs beyond what the libraries need.
+
+    Args:
+        supports: What the GPUs get from a row on a base.
+        floor: Oldest driver for its CUDA libraries.
+
+    Returns:
+        Such as `9.0: 555.42.02; 10.0, 12.0: not known`; empty when the floor is enough everywhere.
+    """
+    wanted: dict[Release | None, list[str]] = {}
+    for support in supports:
+        if support.coverage is Coverage.JIT and (support.ptx_driver is None or support.ptx_driver > floor):
+            wanted.setdefault(support.ptx_driver, []).append(str(support.architecture.capability))
+    return "; ".join(f"{', '.join(columns)}: {least or 'not known'}" for least, columns in wanted.items())

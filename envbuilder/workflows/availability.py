@@ -1,0 +1,66 @@
+"""Are the files that rows ship with still on the index? For a scheduled job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from envbuilder.indexing.index import Index
+from envbuilder.model.closures import Chosen, Closure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vanished:
+    """A file that a row ships with and the index does not list any more, or not with this hash.
+
+    Attributes:
+        python: Interpreter of the closure.
+        bases: Ids of the bases that the closure is for.
+        file: The file.
+        replaced: Whether the index has another file under its name.
+    """
+
+    python: str
+    bases: tuple[str, ...]
+    file: Chosen
+    replaced: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Availability:
+    """What became of the files of one row.
+
+    Attributes:
+        row: Its id.
+        closures: How many closures it ships; 0 means that nothing could be asked.
+        files: How many files they have, each counted once.
+        vanished: Those that are gone, in the order of the closures, then by name.
+    """
+
+    row: str
+    closures: int
+    files: int
+    vanished: tuple[Vanished, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether the row can still be installed: it ships something, and all of it is there."""
+        return self.closures > 0 and not self.vanished
+
+
+def availability(row: str, closures: tuple[Closure, ...], index: Index) -> Availability:
+    """Ask the index for every file of a row.
+
+    Raises:
+        SourceUnreachable: The index does not answer.
+    """
+    vanished: list[Vanished] = []
+    for closure in closures:
+        there = index.still_there(closure)
+        names = {file for file, _ in there}
+        vanished += [
+            Vanished(python=str(closure.python), bases=closure.bases, file=each, replaced=each.file in names)
+            for each in (*closure.packages, *closure.build)
+            if (each.file, each.sha256) not in there
+        ]
+    files = {(each.file, each.sha256) for closure in closures for each in (*closure.packages, *closure.build)}
+    return Availability(row=row, closures=len(closures), files=len(files), vanished=tuple(vanished))

@@ -1,0 +1,68 @@
+"""Row to the evidence of an image: lock, build, validate, and take the image away again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import date
+
+from envbuilder.errors import ToolFailed
+from envbuilder.locking.lockfile import digest
+from envbuilder.locking.requests import row_request
+from envbuilder.locking.shipped import ShippedClosures
+from envbuilder.model.evidence import BuiltImage, Evidence, Grade, RanOnGpu
+from envbuilder.model.findings import Report, Tier
+from envbuilder.model.locks import Lock, Spec
+from envbuilder.model.rows import Environment
+from envbuilder.workflows.validate import Validation
+
+TAG = "envbuilder/proving-{row}:latest"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageProof:
+    """Builds and validates images of rows.
+
+    Attributes:
+        shipped: The closures that rows ship with.
+        lock: Makes the lock of a spec.
+        build: Builds a lock under a tag.
+        validate: Validates an image against its lock.
+        remove: Takes the tag away, and the image with it.
+        keep: Keeps a report under a name; gives its path.
+        today: The day.
+    """
+
+    shipped: ShippedClosures
+    lock: Callable[[Spec], Lock]
+    build: Callable[[Lock, str], None]
+    validate: Callable[[Validation, Lock], Report]
+    remove: Callable[[str], None]
+    keep: Callable[[Environment, str, Report], str]
+    today: date
+
+    def __call__(self, row: Environment, tier: Grade) -> tuple[Evidence, Report]:
+        """See `ImageProver`."""
+        made = self.lock(Spec(environment=row.id))
+        choice = next(choice for choice in row.bases if choice.system.id == made.base.id)
+        closure = self.shipped.find(row.id, row_request(row, choice))
+        if closure is None:
+            raise ToolFailed(f"{row.id} ships no closure for {made.base.id}", hint="`envbuilder prove --tier resolved`")
+        tag = TAG.format(row=row.id)
+        self.build(made, tag)
+        try:
+            wanted = Tier.GPU if tier is Grade.GPU else Tier.CPU
+            report = self.validate(Validation(image=tag, tier=wanted, required=wanted), made)
+        finally:
+            self.remove(tag)
+        # Two runs of the same image differ in nothing but their time, and the time is not what the report is for.
+        kept = replace(report, subject=f"image of {digest(made)}")
+        path = self.keep(row, f"{tier.value}-{made.base.id}", kept) if report.passed else ""
+        facts = dict(report.facts)
+        common = {"base": made.base.id, "closure": closure.digest, "lock": digest(made)}
+        if tier is Grade.GPU:
+            gpu = facts.get("GPU 0", "").partition(",")[0]
+            driver = facts.get("driver", "").partition(",")[0]
+            return RanOnGpu(**common, gpu=gpu, driver=driver, when=self.today, report=path), report
+        python = facts.get("Python", "").partition(" ")[0]
+        return BuiltImage(**common, python=python, when=self.today, report=path), report

@@ -1,0 +1,235 @@
+"""Everything that proving asks of the world, as fakes that do as they are told and remember what they were asked."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+
+from envbuilder.catalog.proof import Proof, read_proof
+from envbuilder.errors import EnvbuilderError
+from envbuilder.locking.requests import row_request
+from envbuilder.locking.shipped import ClosureFolder
+from envbuilder.model.closures import Closure
+from envbuilder.model.evidence import BuiltImage, Evidence, Grade, RanOnGpu
+from envbuilder.model.facts import Fact, Facts, Imported, Unseen
+from envbuilder.model.findings import CheckResult, Failed, Passed, Report, Tier
+from envbuilder.model.rows import BaseChoice, Environment
+from envbuilder.model.versions import Release
+from envbuilder.probing import decode
+from envbuilder.proving.interpreters import HostPython
+from envbuilder.proving.records import Records
+from envbuilder.reading.fields import Reader
+from envbuilder.workflows.prove import ProofPorts
+from tests.fakes.catalogs import ROOT
+from tests.fakes.resolver import FakeResolver, made_up_sha256
+
+TODAY = date(2026, 11, 21)
+LOCK_DIGEST = f"sha256:{made_up_sha256('lock')}"
+
+
+def good_facts() -> Facts:
+    """What the probe saw in a TensorFlow 2.15.1 for CPUs that does everything it must."""
+    path = ROOT / "tests" / "cases" / "facts" / "tf-2.15-cpu.json"
+    return decode(path.read_text(encoding="utf-8"), path.name)
+
+
+def facts_without_import(message: str) -> Facts:
+    """What the probe sees where `import tensorflow` fails, and with it everything that follows."""
+    imported: Fact[Imported] = Unseen(kind="ImportError", message=message)
+    missed = Unseen(kind="NotReached", message="tensorflow was not imported")
+    return replace(good_facts(), imported=imported, build=missed, devices=missed, training=missed, saving=missed)
+
+
+def report(*, passed: bool) -> Report:
+    """A report with one check."""
+    outcome = Passed(seen="it ran") if passed else Failed(problem="loss rose", remedy="look")
+    return Report(
+        subject="an image",
+        environment="row",
+        tier=Tier.CPU,
+        required=Tier.CPU,
+        results=(CheckResult(id="training-loss-falls", title="training", outcome=outcome),),
+        facts=(),
+        deviations=(),
+        not_covered=(),
+        seconds=1.0,
+    )
+
+
+class FakeEnvironments:
+    """The `Environments` for tests.
+
+    Args:
+        refusal: Why nothing can be installed; None lets everything be.
+
+    Attributes:
+        made_for: `(version of the interpreter, closure)` of every environment, in order.
+        open: Environments that were not taken away.
+        forgotten: Distributions whose downloads were dropped, in order.
+    """
+
+    def __init__(self, refusal: EnvbuilderError | None = None) -> None:
+        self.made_for: list[tuple[str, Closure]] = []
+        self.open = 0
+        self.forgotten: list[str] = []
+        self.refusal = refusal
+
+    @contextmanager
+    def made(self, interpreter: HostPython, closure: Closure) -> Iterator[Path]:
+        self.made_for.append((str(interpreter.version), closure))
+        if self.refusal:
+            raise self.refusal
+        self.open += 1
+        try:
+            yield Path("/environment/bin/python")
+        finally:
+            self.open -= 1
+
+    def forget(self, package: str) -> None:
+        self.forgotten.append(package)
+
+
+class FakeImages:
+    """The `ImageProver` for tests.
+
+    Args:
+        shipped: Where closures are looked up, as a build does.
+
+    Attributes:
+        asked: `(row, tier)` of every image, in order.
+        refusal: Why there is no image; None lets it be built.
+        passed: Whether the image does what it must.
+    """
+
+    def __init__(self, shipped: ClosureFolder) -> None:
+        self.asked: list[tuple[str, Grade]] = []
+        self.refusal: EnvbuilderError | None = None
+        self.passed = True
+        self._shipped = shipped
+
+    def __call__(self, row: Environment, tier: Grade) -> tuple[Evidence, Report]:
+        self.asked.append((row.id, tier))
+        if self.refusal:
+            raise self.refusal
+        choice = row.bases[0]
+        closure = self._shipped.find(row.id, row_request(row, choice))
+        assert closure is not None, "the closures are kept before an image is built"
+        entry: Evidence = BuiltImage(
+            base=choice.system.id,
+            python="3.11.2",
+            closure=closure.digest,
+            lock=LOCK_DIGEST,
+            when=TODAY,
+            report="image.json",
+        )
+        if tier is Grade.GPU:
+            entry = RanOnGpu(
+                base=choice.system.id,
+                gpu="NVIDIA H200",
+                driver="580.1",
+                closure=closure.digest,
+                lock=LOCK_DIGEST,
+                when=TODAY,
+                report="gpu.json",
+            )
+        return entry, report(passed=self.passed)
+
+
+@dataclass(kw_only=True)
+class World:
+    """A folder of matrices and all that a proof runs on; a test changes what it needs before it proves.
+
+    Attributes:
+        matrices: The folder.
+        resolver: Resolves packages.
+        pythons: Interpreters of the host, by `major.minor`.
+        environments: Makes environments.
+        facts: What the probe sees.
+        looked: Interpreters that the probe ran with, in order.
+        today: The day.
+        told: What was told, in order.
+    """
+
+    matrices: Path
+    resolver: FakeResolver
+    pythons: dict[str, str]
+    environments: FakeEnvironments
+    images: FakeImages
+    facts: Facts
+    looked: list[Path]
+    today: date
+    told: list[str]
+
+    def ports(self) -> ProofPorts:
+        """The ports of one run."""
+        ticks = itertools.count(0.0, 2.5)
+        return ProofPorts(
+            shipped=self.closures,
+            resolver=self.resolver,
+            find_python=self._find_python,
+            environments=self.environments,
+            look=self._look,
+            image=self.images,
+            records=Records(matrices=self.matrices),
+            write_report=lambda made: json.dumps({"passed": made.passed, "subject": made.subject}) + "\n",
+            today=self.today,
+            clock=lambda: next(ticks),
+            notice=self.told.append,
+        )
+
+    @property
+    def closures(self) -> ClosureFolder:
+        """The closures that rows ship with."""
+        return ClosureFolder(folder=self.matrices / "locks")
+
+    @property
+    def ran(self) -> int:
+        """How much was done: resolutions, environments, probes and images."""
+        return len(self.resolver.asked) + len(self.environments.made_for) + len(self.looked) + len(self.images.asked)
+
+    def recorded(self, row: str) -> Proof:
+        """What the evidence of a row says on disk."""
+        path = self.matrices / "evidence" / f"{row}.yaml"
+        reader = Reader(path.name)
+        root = reader.document(path.read_text(encoding="utf-8"))
+        assert (root.integer("schema"), root.text("id")) == (1, row)
+        proof = read_proof(root)
+        reader.finish()
+        return proof
+
+    def reloaded(self, row: Environment) -> Environment:
+        """The row as the next run reads it."""
+        proof = self.recorded(row.id)
+        return replace(row, evidence=proof.evidence, unproven=proof.unproven)
+
+    def _find_python(self, row: Environment, choice: BaseChoice) -> HostPython | None:
+        assert choice in row.bases
+        version = self.pythons.get(str(choice.python))
+        return HostPython(path=Path("/python"), version=Release(version), glibc="2.36") if version else None
+
+    def _look(self, python: Path) -> Facts:
+        assert self.environments.open == 1, "the probe runs while the environment is there"
+        self.looked.append(python)
+        return self.facts
+
+
+def world(
+    matrices: Path, *, pythons: Iterable[str] = ("3.8.18", "3.11.7"), resolver: FakeResolver | None = None
+) -> World:
+    """A world where everything can be had: an empty folder of matrices, and a host with these interpreters."""
+    return World(
+        matrices=matrices,
+        resolver=resolver or FakeResolver(),
+        pythons={full.rpartition(".")[0]: full for full in pythons},
+        environments=FakeEnvironments(),
+        images=FakeImages(ClosureFolder(folder=matrices / "locks")),
+        facts=good_facts(),
+        looked=[],
+        today=TODAY,
+        told=[],
+    )

@@ -1,0 +1,11 @@
+"""The page of GPUs is the one that the matrices give."""
+
+from __future__ import annotations
+
+from envbuilder.reporting.coverage_page import coverage_page
+from tests.fakes.catalogs import real_catalog
+from tests.repo.gpu_page import PAGE
+
+
+def test_the_page_is_current() -> None:
+    assert PAGE.read_text(encoding="utf-8") == coverage_page(real_catalog()), "run `make matrices`"
