@@ -11,6 +11,7 @@ from envbuilder.catalog.naming import find
 from envbuilder.cli.output import folded, heading, json_option, print_json
 from envbuilder.cli.places import places
 from envbuilder.cli.show_document import document
+from envbuilder.model.coverage import support
 from envbuilder.model.cuda import CudaNeed
 from envbuilder.model.rows import BaseChoice, Catalog, Constraint, Environment
 
@@ -63,6 +64,7 @@ def _framework_lines(row: Environment) -> Iterator[str]:
 
 
 def _package_lines(row: Environment) -> Iterator[str]:
+    yield "  the newest files uploaded until then that go together; they ship with the row"
     yield from _constraint_lines(row.constraints, "bound")
     yield from _constraint_lines(row.additions, "added")
     if row.source_builds:
@@ -81,10 +83,11 @@ def _cuda_lines(catalog: Catalog, row: Environment, cuda: CudaNeed) -> Iterator[
     yield f"  driver {catalog.driver_floor(row, row.bases[0])} or later"
     when = "loaded with TensorFlow; import fails without them" if cuda.linkage == "needed" else "opened at run time"
     yield f"  libraries ({when}): {', '.join(cuda.sonames)}"
-    yield "  GPUs:"
-    for gpu in catalog.cuda.gpus:
-        older = f"; CUDA {cuda.compiled} itself is older than this GPU" if cuda.compiled < gpu.since else ""
-        yield f"    {gpu.capability!s:<5} {cuda.code.coverage(gpu.capability).value:<13} {gpu.name}{older}"
+    yield f"  GPUs, on {row.bases[0].system.id} (the reasons: `envbuilder list {row.id} --gpus`):"
+    for gpu in support(catalog.cuda, row, row.bases[0]):
+        architecture = gpu.architecture
+        doubt = ", not proven" if gpu.doubts else ""
+        yield f"    {architecture.capability!s:<5} {gpu.coverage.value + doubt:<25} {', '.join(architecture.gpus)}"
 
 
 def _constraint_lines(constraints: tuple[Constraint, ...], word: str) -> Iterator[str]:
