@@ -1,0 +1,1 @@
+"""Taking TensorFlow wheels apart: ELF, GPU code, machine code, metadata. Nothing of a wheel is run or loaded."""

@@ -1,0 +1,135 @@
+"""`envbuilder audit ENV|WHEEL`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+from packaging.version import Version
+
+from envbuilder.catalog.loading import load_catalog
+from envbuilder.catalog.naming import matching
+from envbuilder.cli.auditing import audit_ports
+from envbuilder.cli.composition import Composition
+from envbuilder.cli.options import python_option, source_options
+from envbuilder.cli.output import folded, heading, json_option, print_json, table
+from envbuilder.cli.places import places
+from envbuilder.errors import UsageError
+from envbuilder.model.audits import Audit
+from envbuilder.model.locks import Sources
+from envbuilder.model.refs import normalized
+from envbuilder.model.rows import Catalog
+from envbuilder.model.versions import Release
+from envbuilder.proving.records import Records
+from envbuilder.reading.requirements import pep440
+from envbuilder.workflows.audit import AuditPorts, audit_file, audit_release, audit_row, record_audit
+
+_RELEASE = re.compile(r"([A-Za-z0-9._-]+)==([^=]+)")
+
+
+@click.command("audit")
+@click.argument("target", metavar="ENV|WHEEL")
+@click.option("--write", is_flag=True, help="Put what was measured into the row, or make a new row for this release.")
+@python_option("Interpreter whose wheel is taken. Default: the one measured before, else the row's default.")
+@source_options
+@json_option
+def command(target: str, python: Release | None, sources: Sources, *, write: bool, as_json: bool) -> None:
+    """Take a TensorFlow wheel apart and print it beside what its row claims. Exit status 1 on a difference.
+
+    ENV is a row or a GLOB of rows; WHEEL is `package==version` on the index, or the path of a .whl file. Nothing of the
+    wheel is run, no CUDA tools are needed; what was fetched is removed.
+    """
+    here = places()
+    catalog = load_catalog(here.matrices)
+    composition = Composition(here, catalog)
+    ports = audit_ports(composition, sources, tty=sys.stderr.isatty())
+    records = Records(matrices=here.matrices)
+    if write:
+        records.refuse_unwritable()
+    audits: list[Audit] = []
+    for audit in _audits(catalog, target, python, ports):
+        audits.append(audit)
+        if not as_json:
+            _tell(audit)
+        if write:
+            row = record_audit(catalog, audit, ports.index, records, datetime.now(tz=UTC).date())
+            composition.say(f"wrote {row}; review the diff, then `envbuilder prove {row}`")
+    if as_json:
+        print_json({"schema": 1, "wheels": [_document(audit) for audit in audits]})
+    elif len(audits) > 1:
+        differing = [audit.row for audit in audits if not audit.agrees]
+        click.echo(
+            f"{len(audits)} wheels, {len(differing)} differ from their rows{': ' if differing else ''}"
+            + ", ".join(differing)
+        )
+    if not write and not all(audit.agrees for audit in audits):
+        raise click.exceptions.Exit(1)
+
+
+def _audits(catalog: Catalog, target: str, python: Release | None, ports: AuditPorts) -> Iterator[Audit]:
+    path = Path(target)
+    named = _RELEASE.fullmatch(target)
+    if target.endswith(".whl"):
+        if not path.is_file():
+            raise UsageError(f"there is no wheel {target}", hint="name a file, `package==version`, or a row")
+        yield audit_file(catalog, path, ports)
+    elif named:
+        yield audit_release(catalog, normalized(named[1]), _version(named[2]), ports, python=python)
+    else:
+        for row in matching(catalog, target):
+            yield audit_row(catalog, row, ports, python=python)
+
+
+def _version(text: str) -> Version:
+    try:
+        return pep440(text)
+    except ValueError as error:
+        raise UsageError(str(error), hint="such as tensorflow-gpu==2.4.1") from None
+
+
+def _tell(audit: Audit) -> None:
+    wheel = audit.wheel
+    click.echo(f"{heading(audit.row or 'no row')}  {wheel.file}, sha256 {wheel.sha256}")
+    if audit.comparisons:
+        lines = [
+            ("" if each.agrees else "differs", each.field, _short(each.claimed), _short(each.measured))
+            for each in audit.comparisons
+        ]
+        click.echo(table(("", "FIELD", "ROW SAYS", "WHEEL SAYS"), lines))
+        for each in audit.comparisons:
+            if not each.agrees:
+                click.echo(folded(f"  {each.field}: the row says {each.claimed}; the wheel says {each.measured}"))
+    else:
+        for name, value in wheel.record.items():
+            click.echo(folded(f"  {name}: {_plain(value)}"))
+    click.echo("")
+
+
+def _short(text: str) -> str:
+    """A value that fits into a column; a longer one is told in full where it differs."""
+    return text if len(text) <= 44 else f"{text[:41]}..."
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, dict):
+        return "; ".join(f"{name} {_plain(each)}" for name, each in value.items()) or "none"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_plain, value)) or "none"
+    return "none" if value is None else str(value)
+
+
+def _document(audit: Audit) -> dict[str, object]:
+    return {
+        "row": audit.row or None,
+        "agrees": audit.agrees,
+        "differences": [
+            {"field": each.field, "claimed": each.claimed, "measured": each.measured}
+            for each in audit.comparisons
+            if not each.agrees
+        ],
+        **audit.wheel.record,
+    }

@@ -1,0 +1,47 @@
+"""The composition of `audit`: which adapter stands behind which of its ports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from envbuilder.auditing.claims import measured_wheel
+from envbuilder.auditing.measuring import measure
+from envbuilder.cli.composition import Composition
+from envbuilder.cli.output import size
+from envbuilder.indexing.fetching import fetch
+from envbuilder.indexing.index import IndexFile
+from envbuilder.model.locks import Sources
+from envbuilder.workflows.audit import AuditPorts
+
+
+def audit_ports(composition: Composition, sources: Sources, *, tty: bool) -> AuditPorts:
+    """What `workflows.audit` needs of the world.
+
+    Args:
+        composition: Adapters that it shares with the other verbs.
+        sources: Where to fetch from.
+        tty: Whether somebody watches a terminal; a download then shows its progress.
+    """
+
+    def fetched(file: IndexFile, folder: Path) -> Path:
+        return fetch(file, folder, progress=_shown if tty else _silent)
+
+    return AuditPorts(
+        index=composition.index(sources),
+        fetch=fetched,
+        measure=lambda path, folder: measured_wheel(measure(path, folder)),
+        work=composition.places.cache / "work",
+        notice=composition.say,
+    )
+
+
+def _shown(done: int, whole: int) -> None:
+    click.echo(f"\r  {size(done)} of {size(whole) if whole else '?'}\033[K", nl=False, err=True)
+    if done == whole:
+        click.echo("\r\033[K", nl=False, err=True)
+
+
+def _silent(_done: int, _whole: int) -> None:
+    """Say nothing: whoever reads a pipe wants lines, not progress."""

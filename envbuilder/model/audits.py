@@ -1,0 +1,53 @@
+"""A wheel that was taken apart, in the shapes that the catalog and a reader need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from packaging.version import Version
+
+from envbuilder.model.claims import Claims, Comparison
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredWheel:
+    """What was read from one wheel.
+
+    Attributes:
+        package: Distribution name, normalized.
+        version: Exact version.
+        file: Its name.
+        sha256: Its hash.
+        claims: What a row would claim of it.
+        cuda_pins: Requirements of its `and-cuda` extra; empty when it has none.
+        record: Everything, as JSON values; field names are those of the facts that this project started from.
+    """
+
+    package: str
+    version: Version
+    file: str
+    sha256: str
+    claims: Claims
+    cuda_pins: tuple[str, ...]
+    record: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """A wheel beside the row that is about it.
+
+    Attributes:
+        wheel: The wheel.
+        row: Id of the row; empty when no row is about this release.
+        comparisons: Every field of the row beside what was measured; empty without a row.
+    """
+
+    wheel: MeasuredWheel
+    row: str
+    comparisons: tuple[Comparison, ...]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether nothing that could be measured differs from the row."""
+        return all(comparison.agrees for comparison in self.comparisons)
