@@ -34,7 +34,7 @@ _RELEASE = re.compile(r"([A-Za-z0-9._-]+)==([^=]+)")
 @click.command("audit")
 @click.argument("target", metavar="ENV|WHEEL")
 @click.option("--write", is_flag=True, help="Put what was measured into the row, or make a new row for this release.")
-@python_option("Interpreter whose wheel is taken. Default: the one measured before, else the row's default.")
+@python_option("Interpreter whose wheel is taken. Default: that of the row; the newest for a release.")
 @source_options
 @json_option
 def command(target: str, python: Release | None, sources: Sources, *, write: bool, as_json: bool) -> None:

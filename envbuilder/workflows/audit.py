@@ -50,10 +50,9 @@ class AuditPorts:
 
 
 def audit_row(catalog: Catalog, row: Environment, ports: AuditPorts, *, python: Release | None = None) -> Audit:
-    """Take the wheel of a row apart.
+    """Take the wheel of a row apart: the one for its default interpreter.
 
-    The wheel that was measured before is taken again where the index still has it, else the one for the row's default
-    interpreter.
+    Wheels of one release can differ: those of 1.13 and 1.14 for Python 3.6 and 3.7 were built on different systems.
 
     Args:
         catalog: The rows.
@@ -68,8 +67,7 @@ def audit_row(catalog: Catalog, row: Environment, ports: AuditPorts, *, python: 
     """
     wheel = row.framework
     files = ports.index.files(wheel.package, str(wheel.version))
-    known = next((file for file in files if file.sha256 == wheel.measured), None) if python is None else None
-    chosen = known or _best(files, python or row.default_python, f"{wheel.package}=={wheel.version}")
+    chosen = _best(files, python or row.default_python, f"{wheel.package}=={wheel.version}")
     return _audited(catalog, chosen, ports)
 
 
