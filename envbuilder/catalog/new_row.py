@@ -87,8 +87,12 @@ def library_set(catalog: Catalog, release: NewRelease) -> dict[str, Plain] | Non
         f"lower bounds of the [and-cuda] extra of {release.package} {release.version}: the releases that it was "
         f"compiled with, {release.today}; sonames are those that it opens, not read from these wheels"
     )
+    name = f"cu{major}-{major}.{minor}-cudnn{_minor(cudnn)}"
+    if any(known.id == name for known in catalog.libraries):
+        # The same CUDA and cuDNN with another NCCL or the like: this one is named for its TensorFlow.
+        name = f"{name}-{release.id.rpartition('-')[0]}"
     return {
-        "id": f"cu{major}-{major}.{minor}-cudnn{_minor(cudnn)}",
+        "id": name,
         "cuda": f"{major}.{minor}",
         "cudnn": ".".join(cudnn.text.split(".")[:3]),
         "wheels": list(wheels),

@@ -28,6 +28,9 @@ from envbuilder.proving.records import Records
 from envbuilder.reading.requirements import pep440
 from envbuilder.workflows.audit import AuditPorts, audit_file, audit_release, audit_row, record_audit
 
+_TOO_LONG = ("libraries", "elf_needed_main")
+"""Fields that only a machine reads to the end."""
+
 _RELEASE = re.compile(r"([A-Za-z0-9._-]+)==([^=]+)")
 
 
@@ -105,7 +108,9 @@ def _tell(audit: Audit) -> None:
                 click.echo(folded(f"  {each.field}: the row says {each.claimed}; the wheel says {each.measured}"))
     else:
         for name, value in wheel.record.items():
-            click.echo(folded(f"  {name}: {_plain(value)}"))
+            if name not in _TOO_LONG:
+                click.echo(folded(f"  {name}: {_plain(value)}"))
+        click.echo("  every library by itself: --json")
     click.echo("")
 
 

@@ -117,6 +117,15 @@ def test_wheels_of_cuda_are_the_lower_bounds_of_the_release_s_own_extra() -> Non
     assert set(named) == {"cu11-11.0-cudnn8.7"}
 
 
+def test_a_second_set_with_the_same_cuda_and_cudnn_has_a_name_of_its_own() -> None:
+    first = library_set(CATALOG, release(pins=PINS))
+    assert first is not None
+    known = replace(CATALOG.libraries[0], id=str(first["id"]))
+    second = library_set(replace(CATALOG, libraries=(*CATALOG.libraries, known)), release(pins=PINS))
+    assert second is not None
+    assert second["id"] == f"{first['id']}-tf-2.5"
+
+
 def test_no_set_is_made_without_an_extra_or_when_the_catalog_has_it() -> None:
     assert library_set(CATALOG, release()) is None
     known = CATALOG.libraries[0]
