@@ -22,7 +22,8 @@ def command(pattern: str, *, gpus: bool, as_json: bool) -> None:
     """Show the environments of the catalog whose id matches GLOB.
 
     PROVEN is the strongest evidence: documented, measured (wheel taken apart), resolved, cpu (trained, saved and loaded
-    in a bare environment), image (the same in the image), gpu.
+    in a bare environment), image (the same in the image), gpu. BASE is the preferred one, and how many others there
+    are: `show ENV`.
     """
     catalog = load_catalog(places().matrices)
     rows = matching(catalog, pattern)
@@ -33,7 +34,7 @@ def command(pattern: str, *, gpus: bool, as_json: bool) -> None:
     elif as_json:
         print_json({"schema": 1, "environments": [_document(catalog, row) for row in rows]})
     else:
-        header = ("ENVIRONMENT", "TENSORFLOW", "CUDA", "CUDNN", "PYTHON", "DRIVER", "PROVEN", "BASES")
+        header = ("ENVIRONMENT", "TENSORFLOW", "CUDA", "CUDNN", "PYTHON", "DRIVER", "PROVEN", "BASE")
         click.echo(table(header, [_line(catalog, row) for row in rows]))
         for line in _open_questions(rows):
             click.echo(line and folded(line))
@@ -51,8 +52,14 @@ def _line(catalog: Catalog, row: Environment) -> tuple[str, ...]:
         pythons[0] if len(pythons) == 1 else f"{pythons[0]}-{pythons[-1]}",
         f">={floor}" if floor else "-",
         row.proven.value,
-        ", ".join(choice.system.id for choice in row.bases),
+        _bases(row),
     )
+
+
+def _bases(row: Environment) -> str:
+    """The preferred base, and how many there are besides."""
+    more = len(row.bases) - 1
+    return f"{row.bases[0].system.id} +{more}" if more else row.bases[0].system.id
 
 
 def _open_questions(rows: tuple[Environment, ...]) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -101,3 +102,14 @@ def _only_in_docstrings(file: Path, name: str) -> bool:
     constants = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and name in str(node.value)]
     prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     return all(id(constant) in prose for constant in constants)
+
+
+@pytest.mark.parametrize("row", [row for row in CATALOG.environments if row.cuda], ids=lambda row: row.id)
+def test_summary_and_deviations_name_the_cudnn_that_was_measured(row: Environment) -> None:
+    assert row.cuda
+    compiled = row.cuda.cudnn.compiled
+    assert f"cuDNN {'.'.join(map(str, compiled.head(2)))}" in row.summary
+    for choice in row.bases:
+        for deviation in choice.deviations:
+            named = re.search(r"cuDNN is \S+ instead of (\S+)", deviation.what)
+            assert named is None or f"{compiled}.".startswith(f"{named[1]}.")
