@@ -59,7 +59,7 @@ def command(target: str, python: Release | None, sources: Sources, *, write: boo
         if not as_json:
             _tell(audit)
         if write:
-            row = record_audit(catalog, audit, ports.index, records, datetime.now(tz=UTC).date())
+            row = record_audit(load_catalog(here.matrices), audit, ports.index, records, datetime.now(tz=UTC).date())
             composition.say(f"wrote {row}; review the diff, then `envbuilder prove {row}`")
     if as_json:
         print_json({"schema": 1, "wheels": [_document(audit) for audit in audits]})

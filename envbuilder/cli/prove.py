@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from envbuilder.catalog.loading import load_catalog
-from envbuilder.catalog.naming import matching
+from envbuilder.catalog.naming import find, matching
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.options import source_options
 from envbuilder.cli.output import folded, json_option, print_json
@@ -64,7 +64,9 @@ def command(  # noqa: PLR0913  one parameter for each option
         ports = proving.ports()
         try:
             for number, row in enumerate(rows, start=1):
-                outcome = prove(row, grade, ports, again=again, relock=relock)
+                # As it is now: a run takes long, and somebody else may have recorded something meanwhile.
+                current = find(load_catalog(here.matrices), row.id)
+                outcome = prove(current, grade, ports, again=again, relock=relock)
                 proven.append(outcome)
                 if not as_json:
                     _tell(outcome, grade, f"{number}/{len(rows)}")

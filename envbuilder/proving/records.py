@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,6 +57,14 @@ class Records:
     def closures(self, row: str, text: str) -> None:
         """Keep the files that a row ships with."""
         _write(self.matrices / "locks" / f"{row}.yaml", text)
+
+    def drop_reports(self, row: str, named: Iterable[str]) -> None:
+        """Remove the reports of a row that its evidence does not name any more."""
+        folder = self.matrices / "evidence" / "reports"
+        kept = set(named)
+        for path in sorted((folder / row).glob("*.json")):
+            if str(path.relative_to(folder)) not in kept:
+                path.unlink()
 
     def report(self, row: str, name: str, text: str) -> str:
         """Keep a report; gives its path under `evidence/reports/`."""

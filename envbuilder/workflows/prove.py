@@ -140,6 +140,8 @@ def _keep(row: Environment, proof: Proof, grade: Grade, ports: ProofPorts, *, ra
         unproven=tuple(sorted(_still_open(row, proof), key=lambda entry: entry.grade.rank)),
     )
     ports.records.evidence(row.id, dump_proof(row.id, ordered))
+    runs = [entry for entry in ordered.evidence if isinstance(entry, RanOnCpu | BuiltImage | RanOnGpu)]
+    ports.records.drop_reports(row.id, [entry.report for entry in runs])
     now = replace(row, evidence=ordered.evidence, unproven=ordered.unproven)
     reached = grade if _has(ordered.evidence, grade, row) else None
     return Proven(row=now, reached=reached, again=ran)

@@ -48,3 +48,13 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_proven(tm
     with pytest.raises(UsageError, match="cannot be written") as caught:
         Records(matrices=tmp_path / "nowhere").refuse_unwritable()
     assert "ENVBUILDER_MATRICES=FOLDER" in caught.value.hint
+
+
+def test_a_report_that_no_evidence_names_is_removed_and_those_of_other_rows_stay(tmp_path: Path) -> None:
+    records = Records(matrices=tmp_path)
+    kept = records.report("row", "cpu-3.11", "kept\n")
+    records.report("row", "cpu-3.9", "dropped\n")
+    other = records.report("other", "cpu-3.9", "other\n")
+    records.drop_reports("row", [kept])
+    records.drop_reports("nothing", [])
+    assert files(tmp_path / "evidence" / "reports") == {kept: "kept\n", other: "other\n"}

@@ -85,6 +85,7 @@ def test_a_row_that_does_not_run_any_more_loses_its_evidence(here: World) -> Non
     assert outcome.reached is None
     assert grades(outcome) == [Grade.DOCUMENTED, Grade.RESOLVED]
     assert [grade for grade, _ in reasons(outcome.row)] == [Grade.CPU]
+    assert not list((here.matrices / "evidence" / "reports").rglob("*.json"))
 
 
 @pytest.mark.parametrize("cause", ["no interpreter", "no index"])
