@@ -18,13 +18,13 @@ from envbuilder.cli.composition import Composition
 from envbuilder.cli.options import python_option, source_options
 from envbuilder.cli.output import folded, heading, json_option, print_json, table
 from envbuilder.cli.places import places
+from envbuilder.cli.recording import records_of
 from envbuilder.errors import UsageError
 from envbuilder.model.audits import Audit
 from envbuilder.model.locks import Sources
 from envbuilder.model.refs import normalized
 from envbuilder.model.rows import Catalog
 from envbuilder.model.versions import Release
-from envbuilder.proving.records import Records
 from envbuilder.reading.requirements import pep440
 from envbuilder.workflows.audit import AuditPorts, audit_file, audit_release, audit_row, record_audit
 
@@ -50,15 +50,13 @@ def command(target: str, python: Release | None, sources: Sources, *, write: boo
     catalog = load_catalog(here.matrices)
     composition = Composition(here, catalog)
     ports = audit_ports(composition, sources, tty=sys.stderr.isatty())
-    records = Records(matrices=here.matrices)
-    if write:
-        records.refuse_unwritable()
+    records = records_of(here) if write else None
     audits: list[Audit] = []
     for audit in _audits(catalog, target, python, ports):
         audits.append(audit)
         if not as_json:
             _tell(audit)
-        if write:
+        if records:
             row = record_audit(load_catalog(here.matrices), audit, ports.index, records, datetime.now(tz=UTC).date())
             composition.say(f"wrote {row}; review the diff, then `envbuilder prove {row}`")
     if as_json:

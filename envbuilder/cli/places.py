@@ -26,12 +26,14 @@ class Places:
         templates: Folder of the Jinja templates.
         cache: Everything that we keep.
         environ: Environment of the process.
+        packaged: Whether the catalog is the one inside an installed package, which nobody named.
     """
 
     matrices: Path
     templates: Path
     cache: Path
     environ: Mapping[str, str]
+    packaged: bool = False
 
     @property
     def ca_bundle(self) -> bytes:
@@ -80,4 +82,5 @@ def places() -> Places:
         templates=root / "templates",
         cache=Path(environ.get("ENVBUILDER_CACHE") or home / "envbuilder"),
         environ=environ,
+        packaged=root == data and not environ.get("ENVBUILDER_MATRICES"),
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from envbuilder.building.engine import Listener
 from envbuilder.cli.composition import Composition
+from envbuilder.cli.recording import records_of
 from envbuilder.model.facts import Facts
 from envbuilder.model.findings import Report
 from envbuilder.model.locks import Lock, Sources, Spec
@@ -61,8 +62,7 @@ class Proving:
     def ports(self) -> ProofPorts:
         """What `workflows.prove` needs of the world."""
         composition = self.composition
-        records = Records(matrices=composition.places.matrices)
-        records.refuse_unwritable()
+        records = records_of(composition.places)
         return ProofPorts(
             shipped=composition.closures,
             resolver=composition.resolver(self.sources),

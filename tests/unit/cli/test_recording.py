@@ -1,0 +1,30 @@
+"""Evidence goes into a checkout or a folder that the user named, never into an installed package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from envbuilder.cli.places import Places
+from envbuilder.cli.recording import records_of
+from envbuilder.errors import UsageError
+
+
+def places_of(folder: Path, *, packaged: bool) -> Places:
+    return Places(matrices=folder, templates=folder, cache=folder, environ={}, packaged=packaged)
+
+
+def test_a_folder_of_the_user_is_written_to(tmp_path: Path) -> None:
+    assert records_of(places_of(tmp_path, packaged=False)).matrices == tmp_path
+
+
+def test_the_catalog_of_an_installed_package_is_not(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is not written to") as caught:
+        records_of(places_of(tmp_path, packaged=True))
+    assert "ENVBUILDER_MATRICES=matrices" in caught.value.hint
+
+
+def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be written"):
+        records_of(places_of(tmp_path / "nowhere", packaged=False))
