@@ -94,7 +94,10 @@ def _version(text: str) -> Version:
 
 def _tell(audit: Audit) -> None:
     wheel = audit.wheel
-    click.echo(f"{heading(audit.row or 'no row')}  {wheel.file}, sha256 {wheel.sha256}")
+    click.echo(heading(audit.row or "no row is about this release"))
+    click.echo(f"  {wheel.file}")
+    click.echo(f"  sha256 {wheel.sha256}")
+    click.echo("")
     if audit.comparisons:
         lines = [
             ("" if each.agrees else "differs", each.field, _short(each.claimed), _short(each.measured))

@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from envbuilder.catalog.loading import load_catalog
+from envbuilder.catalog.naming import find
+from envbuilder.catalog.proof import Proof, dump_proof
 from envbuilder.locking.lockfile import load
 from envbuilder.locking.shipped import load_closures
+from envbuilder.model.evidence import Documented, Measured
 from tests.e2e.conftest import Tool
 
 ROW = "tf-2.15-cpu"
@@ -22,11 +26,9 @@ def matrices(tmp_path: Path) -> Path:
     shutil.copytree(MATRICES, folder)
     shutil.rmtree(folder / "evidence" / "reports" / ROW, ignore_errors=True)
     (folder / "locks" / f"{ROW}.yaml").unlink(missing_ok=True)
-    evidence = folder / "evidence" / f"{ROW}.yaml"
-    evidence.write_text(
-        f'schema: 1\nid: "{ROW}"\nevidence:\n  - grade: "documented"\n    where: "a table"\n    when: "2026-03-11"\n',
-        encoding="utf-8",
-    )
+    known = find(load_catalog(MATRICES), ROW).evidence
+    kept = Proof(evidence=tuple(entry for entry in known if isinstance(entry, Documented | Measured)))
+    (folder / "evidence" / f"{ROW}.yaml").write_text(dump_proof(ROW, kept), encoding="utf-8")
     return folder
 
 

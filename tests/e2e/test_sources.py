@@ -76,7 +76,8 @@ def test_a_base_image_comes_by_digest_from_a_mirror_on_loopback(
     choice = '  - base: "team-image"\n    python: "3.11"\n    python_from: "os"\n    cuda_from: "none"\n'
     row.write_text(text.replace("bases:\n", f"bases:\n{choice}"), encoding="utf-8")
     system = (
-        '  - id: "team-image"\n    kind: "image"\n    image: "team/base:1"\n    glibc: "2.36"\n    python: "3.11"\n'
+        '  - id: "team-image"\n    kind: "image"\n    image: "team/base:1"\n    glibc: "2.36"\n    glibcxx: "3.4.30"\n'
+        '    python: "3.11"\n'
         '    status: ""\n    sources:\n      - "made by this test"\n'
     )
     bases = matrices / "bases.yaml"
@@ -156,9 +157,13 @@ def test_a_file_that_is_not_what_the_lock_says_stops_the_build(
 def test_an_index_that_does_not_answer_is_named_as_the_cause(tool: Tool, locked: Path, tmp_path: Path) -> None:
     index = f"http://{NOTHING_LISTENS}/simple"
 
-    locking = tool("lock", locked / "envbuilder.yaml", "-o", tmp_path / "x.lock", "--index", index)
+    locking = tool("lock", locked / "envbuilder.yaml", "-o", tmp_path / "x.lock", "--index", index, "--upgrade")
     assert locking.status == 5, locking.stderr
     assert "index" in locking.stderr
+
+    shipped = tool("lock", locked / "envbuilder.yaml", "-o", tmp_path / "y.lock", "--index", index)
+    assert shipped.status == 0, shipped.stderr
+    assert (tmp_path / "y.lock").read_text(encoding="utf-8") == _lock_text(locked)
 
     building = tool("build", locked, "--no-cache", "--index", index, "--tag", "envbuilder-test/noindex:1")
     assert building.status == 5, building.stderr
