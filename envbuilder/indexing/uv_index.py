@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import tempfile
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,19 +12,10 @@ from urllib.parse import unquote, urlsplit
 from envbuilder.errors import SourceUnreachable
 from envbuilder.indexing.index import IndexFile
 from envbuilder.model.closures import Chosen, Closure
+from envbuilder.uv import index_is_silent, run_uv
 
 _PYTHONS = tuple(f"3.{minor}" for minor in range(6, 15))
 """A release that needs a younger Python is not listed for an older one; uv knows none before 3.6."""
-
-_UNREACHABLE = (
-    "error sending request",
-    "dns error",
-    "Failed to fetch",
-    "Could not connect",
-    "invalid peer certificate",
-    "operation timed out",
-)
-_TIME_LIMIT = 600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,29 +66,17 @@ class UvIndex:
         with tempfile.TemporaryDirectory(prefix="envbuilder-index-") as name:
             wanted, output = Path(name, "requirements.in"), Path(name, "pylock.toml")
             wanted.write_text("".join(f"{pin}\n" for pin in pins), encoding="utf-8")
-            command = [str(self.uv), "pip", "compile", str(wanted), "--no-deps", "--only-binary", ":all:"]
+            command = ["pip", "compile", str(wanted), "--no-deps", "--only-binary", ":all:"]
             command += ["--format", "pylock.toml", "--output-file", str(output), "--quiet", "--no-header", *options]
-            failure = self._run(command)
+            failure = run_uv(self.uv, command, cache=self.cache, environ=self.environ, index=self.index)
             if failure is None:
                 return list(_files(tomllib.loads(output.read_text(encoding="utf-8"))))
-        if any(sign in failure for sign in _UNREACHABLE):
+        if index_is_silent(failure):
             raise SourceUnreachable(
                 f"the package index does not answer:\n{failure}",
                 hint="check network, proxy and CA bundle (SSL_CERT_FILE), or name an index: --index URL",
             )
         return None
-
-    def _run(self, command: list[str]) -> str | None:
-        environ = {**self.environ, "UV_CACHE_DIR": str(self.cache), "UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1"}
-        if self.index:
-            environ["UV_DEFAULT_INDEX"] = self.index
-        try:
-            done = subprocess.run(
-                command, env=environ, capture_output=True, text=True, errors="replace", timeout=_TIME_LIMIT, check=False
-            )
-        except subprocess.TimeoutExpired as error:
-            raise SourceUnreachable("the package index did not answer in time", hint="try again") from error
-        return done.stderr.strip() if done.returncode else None
 
 
 def _files(pylock: dict[str, object]) -> Iterator[IndexFile]:

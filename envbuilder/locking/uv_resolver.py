@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import tempfile
 import tomllib
 from collections.abc import Mapping
@@ -17,6 +16,7 @@ from envbuilder.locking.wheels import Candidate, best
 from envbuilder.model.closures import Chosen
 from envbuilder.model.refs import normalized
 from envbuilder.model.versions import Release
+from envbuilder.uv import index_is_silent, run_uv
 
 BUILD_TOOLS = ("setuptools", "wheel")
 BUILD_TOOLS_CUTOFF = date(2025, 1, 1)
@@ -24,16 +24,6 @@ BUILD_TOOLS_CUTOFF = date(2025, 1, 1)
 does not run on the interpreters of 2025. These have a day of their own, so that they do not move either."""
 
 _UV_GLIBC_MINORS: tuple[int, ...] = (17, *range(28, 41))
-_UNREACHABLE = (
-    "error sending request",
-    "dns error",
-    "Failed to fetch",
-    "Could not connect",
-    "invalid peer certificate",
-    "operation timed out",
-    "Request failed after",
-)
-_TIME_LIMIT = 900
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +65,7 @@ class UvResolver:
     def _command(self, folder: Path, output: Path, wanted: Resolution) -> list[str]:
         major, minor = wanted.python.head(2)
         command = [
-            str(self.uv), "pip", "compile", str(folder / "requirements.in"),
+            "pip", "compile", str(folder / "requirements.in"),
             "--constraints", str(folder / "constraints.txt"),
             "--overrides", str(folder / "overrides.txt"),
             "--python-version", f"{major}.{minor}",
@@ -92,24 +82,14 @@ class UvResolver:
         return command
 
     def _run(self, command: list[str], wanted: Resolution) -> None:
-        environ = {**self.environ, "UV_CACHE_DIR": str(self.cache), "UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1"}
-        if self.index:
-            environ["UV_DEFAULT_INDEX"] = self.index
-        try:
-            done = subprocess.run(
-                command, env=environ, capture_output=True, text=True, errors="replace", timeout=_TIME_LIMIT, check=False
-            )
-        except subprocess.TimeoutExpired as error:
-            raise SourceUnreachable(
-                f"the package index did not answer within {_TIME_LIMIT // 60} minutes", hint="try again"
-            ) from error
-        if done.returncode:
-            raise _failure(done.stderr, wanted)
+        failure = run_uv(self.uv, command, cache=self.cache, environ=self.environ, index=self.index)
+        if failure is not None:
+            raise _failure(failure, wanted)
 
 
 def _failure(output: str, wanted: Resolution) -> ResolutionFailed | SourceUnreachable:
     told = "\n".join(line for line in output.splitlines() if line.strip() and not line.startswith("warning:"))
-    if any(sign in output for sign in _UNREACHABLE) and "No solution found" not in output:
+    if index_is_silent(output) and "No solution found" not in output:
         return SourceUnreachable(
             f"the package index does not answer:\n{told}",
             hint="check network, proxy and CA bundle (SSL_CERT_FILE), or name an index under `sources:`",

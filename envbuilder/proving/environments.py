@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,10 +12,10 @@ from pathlib import Path
 from envbuilder.errors import SourceUnreachable, ToolFailed
 from envbuilder.model.closures import Chosen, Closure
 from envbuilder.proving.interpreters import HostPython
+from envbuilder.uv import index_is_silent, run_uv
 
 _SHOWN_LINES = 12
 _TIME_LIMIT = 3600.0
-_UNREACHABLE = ("error sending request", "dns error", "Could not connect", "operation timed out", "Failed to fetch")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,34 +82,21 @@ class BareEnvironments:
         self._run([*command, "--requirements", str(listing)], more)
 
     def _run(self, arguments: list[str], more: Mapping[str, str] | None = None) -> None:
-        environ = {
-            **self.environ,
-            **(more or {}),
-            "UV_CACHE_DIR": str(self.work / "uv"),
-            "UV_PYTHON_DOWNLOADS": "never",
-            "NO_COLOR": "1",
-        }
-        if self.index:
-            environ["UV_DEFAULT_INDEX"] = self.index
-        try:
-            done = subprocess.run(
-                [str(self.uv), *arguments],
-                env=environ,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=_TIME_LIMIT,
-                check=False,
-            )
-        except subprocess.TimeoutExpired as error:
-            raise SourceUnreachable(f"uv did not end within {_TIME_LIMIT:.0f} s", hint="try again") from error
-        if done.returncode:
-            raise _failure(done.stderr)
+        failure = run_uv(
+            self.uv,
+            arguments,
+            cache=self.work / "uv",
+            environ={**self.environ, **(more or {})},
+            index=self.index,
+            timeout=_TIME_LIMIT,
+        )
+        if failure is not None:
+            raise _failure(failure)
 
 
 def _failure(output: str) -> SourceUnreachable | ToolFailed:
     told = "\n".join(output.splitlines()[-_SHOWN_LINES:])
-    if any(sign in output for sign in _UNREACHABLE):
+    if index_is_silent(output):
         return SourceUnreachable(
             f"the package index does not answer:\n{told}", hint="check network, proxy and CA bundle (SSL_CERT_FILE)"
         )

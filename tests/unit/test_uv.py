@@ -1,0 +1,45 @@
+"""uv is run with our settings over those of the process, and what it says of the index is understood."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from envbuilder.errors import SourceUnreachable
+from envbuilder.uv import index_is_silent, run_uv
+
+
+def program(folder: Path, script: str) -> Path:
+    path = folder / "uv"
+    path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def test_success_says_nothing_and_failure_what_was_written(tmp_path: Path) -> None:
+    assert run_uv(program(tmp_path, "echo noise >&2"), [], cache=tmp_path, environ={}) is None
+    assert run_uv(program(tmp_path, "echo '  why' >&2; exit 2"), [], cache=tmp_path, environ={}) == "  why"
+
+
+def test_own_settings_go_before_those_of_the_process(tmp_path: Path) -> None:
+    script = 'echo "$UV_CACHE_DIR $UV_PYTHON_DOWNLOADS $UV_DEFAULT_INDEX $KEPT $1" > "$OUT"'
+    environ = {"UV_CACHE_DIR": "/theirs", "UV_DEFAULT_INDEX": "https://theirs.example", "KEPT": "kept"}
+    said = tmp_path / "said"
+    for index, expected in (("", "https://theirs.example"), ("https://ours.example", "https://ours.example")):
+        run_uv(
+            program(tmp_path, script), ["pip"], cache=Path("/ours"), environ={**environ, "OUT": str(said)}, index=index
+        )
+        assert said.read_text(encoding="utf-8").split() == ["/ours", "never", expected, "kept", "pip"]
+
+
+def test_a_program_that_does_not_end_is_unreachable(tmp_path: Path) -> None:
+    with pytest.raises(SourceUnreachable, match="did not answer"):
+        run_uv(program(tmp_path, "exec sleep 5"), [], cache=tmp_path, environ={"PATH": "/usr/bin:/bin"}, timeout=0.2)
+
+
+@pytest.mark.parametrize(
+    ("said", "silent"), [("error: dns error", True), ("Caused by: operation timed out", True), ("No solution", False)]
+)
+def test_an_index_that_does_not_answer_is_told_from_other_failures(said: str, silent: bool) -> None:
+    assert index_is_silent(said) is silent
