@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 
 class Grade(StrEnum):
@@ -33,13 +33,9 @@ class Documented:
         when: Day of the document.
     """
 
+    grade: ClassVar[Grade] = Grade.DOCUMENTED
     where: str
     when: date
-
-    @property
-    def grade(self) -> Grade:
-        """Its place among the others."""
-        return Grade.DOCUMENTED
 
     def __str__(self) -> str:
         return self.where
@@ -55,14 +51,10 @@ class Measured:
         when: The day.
     """
 
+    grade: ClassVar[Grade] = Grade.MEASURED
     file: str
     sha256: str
     when: date
-
-    @property
-    def grade(self) -> Grade:
-        """Its place among the others."""
-        return Grade.MEASURED
 
     def __str__(self) -> str:
         return f"{self.file} taken apart (sha256 {self.sha256[:12]})"
@@ -79,15 +71,11 @@ class Resolved:
         when: The day.
     """
 
+    grade: ClassVar[Grade] = Grade.RESOLVED
     bases: tuple[str, ...]
     python: str
     closure: str
     when: date
-
-    @property
-    def grade(self) -> Grade:
-        """Its place among the others."""
-        return Grade.RESOLVED
 
     def __str__(self) -> str:
         return f"packages for Python {self.python} on {', '.join(self.bases)} (closure {short(self.closure)})"
@@ -105,16 +93,12 @@ class RanOnCpu:
         report: File under `evidence/reports/`.
     """
 
+    grade: ClassVar[Grade] = Grade.CPU
     python: str
     glibc: str
     closure: str
     when: date
     report: str
-
-    @property
-    def grade(self) -> Grade:
-        """Its place among the others."""
-        return Grade.CPU
 
     def __str__(self) -> str:
         return (
@@ -136,17 +120,13 @@ class BuiltImage:
         report: File under `evidence/reports/`.
     """
 
+    grade: ClassVar[Grade] = Grade.IMAGE
     base: str
     python: str
     closure: str
     lock: str
     when: date
     report: str
-
-    @property
-    def grade(self) -> Grade:
-        """Its place among the others."""
-        return Grade.IMAGE
 
     def __str__(self) -> str:
         return (
@@ -169,6 +149,7 @@ class RanOnGpu:
         report: File under `evidence/reports/`.
     """
 
+    grade: ClassVar[Grade] = Grade.GPU
     base: str
     gpu: str
     driver: str
@@ -176,11 +157,6 @@ class RanOnGpu:
     lock: str
     when: date
     report: str
-
-    @property
-    def grade(self) -> Grade:
-        """Its place among the others."""
-        return Grade.GPU
 
     def __str__(self) -> str:
         where = f"image on {self.base} computed on {self.gpu}, driver {self.driver}"
