@@ -60,6 +60,7 @@ def expect_bare(environment: Environment, closure: Closure) -> Expectation:
 
 
 def _as_compiled(need: CudaNeed) -> CudaExpectation:
+    """What the wheel was made for; no check of a bare environment looks at libraries or driver."""
     return CudaExpectation(
         compiled=need.compiled,
         linkage=need.linkage,
