@@ -22,7 +22,7 @@ from envbuilder.model.builds import Builder, BuildResult, PushResult
 from envbuilder.model.locks import Lock, Sources
 from envbuilder.model.refs import ImageRef
 from envbuilder.rendering.steps import step_title
-from envbuilder.workflows.build import BuildOptions, BuildPorts, build, default_tags
+from envbuilder.workflows.build import BuildOptions, build, default_tags
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,14 +101,6 @@ def _run(
     composition: Composition, lock: Lock, sources: Sources, settings: Settings, listener: Listener
 ) -> tuple[BuildResult, tuple[PushResult, ...]]:
     here = composition.places
-    ports = BuildPorts(
-        engine=composition.engine,
-        provide_base=lambda lock: composition.provide_base(lock.base, sources),
-        find_file=composition.find_file,
-        templates=here.templates,
-        work=here.cache / "work",
-        notice=composition.say,
-    )
     options = BuildOptions(
         tags=settings.tags,
         builder=settings.builder,
@@ -116,7 +108,7 @@ def _run(
         proxies=here.proxies,
         host=composition.host_files(lock, sources),
     )
-    result = build(lock, options, ports, listener)
+    result = build(lock, options, composition.build_ports(sources), listener)
     if not settings.push:
         return result, ()
     return result, tuple(composition.engine.push(ImageRef.parse(tag), listener) for tag in settings.tags)

@@ -36,6 +36,7 @@ from envbuilder.model.rows import BaseKind, BaseSystem, Catalog
 from envbuilder.model.trees import DebianTree, PythonArchive
 from envbuilder.model.versions import Release
 from envbuilder.planning.layers import base_reference
+from envbuilder.workflows.build import BuildPorts
 from envbuilder.workflows.lock import LockPorts
 from envbuilder.workflows.render import HostFile
 
@@ -105,7 +106,22 @@ class Composition:
             uv=self.uv,
             cache=self.places.cache / "uv",
             environ=self.places.environ,
-            index=sources.index or self.places.index,
+            index=self.index_address(sources),
+        )
+
+    def index_address(self, sources: Sources) -> str:
+        """The package index that was named, here or on this host; empty means uv's own configuration."""
+        return sources.index or self.places.index
+
+    def build_ports(self, sources: Sources) -> BuildPorts:
+        """What `workflows.build` needs of the world."""
+        return BuildPorts(
+            engine=self.engine,
+            provide_base=lambda lock: self.provide_base(lock.base, sources),
+            find_file=self.find_file,
+            templates=self.places.templates,
+            work=self.places.cache / "work",
+            notice=self.say,
         )
 
     def index(self, sources: Sources) -> UvIndex:
@@ -114,7 +130,7 @@ class Composition:
             uv=self.uv,
             cache=self.places.cache / "uv",
             environ=self.places.environ,
-            index=sources.index or self.places.index,
+            index=self.index_address(sources),
         )
 
     def uv_pin(self) -> ToolPin:
@@ -215,7 +231,7 @@ class Composition:
         files = []
         if self.places.ca_bundle:
             files.append(HostFile(name="ca.pem", content=self.places.ca_bundle))
-        index = sources.index or self.places.index
+        index = self.index_address(sources)
         if index:
             files.append(HostFile(name="uv.toml", content=_uv_settings(index)))
         listing = self.sources_list(lock.base.id, sources) if lock.os_packages else ""

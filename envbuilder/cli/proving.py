@@ -23,7 +23,7 @@ from envbuilder.proving.environments import BareEnvironments
 from envbuilder.proving.interpreters import HostPython, HostPythons
 from envbuilder.proving.records import Records
 from envbuilder.reporting.registry import format_named
-from envbuilder.workflows.build import BuildOptions, BuildPorts, build
+from envbuilder.workflows.build import BuildOptions, build
 from envbuilder.workflows.lock import lock
 from envbuilder.workflows.prove import ProofPorts
 from envbuilder.workflows.prove_image import ImageProof
@@ -56,7 +56,7 @@ class Proving:
             uv=self.composition.uv,
             work=places.cache / "work" / f"proving-{os.getpid()}",
             environ=places.environ,
-            index=self.sources.index or places.index,
+            index=self.composition.index_address(self.sources),
         )
 
     def ports(self) -> ProofPorts:
@@ -108,17 +108,9 @@ class Proving:
     def _build(self, made: Lock, tag: str) -> None:
         composition = self.composition
         composition.provide_tools(made)
-        here = composition.places
-        ports = BuildPorts(
-            engine=composition.engine,
-            provide_base=lambda lock: composition.provide_base(lock.base, self.sources),
-            find_file=composition.find_file,
-            templates=here.templates,
-            work=here.cache / "work",
-            notice=composition.say,
-        )
         host = composition.host_files(made, self.sources)
-        build(made, BuildOptions(tags=(tag,), proxies=here.proxies, host=host), ports, self.listener)
+        options = BuildOptions(tags=(tag,), proxies=composition.places.proxies, host=host)
+        build(made, options, composition.build_ports(self.sources), self.listener)
 
 
 def bare_environ(environ: Mapping[str, str], *, home: Path) -> dict[str, str]:
