@@ -7,15 +7,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from envbuilder.bases import dpkg, tarball
+from envbuilder.bases import dpkg
 from envbuilder.bases.cleaning import cleaned
 from envbuilder.bases.failures import bootstrap_failure, without_credentials
-from envbuilder.bases.members import Member, of_tar
 from envbuilder.bases.programs import Host, Run
 from envbuilder.errors import ToolFailed, ToolMissing
 from envbuilder.model.locks import OsPackagePin
 from envbuilder.model.rows import BaseSystem
 from envbuilder.model.trees import DebianTree
+from envbuilder.tar import writing as tarball
+from envbuilder.tar.members import Member, of_tar
 
 # What apt and the shell tools look for. Maintainer scripts see the environment, so nothing else is passed on.
 _PASSED_ON = (

@@ -9,9 +9,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from envbuilder.bases import tarball
-from envbuilder.bases.members import Kind, Member, file_of, on_disk
 from envbuilder.model.trees import DebianTree, DockerArchive
+from envbuilder.tar import writing as tarball
+from envbuilder.tar.members import Kind, Member, file_of, on_disk
 
 
 def docker_archive(

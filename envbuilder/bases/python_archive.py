@@ -9,13 +9,13 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from envbuilder.bases import tarball
 from envbuilder.bases.interpreter import identify
 from envbuilder.bases.programs import Host
 from envbuilder.bases.python_files import TOP, select
 from envbuilder.bases.python_survey import inspect
 from envbuilder.errors import ToolFailed
 from envbuilder.model.trees import PythonArchive
+from envbuilder.tar import writing as tarball
 
 __all__ = ["PythonArchive", "inspect", "pack"]
 

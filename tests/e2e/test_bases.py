@@ -16,7 +16,6 @@ import pytest
 
 from envbuilder.bases.debian import bootstrap
 from envbuilder.bases.docker_archive import docker_archive
-from envbuilder.bases.members import Kind, Member, of_tar
 from envbuilder.bases.programs import Host, LineListener, Ran, ignore_line, run_program
 from envbuilder.bases.python_archive import inspect, pack
 from envbuilder.bases.tree_store import DebianStore
@@ -26,6 +25,7 @@ from envbuilder.errors import SourceUnreachable, UsageError
 from envbuilder.model.rows import BaseKind, BaseSystem
 from envbuilder.model.trees import DebianTree, PythonArchive
 from envbuilder.model.versions import Release
+from envbuilder.tar.members import Kind, Member, of_tar
 
 EPOCH = 1_700_000_000
 TAG = "envbuilder-test/bases:bookworm"

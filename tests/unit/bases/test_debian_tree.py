@@ -14,12 +14,12 @@ from envbuilder.bases import dpkg
 from envbuilder.bases.cleaning import cleaned
 from envbuilder.bases.debian import bootstrap
 from envbuilder.bases.failures import without_credentials
-from envbuilder.bases.members import Kind, Member, file_of, of_tar
 from envbuilder.bases.programs import Host, LineListener, Ran, ignore_line, run_program
 from envbuilder.errors import DiskFull, EnvbuilderError, SourceUnreachable, ToolFailed, ToolMissing
 from envbuilder.model.rows import BaseKind, BaseSystem
 from envbuilder.model.trees import DebianTree
 from envbuilder.model.versions import Release
+from envbuilder.tar.members import Kind, Member, file_of, of_tar
 
 EPOCH = 1_700_000_000
 MIRROR = "http://ann:s3cret@mirror.invalid/debian"

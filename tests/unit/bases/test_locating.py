@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.bases import tarball
 from envbuilder.bases.file_store import FileStore
 from envbuilder.bases.locating import PythonArchives
-from envbuilder.bases.members import file_of
 from envbuilder.bases.python_survey import inspect
 from envbuilder.errors import SourceUnreachable, VerificationFailed
 from envbuilder.model.locations import Refused
 from envbuilder.model.locks import PythonPin, Sources
 from envbuilder.model.trees import PythonArchive
 from envbuilder.model.versions import Release
+from envbuilder.tar import writing as tarball
+from envbuilder.tar.members import file_of
 from tests.unit.bases.test_python_archive import elf
 
 BOOKWORM, BULLSEYE = Release("2.36"), Release("2.31")

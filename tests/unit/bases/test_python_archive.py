@@ -14,16 +14,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuilder.bases import tarball
 from envbuilder.bases.elf import read_elf
 from envbuilder.bases.interpreter import Interpreter, identify
-from envbuilder.bases.members import Member, file_of
 from envbuilder.bases.programs import Host, LineListener, Ran, ignore_line, run_program
 from envbuilder.bases.python_files import select
 from envbuilder.bases.python_survey import inspect
 from envbuilder.bases.uv_python import from_uv
 from envbuilder.errors import InvalidInput, SourceUnreachable, ToolMissing, UsageError
 from envbuilder.model.versions import Release
+from envbuilder.tar import writing as tarball
+from envbuilder.tar.members import Member, file_of
 
 EPOCH = 1_700_000_000
 HERE = Host(environ=os.environ, run=run_program)

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envbuilder.bases import tarball
-from envbuilder.bases.members import Kind, Member, file_of, of_folder, of_tar
 from envbuilder.errors import VerificationFailed
+from envbuilder.tar import writing as tarball
+from envbuilder.tar.members import Kind, Member, file_of, of_folder, of_tar
 
 EPOCH = 1_700_000_000
 NAMES = st.text(alphabet="ab-.é", min_size=1, max_size=60).filter(lambda name: name not in {".", ".."})

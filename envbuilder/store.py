@@ -1,0 +1,267 @@
+"""The content-addressed store: everything fetched or assembled, each file under its own sha256.
+
+Several processes may use one store. A file is there when it has its name, which it gets only when its content is
+complete and its digest is right. A process that is killed leaves parts behind, never a wrong file: a download is taken
+up where it ended, and what nobody writes any more is swept away.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from envbuilder.errors import DiskFull, VerificationFailed
+from envbuilder.files import CHUNK, sha256_of
+
+_ALGORITHM = "sha256:"
+_SETTLED = 0o444
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Store:
+    """Files by digest, as `<folder>/sha256/<two digits>/<62 digits>`.
+
+    Attributes:
+        folder: Made on first use.
+        trusted: Digests whose files were read or written as a whole by this process, so that they are right.
+    """
+
+    folder: Path
+    trusted: set[str] = field(default_factory=set)
+
+    def path(self, digest: str) -> Path:
+        """Where the file with this digest is, or would be."""
+        name = digest.removeprefix(_ALGORITHM)
+        return self.folder / "sha256" / name[:2] / name[2:]
+
+    def has(self, digest: str) -> bool:
+        """Whether there is a file with this digest; its content is not read."""
+        return self.path(digest).is_file()
+
+    def verified(self, digest: str) -> Path:
+        """The file with this digest, read as a whole once in each process.
+
+        Raises:
+            FileNotFoundError: There is none.
+            VerificationFailed: It has changed since it was written. It is gone then, so that the next run gets it anew.
+        """
+        path = self.path(digest)
+        if digest not in self.trusted:
+            if sha256_of(path) != digest:
+                path.unlink(missing_ok=True)
+                raise VerificationFailed(
+                    f"{path} in the cache folder was damaged: its digest is not {digest}; it was removed",
+                    hint="run the command again",
+                )
+            self.trusted.add(digest)
+        return path
+
+    def read(self, digest: str) -> bytes:
+        """A small file as a whole, verified; errors as in `verified`."""
+        return self.verified(digest).read_bytes()
+
+    def put(self, content: bytes) -> str:
+        """Keep these bytes; gives their digest."""
+        with self.writing() as writer:
+            writer.write(content)
+        return writer.digest
+
+    def take(self, file: Path) -> str:
+        """Keep a copy of a file; gives its digest."""
+        with file.open("rb") as stream, self.writing() as writer:
+            while chunk := stream.read(CHUNK):
+                writer.write(chunk)
+        return writer.digest
+
+    @contextmanager
+    def writing(self, expected: str = "") -> Iterator[Writer]:
+        """A new file whose digest is known when the block ends; after an error nothing is left of it.
+
+        Args:
+            expected: Digest that it must have; empty takes any.
+
+        Raises:
+            VerificationFailed: The digest is another one.
+            DiskFull: There is no room.
+        """
+        part = self._parts() / f"new-{uuid.uuid4().hex}"
+        try:
+            with full_disk(part), _exclusive(part) as stream:
+                writer = Writer(stream)
+                yield writer
+                stream.flush()
+                if expected and writer.digest != expected:
+                    raise VerificationFailed(f"what was made has the digest {writer.digest}, not {expected}")
+                self._settle(part, writer.digest)
+        finally:
+            part.unlink(missing_ok=True)
+
+    @contextmanager
+    def receiving(self, digest: str) -> Iterator[Receiver | None]:
+        """Something to append the content of a digest to; it begins with what an earlier process received.
+
+        One process receives a file at a time; the others wait, and are given None when it is there. After an error in
+        the block what was received is kept for the next time.
+
+        Args:
+            digest: What the content must have when the block ends.
+
+        Raises:
+            VerificationFailed: The content is another one; nothing is left of it.
+            DiskFull: There is no room; what is there is kept for the next run.
+        """
+        part = self._parts() / digest.removeprefix(_ALGORITHM)
+        with full_disk(part), _exclusive(part) as stream:
+            if self.has(digest):
+                part.unlink(missing_ok=True)
+                yield None
+                return
+            receiver = Receiver(stream)
+            yield receiver
+            stream.flush()
+            if receiver.digest != digest:
+                part.unlink(missing_ok=True)
+                raise VerificationFailed(f"what was fetched has the digest {receiver.digest}, not {digest}")
+            self._settle(part, digest)
+
+    @contextmanager
+    def only_one(self, name: str) -> Iterator[None]:
+        """Makes other processes, and other threads, wait that ask for the same name.
+
+        Args:
+            name: Letters, digits, `-` and `.`.
+        """
+        place = self.folder / "waiting"
+        place.mkdir(parents=True, exist_ok=True)
+        with (place / name).open("a") as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+
+    def entries(self) -> Iterator[tuple[str, int, float]]:
+        """Digest, bytes and time of last change of every file, in no particular order."""
+        for path in self.folder.glob("sha256/*/*"):
+            with suppress(FileNotFoundError):
+                status = path.stat()
+                yield f"{_ALGORITHM}{path.parent.name}{path.name}", status.st_size, status.st_mtime
+
+    def remove(self, digest: str) -> int:
+        """Remove a file; gives the bytes that this frees, 0 when it was not there or has other names too."""
+        path = self.path(digest)
+        self.trusted.discard(digest)
+        try:
+            status = path.stat()
+            path.unlink()
+        except FileNotFoundError:
+            return 0
+        return status.st_size if status.st_nlink == 1 else 0
+
+    def sweep(self) -> int:
+        """Remove what killed processes left behind, downloads that can be taken up too; gives the bytes freed."""
+        freed = 0
+        for part in (self.folder / "parts").glob("*"):
+            with suppress(OSError), part.open("rb") as stream:
+                # Whoever still writes holds the lock.
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                freed += part.stat().st_size
+                part.unlink()
+        return freed
+
+    def _parts(self) -> Path:
+        place = self.folder / "parts"
+        place.mkdir(parents=True, exist_ok=True)
+        return place
+
+    def _settle(self, part: Path, digest: str) -> None:
+        target = self.path(digest)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part.chmod(_SETTLED)
+        part.replace(target)
+        self.trusted.add(digest)
+
+
+class Writer:
+    """Digests and counts what is written.
+
+    Attributes:
+        size: Bytes written so far.
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._hash = hashlib.sha256()
+        self.size = 0
+
+    def write(self, data: bytes) -> None:
+        """Append bytes."""
+        self._hash.update(data)
+        self.size += len(data)
+        self._stream.write(data)
+
+    @property
+    def digest(self) -> str:
+        """`sha256:…` of what was written so far."""
+        return f"{_ALGORITHM}{self._hash.hexdigest()}"
+
+
+class Receiver(Writer):
+    """A `Writer` that goes on where the file ends.
+
+    Attributes:
+        size: Bytes that are there, also from earlier.
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        super().__init__(stream)
+        stream.seek(0)
+        while chunk := stream.read(CHUNK):
+            self._hash.update(chunk)
+            self.size += len(chunk)
+
+    def restart(self) -> None:
+        """Forget all that was received: the source cannot go on where it ended."""
+        self._stream.truncate(0)
+        self._hash = hashlib.sha256()
+        self.size = 0
+
+
+@contextmanager
+def full_disk(place: Path) -> Iterator[None]:
+    """Turns the errors of a full disk into ours.
+
+    Raises:
+        DiskFull: There was no room, or the quota is used up.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            raise DiskFull(
+                f"no room left for {place.parent}", hint="`envbuilder cache prune` frees what is not needed any more"
+            ) from error
+        raise
+
+
+@contextmanager
+def _exclusive(part: Path) -> Iterator[BinaryIO]:
+    """A file opened for reading and writing that nobody else has open this way.
+
+    Whoever waited finds that the file has got another name meanwhile, and opens it again.
+    """
+    while True:
+        with part.open("a+b") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX)
+            try:
+                current = part.stat().st_ino == os.fstat(stream.fileno()).st_ino
+            except FileNotFoundError:
+                current = False
+            if current:
+                yield stream
+                return

@@ -1,0 +1,1 @@
+"""Tar archives whose bytes depend on nothing but their content."""
