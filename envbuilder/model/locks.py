@@ -129,11 +129,16 @@ class OsPackagePin:
         name: Package name.
         version: Exact version.
         sha256: Of the .deb file; empty for a package that is inside the base.
+        file: Path of the .deb file below the address of a Debian archive, such as `pool/main/b/bash/…`; empty for one
+            that apt fetches.
+        size: Bytes of the .deb file; 0 when unknown.
     """
 
     name: str
     version: str
     sha256: str = ""
+    file: str = ""
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
