@@ -227,7 +227,8 @@ class Receiver(Writer):
 
     def restart(self) -> None:
         """Forget all that was received: the source cannot go on where it ended."""
-        self._stream.truncate(0)
+        self._stream.seek(0)
+        self._stream.truncate()
         self._hash = hashlib.sha256()
         self.size = 0
 

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from envbuilder import __version__
+from envbuilder.assembling.ingredients import BaseContent
+from envbuilder.assembling.records import Records
 from envbuilder.bases.debian import bootstrap
 from envbuilder.bases.docker_archive import docker_archive
 from envbuilder.bases.file_store import FileStore
 from envbuilder.bases.locating import DebianBases, PythonArchives
 from envbuilder.bases.programs import Host, run_program
 from envbuilder.bases.python_archive import pack
+from envbuilder.bases.tree_content import TreeContent
 from envbuilder.bases.tree_store import DebianStore
 from envbuilder.bases.uv_python import from_uv
 from envbuilder.bases.uv_tool import fetch_uv, find_uv, uv_version
@@ -24,11 +29,13 @@ from envbuilder.building.registry_bases import RegistryBases, fetch_base
 from envbuilder.cli.output import notice
 from envbuilder.cli.places import Places
 from envbuilder.errors import SourceUnreachable, UsageError
+from envbuilder.indexing.fetching import fetch_into, length_of
 from envbuilder.indexing.uv_index import UvIndex
 from envbuilder.locking.apt import AptResolver
 from envbuilder.locking.mirrors import apt_sources, debian_mirror
 from envbuilder.locking.shipped import ClosureFolder
 from envbuilder.locking.uv_resolver import UvResolver
+from envbuilder.model.closures import Chosen
 from envbuilder.model.locations import Located
 from envbuilder.model.locks import BasePin, Lock, OsPackagePin, Sources, Spec, ToolPin
 from envbuilder.model.refs import ImageRef
@@ -36,10 +43,15 @@ from envbuilder.model.rows import BaseKind, BaseSystem, Catalog
 from envbuilder.model.trees import DebianTree, PythonArchive
 from envbuilder.model.versions import Release
 from envbuilder.planning.layers import base_reference
+from envbuilder.probing.containers import probe_source
+from envbuilder.store import Store
+from envbuilder.workflows.assemble_ports import AssemblePorts
 from envbuilder.workflows.build import BuildPorts
 from envbuilder.workflows.lock import LockPorts
 from envbuilder.workflows.render import HostFile
 
+PROBE = "probe"
+_ASKING = 12
 EPOCH = 1_700_000_000
 """Time stamp of everything in a base or an interpreter archive: 2023-11-14T22:13:20Z. Any fixed moment would do."""
 
@@ -91,9 +103,15 @@ class Composition:
             shipped=self.closures,
             resolver=self.resolver(spec.sources),
             os_resolver=_BaseApt(self),
-            tools=(self.uv_pin(),),
+            measure=lambda chosen, python: self._lengths(chosen, python, spec.sources),
+            tools=(self.probe_pin(), self.uv_pin()),
             notice=self.say,
         )
+
+    def _lengths(self, chosen: Sequence[Chosen], python: str, sources: Sources) -> list[int]:
+        files = self.index(sources).locate(chosen, python)
+        with ThreadPoolExecutor(_ASKING) as pool:
+            return list(pool.map(length_of, files))
 
     @cached_property
     def closures(self) -> ClosureFolder:
@@ -133,6 +151,65 @@ class Composition:
             index=self.index_address(sources),
         )
 
+    @cached_property
+    def store(self) -> Store:
+        """Everything fetched and assembled."""
+        return Store(folder=self.places.cache / "store")
+
+    @cached_property
+    def records(self) -> Records:
+        """Layers and images of the store."""
+        return Records(store=self.store)
+
+    def assemble_ports(self, sources: Sources, *, jobs: int = 0) -> AssemblePorts:
+        """What `workflows.assemble` needs of the world."""
+        return AssemblePorts(
+            store=self.store,
+            records=self.records,
+            base=lambda lock: self.base_content(lock, sources),
+            locate=lambda pins, python: self.index(sources).locate(pins, python),
+            fetch=lambda file, progress: fetch_into(file, self.store, progress=progress),
+            archive=self._archive,
+            probe=self._probe,
+            provided=lambda _content: frozenset(),
+            package_of=lambda _name: "",
+            work=self.places.cache / "work",
+            jobs=jobs or os.cpu_count() or 1,
+        )
+
+    def base_content(self, lock: Lock, sources: Sources) -> BaseContent:
+        """The base of a lock, opened when it is first needed."""
+        return TreeContent(lambda: self.tree(lock.base, sources))
+
+    def tree(self, pin: BasePin, sources: Sources) -> DebianTree:
+        """The Debian tree of a lock."""
+        tree = self.trees.get(pin.id, pin.digest)
+        if tree is None:
+            raise SourceUnreachable(f"the tree {pin.id} with digest {pin.digest} is not here")
+        return tree
+
+    def _archive(self, lock: Lock) -> Path:
+        found = self.find_file(lock.python.sha256)
+        if found is None:
+            raise SourceUnreachable(
+                f"{lock.python.file} with sha256 {lock.python.sha256} is not on this machine",
+                hint="name it with --python-archive FILE, or lock again: `envbuilder lock`",
+            )
+        return found
+
+    def _probe(self, lock: Lock) -> bytes:
+        """The probe of a lock, which may be another one than ours."""
+        pin = next((tool for tool in lock.tools if tool.name == PROBE), None)
+        if pin is None:
+            return b""
+        self.probe_pin()
+        return self.store.read(f"sha256:{pin.sha256}")
+
+    def probe_pin(self) -> ToolPin:
+        """The probe of this version as a pin; it goes into the store."""
+        digest = self.store.put(probe_source())
+        return ToolPin(name=PROBE, version=__version__, sha256=digest.removeprefix("sha256:"))
+
     def uv_pin(self) -> ToolPin:
         """The uv of this run as a pin; the program itself goes into the store, where a build finds it by hash."""
         digest = self.files.add(self.uv)
@@ -147,7 +224,7 @@ class Composition:
         """
         self.files.add(self.uv)
         for pin in lock.tools:
-            if self.files.find(pin.sha256) is None:
+            if pin.name != PROBE and self.files.find(pin.sha256) is None:
                 self.say(f"fetching {pin.name} {pin.version}, which the lock was made with")
                 with tempfile.TemporaryDirectory(prefix="envbuilder-tool-") as folder:
                     program = fetch_uv(pin, uv=self.uv, folder=Path(folder), host=self.host)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import tempfile
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from envbuilder.errors import SourceUnreachable
-from envbuilder.indexing.index import IndexFile
+from envbuilder.indexing.index import IndexFile, Listed
 from envbuilder.model.closures import Chosen, Closure
 from envbuilder.uv import index_is_silent, run_uv
 
@@ -41,6 +41,42 @@ class UvIndex:
             if listed is not None:
                 return tuple(sorted(listed, key=lambda file: file.file))
         return ()
+
+    def locate(self, wanted: Sequence[Listed], python: str) -> tuple[IndexFile, ...]:
+        """See `Index.locate`.
+
+        One question for all; where one release is gone uv answers none, and they are asked one by one.
+        """
+        together = self._about(wanted, python)
+        found = {file.sha256: file for file in together or ()}
+        if together is None:
+            answers = [self._about((each,), python) or () for each in wanted]
+            found = {file.sha256: file for answer in answers for file in answer}
+        gone = [each.file for each in wanted if each.sha256 not in found]
+        if gone:
+            raise SourceUnreachable(
+                f"the package index does not have {', '.join(gone)}",
+                hint="name another index (--index URL), or a bundle that holds everything (--bundle FILE)",
+            )
+        return tuple(found[each.sha256] for each in wanted)
+
+    def _about(self, wanted: Sequence[Listed], python: str) -> tuple[IndexFile, ...] | None:
+        """Every file of the releases of some files; None when one of the releases is not there.
+
+        A name may come twice, as a wheel to install and as one to build with; uv takes one version at a time.
+        """
+        found: list[IndexFile] = []
+        left = list(wanted)
+        while left:
+            batch = {each.name: each for each in reversed(left)}
+            left = [each for each in left if batch[each.name] is not each and each.version != batch[each.name].version]
+            sources = [option for each in batch.values() if not each.is_wheel for option in ("--no-binary", each.name)]
+            pins = [f"{each.name}=={each.version}" for each in batch.values()]
+            listed = self._listed(pins, "--universal", "--python-version", python, *sources)
+            if listed is None:
+                return None
+            found += listed
+        return tuple(found)
 
     def still_there(self, closure: Closure) -> frozenset[tuple[str, str]]:
         """See `Index.still_there`.
@@ -87,4 +123,5 @@ def _files(pylock: dict[str, object]) -> Iterator[IndexFile]:
             digest = (entry.get("hashes") or {}).get("sha256")
             if digest and entry.get("url"):
                 name = str(entry.get("name") or urlsplit(str(entry["url"])).path.rpartition("/")[2])
-                yield IndexFile(file=unquote(name), sha256=str(digest), url=str(entry["url"]))
+                size = entry.get("size") or 0
+                yield IndexFile(file=unquote(name), sha256=str(digest), url=str(entry["url"]), size=int(size))

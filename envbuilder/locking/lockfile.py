@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from dataclasses import replace
 
 from envbuilder.errors import Fault, InvalidInput
 from envbuilder.model.cuda import LibraryLink
+from envbuilder.model.images import Descriptor, ImageLayerPin, ImagePin, LayerFormat
 from envbuilder.model.locks import (
     LOCK_SCHEMA,
     BasePin,
@@ -31,8 +33,13 @@ _HEADER = "# Written by `envbuilder lock`. Not meant to be edited: change envbui
 
 
 def digest(lock: Lock) -> str:
-    """`sha256:…` of the canonical text: the identity of a lock."""
-    return f"sha256:{hashlib.sha256(dump(lock).encode()).hexdigest()}"
+    """`sha256:…` of the canonical text of the pins: the identity of a lock."""
+    return f"sha256:{hashlib.sha256(dump_pins(lock).encode()).hexdigest()}"
+
+
+def dump_pins(lock: Lock) -> str:
+    """The canonical text without the image that the pins become: what goes into that image."""
+    return dump(replace(lock, image=None))
 
 
 def dump(lock: Lock) -> str:
@@ -61,6 +68,8 @@ def dump(lock: Lock) -> str:
         "inputs": _plain_pairs(lock.inputs),
         "epoch": lock.epoch,
     }
+    if lock.image is not None:
+        document["image"] = _plain_image(lock.image)
     return _HEADER + canonical(document)
 
 
@@ -103,19 +112,21 @@ def load(text: str, file: str) -> Lock:
         sources=root.texts("sources", str),
         inputs=root.pairs("inputs", str),
         epoch=root.integer("epoch"),
+        image=_image(root.child("image")) if root.has("image") else None,
     )
     reader.finish()
     return lock
 
 
 def _plain_package(pin: PackagePin) -> dict[str, Plain]:
-    return {
+    plain: dict[str, Plain] = {
         "name": pin.name,
         "version": pin.version,
         "group": pin.group.value,
         "file": pin.file,
         "sha256": pin.sha256,
     }
+    return plain | ({"size": pin.size} if pin.size else {})
 
 
 def _plain_base(base: BasePin) -> dict[str, Plain]:
@@ -160,7 +171,28 @@ def _plain_os_package(pin: OsPackagePin) -> dict[str, Plain]:
     plain: dict[str, Plain] = {"name": pin.name, "version": pin.version}
     if pin.sha256:
         plain["sha256"] = pin.sha256
+    if pin.file:
+        plain |= {"file": pin.file, "size": pin.size}
     return plain
+
+
+def _plain_image(image: ImagePin) -> dict[str, Plain]:
+    return {
+        "format": image.format.value,
+        "manifest": image.manifest,
+        "config": image.config,
+        "layers": [
+            {
+                "id": layer.id,
+                "key": layer.key,
+                "diff_id": layer.diff_id,
+                "digest": layer.blob.digest,
+                "size": layer.blob.size,
+                "type": layer.blob.media_type,
+            }
+            for layer in image.layers
+        ],
+    }
 
 
 def _plain_pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, Plain]:
@@ -208,7 +240,31 @@ def _package(fields: Fields) -> PackagePin:
         file=fields.text("file"),
         sha256=_hash(fields),
         group=fields.choice("group", PackageGroup),
+        size=fields.integer("size") if fields.has("size") else 0,
     )
+
+
+def _image(fields: Fields) -> ImagePin:
+    return ImagePin(
+        format=fields.choice("format", LayerFormat),
+        manifest=_digest(fields, "manifest"),
+        config=_digest(fields, "config"),
+        layers=tuple(
+            ImageLayerPin(
+                id=each.text("id"),
+                key=_digest(each, "key"),
+                diff_id=_digest(each, "diff_id"),
+                blob=Descriptor(
+                    media_type=each.text("type"), digest=_digest(each, "digest"), size=each.integer("size")
+                ),
+            )
+            for each in fields.children("layers", required=True)
+        ),
+    )
+
+
+def _digest(fields: Fields, name: str) -> str:
+    return fields.value(name, _image_digest, fallback="")
 
 
 def _os_packages(fields: Fields, name: str) -> tuple[OsPackagePin, ...]:
@@ -217,6 +273,8 @@ def _os_packages(fields: Fields, name: str) -> tuple[OsPackagePin, ...]:
             name=each.text("name"),
             version=each.text("version"),
             sha256=_hash(each) if each.has("sha256") else "",
+            file=each.text("file") if each.has("file") else "",
+            size=each.integer("size") if each.has("size") else 0,
         )
         for each in fields.children(name)
     )

@@ -83,4 +83,11 @@ def grouped(
 
 
 def _pin(chosen: Chosen, group: PackageGroup) -> PackagePin:
-    return PackagePin(name=chosen.name, version=chosen.version, file=chosen.file, sha256=chosen.sha256, group=group)
+    return PackagePin(
+        name=chosen.name,
+        version=chosen.version,
+        file=chosen.file,
+        sha256=chosen.sha256,
+        group=group,
+        size=chosen.size,
+    )

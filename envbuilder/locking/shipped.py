@@ -23,7 +23,7 @@ from envbuilder.reading.fields import Fields, Reader
 from envbuilder.reading.requirements import sha256
 
 SHIPPED_SCHEMA = 1
-_HEADER = "# The files that this row installs: name, version, sha256, file. Written by `envbuilder prove`.\n"
+_HEADER = "# The files that this row installs: name, version, sha256, file, bytes. Written by `envbuilder prove`.\n"
 
 
 class ShippedClosures(Protocol):
@@ -103,8 +103,8 @@ def dump_closures(row: str, closures: Iterable[Closure]) -> str:
             {
                 "python": str(closure.python),
                 "answers": [{"base": base, "request": request} for base, request in closure.answers],
-                "packages": list(package_lines(closure.packages)),
-                "build": list(package_lines(closure.build)),
+                "packages": [_line(each) for each in closure.packages],
+                "build": [_line(each) for each in closure.build],
             }
             for closure in closures
         ],
@@ -141,14 +141,21 @@ def _closure(fields: Fields) -> Closure:
     )
 
 
+def _line(chosen: Chosen) -> str:
+    return " ".join((*package_lines((chosen,)), *([str(chosen.size)] if chosen.size else [])))
+
+
 def _chosen(line: str) -> Chosen:
     parts = line.split(" ")
-    if len(parts) != 4 or not all(parts):
-        raise ValueError("must be `name version sha256 file`")
-    name, version, digest, file = parts
+    if len(parts) not in {4, 5} or not all(parts):
+        raise ValueError("must be `name version sha256 file size`")
+    name, version, digest, file = parts[:4]
+    size = parts[4] if len(parts) == 5 else "0"
     if "/" in file:
         raise ValueError(f"{file!r} is not the name of a file")
-    return Chosen(name=normalized(name), version=version, file=file, sha256=sha256(digest))
+    if not (size.isascii() and size.isdigit()):
+        raise ValueError(f"{size!r} is not a number of bytes")
+    return Chosen(name=normalized(name), version=version, file=file, sha256=sha256(digest), size=int(size))
 
 
 def _digest(text: str) -> str:

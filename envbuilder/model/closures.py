@@ -18,12 +18,14 @@ class Chosen:
         version: Exact version.
         file: File name.
         sha256: 64 hexadecimal digits.
+        size: Bytes; 0 when the index did not say.
     """
 
     name: str
     version: str
     file: str
     sha256: str
+    size: int = 0
 
     @property
     def is_wheel(self) -> bool:

@@ -9,10 +9,11 @@ from enum import StrEnum
 from packaging.version import Version
 
 from envbuilder.model.cuda import LibraryLink
+from envbuilder.model.images import ImagePin
 from envbuilder.model.rows import BaseKind, CudaProvider, PythonProvider
 from envbuilder.model.versions import Release
 
-LOCK_SCHEMA = 1
+LOCK_SCHEMA = 2
 
 
 class PackageGroup(StrEnum):
@@ -107,6 +108,7 @@ class PackagePin:
         file: File name on the index; its suffix tells a wheel from a source distribution.
         sha256: 64 hexadecimal digits.
         group: Its layer.
+        size: Bytes of the file; 0 when the index did not say. Large ones have a layer of their own.
     """
 
     name: str
@@ -114,6 +116,7 @@ class PackagePin:
     file: str
     sha256: str
     group: PackageGroup
+    size: int = 0
 
     @property
     def is_wheel(self) -> bool:
@@ -230,7 +233,9 @@ class Lock:
         refused: Ids of preferred bases that could not be had when the lock was made, in order of preference.
         sources: Documents that the row rests on.
         inputs: What the lock was made from, field by field, for `lock --check`; sorted by field.
-        epoch: Seconds since 1970 for every time stamp that we write.
+        epoch: Seconds since 1970: when the image counts as created.
+        image: The image that it becomes, bit by bit; None as long as nobody has assembled it. No part of the lock's
+            identity, and not in the image itself.
     """
 
     environment: str
@@ -251,6 +256,12 @@ class Lock:
     sources: tuple[str, ...]
     inputs: tuple[tuple[str, str], ...]
     epoch: int
+    image: ImagePin | None = None
+
+    @property
+    def unpacks_os_packages(self) -> bool:
+        """Whether its OS packages are files that we unpack, instead of apt in the base."""
+        return bool(self.os_packages) and all(pin.file for pin in self.os_packages)
 
     def group(self, group: PackageGroup) -> tuple[PackagePin, ...]:
         """The pins of one layer, sorted by name."""

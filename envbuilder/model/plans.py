@@ -10,22 +10,32 @@ from envbuilder.model.locks import Lock, OsPackagePin, PackagePin
 
 
 class LayerKind(StrEnum):
-    """What a layer holds, in the order of the layers."""
+    """What a layer holds, in the order of the layers.
 
+    `cuda` and `framework` layers hold one distribution each; `packages` layers one large distribution each, and the
+    last of them everything that is small; `links` second names for libraries; `bytecode` that of everything below;
+    `own` layers one large own distribution each, and the last of them the small ones; `image` the lock and the probe.
+    """
+
+    BASE = "base"
     SYSTEM = "system"
     INTERPRETER = "interpreter"
     CUDA = "cuda"
     FRAMEWORK = "framework"
     PACKAGES = "packages"
+    LINKS = "links"
+    BYTECODE = "bytecode"
     OWN = "own"
+    IMAGE = "image"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
-    """One layer: a pure function of its pins.
+    """One layer: a pure function of its pins, and of the layers that it names.
 
     Attributes:
         kind: What it holds.
+        id: Unique in a plan: the kind, and the distribution when it holds a large one alone.
         title: One line for readers.
         packages: Python distributions, sorted by name.
         os_packages: OS packages, sorted by name.
@@ -33,6 +43,7 @@ class Layer:
     """
 
     kind: LayerKind
+    id: str
     title: str
     packages: tuple[PackagePin, ...] = ()
     os_packages: tuple[OsPackagePin, ...] = ()
@@ -43,6 +54,11 @@ class Layer:
         """Whether one of its files is a source distribution."""
         return any(not pin.is_wheel for pin in self.packages)
 
+    @property
+    def size(self) -> int:
+        """Bytes to fetch for its Python distributions; the parts whose size is unknown count as nothing."""
+        return sum(pin.size for pin in self.packages)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
@@ -50,8 +66,8 @@ class Plan:
 
     Attributes:
         lock: Where everything comes from.
-        base: Image reference that the first layer lies on.
-        layers: In order; kinds are unique; the last is always `own`.
+        base: Image reference that the first layer lies on, in a container engine.
+        layers: In order, the base first; ids are unique; the last is always `image`.
         build_tools: What source distributions are built with; in no layer.
         env: Environment of the image, sorted by name.
         labels: Labels of the image, sorted by name.
@@ -64,6 +80,10 @@ class Plan:
     env: tuple[tuple[str, str], ...]
     labels: tuple[tuple[str, str], ...]
 
+    def of(self, *kinds: LayerKind) -> tuple[Layer, ...]:
+        """The layers of some kinds, in order."""
+        return tuple(layer for layer in self.layers if layer.kind in kinds)
+
     def layer(self, kind: LayerKind) -> Layer | None:
-        """The layer of a kind; None when this image has none."""
-        return next((layer for layer in self.layers if layer.kind is kind), None)
+        """The last layer of a kind; None when this image has none."""
+        return next((layer for layer in reversed(self.layers) if layer.kind is kind), None)

@@ -5,7 +5,9 @@ What changes least lies lowest: a change of one own package touches the last lay
 
 from __future__ import annotations
 
-from envbuilder.model.locks import Lock, MemoryPolicy, PackageGroup
+import hashlib
+
+from envbuilder.model.locks import Lock, MemoryPolicy, PackageGroup, PackagePin
 from envbuilder.model.plans import Layer, LayerKind, Plan
 from envbuilder.model.refs import ImageRef
 from envbuilder.model.rows import BaseKind, PythonProvider
@@ -15,7 +17,19 @@ LABEL_LOCK = "io.envbuilder.lock"
 LABEL_MEMORY = "io.envbuilder.memory"
 LABEL_SOURCES = "io.envbuilder.sources"
 
+HEAVY = 4 << 20
+"""Bytes from which on a distribution has a layer of its own, so that a change of another one does not move it."""
+
+MOST_LAYERS = 64
+"""Half of what engines can stack (Docker 20.10: 125, measured), so that users can build on top."""
+
 _DIGEST_SHOWN = 12
+_GROUP_OF = {
+    LayerKind.CUDA: PackageGroup.CUDA,
+    LayerKind.FRAMEWORK: PackageGroup.FRAMEWORK,
+    LayerKind.PACKAGES: PackageGroup.PACKAGES,
+    LayerKind.OWN: PackageGroup.OWN,
+}
 
 
 def base_reference(kind: BaseKind, system: str, image: str, digest: str) -> ImageRef:
@@ -30,64 +44,103 @@ def base_reference(kind: BaseKind, system: str, image: str, digest: str) -> Imag
     return ImageRef(repository="envbuilder/base", tag=tag)
 
 
-def plan(lock: Lock, digest: str) -> Plan:
+def image_reference(lock: Lock) -> ImageRef:
+    """Where a container engine finds what the first Python layer lies on.
+
+    OS packages that are pinned by file are unpacked by us, so that they belong to what the engine starts from.
+    """
+    base = base_reference(lock.base.kind, lock.base.id, lock.base.image, lock.base.digest)
+    if not lock.unpacks_os_packages:
+        return base
+    text = "\n".join(f"{pin.name} {pin.version} {pin.sha256}" for pin in lock.os_packages)
+    added = hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_SHOWN]
+    return ImageRef(repository=base.repository, tag=f"{base.tag}-{added}")
+
+
+def plan(lock: Lock, digest: str, *, below: int = 1) -> Plan:
     """Order a lock into layers.
 
     Args:
         lock: All pins.
         digest: Digest of the lock, for the label.
+        below: How many layers the base has.
 
     Returns:
-        Shape: every package pin of the lock is in exactly one layer, or in `build_tools`; empty layers are left out,
-        except `interpreter` and `own`, which every image has.
+        Shape: every package pin of the lock is in exactly one layer, or in `build_tools`; layers that would be empty
+        are left out. At most `MOST_LAYERS` with those of the base, as long as it leaves room for the ten kinds.
     """
+    heavy = _heavy(lock, MOST_LAYERS - below - len(LayerKind))
+    shared = (PackageGroup.CUDA, PackageGroup.FRAMEWORK, PackageGroup.PACKAGES)
+    small = tuple(pin for pin in lock.packages if pin.group in shared and pin not in heavy)
+    own = tuple(pin for pin in lock.group(PackageGroup.OWN) if pin not in heavy)
     candidates = (
-        Layer(
-            kind=LayerKind.SYSTEM,
-            title="OS packages",
-            os_packages=lock.os_packages,
-        ),
-        Layer(kind=LayerKind.INTERPRETER, title=_interpreter_title(lock)),
-        Layer(
-            kind=LayerKind.CUDA,
-            title=f"CUDA {lock.cuda.cuda} and cuDNN {lock.cuda.cudnn}" if lock.cuda else "",
-            packages=lock.group(PackageGroup.CUDA),
-            links=lock.cuda.links if lock.cuda else (),
-        ),
-        Layer(
-            kind=LayerKind.FRAMEWORK,
-            title=f"TensorFlow {lock.framework_version}",
-            packages=lock.group(PackageGroup.FRAMEWORK),
-        ),
+        Layer(kind=LayerKind.BASE, id="base", title=f"{lock.base.id}"),
+        Layer(kind=LayerKind.SYSTEM, id="system", title="OS packages", os_packages=lock.os_packages),
+        Layer(kind=LayerKind.INTERPRETER, id="interpreter", title=_interpreter_title(lock)),
+        *_alone(lock, LayerKind.CUDA, heavy),
+        *_alone(lock, LayerKind.FRAMEWORK, heavy),
+        *_alone(lock, LayerKind.PACKAGES, heavy),
         Layer(
             kind=LayerKind.PACKAGES,
-            title="what TensorFlow needs",
-            packages=lock.group(PackageGroup.PACKAGES),
+            id="packages",
+            title="what TensorFlow needs, each below 4 MiB",
+            packages=tuple(sorted(small, key=lambda pin: pin.name)),
         ),
-        Layer(kind=LayerKind.OWN, title=_own_title(lock), packages=lock.group(PackageGroup.OWN)),
+        Layer(
+            kind=LayerKind.LINKS,
+            id="links",
+            title="CUDA libraries where the loader looks",
+            links=lock.cuda.links if lock.cuda else (),
+        ),
+        Layer(kind=LayerKind.BYTECODE, id="bytecode", title="bytecode of the packages"),
+        *_alone(lock, LayerKind.OWN, heavy),
+        Layer(kind=LayerKind.OWN, id="own", title="own packages", packages=own),
+        Layer(kind=LayerKind.IMAGE, id="image", title="the lock and the probe"),
     )
     return Plan(
         lock=lock,
-        base=str(base_reference(lock.base.kind, lock.base.id, lock.base.image, lock.base.digest)),
-        layers=tuple(layer for layer in candidates if _is_needed(layer)),
+        base=str(image_reference(lock)),
+        layers=tuple(layer for layer in candidates if _is_needed(layer, lock)),
         build_tools=lock.group(PackageGroup.BUILD),
         env=_env(lock),
         labels=_labels(lock, digest),
     )
 
 
-def _is_needed(layer: Layer) -> bool:
-    always = layer.kind in {LayerKind.INTERPRETER, LayerKind.OWN}
-    return always or bool(layer.packages or layer.os_packages or layer.links)
+def _heavy(lock: Lock, room: int) -> frozenset[PackagePin]:
+    """The largest distributions, as many as there is room for; TensorFlow is always one of them."""
+    framework = lock.group(PackageGroup.FRAMEWORK)
+    others = (pin for pin in lock.packages if pin.group not in {PackageGroup.FRAMEWORK, PackageGroup.BUILD})
+    large = sorted((pin for pin in others if pin.size >= HEAVY), key=lambda pin: (-pin.size, pin.name))
+    return frozenset((*framework, *large[: max(room - len(framework), 0)]))
+
+
+def _alone(lock: Lock, kind: LayerKind, heavy: frozenset[PackagePin]) -> tuple[Layer, ...]:
+    """One layer for each large distribution of a group, by name, so that their order does not hang on a version."""
+    pins = (pin for pin in lock.group(_GROUP_OF[kind]) if pin in heavy)
+    return tuple(
+        Layer(kind=kind, id=f"{kind.value}.{pin.name}", title=f"{pin.name} {pin.version}", packages=(pin,))
+        for pin in sorted(pins, key=lambda pin: pin.name)
+    )
+
+
+def _is_needed(layer: Layer, lock: Lock) -> bool:
+    match layer.kind:
+        case LayerKind.LINKS:
+            return bool(lock.group(PackageGroup.CUDA))
+        case LayerKind.BYTECODE:
+            return any(pin.group is not PackageGroup.BUILD for pin in lock.packages)
+        case LayerKind.SYSTEM:
+            return bool(layer.os_packages)
+        case LayerKind.PACKAGES | LayerKind.OWN:
+            return bool(layer.packages)
+        case _:
+            return True
 
 
 def _interpreter_title(lock: Lock) -> str:
     where = "from the OS" if lock.python.provider is PythonProvider.OS else "from an archive"
     return f"Python {lock.python.version} {where}, virtual environment, account {lock.user.name}"
-
-
-def _own_title(lock: Lock) -> str:
-    return "own packages, and the lock" if lock.group(PackageGroup.OWN) else "the lock"
 
 
 def _env(lock: Lock) -> tuple[tuple[str, str], ...]:

@@ -10,6 +10,12 @@ from envbuilder.model.locks import PackagePin
 from envbuilder.model.plans import LayerKind, Plan
 from envbuilder.rendering.templates import environment
 
+_DOWNLOADS = {
+    "download-cuda": (LayerKind.CUDA,),
+    "download": (LayerKind.FRAMEWORK, LayerKind.PACKAGES),
+}
+"""Which layers' files are fetched by each of the two stages that do nothing else."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextFile:
@@ -74,7 +80,7 @@ def render(plan: Plan, lock_text: str, templates: Path) -> Rendered:
         TextFile(path="envbuilder.lock", text=lock_text),
         *_layer_files(plan),
     ]
-    if plan.layer(LayerKind.SYSTEM) is None:
+    if plan.layer(LayerKind.SYSTEM) is None or plan.lock.unpacks_os_packages:
         # The classic builder could add OS packages only with settings of the host in a layer.
         texts.append(
             TextFile(path="Dockerfile.classic", text=jinja.get_template("Dockerfile.classic.j2").render(values))
@@ -93,16 +99,20 @@ def requirements(pins: Iterable[PackagePin]) -> str:
 def _layer_files(plan: Plan) -> Iterator[TextFile]:
     for layer in plan.layers:
         if layer.packages:
-            yield TextFile(path=f"layers/{layer.kind.value}.txt", text=requirements(layer.packages))
-        if layer.os_packages:
+            yield TextFile(path=f"layers/{layer.id}.txt", text=requirements(layer.packages))
+        if layer.os_packages and not plan.lock.unpacks_os_packages:
             lines = (f"{pin.sha256} {pin.name}={pin.version}\n" for pin in layer.os_packages)
-            yield TextFile(path=f"layers/{layer.kind.value}.txt", text="".join(lines))
+            yield TextFile(path=f"layers/{layer.id}.txt", text="".join(lines))
+    for name, kinds in _DOWNLOADS.items():
+        pins = [pin for layer in plan.of(*kinds) for pin in layer.packages if pin.is_wheel]
+        if pins or name == "download":
+            yield TextFile(path=f"layers/{name}.txt", text=requirements(pins))
     if plan.build_tools:
         yield TextFile(path="layers/build.txt", text=requirements(plan.build_tools))
 
 
 def _attachments(plan: Plan) -> Iterator[Attachment]:
     for tool in plan.lock.tools:
-        yield Attachment(path=f"tools/{tool.name}", sha256=tool.sha256, executable=True)
+        yield Attachment(path=f"tools/{tool.name}", sha256=tool.sha256, executable=tool.name != "probe")
     if plan.lock.python.file:
         yield Attachment(path=f"python/{plan.lock.python.file}", sha256=plan.lock.python.sha256)

@@ -6,17 +6,18 @@ import re
 
 # Ordered: the first pattern that is found names the step. A test holds them against every rendered Dockerfile.
 _TITLES: tuple[tuple[str, str], ...] = (
-    (r"--target /tmp/download", "TensorFlow, download"),
+    (r"download-cuda\.txt", "CUDA libraries, download"),
+    (r"download\.txt", "TensorFlow and what it needs, download"),
     (r"/build\.txt", "tools for source distributions"),
     (r"/system\.txt", "OS packages"),
-    (r"/cuda\.txt", "CUDA libraries"),
-    (r"/framework\.txt", "TensorFlow"),
+    (r"/(?:cuda|framework|packages|own)\.([a-z0-9-]+)\.txt", "{}"),
     (r"/packages\.txt", "what TensorFlow needs"),
-    (r"/own\.txt", "own packages, and the lock"),
+    (r"/own\.txt", "own packages"),
     (r"uv venv", "interpreter, virtual environment, account"),
     (r"rm -rf /opt/\.cache && install -D .*envbuilder\.lock", "cache removed, and the lock"),
-    (r"install -D .*envbuilder\.lock", "the lock"),
-    (r"ls -d \S*/nvidia/\*/lib", "library path"),
+    (r"install -D .*envbuilder\.lock", "the lock and the probe"),
+    (r"ln -sf \S*/nvidia/\*/lib", "CUDA libraries where the loader looks"),
+    (r"-m compileall", "bytecode"),
     (r"install -d -o", "folders of the account"),
     (r"COPY \. /run/envbuilder|copy /context|load remote build context", "context"),
     (r"COPY .*--from=build|COPY (dir|multi|file):", "what was installed"),
@@ -32,7 +33,8 @@ def step_title(command: str) -> str:
     place = _PLACE.match(words)
     head = f"{place[1]} " if place and place[1] != "[internal]" else ""
     for pattern, title in _TITLES:
-        if re.search(pattern, words):
-            return f"{head}{title}"
+        found = re.search(pattern, words)
+        if found:
+            return f"{head}{title.format(*found.groups())}"
     words = re.sub(r"--mount=\S+ |\S*/with-host ", "", words)
     return words if len(words) <= _WIDEST else f"{words[: _WIDEST - 1]}…"

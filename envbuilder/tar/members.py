@@ -79,7 +79,8 @@ def file_of(path: str, data: bytes, *, mtime: int, mode: int = 0o644) -> Member:
     return Member(path=path, kind=Kind.FILE, mode=mode, mtime=mtime).holding(data)
 
 
-def _at(path: Path, offset: int) -> BinaryIO:
+def opened_at(path: Path, offset: int) -> BinaryIO:
+    """A file, to be read from this place on."""
     stream = path.open("rb")
     stream.seek(offset)
     return stream
@@ -130,7 +131,7 @@ def on_disk(place: Path, path: str, *, mtime: int) -> Member:
         size=status.st_size if is_file else 0,
         target=str(place.readlink()) if kind is Kind.SYMLINK else "",
         identity=f"{status.st_dev}:{status.st_ino}" if is_file and status.st_nlink > 1 else "",
-        open=partial(_at, place, 0),
+        open=partial(opened_at, place, 0),
     )
 
 
@@ -197,7 +198,7 @@ def _of_info(info: tarfile.TarInfo, name: str, tar: Path) -> Member:
         target=info.linkname if kind is Kind.SYMLINK else "",
         device=(info.devmajor, info.devminor) if kind in (Kind.CHARACTER, Kind.BLOCK) else (0, 0),
         xattrs=_xattrs(info),
-        open=partial(_at, tar, info.offset_data),
+        open=partial(opened_at, tar, info.offset_data),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Protocol
@@ -13,8 +13,9 @@ from envbuilder.locking.choosing import BaseSource, PythonSource, choose
 from envbuilder.locking.diff import staleness
 from envbuilder.locking.inputs import UPGRADED, inputs
 from envbuilder.locking.requests import build_request, grouped, own_request, row_request
-from envbuilder.locking.resolver import Resolver
+from envbuilder.locking.resolver import Resolution, Resolver
 from envbuilder.locking.shipped import ShippedClosures
+from envbuilder.model.closures import Chosen
 from envbuilder.model.locations import Located, Location, Refused
 from envbuilder.model.locks import Change, Lock, OsPackagePin, PackageGroup, PackagePin, PythonPin, Spec, ToolPin
 from envbuilder.model.rows import BaseChoice, BaseKind, Catalog, CudaProvider, Environment, PythonProvider
@@ -38,6 +39,7 @@ class LockPorts:
         shipped: What comes with the rows, so that nothing has to be resolved.
         resolver: Resolves Python packages.
         os_resolver: Resolves OS packages.
+        measure: Bytes of some files for an interpreter, in their order; 0 where the index does not say.
         tools: Programs that the build will use.
         notice: Told in one sentence what is being done, and what was refused.
     """
@@ -47,6 +49,7 @@ class LockPorts:
     shipped: ShippedClosures
     resolver: Resolver
     os_resolver: OsResolver
+    measure: Callable[[Sequence[Chosen], str], Sequence[int]]
     tools: tuple[ToolPin, ...]
     notice: Callable[[str], None]
 
@@ -156,12 +159,33 @@ def _packages(row: Environment, spec: Spec, located: Located, ports: LockPorts) 
     else:
         ports.notice(f"resolving packages as of {row.cutoff}")
     shared = closure.packages if closure else ports.resolver.resolve(request)
-    complete = ports.resolver.resolve(own_request(request, spec, shared)) if spec.packages else shared
+    complete = _known(ports.resolver.resolve(own_request(request, spec, shared)), shared) if spec.packages else shared
     from_source = any(not chosen.is_wheel for chosen in complete)
     build = (closure.build if closure else ()) or (
         ports.resolver.resolve(build_request(request)) if from_source else ()
     )
-    return grouped(row, located.choice, shared, complete, build if from_source else ())
+    return grouped(
+        row,
+        located.choice,
+        shared,
+        _measured(complete, request, ports),
+        _measured(build if from_source else (), request, ports),
+    )
+
+
+def _known(chosen: Iterable[Chosen], shared: Iterable[Chosen]) -> tuple[Chosen, ...]:
+    """A resolution in which files that are known already are as they are known."""
+    known = {each.sha256: each for each in shared}
+    return tuple(known.get(each.sha256, each) for each in chosen)
+
+
+def _measured(chosen: Sequence[Chosen], request: Resolution, ports: LockPorts) -> tuple[Chosen, ...]:
+    """The same files with their sizes, which decide about layers; shipped ones have theirs."""
+    unknown = [each for each in chosen if not each.size]
+    if not unknown:
+        return tuple(chosen)
+    sizes = dict(zip((each.sha256 for each in unknown), ports.measure(unknown, str(request.python)), strict=True))
+    return tuple(each if each.size else replace(each, size=sizes[each.sha256]) for each in chosen)
 
 
 def _os_packages(spec: Spec, located: Located, ports: LockPorts) -> tuple[OsPackagePin, ...]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from envbuilder.errors import SourceUnreachable
-from envbuilder.indexing.index import IndexFile
+from envbuilder.indexing.index import IndexFile, Listed
 from envbuilder.model.closures import Closure
 
 
@@ -26,6 +26,14 @@ class FakeIndex:
     def files(self, package: str, version: str) -> tuple[IndexFile, ...]:
         self._reach()
         return tuple(sorted(self._releases.get((package, version), ()), key=lambda each: each.file))
+
+    def locate(self, wanted: Sequence[Listed], python: str) -> tuple[IndexFile, ...]:  # noqa: ARG002  the port names it
+        self._reach()
+        listed = {file.sha256: file for files in self._releases.values() for file in files}
+        missing = [each.file for each in wanted if each.sha256 not in listed]
+        if missing:
+            raise SourceUnreachable(f"the package index does not have {', '.join(missing)}")
+        return tuple(listed[each.sha256] for each in wanted)
 
     def still_there(self, closure: Closure) -> frozenset[tuple[str, str]]:
         self._reach()

@@ -6,13 +6,15 @@ from collections.abc import Callable
 
 from envbuilder.locking.resolver import Resolution, Resolver
 from envbuilder.locking.shipped import ShippedClosures
-from envbuilder.model.closures import Closure
+from envbuilder.model.closures import Chosen, Closure
 from envbuilder.model.locks import ToolPin
 from envbuilder.model.rows import BaseKind
+from envbuilder.planning.layers import HEAVY
 from envbuilder.workflows.lock import LockPorts, OsResolver
 from tests.fakes.resolver import FakeOsResolver, FakeResolver, made_up_sha256
 from tests.fakes.sources import FakeBases, FakePythons
 
+PROBE = ToolPin(name="probe", version="0.1.0", sha256=made_up_sha256("probe"))
 UV = ToolPin(name="uv", version="0.13.0", sha256=made_up_sha256("uv"))
 
 
@@ -23,6 +25,11 @@ class NothingShipped:
         return None
 
 
+def _size(chosen: Chosen) -> int:
+    """What is large in reality is large here."""
+    return HEAVY + 1 if chosen.name.startswith("nvidia-") or chosen.name in {"numpy", "grpcio"} else 1000
+
+
 def lock_ports(
     *,
     bases: FakeBases | None = None,
@@ -30,7 +37,7 @@ def lock_ports(
     shipped: ShippedClosures | None = None,
     resolver: Resolver | None = None,
     os_resolver: OsResolver | None = None,
-    tools: tuple[ToolPin, ...] = (UV,),
+    tools: tuple[ToolPin, ...] = (PROBE, UV),
     notice: Callable[[str], None] = lambda _: None,
 ) -> LockPorts:
     """Ports where everything can be had, but for what is given."""
@@ -41,6 +48,7 @@ def lock_ports(
         shipped=shipped or NothingShipped(),
         resolver=resolver or FakeResolver(),
         os_resolver=os_resolver or FakeOsResolver(),
+        measure=lambda chosen, _python: [_size(each) for each in chosen],
         tools=tools,
         notice=notice,
     )

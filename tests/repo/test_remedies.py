@@ -95,16 +95,12 @@ def test_ptx_that_no_newer_gpu_compiles_is_marked() -> None:
 
 
 @pytest.mark.parametrize(("row", "base"), ON_WHEELS, ids=lambda value: getattr(value, "id", value))
-def test_an_image_puts_every_library_folder_of_the_wheels_into_the_loader_s_configuration(
-    row: Environment, base: str
-) -> None:
+def test_an_image_links_every_library_of_the_wheels_where_the_loader_looks(row: Environment, base: str) -> None:
     files = {
         file.path: file.text
         for file in rendered(lock(CATALOG, Spec(environment=row.id, base=base), lock_ports()), TEMPLATES).texts
     }
-    assert "/nvidia/*/lib" in files["Dockerfile"]
-    assert "/etc/ld.so.conf.d/" in files["Dockerfile"]
-    assert "ldconfig" in files["Dockerfile"]
+    assert "/nvidia/*/lib/lib*.so* /usr/lib/x86_64-linux-gnu/" in files["Dockerfile"]
 
 
 @pytest.mark.parametrize("advisory", ["nccl-not-found", "cusolver-not-found-2.21", "and-cuda-2.15.0", "ptx-sm90a"])

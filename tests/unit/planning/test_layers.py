@@ -6,12 +6,21 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from envbuilder.model.locks import Lock, MemoryPolicy, PackageGroup, PythonPin
 from envbuilder.model.plans import LayerKind, Plan
 from envbuilder.model.rows import BaseKind, PythonProvider
 from envbuilder.model.versions import Release
-from envbuilder.planning.layers import LABEL_ENVIRONMENT, LABEL_LOCK, LABEL_MEMORY, base_reference, plan
+from envbuilder.planning.layers import (
+    HEAVY,
+    LABEL_ENVIRONMENT,
+    LABEL_LOCK,
+    LABEL_MEMORY,
+    MOST_LAYERS,
+    base_reference,
+    plan,
+)
 from tests.fakes.catalogs import good_lock
 from tests.unit.locking.locks import LOCKS
 
@@ -37,21 +46,58 @@ def test_every_pin_is_in_exactly_one_layer_or_a_build_tool(lock: Lock) -> None:
 
 @given(DEBIAN_LOCKS)
 @settings(max_examples=25)
-def test_layers_are_in_order_and_the_last_is_the_own_one(lock: Lock) -> None:
-    kinds = [layer.kind for layer in planned(lock).layers]
-    assert kinds == [kind for kind in LayerKind if kind in kinds]
-    assert kinds[-1] is LayerKind.OWN
-    assert LayerKind.INTERPRETER in kinds
+def test_layers_are_in_order_have_ids_of_their_own_and_the_last_holds_the_lock(lock: Lock) -> None:
+    made = planned(lock).layers
+    order = list(LayerKind)
+    assert [order.index(layer.kind) for layer in made] == sorted(order.index(layer.kind) for layer in made)
+    assert len({layer.id for layer in made}) == len(made)
+    assert (made[0].kind, made[-1].kind) == (LayerKind.BASE, LayerKind.IMAGE)
 
 
-def test_an_own_package_changes_no_layer_but_the_last() -> None:
+@given(DEBIAN_LOCKS, st.integers(1, 60))
+@settings(max_examples=25)
+def test_there_are_never_more_layers_than_an_engine_can_stack_with_room_for_users(lock: Lock, below: int) -> None:
+    heavy = [replace(pin, size=HEAVY + number) for number, pin in enumerate(lock.packages)]
+    many = [
+        replace(pin, name=f"{pin.name}-{copy}", size=HEAVY + copy)
+        for pin in heavy
+        if pin.group is PackageGroup.PACKAGES
+        for copy in range(40)
+    ]
+    made = plan(replace(lock, packages=(*heavy, *many)), DIGEST, below=below)
+    frameworks = len(lock.group(PackageGroup.FRAMEWORK))
+    assert len(made.layers) - 1 + below <= max(MOST_LAYERS, below + len(LayerKind) + frameworks)
+
+
+def test_a_large_distribution_has_a_layer_of_its_own_and_the_small_ones_share_one() -> None:
+    pins = tuple(replace(pin, size=HEAVY if pin.name == "numpy" else HEAVY - 1) for pin in LOCK.packages)
+    made = planned(replace(LOCK, packages=pins))
+    alone = [layer.id for layer in made.layers if len(layer.packages) == 1 and "." in layer.id]
+    assert "packages.numpy" in alone
+    assert f"framework.{LOCK.framework}" in alone
+    small = made.layer(LayerKind.PACKAGES)
+    assert small is not None
+    assert small.id == "packages"
+    assert "numpy" not in {pin.name for pin in small.packages}
+
+
+def test_an_own_package_changes_no_layer_but_its_own() -> None:
     without = replace(LOCK, packages=tuple(pin for pin in LOCK.packages if pin.group is not PackageGroup.OWN))
-    assert planned(without).layers[:-1] == planned().layers[:-1]
+    assert [layer for layer in planned().layers if layer.kind is not LayerKind.OWN] == list(planned(without).layers)
 
 
 def test_empty_layers_are_left_out() -> None:
     bare = replace(LOCK, packages=(), os_packages=(), cuda=None)
-    assert [layer.kind for layer in planned(bare).layers] == [LayerKind.INTERPRETER, LayerKind.OWN]
+    assert [layer.kind for layer in planned(bare).layers] == [
+        LayerKind.BASE,
+        LayerKind.INTERPRETER,
+        LayerKind.IMAGE,
+    ]
+
+
+def test_os_packages_that_are_unpacked_belong_to_what_an_engine_starts_from() -> None:
+    unpacked = replace(LOCK, os_packages=tuple(replace(pin, file=f"pool/{pin.name}.deb") for pin in LOCK.os_packages))
+    assert planned(unpacked).base != planned().base or not LOCK.os_packages
 
 
 def test_libraries_of_the_base_make_no_layer() -> None:

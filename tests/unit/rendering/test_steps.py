@@ -24,8 +24,8 @@ def test_every_command_has_a_title_of_its_own(file: Path) -> None:
 
 
 def test_the_place_of_a_step_is_kept() -> None:
-    step = "[image 2/5] RUN --mount=x uv pip install --requirements /run/envbuilder/framework.txt"
-    assert step_title(step) == "[image 2/5] TensorFlow"
+    step = "[image 2/5] RUN --mount=x uv pip install --requirements /run/envbuilder/framework.tensorflow.txt"
+    assert step_title(step) == "[image 2/5] tensorflow"
     assert step_title("[internal] load remote build context") == "context"
 
 

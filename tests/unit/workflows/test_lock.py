@@ -21,7 +21,7 @@ from envbuilder.model.versions import Release
 from envbuilder.workflows.lock import as_shipped, check, lock, upgraded
 from envbuilder.workflows.prove import prove
 from tests.fakes.catalogs import real_catalog, small_catalog, small_row
-from tests.fakes.ports import UV, lock_ports
+from tests.fakes.ports import PROBE, UV, lock_ports
 from tests.fakes.proving import world
 from tests.fakes.resolver import FakeOsResolver, FakeResolver, chosen
 from tests.fakes.sources import FakeBases, FakePythons
@@ -36,7 +36,7 @@ def test_the_same_spec_gives_the_same_lock() -> None:
 
 def test_a_lock_has_base_interpreter_packages_and_tools() -> None:
     made = lock(CATALOG, replace(SPEC, base="debian-new"), lock_ports())
-    assert (made.base.id, str(made.python.version), made.tools) == ("debian-new", "3.8.18", (UV,))
+    assert (made.base.id, str(made.python.version), made.tools) == ("debian-new", "3.8.18", (PROBE, UV))
     assert [pin.name for pin in made.group(PackageGroup.FRAMEWORK)] == ["tensorflow-gpu"]
     assert [pin.name for pin in made.group(PackageGroup.CUDA)] == ["nvidia-cublas-cu11", "nvidia-cudnn-cu11"]
 

@@ -1,0 +1,84 @@
+"""What a layer consists of: members of a tar, some of which lie packed in a wheel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from envbuilder.tar.headers import encoded
+from envbuilder.tar.members import Kind, Member
+
+EPOCH = 1_700_000_000
+"""Time stamp of everything that we put into a layer: 2023-11-14T22:13:20Z. Any fixed moment would do; one for all rows
+lets them share layers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spliced:
+    """A deflate stream in another file.
+
+    Attributes:
+        file: The file.
+        offset: Where the stream begins.
+        size: Its bytes.
+        crc: CRC-32 of what it unpacks to, as the zip says.
+    """
+
+    file: Path
+    offset: int
+    size: int
+    crc: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One path of a layer.
+
+    Attributes:
+        member: The member; when it is spliced, `member.open` is not used.
+        spliced: Where its content lies packed; None for one that has to be packed.
+        origin: Which distribution brought it; empty for one of ours.
+        digest: `sha256:…` of the content, where it is known without reading; else empty.
+    """
+
+    member: Member
+    spliced: Spliced | None = None
+    origin: str = ""
+    digest: str = ""
+
+    @property
+    def path(self) -> str:
+        """Relative path in the image."""
+        return self.member.path
+
+
+def folder(path: str) -> Entry:
+    """A folder of root's."""
+    return Entry(member=Member(path=path, kind=Kind.FOLDER, mode=0o755, mtime=EPOCH))
+
+
+def link(path: str, target: str) -> Entry:
+    """A symbolic link."""
+    return Entry(member=Member(path=path, kind=Kind.SYMLINK, mode=0o777, mtime=EPOCH, target=target))
+
+
+def text(path: str, content: bytes, *, mode: int = 0o644, origin: str = "") -> Entry:
+    """A small file of root's."""
+    return Entry(
+        member=Member(path=path, kind=Kind.FILE, mode=mode, mtime=EPOCH).holding(content),
+        origin=origin,
+    )
+
+
+def completed(entries: Iterable[Entry]) -> list[Entry]:
+    """Entries with all folders above them, in the order of a layer; of several with one path the last is kept."""
+    found: dict[str, Entry] = {}
+    for entry in entries:
+        found[entry.path] = entry
+    for path in list(found):
+        parent = path.rpartition("/")[0]
+        while parent and parent not in found:
+            found[parent] = folder(parent)
+            parent = parent.rpartition("/")[0]
+    return sorted(found.values(), key=lambda entry: encoded(entry.path))

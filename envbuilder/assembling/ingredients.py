@@ -1,0 +1,137 @@
+"""What layers are made of, opened when the first layer needs it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from envbuilder.assembling.entries import Entry
+from envbuilder.assembling.interpreter import HOME, archive_entries
+from envbuilder.assembling.sdists import build_wheel
+from envbuilder.assembling.target_python import TargetPython, unpacked
+from envbuilder.assembling.wheel_file import Wheel, open_wheel
+from envbuilder.assembling.wheels import Prefix
+from envbuilder.model.images import ImageLayerPin
+from envbuilder.model.locks import Lock, PackageGroup, PackagePin
+from envbuilder.model.rows import PythonProvider
+from envbuilder.store import Store
+from envbuilder.tar.members import Member
+
+VENV = "opt/venv"
+
+
+class BaseContent(Protocol):
+    """The base of an image, with the OS packages on it: a Debian tree, or the layers of a registry image."""
+
+    @property
+    def layers(self) -> tuple[ImageLayerPin, ...]:
+        """Layers that are blobs already; none for a tree, which has to be packed."""
+        ...
+
+    @property
+    def config(self) -> Mapping[str, object]:
+        """Configuration of a registry image; empty for a tree."""
+        ...
+
+    def tar(self) -> Path:
+        """The tree as a tar; only for a tree."""
+        ...
+
+    def added(self) -> Iterable[Member]:
+        """What the OS packages add, folders before what they hold."""
+        ...
+
+    def members(self) -> Iterable[Member]:
+        """Everything, merged, folders before what they hold."""
+        ...
+
+
+@dataclass(kw_only=True)
+class Ingredients:
+    """The pins of one lock as things to work with; safe to use from several threads.
+
+    Attributes:
+        lock: The pins.
+        lock_text: Canonical text of them.
+        probe: Gives the probe, byte for byte.
+        base: The base.
+        store: Has every file of the lock.
+        archive: Where the interpreter archive is; None when the interpreter comes with the base.
+        work: Folder for what lies between two steps; removed by its owner.
+        python_key: Digest of everything that decides the interpreter.
+    """
+
+    lock: Lock
+    lock_text: str
+    probe: Callable[[], bytes]
+    base: BaseContent
+    store: Store
+    archive: Callable[[], Path]
+    work: Path
+    python_key: str
+    _wheels: dict[str, Wheel] = field(default_factory=dict)
+    _python: TargetPython | None = None
+    _locks: dict[str, threading.Lock] = field(default_factory=dict)
+    _guard: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def series(self) -> str:
+        """Major and minor version of the interpreter."""
+        return ".".join(str(number) for number in self.lock.python.version.head(2))
+
+    @property
+    def has_archive(self) -> bool:
+        """Whether the interpreter comes in an archive."""
+        return self.lock.python.provider is PythonProvider.ARCHIVE
+
+    @property
+    def home(self) -> str:
+        """Where the interpreter lives in the image."""
+        return HOME if self.has_archive else "usr"
+
+    @property
+    def prefix(self) -> Prefix:
+        """Where distributions are installed."""
+        return Prefix(venv=VENV, series=self.series)
+
+    def base_file(self, path: str) -> bytes:
+        """A small file of the base; empty when there is none."""
+        found = [member for member in self.base.members() if member.path == path]
+        return found[-1].read() if found else b""
+
+    def archive_entries(self) -> list[Entry]:
+        """The interpreter's files at their place; none when it comes with the base."""
+        if not self.has_archive:
+            return []
+        with self._only_one("archive"):
+            return list(archive_entries(self.archive(), self.work))
+
+    def python(self) -> TargetPython:
+        """The interpreter of the image, ready to run on this machine."""
+        with self._only_one("python"):
+            if self._python is None:
+                members = [*self.base.members(), *(entry.member for entry in self.archive_entries())]
+                root = unpacked(members, self.store, self.python_key)
+                self._python = TargetPython(root=root, home=self.home, series=self.series)
+            return self._python
+
+    def wheel(self, pin: PackagePin) -> Wheel:
+        """A distribution as a wheel; a source distribution is built first."""
+        with self._only_one(pin.sha256):
+            if pin.sha256 not in self._wheels:
+                path = self.store.verified(f"sha256:{pin.sha256}")
+                if not pin.is_wheel:
+                    path = self.store.path(self._built(pin, path))
+                self._wheels[pin.sha256] = open_wheel(path, pin.file)
+            return self._wheels[pin.sha256]
+
+    def _built(self, pin: PackagePin, sdist: Path) -> str:
+        tools = [self.store.verified(f"sha256:{tool.sha256}") for tool in self.lock.group(PackageGroup.BUILD)]
+        return build_wheel(sdist, pin.file, tools, self.python(), self.store)
+
+    def _only_one(self, name: str) -> threading.Lock:
+        with self._guard:
+            return self._locks.setdefault(name, threading.Lock())

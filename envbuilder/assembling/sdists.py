@@ -1,0 +1,97 @@
+"""Build a wheel from a source distribution that has none, with the interpreter of the image and pinned build tools.
+
+The wheel is written anew afterwards: sorted, without times, not compressed. So its digest is a function of what is in
+it. Compilers are not found on purpose: extensions that are optional are left out on every machine, not on some.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from envbuilder.assembling.entries import EPOCH
+from envbuilder.assembling.target_python import TargetPython
+from envbuilder.errors import BuildFailed, EnvbuilderError, VerificationFailed
+from envbuilder.store import Store
+
+_BUILD = "import setuptools, sys, runpy; sys.argv[0] = 'setup.py'; runpy.run_path('setup.py', run_name='__main__')"
+_FIRST_DAY = (1980, 1, 1, 0, 0, 0)
+
+
+def build_wheel(sdist: Path, name: str, tools: Iterable[Path], python: TargetPython, store: Store) -> str:
+    """Build a wheel and keep it.
+
+    Args:
+        sdist: The source distribution; its content was compared with its hash.
+        name: Its name on the index.
+        tools: Wheels of setuptools and wheel.
+        python: The interpreter of the image.
+        store: Keeps the wheel.
+
+    Returns:
+        Digest of the wheel in the store.
+
+    Raises:
+        BuildFailed: It cannot be built this way.
+        VerificationFailed: The archive is damaged, or leads out of its folder.
+    """
+    with tempfile.TemporaryDirectory(prefix="envbuilder-sdist-") as scratch:
+        root = Path(scratch)
+        source = _unpacked(sdist, name, root / "source")
+        for tool in tools:
+            with zipfile.ZipFile(tool) as archive:
+                archive.extractall(root / "tools")  # noqa: S202  a pinned wheel; zipfile keeps paths inside
+        out = root / "out"
+        out.mkdir()
+        try:
+            python.run(
+                ["-c", _BUILD, "-q", "bdist_wheel", "--dist-dir", str(out)],
+                folder=source,
+                environ={"PYTHONPATH": str(root / "tools"), "SOURCE_DATE_EPOCH": str(EPOCH), "HOME": str(root)},
+            )
+            made = next(iter(sorted(out.glob("*.whl"))))
+        except (EnvbuilderError, StopIteration) as error:
+            raise BuildFailed(
+                f"{name} cannot be built into a wheel: {error}",
+                hint="choose a version that has a wheel, or build with an engine: --engine docker",
+                step=name,
+            ) from error
+        return _kept(made, root / "canonical.whl", store)
+
+
+def _unpacked(sdist: Path, name: str, target: Path) -> Path:
+    try:
+        if zipfile.is_zipfile(sdist):
+            with zipfile.ZipFile(sdist) as packed:
+                packed.extractall(target)  # noqa: S202  zipfile keeps paths inside
+        else:
+            with tarfile.open(sdist) as archive:
+                archive.extractall(target, filter="data")
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError, ValueError) as error:
+        raise VerificationFailed(f"{name} cannot be unpacked: {error}", hint="choose another version of it") from error
+    tops = sorted(path for path in target.iterdir() if path.is_dir())
+    if len(tops) != 1 or not (tops[0] / "setup.py").is_file():
+        raise BuildFailed(
+            f"{name} has no setup.py in its only folder",
+            hint="choose a version that has a wheel, or build with an engine: --engine docker",
+            step=name,
+        )
+    return tops[0]
+
+
+def _kept(made: Path, canonical: Path, store: Store) -> str:
+    with zipfile.ZipFile(made) as source, zipfile.ZipFile(canonical, "w", zipfile.ZIP_STORED) as target:
+        for info in sorted(source.infolist(), key=lambda info: info.filename):
+            if info.is_dir():
+                continue
+            entry = zipfile.ZipInfo(info.filename, _FIRST_DAY)
+            entry.create_system = 3
+            mode = 0o100755 if info.external_attr >> 16 & 0o111 else 0o100644
+            entry.external_attr = mode << 16
+            with source.open(info) as content, target.open(entry, "w") as copy:
+                shutil.copyfileobj(content, copy)
+    return store.take(canonical)

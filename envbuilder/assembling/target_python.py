@@ -1,0 +1,167 @@
+"""Run the interpreter of an image on this machine: no container, no root, nothing of the image installed here.
+
+The program is started by the image's own loader, with the image's own libraries, out of a folder. So it makes no
+difference which Linux this is, as long as it is one for x86-64.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from envbuilder.errors import ToolFailed
+from envbuilder.files import CHUNK
+from envbuilder.store import Store, full_disk
+from envbuilder.tar.members import Kind, Member
+
+_LOADERS = (
+    "usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
+    "lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
+    "usr/lib64/ld-linux-x86-64.so.2",
+    "lib64/ld-linux-x86-64.so.2",
+)
+_LIBRARIES = ("usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu", "usr/lib64", "lib64")
+_TIME_LIMIT = 900.0
+_TAIL_LINES = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetPython:
+    """An interpreter in an unpacked tree.
+
+    Attributes:
+        root: Folder of the tree.
+        home: Where the interpreter lives in it: `opt/python` or `usr`.
+        series: `3.8`.
+    """
+
+    root: Path
+    home: str
+    series: str
+
+    def run(
+        self,
+        arguments: Iterable[str],
+        *,
+        given: IO[bytes] | None = None,
+        answer: IO[bytes] | None = None,
+        folder: Path | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        """Run it; nothing of this process's environment is passed on.
+
+        Args:
+            arguments: For the interpreter.
+            given: File that it reads as standard input; None for nothing.
+            answer: File that it writes standard output to; None for nowhere.
+            folder: Working directory; None means that of this process.
+            environ: Further environment variables.
+
+        Raises:
+            ToolFailed: It cannot be started here, or ended with an error.
+        """
+        program = self.root / self.home / "bin" / f"python{self.series}"
+        command = [str(self._loader()), "--library-path", self._library_path(), str(program), "-s", "-B", *arguments]
+        # Sets lie in memory in the order of their hashes, and bytecode is written in that order.
+        settings = {"PYTHONHOME": str(self.root / self.home), "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "PATH": ""}
+        try:
+            done = subprocess.run(
+                command,
+                stdin=given or subprocess.DEVNULL,
+                stdout=answer or subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                env={**settings, **(environ or {})},
+                cwd=folder,
+                timeout=_TIME_LIMIT,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise ToolFailed(
+                f"the image's Python {self.series} cannot be run on this machine: {error}",
+                hint="assemble on a Linux for x86-64, or build with an engine: --engine docker",
+            ) from error
+        if done.returncode:
+            tail = "\n".join(done.stderr.decode("utf-8", "replace").splitlines()[-_TAIL_LINES:])
+            raise ToolFailed(f"the image's Python {self.series} ended with status {done.returncode}:\n{tail}")
+
+    def _loader(self) -> Path:
+        for path in _LOADERS:
+            if (self.root / path).exists():
+                return self.root / path
+        raise ToolFailed("the base has no loader for x86-64", hint="choose another base: --base ID")
+
+    def _library_path(self) -> str:
+        return ":".join(str(self.root / path) for path in (*_LIBRARIES, f"{self.home}/lib"))
+
+
+def unpacked(members: Iterable[Member], store: Store, key: str) -> Path:
+    """The part of a tree that an interpreter needs, in a folder of the store; made once for each key.
+
+    Args:
+        members: Base and interpreter, folders before what they hold.
+        store: Holds the folder.
+        key: Digest of everything that decides the tree.
+    """
+    name = key.removeprefix("sha256:")
+    target = store.folder / "targets" / name
+    with store.only_one(f"target-{name}"):
+        if not target.is_dir():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            making = target.with_name(f".{name}.{uuid.uuid4().hex}")
+            try:
+                with full_disk(making):
+                    _write(members, making)
+                making.replace(target)
+            finally:
+                shutil.rmtree(making, ignore_errors=True)
+    return target
+
+
+def _write(members: Iterable[Member], root: Path) -> None:
+    first: dict[str, Path] = {}
+    for member in members:
+        path = root / member.path
+        if not is_needed(member.path) or path.is_symlink():
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        match member.kind:
+            case Kind.FOLDER:
+                path.mkdir(exist_ok=True)
+            case Kind.SYMLINK:
+                # What is absolute in the image must not lead out of the folder.
+                up = "../" * member.path.count("/")
+                path.symlink_to(up + member.target.lstrip("/") if member.target.startswith("/") else member.target)
+            case Kind.FILE if member.identity in first:
+                path.hardlink_to(first[member.identity])
+            case Kind.FILE:
+                _copy(member, path)
+                if member.identity:
+                    first[member.identity] = path
+            case _:
+                pass  # No interpreter needs devices or pipes.
+
+
+def _copy(member: Member, path: Path) -> None:
+    with member.open() as source, path.open("wb") as copy:
+        left = member.size
+        while left and (piece := source.read(min(left, CHUNK))):
+            left -= len(piece)
+            copy.write(piece)
+    path.chmod(0o755 if member.mode & 0o111 else 0o644)
+
+
+def is_needed(path: str) -> bool:
+    """Whether an interpreter may need a path: libraries, itself, and its standard library."""
+    top, _, rest = path.partition("/")
+    if top in {"lib", "lib64"}:
+        return True
+    if top == "usr":
+        return rest in {"", "lib", "bin", "lib64"} or rest.startswith(
+            ("lib/x86_64-linux-gnu", "lib64/", "lib/python3", "bin/python3")
+        )
+    return path == "opt" or path.startswith("opt/python")

@@ -1,0 +1,59 @@
+"""A Debian tree as the base of an assembled image, with the OS packages on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from envbuilder.model.images import ImageLayerPin
+from envbuilder.model.trees import DebianTree
+from envbuilder.tar.members import Member, of_tar
+
+
+@dataclass(frozen=True)
+class TreeContent:
+    """A tree that is opened when it is first needed.
+
+    Attributes:
+        provide: Gets the tree; called at most once.
+        unpack_added: What the OS packages add.
+    """
+
+    provide: Callable[[], DebianTree]
+    unpack_added: Callable[[], Iterable[Member]] = tuple
+
+    @property
+    def layers(self) -> tuple[ImageLayerPin, ...]:
+        """None: a tree has to be packed."""
+        return ()
+
+    @property
+    def config(self) -> Mapping[str, object]:
+        """Nothing."""
+        return {}
+
+    def tar(self) -> Path:
+        """The tree as a tar."""
+        return self._tree.path
+
+    def added(self) -> Iterable[Member]:
+        """What the OS packages add, folders before what they hold."""
+        return self._added
+
+    def members(self) -> Iterable[Member]:
+        """Everything; what was added comes last."""
+        return (*self._members, *self._added)
+
+    @cached_property
+    def _tree(self) -> DebianTree:
+        return self.provide()
+
+    @cached_property
+    def _members(self) -> tuple[Member, ...]:
+        return of_tar(self._tree.path)
+
+    @cached_property
+    def _added(self) -> tuple[Member, ...]:
+        return tuple(self.unpack_added())

@@ -1,0 +1,154 @@
+"""Who the user is to a registry: the Docker configuration file and the credential programs that it names."""
+
+from __future__ import annotations
+
+import base64
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from envbuilder.errors import Fault, InvalidInput, ToolFailed, ToolMissing
+from envbuilder.registries.documents import Record, parsed, record, text
+
+_HELPER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_NOT_FOUND = "credentials not found in native keychain"
+_NOBODY = "<token>"  # the name that stands for "no name, the secret is an identity token"
+_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credentials:
+    """A name and a password, or an identity token; never shown.
+
+    Attributes:
+        user: Empty with an identity token.
+        password: Empty with an identity token.
+        identity: A token that the registry's token service gives further tokens for.
+    """
+
+    user: str = field(default="", repr=False)
+    password: str = field(default="", repr=False)
+    identity: str = field(default="", repr=False)
+
+    @property
+    def basic(self) -> str:
+        """Name and password as they stand in an `Authorization` header."""
+        return base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Texts that nobody may see."""
+        return tuple(filter(None, (self.password, self.identity, self.basic if self.user else "")))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DockerLogins:
+    """Logins of `docker login`.
+
+    Attributes:
+        folder: Where `config.json` is, if there is one: `$DOCKER_CONFIG`, or `.docker` in the home folder.
+        environ: Environment of the credential programs, which are looked for on its PATH.
+        seconds: How long such a program may take.
+    """
+
+    folder: Path
+    environ: Mapping[str, str]
+    seconds: float = _SECONDS
+
+    def of(self, host: str) -> Credentials | None:
+        """The login for a registry; None when there is none.
+
+        Raises:
+            InvalidInput: The file is not what Docker writes.
+            ToolMissing: A credential program that it names is not installed.
+            ToolFailed: A credential program failed, or took too long.
+        """
+        config = self._config()
+        helper = text(record(config, "credHelpers"), host) or text(config, "credsStore")
+        found = self._asked(helper, host) if helper else None
+        return found or self._stored(record(config, "auths"), host)
+
+    def _config(self) -> Record:
+        file = self.folder / "config.json"
+        try:
+            content = file.read_bytes()
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise self._fault("", f"cannot be read: {error.strerror}") from None
+        config = parsed(content)
+        if not config and content.strip() != b"{}":
+            raise self._fault("", "is not a JSON object")
+        return config
+
+    def _stored(self, auths: Record, host: str) -> Credentials | None:
+        for name in auths:
+            entry = record(auths, name)
+            if _host_of(name) == host and entry:
+                if text(entry, "identitytoken"):
+                    return Credentials(identity=text(entry, "identitytoken"))
+                return self._decoded(entry, name)
+        return None
+
+    def _decoded(self, entry: Record, name: str) -> Credentials | None:
+        user, password = text(entry, "username"), text(entry, "password")
+        if text(entry, "auth"):
+            try:
+                user, colon, password = base64.b64decode(text(entry, "auth"), validate=True).decode().partition(":")
+            except ValueError:
+                colon = ""
+            if not colon:
+                raise self._fault(f"auths[{name}].auth", "is not base64 of NAME:PASSWORD")
+        return Credentials(user=user, password=password.rstrip("\0")) if user else None
+
+    def _asked(self, helper: str, host: str) -> Credentials | None:
+        if not _HELPER_NAME.fullmatch(helper):
+            raise self._fault("credsStore or credHelpers", "names no credential program")
+        name = f"docker-credential-{helper}"
+        program = shutil.which(name, path=self.environ.get("PATH"))
+        if program is None:
+            raise ToolMissing(
+                f"{self.folder / 'config.json'} names the credential program {name}, which is not on the PATH",
+                hint=f"install {name}, or take it out of that file and run `docker login {host}`",
+            )
+        hint = f"see what `echo {host} | {name} get` says"
+        try:
+            ran = subprocess.run(
+                [program, "get"],
+                input=host.encode(),
+                capture_output=True,
+                env=dict(self.environ),
+                timeout=self.seconds,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise ToolFailed(f"{name} did not answer within {self.seconds:g} s", hint=hint) from None
+        except OSError as error:
+            raise ToolFailed(f"{name} cannot be started: {error.strerror}", hint=hint) from None
+        if ran.returncode:
+            if _NOT_FOUND in ran.stdout.decode(errors="replace"):
+                return None
+            # What it wrote may hold the secret.
+            raise ToolFailed(f"{name} ended with status {ran.returncode}", hint=hint)
+        return _told(parsed(ran.stdout), name, hint)
+
+    def _fault(self, place: str, problem: str) -> InvalidInput:
+        fault = Fault(file=str(self.folder / "config.json"), line=0, field=place, problem=problem)
+        return InvalidInput((fault,), hint="mend that file, or run `docker login HOST` again")
+
+
+def _told(answer: Record, name: str, hint: str) -> Credentials | None:
+    user, secret = text(answer, "Username"), text(answer, "Secret")
+    if not secret:
+        if answer:
+            return None
+        raise ToolFailed(f"{name} gave no JSON object", hint=hint)
+    return Credentials(identity=secret) if user == _NOBODY else Credentials(user=user, password=secret)
+
+
+def _host_of(name: str) -> str:
+    """The host in a key of `auths`, which can be an address too."""
+    return name.removeprefix("https://").removeprefix("http://").partition("/")[0]

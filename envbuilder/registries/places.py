@@ -1,0 +1,80 @@
+"""Where an image is on the network: host, repository, and whether plain http may be spoken with that host."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from envbuilder.errors import UsageError
+from envbuilder.model.refs import ImageRef
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """One repository of one registry.
+
+    Attributes:
+        host: `host[:port]`.
+        repository: Its name there, such as `team/tf`.
+    """
+
+    host: str
+    repository: str
+
+    def __str__(self) -> str:
+        return f"{self.host}/{self.repository}"
+
+
+def place_of(reference: ImageRef) -> Place:
+    """The registry and repository that a reference names.
+
+    Raises:
+        UsageError: Its first part is no host, and no registry is meant when none is named.
+
+    Example:
+        >>> place_of(ImageRef.parse("localhost:5000/team/tf:1"))
+        Place(host='localhost:5000', repository='team/tf')
+    """
+    place = _split(reference.repository)
+    if place is None:
+        raise UsageError(
+            f"{reference} names no registry",
+            hint="name one: `--registry-mirror HOST`, or a tag that begins with a host, such as `HOST/NAME:TAG`",
+        )
+    return place
+
+
+def siblings(repositories: tuple[str, ...], place: Place) -> tuple[str, ...]:
+    """Names of those repositories, given as `HOST/NAME`, that are on the same host; each once, the place itself not."""
+    places = (_split(repository) for repository in repositories)
+    names = (other.repository for other in places if other is not None and other.host == place.host)
+    return tuple(name for name in dict.fromkeys(names) if name != place.repository)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether `host[:port]` is this machine by its name or address alone.
+
+    Example:
+        >>> [is_loopback(host) for host in ("localhost:5000", "127.0.0.1", "[::1]:80", "registry.example")]
+        [True, True, True, False]
+    """
+    name = urlsplit(f"//{host}").hostname or ""
+    try:
+        return name == "localhost" or ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def origin(url: str) -> str:
+    """Scheme, host and port of an address: what credentials may not leave."""
+    parts = urlsplit(url)
+    port = parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
+    return f"{parts.scheme}://{parts.hostname}:{port}"
+
+
+def _split(repository: str) -> Place | None:
+    host, slash, name = repository.partition("/")
+    if not slash or not ("." in host or ":" in host or host == "localhost"):
+        return None
+    return Place(host=host, repository=name)

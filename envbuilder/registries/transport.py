@@ -1,0 +1,292 @@
+"""One request over http: connections, proxies, certificates, redirects; every failure as one of ours."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TypeAlias
+from urllib.parse import unquote, urljoin, urlsplit
+
+from envbuilder.errors import SourceUnreachable, UsageError
+from envbuilder.files import CHUNK
+from envbuilder.registries.failures import Interrupted, said
+from envbuilder.registries.pacing import retry_after
+from envbuilder.registries.places import is_loopback, origin
+from envbuilder.registries.proxies import proxy_for
+
+if TYPE_CHECKING:
+    from urllib3 import BaseHTTPResponse, PoolManager, ProxyManager, Timeout
+
+Body: TypeAlias = bytes | Callable[[], Iterator[bytes]] | None
+"""Bytes, or what gives them anew for each try; `Content-Length` is among the headers then."""
+
+_CA_BUNDLE = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
+_MOST_REDIRECTS = 5
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_CONNECTIONS = 8
+_CONNECT_SECONDS = 20.0
+_READ_SECONDS = 60.0
+_COMMIT_SECONDS = 300.0  # a registry may read a blob of gigabytes again before it answers the last request of an upload
+_LONGEST_ERROR = 1 << 16
+_BROKE = "the connection broke"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is sent.
+
+    Attributes:
+        method: Such as `GET`.
+        url: Absolute.
+        subject: What it is about, in words for errors: addresses can hold secrets.
+        local: Whether the registry is on this machine, so that this machine may be asked by plain http.
+        headers: Without those of `authorization`.
+        authorization: Value of that header, sent to the url's own origin and not to where it redirects.
+        body: What to send.
+        secrets: Texts that no error may repeat, even if the answer does.
+    """
+
+    method: str
+    url: str
+    subject: str
+    local: bool
+    headers: tuple[tuple[str, str], ...] = ()
+    authorization: str = ""
+    body: Body = None
+    secrets: tuple[str, ...] = ()
+
+
+class Answer:
+    """What came back; its body is not read yet.
+
+    Attributes:
+        status: HTTP status.
+        headers: Case does not matter.
+        url: Whose answer this is, after redirects.
+        subject: As in the request.
+    """
+
+    def __init__(self, response: BaseHTTPResponse, request: Request, url: str) -> None:
+        self._response = response
+        self.status = response.status
+        self.headers: Mapping[str, str] = response.headers
+        self.url = url
+        self.subject = request.subject
+
+    @property
+    def challenges(self) -> tuple[str, ...]:
+        """The values of `WWW-Authenticate`."""
+        return tuple(self._response.headers.getlist("WWW-Authenticate"))
+
+    @property
+    def location(self) -> str:
+        """`Location`, made absolute; empty when there is none."""
+        place = self.headers.get("Location", "")
+        return urljoin(self.url, place) if place else ""
+
+    def chunks(self) -> Iterator[bytes]:
+        """The body in pieces of a megabyte.
+
+        Raises:
+            Interrupted: The connection broke before its end.
+        """
+        with _as_ours(self.subject):
+            while chunk := self._response.read(CHUNK, decode_content=False):
+                yield chunk
+
+    def content(self, limit: int) -> bytes:
+        """The whole body.
+
+        Args:
+            limit: Bytes that it may have.
+
+        Raises:
+            Interrupted: The connection broke before its end.
+            SourceUnreachable: It is longer.
+        """
+        found = self.start(limit + 1)
+        if len(found) > limit:
+            raise SourceUnreachable(
+                f"{self.subject}: the answer has more than {limit} bytes", hint="this is no registry, or no image"
+            )
+        return found
+
+    def start(self, length: int) -> bytes:
+        """The first bytes of the body."""
+        with _as_ours(self.subject):
+            return self._response.read(length, decode_content=False)
+
+    def close(self) -> None:
+        """Give the connection back, or close it when much of the body was not read."""
+        rest = self._response.length_remaining
+        if rest is not None and rest <= _LONGEST_ERROR:
+            self._response.drain_conn()
+        self._response.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+class Transport:
+    """Sends requests; may be used by several threads.
+
+    Args:
+        environ: Proxies (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`) and the CA bundle (`SSL_CERT_FILE`,
+            `REQUESTS_CA_BUNDLE`; a file or a folder).
+    """
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self._pools: dict[tuple[str, bool], PoolManager | ProxyManager] = {}
+        self._lock = threading.Lock()
+
+    def send(self, request: Request) -> Answer:
+        """Send a request, once, and follow redirects of one that only reads.
+
+        Raises:
+            Interrupted: No answer, or one that asks to come back later (429, 5xx).
+            SourceUnreachable: Its address, or where it redirects to, may not be used.
+            UsageError: Proxy or CA bundle of the environment cannot be used.
+        """
+        url = request.url
+        for _ in range(_MOST_REDIRECTS):
+            answer = self._exchanged(request, url)
+            if answer.status not in _REDIRECTS or request.method not in {"GET", "HEAD"} or not answer.location:
+                return _settled(answer, request)
+            url = answer.location
+            answer.close()
+        raise SourceUnreachable(f"{request.subject}: too many redirects", hint="ask the registry's operator")
+
+    def close(self) -> None:
+        """Close all connections."""
+        with self._lock:
+            for pool in self._pools.values():
+                pool.clear()
+            self._pools.clear()
+
+    def _exchanged(self, request: Request, url: str) -> Answer:
+        _require_safe(request, url)
+        headers = {"User-Agent": "envbuilder", "Accept-Encoding": "identity", **dict(request.headers)}
+        if request.authorization and origin(url) == origin(request.url):
+            headers["Authorization"] = request.authorization
+        pool = self._pool(url)
+        with _as_ours(request.subject):
+            response = pool.request(
+                request.method,
+                url,
+                headers=headers,
+                body=request.body() if callable(request.body) else request.body,
+                redirect=False,
+                retries=False,
+                preload_content=False,
+                timeout=_timeout(request.method),
+            )
+        return Answer(response, request, url)
+
+    def _pool(self, url: str) -> PoolManager | ProxyManager:
+        proxy = proxy_for(url, self._environ)
+        secure = urlsplit(url).scheme == "https"
+        with self._lock:
+            if (proxy, secure) not in self._pools:
+                # Reading the certificates takes 30 ms.
+                self._pools[proxy, secure] = self._opened(proxy, self._trust() if secure else None)
+            return self._pools[proxy, secure]
+
+    def _opened(self, proxy: str, trust: ssl.SSLContext | None) -> PoolManager | ProxyManager:
+        import urllib3  # noqa: PLC0415  its import takes 70 ms
+
+        if not proxy:
+            return urllib3.PoolManager(maxsize=_CONNECTIONS, ssl_context=trust, blocksize=CHUNK)
+        try:
+            parts = urllib3.util.parse_url(proxy)
+            login = urllib3.make_headers(proxy_basic_auth=unquote(parts.auth)) if parts.auth else None
+            return urllib3.ProxyManager(
+                parts._replace(auth=None).url,
+                proxy_headers=login,
+                maxsize=_CONNECTIONS,
+                ssl_context=trust,
+                blocksize=CHUNK,
+            )
+        except (urllib3.exceptions.HTTPError, ValueError):  # the address may hold a password
+            raise UsageError(
+                "the proxy that the environment names cannot be used", hint="HTTPS_PROXY has the form http://HOST:PORT"
+            ) from None
+
+    def _trust(self) -> ssl.SSLContext:
+        name = next((name for name in _CA_BUNDLE if self._environ.get(name)), "")
+        bundle = self._environ.get(name) or None
+        folder = bundle is not None and os.path.isdir(bundle)  # noqa: PTH112  a value of the environment, used as text
+        try:
+            return ssl.create_default_context(cafile=None if folder else bundle, capath=bundle if folder else None)
+        except OSError:
+            raise UsageError(
+                f"the CA bundle that {name} names cannot be read", hint=f"set {name} to a file of PEM certificates"
+            ) from None
+
+
+def _require_safe(request: Request, url: str) -> None:
+    """Plain http only with this machine, and nobody else may send us there."""
+    parts = urlsplit(url)
+    if parts.scheme == "https" and parts.hostname:
+        return
+    if parts.scheme == "http" and request.local and is_loopback(parts.netloc):
+        return
+    raise SourceUnreachable(
+        f"{request.subject}: the registry sends us to an address without https",
+        hint="a proxy before the registry has to tell it the outer scheme (X-Forwarded-Proto); ask its operator",
+    )
+
+
+def _settled(answer: Answer, request: Request) -> Answer:
+    if answer.status != 429 and answer.status < 500:
+        return answer
+    with answer:
+        words = said(answer.status, answer.start(_LONGEST_ERROR), request.secrets)
+    raise Interrupted(f"{request.subject}: {words}", asked=retry_after(answer.headers), hint="try again later")
+
+
+def _timeout(method: str) -> Timeout:
+    from urllib3 import Timeout  # noqa: PLC0415  see above
+
+    return Timeout(connect=_CONNECT_SECONDS, read=_COMMIT_SECONDS if method == "PUT" else _READ_SECONDS)
+
+
+@contextmanager
+def _as_ours(subject: str) -> Iterator[None]:
+    """Turns the failures of a connection into ours, in words of our own: theirs hold addresses."""
+    from urllib3 import exceptions  # noqa: PLC0415  see above
+
+    try:
+        yield
+    except exceptions.SSLError as error:
+        if "CERTIFICATE" not in str(error):
+            raise Interrupted(f"{subject}: it does not speak TLS") from None
+        raise SourceUnreachable(
+            f"{subject}: its certificate cannot be verified",
+            hint="name a CA bundle that holds its issuer (SSL_CERT_FILE)",
+        ) from None
+    except (exceptions.HTTPError, OSError) as error:
+        words = _words(error)
+        raise Interrupted(f"{subject}: {words}", broke=words == _BROKE) from None
+
+
+def _words(error: BaseException) -> str:
+    from urllib3 import exceptions  # noqa: PLC0415  see above
+
+    if isinstance(error, exceptions.ProxyError):
+        return "the proxy does not let us through"
+    if isinstance(error, exceptions.NameResolutionError):
+        return "its name cannot be resolved"
+    if isinstance(error, exceptions.TimeoutError) and not isinstance(error, exceptions.NewConnectionError):
+        return "it did not answer in time"
+    if isinstance(error, exceptions.NewConnectionError):
+        return "it does not accept connections"
+    return _BROKE

@@ -1,0 +1,118 @@
+"""One image on its way: its plan, the keys of its layers, and what is known of them already."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from envbuilder.assembling.ingredients import Ingredients
+from envbuilder.assembling.packing import Packed
+from envbuilder.assembling.records import Records
+from envbuilder.locking.lockfile import digest, dump_pins
+from envbuilder.model.images import ImageLayerPin, ImagePin, LayerFormat
+from envbuilder.model.locks import Lock, PackageGroup, PackagePin
+from envbuilder.model.plans import Layer, LayerKind, Plan
+from envbuilder.planning.keys import layer_key, python_key
+from envbuilder.planning.layers import plan
+from envbuilder.store import Store
+from envbuilder.workflows.assemble_ports import AssemblePorts
+
+_SHARED = (LayerKind.CUDA, LayerKind.FRAMEWORK, LayerKind.PACKAGES)
+
+
+@dataclass(kw_only=True)
+class Draft:
+    """One image on its way.
+
+    Attributes:
+        plan: Its plan.
+        ingredients: What its layers are made of.
+        keys: Key by layer id.
+        known: What layers become, by layer id; those that nobody knows yet are left out.
+        in_base: Layers that the base brings as they are.
+    """
+
+    plan: Plan
+    ingredients: Ingredients
+    keys: dict[str, str]
+    known: dict[str, Packed]
+    in_base: tuple[ImageLayerPin, ...]
+
+    @property
+    def lock(self) -> Lock:
+        """Its lock."""
+        return self.plan.lock
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """The layers that are ours to make."""
+        return tuple(layer for layer in self.plan.layers if not (self.in_base and layer.kind is LayerKind.BASE))
+
+    def to_make(self, store: Store) -> tuple[Layer, ...]:
+        """The layers that are not in the store."""
+        return tuple(
+            layer for layer in self.layers if layer.id not in self.known or not store.has(self.known[layer.id].digest)
+        )
+
+    def files_of(self, layer: Layer) -> tuple[PackagePin, ...]:
+        """The files that a layer is made from."""
+        match layer.kind:
+            case LayerKind.BYTECODE:
+                pins = tuple(pin for each in self.plan.of(*_SHARED) for pin in each.packages)
+            case LayerKind.LINKS:
+                pins = self.lock.group(PackageGroup.CUDA)
+            case _:
+                pins = layer.packages
+        return (*pins, *self.plan.build_tools) if any(not pin.is_wheel for pin in pins) else pins
+
+    def missing(self, store: Store) -> list[PackagePin]:
+        """The files that have to be fetched for the layers that have to be made."""
+        pins = {pin.sha256: pin for layer in self.to_make(store) for pin in self.files_of(layer)}
+        return [pin for pin in pins.values() if not store.has(f"sha256:{pin.sha256}")]
+
+
+def draft(lock: Lock, layer_format: LayerFormat, ports: AssemblePorts, work: Path) -> Draft:
+    """Begin an image."""
+    content = ports.base(lock)
+    in_base = content.layers
+    planned = plan(lock, digest(lock), below=max(len(in_base), 1))
+    probe = next((tool.sha256 for tool in lock.tools if tool.name == "probe"), "")
+    keys = {
+        layer.id: layer_key(planned, layer, layer_format, image_inputs=(digest(lock), probe))
+        for layer in planned.layers
+    }
+    return Draft(
+        plan=planned,
+        keys=keys,
+        known=_known(lock.image, layer_format, keys, ports.records),
+        in_base=in_base,
+        ingredients=Ingredients(
+            lock=lock,
+            lock_text=dump_pins(lock),
+            probe=lambda: ports.probe(lock),
+            base=content,
+            store=ports.store,
+            archive=lambda: ports.archive(lock),
+            work=Path(tempfile.mkdtemp(dir=work)),
+            python_key=python_key(lock),
+        ),
+    )
+
+
+def _known(
+    pinned: ImagePin | None, layer_format: LayerFormat, keys: dict[str, str], records: Records
+) -> dict[str, Packed]:
+    """What each layer becomes, as far as the lock or this store knows; the lock has the last word."""
+    found = {}
+    for layer, key in keys.items():
+        record = records.layer(key)
+        if record:
+            found[layer] = record.packed
+    if pinned and pinned.format is layer_format:
+        by_key = {layer.key: layer for layer in pinned.layers}
+        for layer, key in keys.items():
+            if key in by_key:
+                pin = by_key[key]
+                found[layer] = Packed(digest=pin.blob.digest, size=pin.blob.size, diff_id=pin.diff_id)
+    return found

@@ -1,0 +1,126 @@
+"""Logins are read as `docker login` leaves them; what is wrong with them is said without showing them."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+
+import pytest
+
+from envbuilder.errors import InvalidInput, ToolFailed, ToolMissing
+from envbuilder.registries.credentials import Credentials, DockerLogins
+
+HOST = "registry.example:5000"
+SECRET = "hidden"
+AUTH = base64.b64encode(f"me:{SECRET}".encode()).decode()
+
+
+def logins(folder: Path, config: object = None, *, seconds: float = 10.0) -> DockerLogins:
+    if config is not None:
+        text = config if isinstance(config, str) else json.dumps(config)
+        (folder / "config.json").write_text(text, encoding="utf-8")
+    return DockerLogins(folder=folder, environ={"PATH": f"{folder}:/usr/bin:/bin"}, seconds=seconds)
+
+
+def helper(folder: Path, script: str, name: str = "test") -> None:
+    program = folder / f"docker-credential-{name}"
+    program.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    program.chmod(0o755)
+
+
+def test_no_file_is_no_login(tmp_path: Path) -> None:
+    assert logins(tmp_path).of(HOST) is None
+    assert logins(tmp_path / "absent").of(HOST) is None
+
+
+@pytest.mark.parametrize("key", [HOST, f"https://{HOST}", f"https://{HOST}/v1/", f"http://{HOST}/v2/"])
+def test_a_stored_login_is_found_by_its_host(tmp_path: Path, key: str) -> None:
+    found = logins(tmp_path, {"auths": {"other": {"auth": "AAAA"}, key: {"auth": AUTH}}}).of(HOST)
+    assert found == Credentials(user="me", password=SECRET)
+
+
+def test_a_password_may_hold_colons(tmp_path: Path) -> None:
+    auth = base64.b64encode(b"me:a:b:").decode()
+    assert logins(tmp_path, {"auths": {HOST: {"auth": auth}}}).of(HOST) == Credentials(user="me", password="a:b:")
+
+
+def test_an_identity_token_goes_before_a_password(tmp_path: Path) -> None:
+    entry = {"auth": AUTH, "identitytoken": "t"}
+    assert logins(tmp_path, {"auths": {HOST: entry}}).of(HOST) == Credentials(identity="t")
+
+
+def test_another_port_is_another_registry(tmp_path: Path) -> None:
+    assert logins(tmp_path, {"auths": {"registry.example": {"auth": AUTH}}}).of(HOST) is None
+
+
+def test_a_helper_of_the_host_goes_before_the_store(tmp_path: Path) -> None:
+    helper(tmp_path, f'read host; printf \'{{"Username":"u-%s","Secret":"{SECRET}"}}\' "$host"', "mine")
+    helper(tmp_path, "exit 9", "store")
+    found = logins(tmp_path, {"credHelpers": {HOST: "mine"}, "credsStore": "store"}).of(HOST)
+    assert found == Credentials(user=f"u-{HOST}", password=SECRET)
+
+
+def test_a_helper_may_give_an_identity_token(tmp_path: Path) -> None:
+    helper(tmp_path, 'cat >/dev/null; echo \'{"Username":"<token>","Secret":"t"}\'')
+    assert logins(tmp_path, {"credsStore": "test"}).of(HOST) == Credentials(identity="t")
+
+
+def test_a_helper_that_knows_nothing_leaves_the_stored_login(tmp_path: Path) -> None:
+    helper(tmp_path, "cat >/dev/null; echo 'credentials not found in native keychain'; exit 1")
+    known = logins(tmp_path, {"credsStore": "test", "auths": {HOST: {"auth": AUTH}}})
+    assert known.of(HOST) == Credentials(user="me", password=SECRET)
+    assert logins(tmp_path, {"credsStore": "test", "auths": {HOST: {}}}).of(HOST) is None
+
+
+@pytest.mark.parametrize(
+    ("script", "problem"),
+    [
+        (f"echo {SECRET}; echo {SECRET} >&2; exit 1", "ended with status 1"),
+        (f"echo {SECRET}", "gave no JSON object"),
+        ("exec sleep 30", "did not answer within 0.5 s"),
+    ],
+)
+def test_a_helper_that_fails_is_named_and_its_words_are_not_repeated(tmp_path: Path, script: str, problem: str) -> None:
+    helper(tmp_path, script)
+    with pytest.raises(ToolFailed, match=problem) as caught:
+        logins(tmp_path, {"credsStore": "test"}, seconds=0.5).of(HOST)
+    assert "docker-credential-test" in caught.value.message
+    assert caught.value.hint
+    assert SECRET not in f"{caught.value} {caught.value.hint}"
+
+
+def test_a_helper_that_is_not_installed_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ToolMissing, match="docker-credential-absent"):
+        logins(tmp_path, {"credsStore": "absent"}).of(HOST)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        f"{SECRET}",
+        "[]",
+        {"auths": {HOST: {"auth": SECRET + "*"}}},
+        {"auths": {HOST: {"auth": base64.b64encode(SECRET.encode()).decode()}}},
+        {"auths": {HOST: {"auth": base64.b64encode(b"\xff\xfe:x").decode()}}},
+        {"credsStore": f"../{SECRET}"},
+    ],
+)
+def test_a_file_that_docker_did_not_write_is_refused(tmp_path: Path, config: object) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        logins(tmp_path, config).of(HOST)
+    assert "config.json" in caught.value.message
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "config", [{"auths": []}, {"auths": {HOST: "x"}}, {"auths": {HOST: {"auth": 3}}}, {"credHelpers": {HOST: 1}}, {}]
+)
+def test_odd_shapes_are_no_login(tmp_path: Path, config: object) -> None:
+    assert logins(tmp_path, config).of(HOST) is None
+
+
+def test_credentials_do_not_show_themselves() -> None:
+    shown = repr(Credentials(user="me", password=SECRET, identity="t-1"))
+    assert SECRET not in shown
+    assert "t-1" not in shown
