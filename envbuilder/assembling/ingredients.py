@@ -36,6 +36,10 @@ class BaseContent(Protocol):
         """Configuration of a registry image; empty for a tree."""
         ...
 
+    def provide(self) -> None:
+        """Get the layers that are blobs."""
+        ...
+
     def tar(self) -> Path:
         """The tree as a tar; only for a tree."""
         ...

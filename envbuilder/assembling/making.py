@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -16,7 +17,7 @@ from envbuilder.assembling.links import library_links
 from envbuilder.assembling.packing import Packed, Packing, write_layer, write_tar
 from envbuilder.assembling.records import LayerRecord
 from envbuilder.assembling.sinks import Watch
-from envbuilder.assembling.wheels import installed
+from envbuilder.assembling.wheels import brought, installed
 from envbuilder.model.images import LayerFormat
 from envbuilder.model.locks import PackageGroup
 from envbuilder.model.plans import Layer, LayerKind, Plan
@@ -111,14 +112,14 @@ def _standard_library(own: Ingredients) -> list[Entry]:
 
 
 def _wheels(task: Task) -> LayerRecord:
-    entries = list(_installed(task, task.layer))
-    return task.write(entries, Packing.SPLICED, notes=_conflicts(entries))
+    return task.write(_installed(task, task.layer), Packing.SPLICED)
 
 
 def _own(task: Task) -> LayerRecord:
-    entries = list(_installed(task, task.layer))
+    conflicts = _Conflicts()
+    entries = [entry for entry in _installed(task, task.layer) if conflicts.see(entry)]
     with bytecode(entries, task.ingredients.python(), task.ingredients.work) as compiled:
-        return task.write([*entries, *compiled], Packing.MIXED, notes=_conflicts(entries))
+        return task.write([*entries, *compiled], Packing.MIXED, notes=conflicts.found)
 
 
 def _installed(task: Task, layer: Layer) -> Iterator[Entry]:
@@ -135,16 +136,23 @@ def _links(task: Task) -> LayerRecord:
 def _bytecode(task: Task) -> LayerRecord:
     """Bytecode of each layer below by itself, several at a time; what lies higher wins, as in the image."""
     own = task.ingredients
-    layers = task.plan.of(LayerKind.CUDA, LayerKind.FRAMEWORK, LayerKind.PACKAGES)
-    below = [list(_installed(task, layer)) for layer in layers]
+    conflicts = _Conflicts()
+    sources = [
+        [entry for entry in _brought(task, layer) if conflicts.see(entry) and entry.path.endswith(".py")]
+        for layer in task.plan.of(LayerKind.CUDA, LayerKind.FRAMEWORK, LayerKind.PACKAGES)
+    ]
     with ExitStack() as stack, ThreadPoolExecutor(task.jobs) as pool:
 
         def compiled(entries: list[Entry]) -> list[Entry]:
             return stack.enter_context(bytecode(entries, own.python(), own.work))
 
-        parts = list(pool.map(compiled, below))
-        notes = _conflicts(entry for entries in below for entry in entries)
-        return task.write((entry for part in parts for entry in part), Packing.COMPRESSED, notes=notes)
+        parts = list(pool.map(compiled, sources))
+        return task.write((entry for part in parts for entry in part), Packing.COMPRESSED, notes=conflicts.found)
+
+
+def _brought(task: Task, layer: Layer) -> Iterator[Entry]:
+    for pin in layer.packages:
+        yield from brought(task.ingredients.wheel(pin), task.ingredients.prefix)
 
 
 def _image(task: Task) -> LayerRecord:
@@ -167,40 +175,51 @@ _MAKERS: dict[LayerKind, Callable[[Task], LayerRecord]] = {
 }
 
 
-def _conflicts(entries: Iterable[Entry]) -> list[str]:
-    """Paths that two distributions bring with different contents; the later one is in the image."""
-    first: dict[str, Entry] = {}
-    found = []
-    for entry in entries:
-        before = first.get(entry.path)
-        first[entry.path] = entry
-        if before and before.origin != entry.origin and not _is_same(before, entry):
-            found.append(f"{entry.path} is in {before.origin} and in {entry.origin}, and differs: the latter is taken")
-    return found
+class _Conflicts:
+    """Paths that two distributions bring with different contents; the later one is in the image.
+
+    Attributes:
+        found: One line for each.
+    """
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+        self._seen: dict[str, tuple[str, int, int]] = {}
+
+    def see(self, entry: Entry) -> bool:
+        """Note an entry; always true."""
+        mark = (entry.origin, entry.member.size, _sum(entry))
+        before = self._seen.get(entry.path)
+        self._seen[entry.path] = mark
+        if before and before[0] != mark[0] and before[1:] != mark[1:]:
+            self.found.append(f"{entry.path} is in {before[0]} and in {mark[0]}, and differs: the latter is taken")
+        return True
 
 
-def _is_same(one: Entry, two: Entry) -> bool:
-    if one.spliced and two.spliced:
-        return (one.member.size, one.spliced.crc) == (two.member.size, two.spliced.crc)
-    return one.member.kind is two.member.kind and one.member.size == two.member.size and _content(one) == _content(two)
-
-
-def _content(entry: Entry) -> bytes:
-    return entry.member.read()
+def _sum(entry: Entry) -> int:
+    return entry.spliced.crc if entry.spliced else zlib.crc32(entry.member.read())
 
 
 class _Libraries:
-    """Taps every library of a layer."""
+    """Taps every library of a layer, one after the other: a tap holds the end of its library in memory."""
 
     def __init__(self) -> None:
-        self._taps: list[tuple[Entry, Tap]] = []
+        self._tapped: tuple[Entry, Tap] | None = None
+        self._names: set[str] = set()
 
     def watch(self, entry: Entry) -> Watch | None:
+        self._settle()
         if not IS_LIBRARY.fullmatch(entry.path):
             return None
         tap = Tap()
-        self._taps.append((entry, tap))
+        self._tapped = (entry, tap)
         return tap
 
     def needs(self) -> frozenset[str]:
-        return frozenset(name for entry, tap in self._taps for name in needed(entry, tap))
+        self._settle()
+        return frozenset(self._names)
+
+    def _settle(self) -> None:
+        if self._tapped:
+            self._names |= needed(*self._tapped)
+            self._tapped = None

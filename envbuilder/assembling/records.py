@@ -133,6 +133,23 @@ class Records:
         """Take a name away; the layers stay until they are pruned."""
         self._image_path(name).unlink(missing_ok=True)
 
+    def pushed(self, host: str) -> tuple[str, ...]:
+        """Repositories of a registry that were pushed to from here, sorted: layers can be taken over from them."""
+        with suppress(OSError, ValueError):
+            known = json.loads(self._pushed_path().read_bytes())
+            return tuple(name for name in sorted(known) if isinstance(name, str) and name.startswith(f"{host}/"))
+        return ()
+
+    def keep_push(self, repository: str) -> None:
+        """Remember a repository that was pushed to."""
+        known: list[str] = []
+        with suppress(OSError, ValueError):
+            known = json.loads(self._pushed_path().read_bytes())
+        if repository not in known:
+            self._pushed_path().parent.mkdir(parents=True, exist_ok=True)
+            with replacing(self._pushed_path()) as stream:
+                stream.write(json.dumps(sorted([*known, repository])).encode())
+
     def layer_digests(self) -> Iterator[tuple[str, str]]:
         """Key and digest of every layer that was made here."""
         for path in sorted((self.store.folder / "layers").glob("*.json")):
@@ -140,6 +157,9 @@ class Records:
             record = self.layer(key)
             if record:
                 yield key, record.packed.digest
+
+    def _pushed_path(self) -> Path:
+        return self.store.folder / "pushed.json"
 
     def _layer_path(self, key: str) -> Path:
         return self.store.folder / "layers" / f"{key.removeprefix('sha256:')}.json"

@@ -49,17 +49,23 @@ class Digesting:
         if self.silent:
             return
         self.size += len(data)
+        if len(data) >= _BUFFER:
+            self._flush()
+            self._hash.update(data)
+            return
         self._pending += data
         if len(self._pending) >= _BUFFER:
-            self._hash.update(self._pending)
-            self._pending.clear()
+            self._flush()
 
     @property
     def digest(self) -> str:
         """`sha256:…` of everything so far."""
+        self._flush()
+        return f"sha256:{self._hash.hexdigest()}"
+
+    def _flush(self) -> None:
         self._hash.update(self._pending)
         self._pending.clear()
-        return f"sha256:{self._hash.hexdigest()}"
 
 
 class Sink(Protocol):

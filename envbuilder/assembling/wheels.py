@@ -77,11 +77,17 @@ def installed(wheel: Wheel, prefix: Prefix) -> list[Entry]:
         text(f"{prefix.site}/{dist_info}/REQUESTED", b"", origin=wheel.name),
     ]
     written = {entry.path for entry in ours}
-    brought = [(entry, path) for entry, path in _files(wheel, prefix, dist_info) if entry.path not in written]
+    given = [(entry, path) for entry, path in _files(wheel, prefix, dist_info) if entry.path not in written]
     record = f"{prefix.site}/{dist_info}/RECORD"
-    lines = _record(wheel, prefix, [*brought, *((entry, "") for entry in ours)], record)
+    lines = _record(wheel, prefix, [*given, *((entry, "") for entry in ours)], record)
     folders = (folder(f"{prefix.site}/{path}") for path in wheel.folders if _is_plain(path))
-    return [*(entry for entry, _ in brought), *ours, text(record, lines, origin=wheel.name), *folders]
+    return [*(entry for entry, _ in given), *ours, text(record, lines, origin=wheel.name), *folders]
+
+
+def brought(wheel: Wheel, prefix: Prefix) -> Iterator[Entry]:
+    """Only what comes from the wheel itself, without what an installer writes; errors as in `installed`."""
+    for entry, _ in _files(wheel, prefix, wheel.dist_info):
+        yield entry
 
 
 def _files(wheel: Wheel, prefix: Prefix, dist_info: str) -> Iterator[tuple[Entry, str]]:

@@ -9,15 +9,22 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from envbuilder.files import sha256_of
 from envbuilder.model.trees import DebianTree, DockerArchive
 from envbuilder.tar import writing as tarball
 from envbuilder.tar.members import Kind, Member, file_of, on_disk
 
 
-def docker_archive(
-    tree: DebianTree, out: Path, *, epoch: int, labels: Mapping[str, str], tags: tuple[str, ...] = ()
+def docker_archive(  # noqa: PLR0913  each says something else about one image
+    tree: DebianTree,
+    out: Path,
+    *,
+    epoch: int,
+    labels: Mapping[str, str],
+    tags: tuple[str, ...] = (),
+    added: Path | None = None,
 ) -> DockerArchive:
-    """Wrap a tree as an image of one layer; the layer is streamed from the tree's tar.
+    """Wrap a tree as an image of one layer, or of two; the layers are streamed from their tars.
 
     Args:
         tree: Its digest must be that of its tar; the engine checks it when it loads the archive.
@@ -25,28 +32,30 @@ def docker_archive(
         epoch: The image's creation time, in seconds since 1970.
         labels: Labels of the image.
         tags: `repository:tag` that the engine gives the image; they are no part of its id.
+        added: Tar of the OS packages on the tree; None for none.
     """
-    config = _json(_config(tree, epoch, labels))
+    layers = {"layer.tar": (tree.path, tree.digest), **({"added.tar": (added, sha256_of(added))} if added else {})}
+    config = _json(_config(tree, [digest for _, digest in layers.values()], epoch, labels))
     name = hashlib.sha256(config).hexdigest()
-    manifest = _json([{"Config": f"{name}.json", "RepoTags": list(tags) or None, "Layers": ["layer.tar"]}])
+    manifest = _json([{"Config": f"{name}.json", "RepoTags": list(tags) or None, "Layers": list(layers)}])
     members = (
         file_of("manifest.json", manifest, mtime=epoch),
         file_of(f"{name}.json", config, mtime=epoch),
-        _layer(tree, epoch),
+        *(_layer(path, name, epoch) for name, (path, _) in layers.items()),
     )
     written = tarball.write(members, out)
     return DockerArchive(path=written.path, image_id=f"sha256:{name}")
 
 
-def _config(tree: DebianTree, epoch: int, labels: Mapping[str, str]) -> dict[str, object]:
+def _config(tree: DebianTree, diff_ids: list[str], epoch: int, labels: Mapping[str, str]) -> dict[str, object]:
     created = datetime.fromtimestamp(epoch, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return {
         "architecture": "amd64",
         "config": {"Labels": dict(labels)},
         "created": created,
-        "history": [{"created": created, "created_by": f"mmdebstrap {tree.suite}"}],
+        "history": [{"created": created, "created_by": f"Debian packages {tree.suite}".rstrip()} for _ in diff_ids],
         "os": "linux",
-        "rootfs": {"diff_ids": [tree.digest], "type": "layers"},
+        "rootfs": {"diff_ids": diff_ids, "type": "layers"},
     }
 
 
@@ -54,5 +63,5 @@ def _json(value: object) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def _layer(tree: DebianTree, epoch: int) -> Member:
-    return replace(on_disk(tree.path, "layer.tar", mtime=epoch), kind=Kind.FILE, mode=0o644, uid=0, gid=0, identity="")
+def _layer(path: Path, name: str, epoch: int) -> Member:
+    return replace(on_disk(path, name, mtime=epoch), kind=Kind.FILE, mode=0o644, uid=0, gid=0, identity="")

@@ -17,12 +17,12 @@ class TreeContent:
     """A tree that is opened when it is first needed.
 
     Attributes:
-        provide: Gets the tree; called at most once.
-        unpack_added: What the OS packages add.
+        find_tree: Gets the tree; called at most once.
+        unpack_added: What the OS packages add to these members.
     """
 
-    provide: Callable[[], DebianTree]
-    unpack_added: Callable[[], Iterable[Member]] = tuple
+    find_tree: Callable[[], DebianTree]
+    unpack_added: Callable[[tuple[Member, ...]], Iterable[Member]] = lambda _members: ()
 
     @property
     def layers(self) -> tuple[ImageLayerPin, ...]:
@@ -33,6 +33,9 @@ class TreeContent:
     def config(self) -> Mapping[str, object]:
         """Nothing."""
         return {}
+
+    def provide(self) -> None:
+        """Nothing: a tree is opened when it is packed."""
 
     def tar(self) -> Path:
         """The tree as a tar."""
@@ -48,7 +51,7 @@ class TreeContent:
 
     @cached_property
     def _tree(self) -> DebianTree:
-        return self.provide()
+        return self.find_tree()
 
     @cached_property
     def _members(self) -> tuple[Member, ...]:
@@ -56,4 +59,4 @@ class TreeContent:
 
     @cached_property
     def _added(self) -> tuple[Member, ...]:
-        return tuple(self.unpack_added())
+        return tuple(self.unpack_added(self._members))

@@ -133,7 +133,9 @@ def _dump(tree: DebianTree) -> bytes:
         "digest": tree.digest,
         "size": tree.size,
         "suite": tree.suite,
-        "packages": [[package.name, package.version] for package in tree.packages],
+        "packages": [
+            [package.name, package.version, package.sha256, package.file, package.size] for package in tree.packages
+        ],
         "python": str(tree.python or ""),
         "glibc": str(tree.glibc),
         "mmdebstrap": tree.mmdebstrap,
@@ -151,8 +153,13 @@ def _load(data: bytes, path: Path) -> DebianTree:
         digest=document["digest"],
         size=document["size"],
         suite=document["suite"],
-        packages=tuple(OsPackagePin(name=name, version=version) for name, version in document["packages"]),
+        packages=tuple(_package(*each) for each in document["packages"]),
         python=Release(document["python"]) if document["python"] else None,
         glibc=Release(document["glibc"]),
         mmdebstrap=document["mmdebstrap"],
     )
+
+
+def _package(name: str, version: str, sha256: str = "", file: str = "", size: int = 0) -> OsPackagePin:
+    """One package; trees of older versions have name and version only."""
+    return OsPackagePin(name=name, version=version, sha256=sha256, file=file, size=size)

@@ -86,6 +86,16 @@ class DockerApi:
         with translated(), self._client.patient(), archive.open("rb") as stream:
             yield from self._client.load_image(stream)
 
+    def load_stream(self, pieces: Iterator[bytes]) -> Iterator[Record]:
+        """Take an image from an archive that is made as it is sent; gives the engine's progress messages."""
+        with translated(), self._client.patient():
+            yield from self._client.load_image(pieces)
+
+    def images(self) -> Sequence[Record]:
+        """All images that are not steps of others, in short: without their layers."""
+        with translated():
+            return self._client.images()
+
     def build(
         self,
         context: Iterator[bytes],

@@ -36,7 +36,10 @@ class DockerClient(docker.APIClient):
         def history(self, image: str) -> Sequence[Record]:
             """`GET /images/…/history`."""
 
-        def load_image(self, data: IO[bytes]) -> Iterator[Record]:  # type: ignore[override]
+        def images(self) -> Sequence[Record]:  # type: ignore[override]
+            """`GET /images/json`."""
+
+        def load_image(self, data: IO[bytes] | Iterator[bytes]) -> Iterator[Record]:  # type: ignore[override]
             """`POST /images/load`."""
 
     def post_build(self, context: Iterator[bytes], params: Mapping[str, object]) -> requests.Response:

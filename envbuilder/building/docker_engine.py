@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from envbuilder.building.docker_build import build
 from envbuilder.building.docker_images import engine_info, image_info
+from envbuilder.building.docker_loading import load_image
 from envbuilder.building.docker_run import run
 from envbuilder.building.docker_transfer import load, pull, push, registry_digest
 from envbuilder.building.engine import Engine, Listener
@@ -18,11 +19,14 @@ from envbuilder.model.builds import (
     BuildResult,
     EngineInfo,
     ImageInfo,
+    LoadResult,
     PushResult,
     RunRequest,
     RunResult,
 )
+from envbuilder.model.images import AssembledImage
 from envbuilder.model.refs import ImageRef
+from envbuilder.store import Store
 
 if TYPE_CHECKING:
     from envbuilder.building.docker_api import DockerApi
@@ -86,6 +90,10 @@ class DockerEngine:
     def load(self, archive: Path) -> ImageInfo:
         """See `Engine.load`."""
         return load(self._api(), archive)
+
+    def load_image(self, image: AssembledImage, store: Store, tags: tuple[str, ...]) -> LoadResult:
+        """See `Engine.load_image`."""
+        return load_image(self._api(), image, store, tags)
 
     def tag(self, image_id: str, reference: ImageRef) -> None:
         """See `Engine.tag`."""

@@ -12,11 +12,14 @@ from envbuilder.model.builds import (
     BuildResult,
     EngineInfo,
     ImageInfo,
+    LoadResult,
     PushResult,
     RunRequest,
     RunResult,
 )
+from envbuilder.model.images import AssembledImage
 from envbuilder.model.refs import ImageRef
+from envbuilder.store import Store
 
 Listener: TypeAlias = Callable[[BuildEvent], None]
 
@@ -54,6 +57,19 @@ class Engine(Protocol):
 
     def load(self, archive: Path) -> ImageInfo:
         """Take an image from a `docker save` archive that holds exactly one."""
+        ...
+
+    def load_image(self, image: AssembledImage, store: Store, tags: tuple[str, ...]) -> LoadResult:
+        """Take an assembled image, of which only the layers are sent that the engine lacks.
+
+        Args:
+            image: The image.
+            store: Has its layers; they are verified. What is attached to the image stays behind.
+            tags: `repository:tag` that it gets when it is there and found to be right; may be none.
+
+        Raises:
+            VerificationFailed: What the engine has then is not this image; or a layer is damaged, or not in the store.
+        """
         ...
 
     def tag(self, image_id: str, reference: ImageRef) -> None:

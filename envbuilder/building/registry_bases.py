@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from envbuilder.building.engine import Engine, Listener
-from envbuilder.errors import EnvbuilderError, VerificationFailed
+from envbuilder.errors import EngineUnavailable, EnvbuilderError, VerificationFailed
 from envbuilder.model.builds import ImageInfo
 from envbuilder.model.locations import Refused
 from envbuilder.model.locks import BasePin, Sources
@@ -19,20 +20,28 @@ class RegistryBases:
 
     Attributes:
         engine: The engine; it asks the registry, with its own credentials and proxy.
+        ask: The digest that a registry gives for an image, without an engine: asked when none answers.
     """
 
     engine: Engine
+    ask: Callable[[ImageRef], str]
 
     def locate(self, system: BaseSystem, sources: Sources) -> BasePin | Refused:
         """The image by digest: the digest in the catalog when there is one, else what the registry gives."""
         reference = ImageRef.parse(system.image)
         wanted = ImageRef(repository=reference.repository, tag=reference.tag, digest=system.digest)
         try:
-            digest = self._local_digest(wanted) or self._remote_digest(wanted, sources)
+            digest = self._digest(wanted, sources)
         except EnvbuilderError as error:
             note = f" ({system.status})" if system.status else ""
             return Refused(base=system.id, reason=f"{error.message.splitlines()[0]}{note}", hint=error.hint)
         return BasePin(id=system.id, kind=BaseKind.IMAGE, image=system.image, digest=digest)
+
+    def _digest(self, wanted: ImageRef, sources: Sources) -> str:
+        try:
+            return self._local_digest(wanted) or self._remote_digest(wanted, sources)
+        except EngineUnavailable:
+            return self.ask(wanted.at_registry(sources.registry_mirror) if sources.registry_mirror else wanted)
 
     def _local_digest(self, wanted: ImageRef) -> str:
         known = self.engine.image(str(wanted))
@@ -46,7 +55,9 @@ class RegistryBases:
         return self.engine.registry_digest(asked)
 
 
-def fetch_base(engine: Engine, pin: BasePin, reference: ImageRef, sources: Sources, listener: Listener) -> str:
+def fetch_base(  # noqa: PLR0913  each says something else about one base
+    engine: Engine, pin: BasePin, reference: ImageRef, sources: Sources, listener: Listener, *, layers: int = 1
+) -> str:
     """Make sure that the engine has a base of a lock, and nothing but that.
 
     Args:
@@ -55,6 +66,7 @@ def fetch_base(engine: Engine, pin: BasePin, reference: ImageRef, sources: Sourc
         reference: Its name in a Dockerfile.
         sources: May name a mirror.
         listener: Told about transfers.
+        layers: How many layers a Debian base has: two when OS packages were added to it.
 
     Returns:
         The name under which the engine has it; a mirror's image keeps the mirror's name.
@@ -67,12 +79,13 @@ def fetch_base(engine: Engine, pin: BasePin, reference: ImageRef, sources: Sourc
     for name in (reference, mirrored):
         known = engine.image(str(name))
         if known is not None:
-            return _verified(known, pin, name)
-    return _verified(engine.pull(mirrored, listener), pin, mirrored)
+            return _verified(known, pin, name, layers)
+    return _verified(engine.pull(mirrored, listener), pin, mirrored, layers)
 
 
-def _verified(image: ImageInfo, pin: BasePin, reference: ImageRef) -> str:
-    if pin.kind is BaseKind.DEBIAN and image.diff_ids != (pin.digest,):
+def _verified(image: ImageInfo, pin: BasePin, reference: ImageRef, layers: int) -> str:
+    is_tree = pin.kind is BaseKind.DEBIAN
+    if is_tree and (image.diff_ids[:1] != (pin.digest,) or len(image.diff_ids) != layers):
         raise VerificationFailed(
             f"{reference} is not the base of the lock: it has layer {', '.join(image.diff_ids)}, not {pin.digest}",
             hint=f"remove it with `docker image rm {reference}`, then build again",

@@ -22,10 +22,17 @@ def command() -> None:
 
 @command.command("bootstrap")
 @click.argument("suite")
-@click.option("--debian-mirror", metavar="URL", default="", help="Debian archive. Default: mmdebstrap's own.")
+@click.option(
+    "--by",
+    type=click.Choice(["debs", "mmdebstrap"]),
+    default="debs",
+    show_default=True,
+    help="debs: unpacked by us, no root, no scripts. mmdebstrap: with the scripts of the packages.",
+)
+@click.option("--debian-mirror", metavar="URL", default="", help="Debian archive. Default: what this host uses.")
 @click.option("--push", "registry", metavar="HOST[:PORT]", default="", help="Give it to a registry too, as a mirror.")
 @json_option
-def bootstrap(suite: str, debian_mirror: str, registry: str, *, as_json: bool) -> None:
+def bootstrap(suite: str, by: str, debian_mirror: str, registry: str, *, as_json: bool) -> None:
     """Make the Debian tree of SUITE, such as bookworm, and give it to the engine.
 
     The same packages give the same bytes on every machine. Without an engine the tree is kept in the cache folder.
@@ -34,7 +41,8 @@ def bootstrap(suite: str, debian_mirror: str, registry: str, *, as_json: bool) -
     catalog = load_catalog(here.matrices)
     system = _system(catalog, suite)
     composition = Composition(here, catalog)
-    tree = composition.make_tree(system, Sources(debian_mirror=debian_mirror))
+    debian = composition.debian(Sources(debian_mirror=debian_mirror))
+    tree = debian.bootstrap(system, debian_mirror) if by == "mmdebstrap" else debian.unpack(system)
     reference = base_reference(BaseKind.DEBIAN, system.id, "", tree.digest)
     loaded = _load(composition, tree.id, tree.digest, reference)
     pushed = ""

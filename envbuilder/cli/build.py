@@ -1,4 +1,4 @@
-"""`envbuilder build ENV|LOCK`."""
+"""`envbuilder build ENV|LOCK…`."""
 
 from __future__ import annotations
 
@@ -8,110 +8,194 @@ from pathlib import Path
 import click
 from packaging.version import Version
 
-from envbuilder.building.engine import Listener
 from envbuilder.catalog.loading import load_catalog
+from envbuilder.catalog.naming import matching
+from envbuilder.cli import build_assemble, build_docker
+from envbuilder.cli.bundles import opened_bundle
 from envbuilder.cli.composition import Composition
-from envbuilder.cli.locks import obtain_lock
+from envbuilder.cli.locks import keep_image, obtain_lock
 from envbuilder.cli.options import source_options, tensorflow_option
-from envbuilder.cli.output import folded, json_option, print_json, size, table
+from envbuilder.cli.output import json_option, print_json
 from envbuilder.cli.places import places
 from envbuilder.cli.watching import watched
-from envbuilder.errors import EnvbuilderError, UsageError
-from envbuilder.locking.lockfile import digest
-from envbuilder.model.builds import Builder, BuildResult, PushResult
+from envbuilder.errors import EngineUnavailable, EnvbuilderError, UsageError
+from envbuilder.model.builds import Builder
+from envbuilder.model.images import LayerFormat
 from envbuilder.model.locks import Lock, Sources
 from envbuilder.model.refs import ImageRef
-from envbuilder.rendering.steps import step_title
-from envbuilder.workflows.build import BuildOptions, build, default_tags
+from envbuilder.model.rows import Catalog
+
+_FORMATS = click.Choice([each.value for each in LayerFormat])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """The options of one build."""
+class Wanted:
+    """What to build, and with what.
 
-    tags: tuple[str, ...]
-    builder: Builder | None
-    use_cache: bool
-    push: bool
-    as_json: bool
+    Attributes:
+        targets: Rows, globs over rows, or locks; empty means the lock in this folder.
+        base: Base for rows.
+        tensorflow: Patch release for rows.
+        sources: Where to fetch from.
+        engine: `auto`, `docker` or `assemble`.
+        bundle: File that holds everything that locks need.
+    """
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """Everything that is told about a finished build."""
-
-    lock: Lock
-    tags: tuple[str, ...]
-    result: BuildResult
-    pushes: tuple[PushResult, ...]
-    log: Path
+    targets: tuple[str, ...]
+    base: str
+    tensorflow: Version | None
+    sources: Sources
+    engine: str
+    bundle: Path | None
 
 
 @click.command("build")
-@click.argument("target", metavar="[ENV|LOCK]", required=False)
+@click.argument("targets", metavar="[ENV|GLOB|LOCK]...", nargs=-1)
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "docker", "assemble"]),
+    default="auto",
+    show_default=True,
+    help="docker: the rendered Dockerfile. assemble: layers written directly, no daemon. auto: docker if it answers.",
+)
 @click.option("-t", "--tag", "tags", multiple=True, metavar="NAME[:TAG]", help="Default: envbuilder/ENV:latest.")
 @click.option("--base", default="", metavar="ID", help="Base to use for a row, instead of the first that can be had.")
 @tensorflow_option
-@click.option("--builder", type=click.Choice(["auto", "buildkit", "classic"]), default="auto", show_default=True)
-@click.option("--no-cache", is_flag=True, help="Build every layer again.")
 @click.option("--push", is_flag=True, help="Push every tag to the registry in its name.")
+@click.option("--builder", type=click.Choice(["auto", "buildkit", "classic"]), default="auto", help="docker: builder.")
+@click.option("--no-cache", is_flag=True, help="docker: build every layer again.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="assemble: write a folder (OCI layout), a .tar (OCI archive, docker load) or a .sqsh (Apptainer, enroot).",
+)
+@click.option("--load", is_flag=True, help="assemble: give the image to the container engine; only what it lacks.")
+@click.option("--layer-format", type=_FORMATS, default="gzip-spliced", show_default=True, help="assemble: packing.")
+@click.option("--jobs", type=click.IntRange(0), default=0, help="assemble: layers made at once. Default: processors.")
+@click.option("--offline", is_flag=True, help="assemble: download nothing; use the cache folder and --bundle.")
+@click.option(
+    "--bundle",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="assemble: take lock and files from a bundle.",
+)
 @source_options
 @json_option
 def command(  # noqa: PLR0913  one parameter for each option
-    target: str | None,
+    targets: tuple[str, ...],
+    engine: str,
     sources: Sources,
     tags: tuple[str, ...],
     base: str,
     tensorflow: Version | None,
     builder: str,
+    output: Path | None,
+    layer_format: str,
+    jobs: int,
+    bundle: Path | None,
     *,
     no_cache: bool,
     push: bool,
+    load: bool,
+    offline: bool,
     as_json: bool,
 ) -> None:
-    """Build the image of ENV, of a lock, or of the envbuilder.lock in this folder."""
-    settings = Settings(
-        tags=_references(tags),
-        builder=None if builder == "auto" else Builder(builder),
-        use_cache=not no_cache,
-        push=push,
-        as_json=as_json,
-    )
+    """Build the images of ENVs, of locks, or of the envbuilder.lock in this folder."""
     if push and not tags:
         raise UsageError("--push needs a registry", hint="name it in a tag: --tag localhost:5000/team/tf:1")
+    wanted = Wanted(targets=targets, base=base, tensorflow=tensorflow, sources=sources, engine=engine, bundle=bundle)
+    names = _references(tags)
+    docker = build_docker.DockerSettings(
+        tags=names, builder=None if builder == "auto" else Builder(builder), use_cache=not no_cache, push=push
+    )
+    assembling = build_assemble.AssembleSettings(
+        tags=names,
+        format=LayerFormat(layer_format),
+        output=output,
+        load=load,
+        push=push,
+        jobs=jobs,
+        offline=offline,
+    )
     here = places()
-    with watched(here, target or "lock") as (listener, log):
-        composition = Composition(here, load_catalog(here.matrices), listener=listener)
-        lock, merged = obtain_lock(composition, target, sources, base=base, tensorflow=tensorflow)
-        composition.add_archives(merged)
-        composition.provide_tools(lock)
+    catalog = load_catalog(here.matrices)
+    with watched(here, targets[0] if len(targets) == 1 else "lock") as (listener, log):
+        composition = Composition(here, catalog, listener=listener)
+        chosen = _engine(composition, wanted, assembling)
+        locks = _locks(composition, catalog, wanted)
+        _refuse_shared_names(locks, names)
+        for _, merged in locks:
+            composition.add_archives(merged)
         try:
-            result, pushes = _run(composition, lock, merged, settings, listener)
+            if chosen == "docker":
+                outcomes = [
+                    build_docker.build_with_docker(composition, lock, merged, docker, listener, log)
+                    for lock, merged in locks
+                ]
+            else:
+                outcome = build_assemble.build_by_assembling(
+                    composition, [lock for lock, _ in locks], locks[0][1], assembling, listener, log
+                )
         except EnvbuilderError as error:
             error.hint = "; ".join(filter(None, (error.hint, f"full log: {log}")))
             raise
-    outcome = Outcome(lock=lock, tags=settings.tags or default_tags(lock), result=result, pushes=pushes, log=log)
+    if chosen == "docker":
+        _tell_docker(outcomes, as_json=as_json)
+        return
+    for assembled in outcome.assembly.images:
+        keep_image(composition, assembled.lock)
     if as_json:
-        print_json(_document(outcome))
+        print_json(build_assemble.document(outcome))
     else:
-        _tell(outcome)
+        build_assemble.tell(outcome)
 
 
-def _run(
-    composition: Composition, lock: Lock, sources: Sources, settings: Settings, listener: Listener
-) -> tuple[BuildResult, tuple[PushResult, ...]]:
-    here = composition.places
-    options = BuildOptions(
-        tags=settings.tags,
-        builder=settings.builder,
-        use_cache=settings.use_cache,
-        proxies=here.proxies,
-        host=composition.host_files(lock, sources),
-    )
-    result = build(lock, options, composition.build_ports(sources), listener)
-    if not settings.push:
-        return result, ()
-    return result, tuple(composition.engine.push(ImageRef.parse(tag), listener) for tag in settings.tags)
+def _tell_docker(outcomes: list[build_docker.Outcome], *, as_json: bool) -> None:
+    documents = [build_docker.document(each) for each in outcomes]
+    if as_json:
+        print_json(documents[0] if len(documents) == 1 else {"schema": 1, "builds": documents})
+        return
+    for each in outcomes:
+        build_docker.tell(each)
+
+
+def _engine(composition: Composition, wanted: Wanted, settings: build_assemble.AssembleSettings) -> str:
+    """Which engine builds: the one that was named, or the one that an option belongs to, or Docker if it answers."""
+    only_assembling = settings.output or settings.load or settings.offline or wanted.bundle
+    if wanted.engine == "docker" and only_assembling:
+        raise UsageError(
+            "--output, --load, --offline and --bundle belong to the engine assemble", hint="--engine assemble"
+        )
+    if wanted.engine != "auto":
+        return wanted.engine
+    if only_assembling:
+        return "assemble"
+    try:
+        composition.engine.info()
+    except EngineUnavailable:
+        composition.say("no container engine answers; assembling the image without one")
+        return "assemble"
+    return "docker"
+
+
+def _locks(composition: Composition, catalog: Catalog, wanted: Wanted) -> list[tuple[Lock, Sources]]:
+    if wanted.bundle:
+        if wanted.targets:
+            raise UsageError("a bundle holds its own lock", hint="leave the environment out")
+        return [(opened_bundle(composition, wanted.bundle), wanted.sources)]
+    names: list[str | None] = []
+    for target in wanted.targets or (None,):
+        is_glob = target is not None and set(target) & set("*?[") and not Path(target).exists()
+        names += [row.id for row in matching(catalog, target)] if is_glob and target else [target]
+    return [
+        obtain_lock(composition, name, wanted.sources, base=wanted.base, tensorflow=wanted.tensorflow)
+        for name in dict.fromkeys(names)
+    ]
+
+
+def _refuse_shared_names(locks: list[tuple[Lock, Sources]], tags: tuple[str, ...]) -> None:
+    if tags and len(locks) > 1:
+        raise UsageError("several images cannot have the same name", hint="leave --tag out, or build one at a time")
 
 
 def _references(tags: tuple[str, ...]) -> tuple[str, ...]:
@@ -119,51 +203,3 @@ def _references(tags: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(str(ImageRef.parse(tag)) for tag in tags)
     except ValueError as error:
         raise UsageError(str(error)) from error
-
-
-def _tell(outcome: Outcome) -> None:
-    result = outcome.result
-    rows = [(size(layer.size).rjust(8), step_title(layer.created_by)) for layer in result.layers]
-    click.echo(table(("SIZE".rjust(8), "LAYER"), rows))
-    click.echo("")
-    built = f"{size(result.image.size)} in {result.seconds:.1f}s by {result.builder.value}"
-    click.echo(f"{outcome.lock.environment}: {built}")
-    for tag in outcome.tags:
-        click.echo(f"  {tag}")
-    for push in outcome.pushes:
-        sent = f"{size(push.pushed_bytes)} in {push.pushed_layers} layers, {push.present_layers} were there"
-        click.echo(f"pushed {push.reference}: {sent}; {push.seconds:.1f}s")
-        click.echo(f"  {push.digest}")
-    for deviation in outcome.lock.deviations:
-        click.echo(folded(f"deviation: {deviation}"))
-    click.echo(f"next: `envbuilder validate {outcome.tags[0]}`")
-
-
-def _document(outcome: Outcome) -> dict[str, object]:
-    lock, result = outcome.lock, outcome.result
-    return {
-        "schema": 1,
-        "environment": lock.environment,
-        "lock": digest(lock),
-        "image": {"id": result.image.id, "tags": list(outcome.tags), "size": result.image.size},
-        "base": lock.base.id,
-        "builder": result.builder.value,
-        "seconds": round(result.seconds, 3),
-        "layers": [{"created_by": layer.created_by, "size": layer.size} for layer in result.layers],
-        "steps": [
-            {"name": step.name, "seconds": round(step.seconds, 3), "cached": step.cached} for step in result.steps
-        ],
-        "pushed": [
-            {
-                "reference": push.reference,
-                "digest": push.digest,
-                "bytes": push.pushed_bytes,
-                "layers": push.pushed_layers,
-                "present": push.present_layers,
-                "seconds": round(push.seconds, 3),
-            }
-            for push in outcome.pushes
-        ],
-        "deviations": list(lock.deviations),
-        "log": str(outcome.log),
-    }

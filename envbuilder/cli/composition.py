@@ -7,17 +7,17 @@ import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from envbuilder import __version__
 from envbuilder.assembling.ingredients import BaseContent
 from envbuilder.assembling.records import Records
-from envbuilder.bases.debian import bootstrap
 from envbuilder.bases.docker_archive import docker_archive
 from envbuilder.bases.file_store import FileStore
 from envbuilder.bases.locating import DebianBases, PythonArchives
 from envbuilder.bases.programs import Host, run_program
+from envbuilder.bases.provided import PACKAGES, provided
 from envbuilder.bases.python_archive import pack
 from envbuilder.bases.tree_content import TreeContent
 from envbuilder.bases.tree_store import DebianStore
@@ -26,34 +26,47 @@ from envbuilder.bases.uv_tool import fetch_uv, find_uv, uv_version
 from envbuilder.building.docker_engine import connect
 from envbuilder.building.engine import Engine, Listener
 from envbuilder.building.registry_bases import RegistryBases, fetch_base
+from envbuilder.cli.debian import EPOCH, DebianTrees
 from envbuilder.cli.output import notice
 from envbuilder.cli.places import Places
+from envbuilder.delivering.rootfs import unpack
 from envbuilder.errors import SourceUnreachable, UsageError
 from envbuilder.indexing.fetching import fetch_into, length_of
+from envbuilder.indexing.index import IndexFile
 from envbuilder.indexing.uv_index import UvIndex
 from envbuilder.locking.apt import AptResolver
 from envbuilder.locking.mirrors import apt_sources, debian_mirror
 from envbuilder.locking.shipped import ClosureFolder
 from envbuilder.locking.uv_resolver import UvResolver
+from envbuilder.model.builds import PushResult
 from envbuilder.model.closures import Chosen
+from envbuilder.model.images import AssembledImage, Descriptor, ImageLayerPin
 from envbuilder.model.locations import Located
-from envbuilder.model.locks import BasePin, Lock, OsPackagePin, Sources, Spec, ToolPin
+from envbuilder.model.locks import BasePin, Lock, OsPackagePin, PackagePin, Sources, Spec, ToolPin
 from envbuilder.model.refs import ImageRef
-from envbuilder.model.rows import BaseKind, BaseSystem, Catalog
+from envbuilder.model.rows import BaseKind, Catalog
 from envbuilder.model.trees import DebianTree, PythonArchive
 from envbuilder.model.versions import Release
-from envbuilder.planning.layers import base_reference
+from envbuilder.planning.layers import base_reference, image_reference
 from envbuilder.probing.containers import probe_source
+from envbuilder.registries.client import RegistryClient
+from envbuilder.registries.content import RegistryContent
+from envbuilder.registries.pulling import RemoteImage, fetch_blobs, find
+from envbuilder.registries.pushing import push
+from envbuilder.running.choosing import choose
+from envbuilder.running.images import ImageRunner
 from envbuilder.store import Store
+from envbuilder.tar.members import Member, of_folder, of_tar
+from envbuilder.tar.writing import write
 from envbuilder.workflows.assemble_ports import AssemblePorts
 from envbuilder.workflows.build import BuildPorts
+from envbuilder.workflows.bundle import BundlePorts, files_of
+from envbuilder.workflows.deliver import DeliverPorts
 from envbuilder.workflows.lock import LockPorts
 from envbuilder.workflows.render import HostFile
 
 PROBE = "probe"
 _ASKING = 12
-EPOCH = 1_700_000_000
-"""Time stamp of everything in a base or an interpreter archive: 2023-11-14T22:13:20Z. Any fixed moment would do."""
 
 
 @dataclass(frozen=True)
@@ -96,13 +109,15 @@ class Composition:
         """What `workflows.lock` reads from the world."""
         return LockPorts(
             bases={
-                BaseKind.IMAGE: RegistryBases(engine=self.engine),
-                BaseKind.DEBIAN: DebianBases(store=self.trees, make=self.make_tree),
+                BaseKind.IMAGE: RegistryBases(engine=self.engine, ask=self._ask_registry),
+                BaseKind.DEBIAN: DebianBases(
+                    store=self.trees, make=lambda system, sources: self.debian(sources).unpack(system)
+                ),
             },
             pythons=PythonArchives(store=self.files, fetch=self._fetch_python),
             shipped=self.closures,
             resolver=self.resolver(spec.sources),
-            os_resolver=_BaseApt(self),
+            os_resolver=_OsPackages(self),
             measure=lambda chosen, python: self._lengths(chosen, python, spec.sources),
             tools=(self.probe_pin(), self.uv_pin()),
             notice=self.say,
@@ -135,7 +150,7 @@ class Composition:
         """What `workflows.build` needs of the world."""
         return BuildPorts(
             engine=self.engine,
-            provide_base=lambda lock: self.provide_base(lock.base, sources),
+            provide_base=lambda lock: self.provide_base_of(lock, sources),
             find_file=self.find_file,
             templates=self.places.templates,
             work=self.places.cache / "work",
@@ -161,35 +176,119 @@ class Composition:
         """Layers and images of the store."""
         return Records(store=self.store)
 
-    def assemble_ports(self, sources: Sources, *, jobs: int = 0) -> AssemblePorts:
-        """What `workflows.assemble` needs of the world."""
+    def assemble_ports(self, sources: Sources, *, jobs: int = 0, offline: bool = False) -> AssemblePorts:
+        """What `workflows.assemble` needs of the world.
+
+        Args:
+            sources: Where to fetch from.
+            jobs: How many layers are made at once; 0 means one for each processor.
+            offline: Refuse to download anything.
+        """
         return AssemblePorts(
             store=self.store,
             records=self.records,
-            base=lambda lock: self.base_content(lock, sources),
-            locate=lambda pins, python: self.index(sources).locate(pins, python),
+            base=lambda lock: self.base_content(lock, sources, offline=offline),
+            locate=_nowhere if offline else lambda pins, python: self.index(sources).locate(pins, python),
             fetch=lambda file, progress: fetch_into(file, self.store, progress=progress),
             archive=self._archive,
             probe=self._probe,
-            provided=lambda _content: frozenset(),
-            package_of=lambda _name: "",
+            provided=lambda content: provided(content.members()),
+            package_of=lambda name: PACKAGES.get(name, ""),
             work=self.places.cache / "work",
             jobs=jobs or os.cpu_count() or 1,
         )
 
-    def base_content(self, lock: Lock, sources: Sources) -> BaseContent:
+    def base_content(self, lock: Lock, sources: Sources, *, offline: bool = False) -> BaseContent:
         """The base of a lock, opened when it is first needed."""
-        return TreeContent(lambda: self.tree(lock.base, sources))
+        if lock.base.kind is BaseKind.IMAGE:
+            return self._registry_content(lock.base, sources)
+        debian = self.debian(sources, offline=offline)
+        return TreeContent(lambda: debian.provide(lock.base), lambda members: debian.added(lock, members))
 
-    def tree(self, pin: BasePin, sources: Sources) -> DebianTree:
-        """The Debian tree of a lock."""
-        tree = self.trees.get(pin.id, pin.digest)
-        if tree is None:
-            raise SourceUnreachable(f"the tree {pin.id} with digest {pin.digest} is not here")
-        return tree
+    def _registry_content(self, pin: BasePin, sources: Sources) -> RegistryContent:
+        reference = base_reference(pin.kind, pin.id, pin.image, pin.digest)
+        if sources.registry_mirror:
+            reference = reference.at_registry(sources.registry_mirror)
+
+        def fetch(layers: tuple[Descriptor, ...]) -> None:
+            with self.registry_client() as client:
+                fetch_blobs(client, reference, layers, self.store, listener=self.listener)
+
+        def find_it() -> RemoteImage:
+            with self.registry_client() as client:
+                return find(client, reference)
+
+        return RegistryContent(find=find_it, fetch=fetch, read=self._unpacked_members)
+
+    def _unpacked_members(self, image: RemoteImage, layers: tuple[ImageLayerPin, ...]) -> tuple[Member, ...]:
+        """A registry image as members of a folder that it is unpacked to, once."""
+        whole = AssembledImage(layers=layers, config=image.config, manifest=image.manifest)
+        root = self.runner.tree(whole)
+        return tuple(sorted(of_folder(root, epoch=EPOCH, as_found=True), key=lambda member: member.path))
+
+    def _ask_registry(self, reference: ImageRef) -> str:
+        with self.registry_client() as client:
+            return find(client, reference).manifest.descriptor.digest
+
+    def registry_client(self) -> RegistryClient:
+        """A client for registries, with the credentials of the Docker configuration."""
+        folder = self.places.environ.get("DOCKER_CONFIG") or str(Path.home() / ".docker")
+        return RegistryClient(self.places.environ, Path(folder))
+
+    def deliver_ports(self) -> DeliverPorts:
+        """What `workflows.deliver` needs of the world."""
+        return DeliverPorts(
+            store=self.store,
+            engine=lambda: self.engine,
+            push=self._push,
+            search_path=self.places.environ.get("PATH", ""),
+        )
+
+    def _push(self, image: AssembledImage, reference: ImageRef, listener: Listener) -> PushResult:
+        host = reference.repository.partition("/")[0]
+        with self.registry_client() as client:
+            result = push(client, image, reference, self.store, mount_from=self.records.pushed(host), listener=listener)
+        self.records.keep_push(reference.repository)
+        return result
+
+    @cached_property
+    def runner(self) -> ImageRunner:
+        """Runs commands in assembled images, without an engine."""
+        work = self.places.cache / "work"
+        return ImageRunner(
+            sandbox=cache(lambda: choose(work, self.places.environ.get("PATH", ""))),
+            lookup=self._assembled,
+            unpack=unpack,
+            store=self.store,
+            trees=self.places.cache / "trees",
+        )
+
+    def _assembled(self, name: str) -> AssembledImage | None:
+        kept = self.records.image(name)
+        return kept.image if kept else None
+
+    def bundle_ports(self, sources: Sources) -> BundlePorts:
+        """What `workflows.bundle` needs of the world."""
+        return BundlePorts(store=self.store, gather=lambda lock: self._gather(lock, sources))
+
+    def _gather(self, lock: Lock, sources: Sources) -> tuple[str, ...]:
+        """Everything that a lock needs, into the store."""
+        missing = [pin for pin in lock.packages if not self.store.has(f"sha256:{pin.sha256}")]
+        series = ".".join(str(number) for number in lock.python.version.head(2))
+        for file in self.index(sources).locate(missing, series) if missing else ():
+            self.say(f"fetching {file.file}")
+            fetch_into(file, self.store)
+        if lock.python.sha256:
+            self.store.take(self._archive(lock))
+        self._probe(lock)
+        content = self.base_content(lock, sources)
+        content.provide()
+        base = [layer.blob.digest for layer in content.layers] or [self.store.take(content.tar())]
+        return (*files_of(lock), *base)
 
     def _archive(self, lock: Lock) -> Path:
-        found = self.find_file(lock.python.sha256)
+        kept = f"sha256:{lock.python.sha256}"
+        found = self.store.verified(kept) if self.store.has(kept) else self.find_file(lock.python.sha256)
         if found is None:
             raise SourceUnreachable(
                 f"{lock.python.file} with sha256 {lock.python.sha256} is not on this machine",
@@ -249,13 +348,17 @@ class Composition:
         """The Debian archive to use; empty leaves it to the tool."""
         return sources.debian_mirror or debian_mirror(self.places.apt_sources)
 
-    def make_tree(self, system: BaseSystem, sources: Sources) -> DebianTree:
-        """Bootstrap a Debian tree and keep it."""
-        self.say(f"bootstrapping {system.id} from Debian packages; takes about half a minute")
-        self.trees.folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=self.trees.folder, prefix=".making-") as work:
-            made = bootstrap(system, mirror=sources.debian_mirror, epoch=EPOCH, work=Path(work), host=self.host)
-            return self.trees.put(made)
+    def debian(self, sources: Sources, *, offline: bool = False) -> DebianTrees:
+        """Debian trees, made from what can be reached."""
+        return DebianTrees(
+            store=self.store,
+            trees=self.trees,
+            mirror=self.mirror(sources).rstrip("/"),
+            work=self.places.cache / "work",
+            host=self.host,
+            say=self.say,
+            offline=offline,
+        )
 
     def pack_python(self, interpreter: Path, folder: Path) -> PythonArchive:
         """Make an interpreter archive and keep it."""
@@ -269,29 +372,43 @@ class Composition:
         return pack(interpreter, folder, epoch=EPOCH, host=self.host)
 
     def provide_base(self, pin: BasePin, sources: Sources) -> str:
-        """Make sure that the engine has a base; gives the name under which it has it.
+        """Make sure that the engine has a registry image; gives the name under which it has it.
+
+        Raises:
+            SourceUnreachable: Neither the engine nor the registry has it.
+        """
+        reference = base_reference(pin.kind, pin.id, pin.image, pin.digest)
+        return fetch_base(self.engine, pin, reference, sources, self.listener)
+
+    def provide_base_of(self, lock: Lock, sources: Sources) -> str:
+        """Make sure that the engine has what the Dockerfile of a lock starts from: a base, with its OS packages.
 
         Raises:
             SourceUnreachable: Neither the engine, nor this machine, nor the registry has it.
         """
-        reference = base_reference(pin.kind, pin.id, pin.image, pin.digest)
-        if pin.kind is BaseKind.DEBIAN and self.engine.image(str(reference)) is None:
-            tree = self.trees.get(pin.id, pin.digest)
-            if tree is not None:
-                self.load_tree(tree, reference)
-        try:
-            return fetch_base(self.engine, pin, reference, sources, self.listener)
-        except SourceUnreachable as error:
-            if pin.kind is BaseKind.DEBIAN:
-                error.hint = (
-                    "the tree of this lock is neither in the engine nor in the cache folder: name a registry that has "
-                    "it (--registry-mirror), or make a new one and lock again "
-                    f"(`envbuilder base bootstrap {pin.id.removeprefix('debian-')}`, `envbuilder lock`)"
-                )
-            raise
+        reference = image_reference(lock)
+        layers = 2 if lock.unpacks_os_packages else 1
+        if lock.base.kind is BaseKind.DEBIAN and self.engine.image(str(reference)) is None:
+            try:
+                self._load_base(lock, reference, sources)
+            except SourceUnreachable:
+                # A registry that was named may have it.
+                if not sources.registry_mirror:
+                    raise
+        return fetch_base(self.engine, lock.base, reference, sources, self.listener, layers=layers)
 
-    def load_tree(self, tree: DebianTree, reference: ImageRef) -> None:
-        """Give a Debian tree to the engine under our tag."""
+    def _load_base(self, lock: Lock, reference: ImageRef, sources: Sources) -> None:
+        debian = self.debian(sources)
+        tree = debian.provide(lock.base)
+        self.trees.folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=self.trees.folder, prefix=".added-") as work:
+            added = Path(work) / "added.tar" if lock.unpacks_os_packages else None
+            if added:
+                write(debian.added(lock, of_tar(tree.path)), added)
+            self.load_tree(tree, reference, added)
+
+    def load_tree(self, tree: DebianTree, reference: ImageRef, added: Path | None = None) -> None:
+        """Give a Debian tree to the engine under our tag, with the OS packages on it."""
         self.say(f"giving {tree.id} to the engine")
         with tempfile.TemporaryDirectory(dir=self.trees.folder, prefix=".loading-") as work:
             archive = docker_archive(
@@ -300,6 +417,7 @@ class Composition:
                 epoch=EPOCH,
                 labels={"io.envbuilder.base": tree.id, "org.opencontainers.image.base.digest": tree.digest},
                 tags=(str(reference),),
+                added=added,
             )
             self.engine.load(archive.path)
 
@@ -335,17 +453,29 @@ class Composition:
 
 
 @dataclass(frozen=True)
-class _BaseApt:
-    """Resolves OS packages inside the base itself."""
+class _OsPackages:
+    """Resolves OS packages: from Debian's lists for a Debian tree, by apt inside a registry image."""
 
     composition: Composition
 
     def resolve(self, located: Located, packages: tuple[str, ...], spec: Spec) -> tuple[OsPackagePin, ...]:
         """See `OsResolver.resolve`."""
-        image = self.composition.provide_base(located.base, spec.sources)
-        places = self.composition.places
-        resolver = AptResolver(run=self.composition.engine.run, ca_bundle=places.ca_bundle, proxies=places.proxies)
-        return resolver.resolve(image, packages, self.composition.sources_list(located.base.id, spec.sources))
+        composition = self.composition
+        if located.base.kind is BaseKind.DEBIAN:
+            debian = composition.debian(spec.sources)
+            return debian.resolve(located.choice.system, packages, located.base.packages)
+        image = composition.provide_base(located.base, spec.sources)
+        places = composition.places
+        resolver = AptResolver(run=composition.engine.run, ca_bundle=places.ca_bundle, proxies=places.proxies)
+        return resolver.resolve(image, packages, composition.sources_list(located.base.id, spec.sources))
+
+
+def _nowhere(pins: Sequence[PackagePin], _python: str) -> list[IndexFile]:
+    raise SourceUnreachable(
+        f"{len(pins)} files are not in the cache folder, and nothing may be downloaded: "
+        f"{', '.join(pin.file for pin in pins[:3])}{' …' if len(pins) > 3 else ''}",
+        hint="build without --offline, or name a bundle that holds them: --bundle FILE",
+    )
 
 
 def _uv_settings(index: str) -> bytes:

@@ -10,6 +10,7 @@ import click
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.changes import change_document, print_changes
 from envbuilder.cli.composition import Composition
+from envbuilder.cli.imaging import with_image
 from envbuilder.cli.options import source_options
 from envbuilder.cli.output import folded, json_option, print_json
 from envbuilder.cli.places import places
@@ -33,6 +34,7 @@ from envbuilder.workflows.lock import check, lock
     help="Move the row's packages on purpose: newest within its bounds, as of today or --as-of.",
 )
 @click.option("--as-of", metavar="DAY", help="With --upgrade: files uploaded after DAY do not exist.")
+@click.option("--no-image", is_flag=True, help="Leave out the digests of the image: nothing but metadata is fetched.")
 @source_options
 @json_option
 def command(  # noqa: PLR0913  one parameter for each option
@@ -43,11 +45,14 @@ def command(  # noqa: PLR0913  one parameter for each option
     *,
     upgrade: bool,
     only_check: bool,
+    no_image: bool,
     as_json: bool,
 ) -> None:
     """Resolve SPEC (envbuilder.yaml) into exact files with hashes.
 
     The row's own packages are the ones that ship with it, so everybody gets the same; --upgrade moves them on purpose.
+    The digests of the image are part of the lock; files of layers that nobody knows yet are fetched to compute them,
+    and kept for the build.
     """
     here = places()
     catalog = load_catalog(here.matrices)
@@ -59,8 +64,11 @@ def command(  # noqa: PLR0913  one parameter for each option
             raise UsageError("--check changes nothing, --upgrade does", hint="use one of them")
         _check(catalog, spec, file, target, as_json=as_json)
         return
-    made = lock(catalog, spec, Composition(here, catalog).lock_ports(spec), upgrade=day)
+    composition = Composition(here, catalog)
+    made = lock(catalog, spec, composition.lock_ports(spec), upgrade=day)
     before = read_lock(target) if target.is_file() else None
+    if not no_image:
+        made = with_image(composition, made, spec.sources, before)
     write_text(target, dump(made))
     _tell(made, before, target, as_json=as_json)
 
@@ -105,6 +113,7 @@ def _tell(made: Lock, before: Lock | None, target: Path, *, as_json: bool) -> No
                 "schema": 1,
                 "lock": str(target),
                 "digest": digest(made),
+                "manifest": made.image.manifest if made.image else None,
                 "base": made.base.id,
                 "python": str(made.python.version),
                 "packages": len(made.packages),
@@ -115,6 +124,8 @@ def _tell(made: Lock, before: Lock | None, target: Path, *, as_json: bool) -> No
         )
         return
     click.echo(f"wrote {target}: {len(made.packages)} packages on {made.base.id}, {digest(made)[:19]}")
+    if made.image:
+        click.echo(f"image {made.image.manifest}")
     print_changes(changes)
     for deviation in made.deviations:
         click.echo(folded(f"deviation: {deviation}"))

@@ -10,7 +10,7 @@ from packaging.version import Version
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.targets import LockTarget, RowTarget, read_lock, target, write_text
 from envbuilder.errors import InvalidInput, UsageError
-from envbuilder.locking.lockfile import dump
+from envbuilder.locking.lockfile import digest, dump
 from envbuilder.locking.spec import with_sources
 from envbuilder.model.locks import Lock, Sources, Spec
 from envbuilder.workflows.lock import as_shipped, check, lock
@@ -78,6 +78,14 @@ def _cached(composition: Composition, spec: Spec) -> Lock:
     write_text(path, dump(made))
     composition.say(f"wrote the lock {path}")
     return made
+
+
+def keep_image(composition: Composition, made: Lock) -> None:
+    """Write the image that a lock became into the lock of the cache folder that it is, if it is one of those."""
+    for path in sorted((composition.places.cache / "locks").glob("*/envbuilder.lock")):
+        kept = _read(path)
+        if kept is not None and digest(kept) == digest(made) and kept.image != made.image:
+            write_text(path, dump(made))
 
 
 def _holds(composition: Composition, spec: Spec, kept: Lock) -> bool:

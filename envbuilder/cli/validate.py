@@ -12,16 +12,24 @@ from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.places import places
 from envbuilder.cli.targets import read_lock
+from envbuilder.errors import EngineUnavailable
 from envbuilder.model.findings import Report, Tier
 from envbuilder.model.rows import Catalog
 from envbuilder.reporting.registry import FORMATS, format_named
-from envbuilder.workflows.validate import Validation, validate
+from envbuilder.workflows.validate import ImageEngine, Validation, validate
 
 _TIERS = click.Choice([Tier.CPU.value, Tier.GPU.value])
 
 
 @click.command("validate")
 @click.argument("image", metavar="IMAGE|ENV")
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "docker", "assemble"]),
+    default="auto",
+    show_default=True,
+    help="Where the image is. assemble: in the store; run by runc or namespaces. auto: the engine if it has it.",
+)
 @click.option("--tier", type=_TIERS, help="How far to go. Default: gpu when the engine has GPUs, else cpu.")
 @click.option("--require", type=_TIERS, help="Tier that must be proven: what could not be looked at is a failure.")
 @click.option(
@@ -40,6 +48,7 @@ _TIERS = click.Choice([Tier.CPU.value, Tier.GPU.value])
 )
 def command(  # noqa: PLR0913  one parameter for each option
     image: str,
+    engine: str,
     tier: str | None,
     require: str | None,
     lock_file: Path | None,
@@ -65,12 +74,26 @@ def command(  # noqa: PLR0913  one parameter for each option
     )
     composition.say(f"looking inside {wanted.image}")
     lock = read_lock(lock_file) if lock_file else None
-    report = validate(catalog, wanted, lock, composition.engine, time.monotonic)
+    report = validate(catalog, wanted, lock, _engine(composition, wanted.image, engine), time.monotonic)
     _print(report, "json" if as_json else format_name)
     if junit_file:
         junit_file.write_text(format_named("junit").write(report, color=False), encoding="utf-8")
     if not report.passed:
         raise click.exceptions.Exit(1)
+
+
+def _engine(composition: Composition, image: str, name: str) -> ImageEngine:
+    """Where to look: in the container engine if it has the image, else in the store of assembled images."""
+    if name == "docker":
+        return composition.engine
+    if name == "assemble":
+        return composition.runner
+    try:
+        if composition.engine.image(image) is not None or composition.records.image(image) is None:
+            return composition.engine
+    except EngineUnavailable:
+        composition.say("no container engine answers; looking among the assembled images")
+    return composition.runner
 
 
 def _image(catalog: Catalog, name: str) -> str:

@@ -245,3 +245,20 @@ class RunResult:
     stderr: bytes
     timed_out: bool
     copied: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadResult:
+    """An assembled image that an engine has now.
+
+    Attributes:
+        image: The image as the engine has it.
+        sent_bytes: Bytes of layers that were sent.
+        sent_layers: Layers that were sent.
+        present_layers: Layers that the engine had already.
+    """
+
+    image: ImageInfo
+    sent_bytes: int
+    sent_layers: int
+    present_layers: int

@@ -60,8 +60,23 @@ class Assembly:
     seconds: float
 
 
-def assemble(locks: Sequence[Lock], layer_format: LayerFormat, ports: AssemblePorts, listener: Listener) -> Assembly:
+def assemble(
+    locks: Sequence[Lock],
+    layer_format: LayerFormat,
+    ports: AssemblePorts,
+    listener: Listener,
+    *,
+    digests_only: bool = False,
+) -> Assembly:
     """Assemble the images of some locks; a layer that several of them have is made once.
+
+    Args:
+        locks: What to assemble.
+        layer_format: How layers are packed.
+        ports: The world.
+        listener: Told about progress.
+        digests_only: Make only layers that nobody knows yet: afterwards the digests are right, and layers may be
+            missing in the store.
 
     Raises:
         SourceUnreachable: A file cannot be had.
@@ -75,11 +90,13 @@ def assemble(locks: Sequence[Lock], layer_format: LayerFormat, ports: AssemblePo
     with ExitStack() as stack:
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=ports.work, prefix="assemble-")))
         journal = Journal(listener=listener, clock=ports.clock)
-        drafts = [draft(lock, layer_format, ports, work) for lock in locks]
+        drafts = [draft(lock, layer_format, ports, work, digests_only=digests_only) for lock in locks]
         fetching = Fetching(ports=ports, journal=journal, stack=stack)
         making = Making(ports=ports, journal=journal, fetching=fetching, stack=stack)
         fetching.order([pin for each in drafts for pin in each.missing(ports.store)], drafts)
         for each in drafts:
+            if not digests_only:
+                fetching.order_base(each)
             making.order(each, layer_format)
         images = tuple(_finished(each, making, layer_format, ports) for each in drafts)
         fetching.close()

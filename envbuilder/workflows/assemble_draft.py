@@ -31,6 +31,7 @@ class Draft:
         keys: Key by layer id.
         known: What layers become, by layer id; those that nobody knows yet are left out.
         in_base: Layers that the base brings as they are.
+        digests_only: Layers that are known need not be in the store.
     """
 
     plan: Plan
@@ -38,6 +39,7 @@ class Draft:
     keys: dict[str, str]
     known: dict[str, Packed]
     in_base: tuple[ImageLayerPin, ...]
+    digests_only: bool
 
     @property
     def lock(self) -> Lock:
@@ -50,9 +52,11 @@ class Draft:
         return tuple(layer for layer in self.plan.layers if not (self.in_base and layer.kind is LayerKind.BASE))
 
     def to_make(self, store: Store) -> tuple[Layer, ...]:
-        """The layers that are not in the store."""
+        """The layers that are not in the store, or not even known."""
         return tuple(
-            layer for layer in self.layers if layer.id not in self.known or not store.has(self.known[layer.id].digest)
+            layer
+            for layer in self.layers
+            if layer.id not in self.known or not (self.digests_only or store.has(self.known[layer.id].digest))
         )
 
     def files_of(self, layer: Layer) -> tuple[PackagePin, ...]:
@@ -72,7 +76,7 @@ class Draft:
         return [pin for pin in pins.values() if not store.has(f"sha256:{pin.sha256}")]
 
 
-def draft(lock: Lock, layer_format: LayerFormat, ports: AssemblePorts, work: Path) -> Draft:
+def draft(lock: Lock, layer_format: LayerFormat, ports: AssemblePorts, work: Path, *, digests_only: bool) -> Draft:
     """Begin an image."""
     content = ports.base(lock)
     in_base = content.layers
@@ -87,6 +91,7 @@ def draft(lock: Lock, layer_format: LayerFormat, ports: AssemblePorts, work: Pat
         keys=keys,
         known=_known(lock.image, layer_format, keys, ports.records),
         in_base=in_base,
+        digests_only=digests_only,
         ingredients=Ingredients(
             lock=lock,
             lock_text=dump_pins(lock),

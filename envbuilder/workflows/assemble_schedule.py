@@ -94,12 +94,16 @@ class Fetching:
             return
         self._step = f"download {len(pins)} files"
         self._began = self.journal.start(self._step)
-        pool = ThreadPoolExecutor(_CONNECTIONS, thread_name_prefix="fetch")
-        self._pool = pool
-        self.stack.callback(pool.shutdown, wait=True, cancel_futures=True)
+        pool = self._connections()
         total = sum(pin.size for pin in pins.values())
         for file in self._places(list(pins.values()), drafts):
             self._futures[file.sha256] = pool.submit(self._fetch, file, total)
+
+    def order_base(self, draft: Draft) -> None:
+        """Begin to get the layers that the base brings, where some are missing."""
+        missing = any(not self.ports.store.has(layer.blob.digest) for layer in draft.in_base)
+        if missing and draft.lock.base.digest not in self._futures:
+            self._futures[draft.lock.base.digest] = self._connections().submit(draft.ingredients.base.provide)
 
     def wait(self, pins: Iterable[PackagePin]) -> None:
         """Return when these files are there; raise what kept one of them away."""
@@ -109,10 +113,16 @@ class Fetching:
 
     def close(self) -> None:
         """Return when everything is there."""
-        if self._pool:
-            for future in self._futures.values():
-                future.result()
+        for future in self._futures.values():
+            future.result()
+        if self._step:
             self.journal.finish(self._step, self._began)
+
+    def _connections(self) -> ThreadPoolExecutor:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(_CONNECTIONS, thread_name_prefix="fetch")
+            self.stack.callback(self._pool.shutdown, wait=True, cancel_futures=True)
+        return self._pool
 
     def _places(self, pins: list[PackagePin], drafts: Sequence[Draft]) -> list[IndexFile]:
         left = {pin.sha256: pin for pin in pins}

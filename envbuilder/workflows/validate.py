@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from packaging.version import Version
 
-from envbuilder.building.engine import Engine
 from envbuilder.catalog.naming import select
 from envbuilder.checking.expecting import expect
 from envbuilder.checking.judging import judge
 from envbuilder.errors import InvalidInput, UsageError
 from envbuilder.locking.lockfile import load
-from envbuilder.model.builds import RunRequest
+from envbuilder.model.builds import EngineInfo, ImageInfo, RunRequest, RunResult
 from envbuilder.model.findings import Report, Tier
 from envbuilder.model.locks import Lock
 from envbuilder.model.rows import Catalog
@@ -41,8 +41,24 @@ class Validation:
     timeout: float = 900.0
 
 
+class ImageEngine(Protocol):
+    """The part of a container engine that looking inside an image needs; assembled images have one without a daemon."""
+
+    def info(self) -> EngineInfo:
+        """What runs the commands."""
+        ...
+
+    def image(self, reference: str) -> ImageInfo | None:
+        """The image under this reference or id; None when there is none."""
+        ...
+
+    def run(self, request: RunRequest) -> RunResult:
+        """Run a command in a new container, which is gone afterwards."""
+        ...
+
+
 def validate(
-    catalog: Catalog, wanted: Validation, lock: Lock | None, engine: Engine, clock: Callable[[], float]
+    catalog: Catalog, wanted: Validation, lock: Lock | None, engine: ImageEngine, clock: Callable[[], float]
 ) -> Report:
     """Look inside an image and judge what is there.
 
@@ -76,7 +92,7 @@ def validate(
     )
 
 
-def lock_inside(engine: Engine, image: str) -> Lock:
+def lock_inside(engine: ImageEngine, image: str) -> Lock:
     """The lock that an image was made from.
 
     Raises:

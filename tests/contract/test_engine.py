@@ -18,10 +18,14 @@ from envbuilder.model.builds import (
     StepStarted,
     Transfer,
 )
+from envbuilder.model.images import AssembledImage
 from envbuilder.model.refs import ImageRef, is_digest
+from envbuilder.store import Store
 from tests.contract.archives import save_archive
 from tests.contract.conftest import World
 from tests.contract.processes import gone, running
+from tests.unit.delivering.images import file
+from tests.unit.delivering.images import image as image_of_layers
 
 both_builders = pytest.mark.parametrize("builder", list(Builder))
 
@@ -74,6 +78,62 @@ def test_an_archive_with_two_images_is_refused(world: World, tmp_path: Path) -> 
 def test_an_archive_that_does_not_exist_is_refused(world: World, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no archive"):
         world.engine.load(tmp_path / "absent.tar")
+
+
+def assembled(world: World, store: Store, *layers: str) -> AssembledImage:
+    """An image with a file in each layer; its layers are no other test's."""
+    members = [[file(name, world.run.encode() * 1000)] for name in layers]
+    return image_of_layers(store, *members, config={"Labels": {"run": world.run}})
+
+
+def test_an_assembled_image_is_taken_and_then_only_what_is_new(world: World, tmp_path: Path) -> None:
+    store, names = Store(folder=tmp_path / "store"), (world.new_name(), world.new_name())
+    words = [world.unique() for _ in range(3)]
+    first = assembled(world, store, *words[:2])
+    loaded = world.engine.load_image(first, store, names)
+    assert loaded.image.id in {first.config.descriptor.digest, first.manifest.descriptor.digest}
+    assert set(names) <= set(loaded.image.tags)
+    assert loaded.image.diff_ids == tuple(layer.diff_id for layer in first.layers)
+    assert (loaded.sent_layers, loaded.present_layers) == (2, 0)
+    assert loaded.sent_bytes == sum(layer.blob.size for layer in first.layers)
+
+    second = assembled(world, store, *words)
+    added = world.engine.load_image(second, store, (names[0],))
+    assert (added.sent_layers, added.present_layers) == (1, 2)
+    assert added.sent_bytes == second.layers[2].blob.size
+    moved = world.engine.image(names[0])
+    assert moved is not None
+    assert moved.id == added.image.id != loaded.image.id
+
+
+def test_an_assembled_image_that_is_there_is_only_named(world: World, tmp_path: Path) -> None:
+    store, name = Store(folder=tmp_path / "store"), world.new_name()
+    image = assembled(world, store, world.unique())
+    world.engine.load_image(image, store, ())
+    again = world.engine.load_image(image, store, (name,))
+    assert (again.sent_bytes, again.sent_layers, again.present_layers) == (0, 0, 1)
+    assert name in again.image.tags
+
+
+def test_layers_are_taken_from_below_only(world: World, tmp_path: Path) -> None:
+    """A layer on top of other layers is another one to an engine, so it is sent."""
+    store, words = Store(folder=tmp_path / "store"), [world.unique() for _ in range(2)]
+    world.engine.load_image(assembled(world, store, *words), store, (world.new_name(),))
+    turned = world.engine.load_image(assembled(world, store, *reversed(words)), store, (world.new_name(),))
+    assert (turned.sent_layers, turned.present_layers) == (2, 0)
+
+
+def test_an_assembled_image_that_is_damaged_is_not_taken(world: World, tmp_path: Path) -> None:
+    store, name = Store(folder=tmp_path / "store"), world.new_name()
+    image = assembled(world, store, world.unique())
+    path = store.path(image.layers[0].blob.digest)
+    path.chmod(0o644)
+    path.write_bytes(b"damaged")
+    with pytest.raises(VerificationFailed):
+        world.engine.load_image(image, Store(folder=store.folder), (name,))
+    with pytest.raises(VerificationFailed, match="not in the cache"):
+        world.engine.load_image(image, Store(folder=store.folder), (name,))
+    assert world.engine.image(name) is None
 
 
 def test_a_tag_is_another_name_of_the_same_image(world: World) -> None:

@@ -8,12 +8,13 @@ import shlex
 import tarfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 
 from envbuilder.building.build_failures import explain
 from envbuilder.building.build_journal import BuildJournal
 from envbuilder.building.engine import Listener
-from envbuilder.errors import EngineError, SourceUnreachable, UsageError
+from envbuilder.errors import EngineError, SourceUnreachable, UsageError, VerificationFailed
 from envbuilder.model.builds import (
     Builder,
     BuildEvent,
@@ -22,6 +23,7 @@ from envbuilder.model.builds import (
     EngineInfo,
     ImageInfo,
     ImageLayer,
+    LoadResult,
     LogLine,
     PushResult,
     RunRequest,
@@ -30,7 +32,9 @@ from envbuilder.model.builds import (
     StepStarted,
     Transfer,
 )
+from envbuilder.model.images import AssembledImage
 from envbuilder.model.refs import ImageRef
+from envbuilder.store import Store
 from tests.fakes.shell import Session
 
 FAKE_INFO = EngineInfo(
@@ -123,6 +127,28 @@ class FakeEngine:
         self._known_digests[f"{reference.repository}@{_manifest(found)}"] = found.id
         self._keep(found, "" if reference.digest else str(reference))
         return self._get(found.id)
+
+    def load_image(self, image: AssembledImage, store: Store, tags: tuple[str, ...]) -> LoadResult:
+        ours = [layer.diff_id for layer in image.layers]
+        common = max((_common(ours, held.diff_ids) for held in self._held.values()), default=0)
+        sent = {layer.blob.digest: layer.blob.size for layer in image.layers[common:]}
+        for digest in sent:
+            if not store.has(digest):
+                raise VerificationFailed(f"the layer {digest} is not in the cache folder")
+            store.verified(digest)
+        config = json.loads(image.config.content)
+        loaded = ImageInfo(
+            id=image.config.descriptor.digest,
+            tags=(),
+            digests=(),
+            diff_ids=tuple(config["rootfs"]["diff_ids"]),
+            labels=tuple(sorted((config["config"].get("Labels") or {}).items())),
+            size=sum(layer.blob.size for layer in image.layers),
+        )
+        self._keep(loaded, *tags)
+        return LoadResult(
+            image=self._get(loaded.id), sent_bytes=sum(sent.values()), sent_layers=len(sent), present_layers=common
+        )
 
     def load(self, archive: Path) -> ImageInfo:
         if not archive.is_file():
@@ -284,6 +310,10 @@ class FakeEngine:
             ):
                 return image
         raise SourceUnreachable(f"its registry has no {reference}", hint="push it first")
+
+
+def _common(ours: Iterable[str], theirs: Iterable[str]) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(ours, theirs, strict=False)))
 
 
 def _manifest(image: ImageInfo) -> str:

@@ -44,7 +44,7 @@ def test_the_id_is_the_digest_of_the_configuration(tmp_path: Path) -> None:
         "architecture": "amd64",
         "config": {"Labels": {"a": "1", "b": "2"}},
         "created": "2023-11-14T22:13:20Z",
-        "history": [{"created": "2023-11-14T22:13:20Z", "created_by": "mmdebstrap bookworm"}],
+        "history": [{"created": "2023-11-14T22:13:20Z", "created_by": "Debian packages bookworm"}],
         "os": "linux",
         "rootfs": {"diff_ids": [tree.digest], "type": "layers"},
     }

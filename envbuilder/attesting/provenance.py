@@ -1,0 +1,63 @@
+"""How an image was made, as an in-toto statement with SLSA provenance.
+
+Like the bill of materials it is a function of the lock: it does not say when or where, because that changes nothing.
+
+Source: in-toto attestation framework, Statement v1; SLSA v1.0, Provenance.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from envbuilder.model.images import AssembledImage, LayerFormat
+from envbuilder.model.locks import Lock
+
+MEDIA_TYPE = "application/vnd.in-toto+json"
+_STATEMENT = "https://in-toto.io/Statement/v1"
+_PREDICATE = "https://slsa.dev/provenance/v1"
+_BUILD_TYPE = "urn:envbuilder:assemble:v1"
+
+
+def provenance(lock: Lock, digest: str, image: AssembledImage, layer_format: LayerFormat, version: str) -> bytes:
+    """The statement about an image.
+
+    Args:
+        lock: What it was made from.
+        digest: Digest of the lock.
+        image: The image.
+        layer_format: How its layers are packed.
+        version: Version of the plan that was followed.
+    """
+    statement = {
+        "_type": _STATEMENT,
+        "subject": [{"name": lock.environment, "digest": _digest(image.manifest.descriptor.digest)}],
+        "predicateType": _PREDICATE,
+        "predicate": {
+            "buildDefinition": {
+                "buildType": _BUILD_TYPE,
+                "externalParameters": {"lock": digest, "format": layer_format.value},
+                "internalParameters": {"plan": version},
+                "resolvedDependencies": list(_dependencies(lock)),
+            },
+            "runDetails": {"builder": {"id": _BUILD_TYPE}},
+        },
+    }
+    return json.dumps(statement, sort_keys=True, indent=1, ensure_ascii=False).encode() + b"\n"
+
+
+def _dependencies(lock: Lock) -> Iterator[dict[str, object]]:
+    yield {"name": lock.base.image or lock.base.id, "digest": _digest(lock.base.digest)}
+    for os_package in (*lock.base.packages, *lock.os_packages):
+        if os_package.sha256:
+            yield {"name": f"{os_package.name}={os_package.version}", "digest": {"sha256": os_package.sha256}}
+    if lock.python.sha256:
+        yield {"name": lock.python.file, "digest": {"sha256": lock.python.sha256}}
+    for pin in lock.packages:
+        yield {"name": pin.file, "digest": {"sha256": pin.sha256}}
+    for tool in lock.tools:
+        yield {"name": tool.name, "digest": {"sha256": tool.sha256}}
+
+
+def _digest(digest: str) -> dict[str, str]:
+    return {"sha256": digest.removeprefix("sha256:")}

@@ -1,0 +1,60 @@
+"""Compare versions of Debian packages.
+
+Source: Debian Policy 5.6.12 (deb-version(7)).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cmp_to_key
+
+_PART = re.compile(r"(\D*)(\d*)")
+
+
+def compare(one: str, two: str) -> int:
+    """Negative when the first is older, positive when it is newer.
+
+    Example:
+        >>> compare("1.0~rc1", "1.0") < 0 < compare("1:0.5", "2.0")
+        True
+    """
+    first, second = _split(one), _split(two)
+    return (first[0] - second[0]) or _compare(first[1], second[1]) or _compare(first[2], second[2])
+
+
+newest = cmp_to_key(compare)
+"""For `max` and `sorted`."""
+
+
+def fits(version: str, relation: str, other: str) -> bool:
+    """Whether a version stands in a relation (`<<`, `<=`, `=`, `>=`, `>>`) to another."""
+    order = compare(version, other)
+    return {"<<": order < 0, "<=": order <= 0, "=": order == 0, ">=": order >= 0, ">>": order > 0}[relation]
+
+
+def _split(version: str) -> tuple[int, str, str]:
+    epoch, colon, rest = version.partition(":")
+    if not colon:
+        epoch, rest = "0", version
+    upstream, dash, revision = rest.rpartition("-")
+    return int(epoch), (upstream if dash else rest), (revision if dash else "")
+
+
+def _compare(one: str, two: str) -> int:
+    while one or two:
+        first, second = _PART.match(one), _PART.match(two)
+        if first is None or second is None:
+            break
+        words = [_order(first[1]), _order(second[1])]
+        if words[0] != words[1]:
+            return -1 if words[0] < words[1] else 1
+        numbers = [int(first[2] or 0), int(second[2] or 0)]
+        if numbers[0] != numbers[1]:
+            return numbers[0] - numbers[1]
+        one, two = one[first.end() :], two[second.end() :]
+    return 0
+
+
+def _order(text: str) -> list[int]:
+    """A tilde sorts before the end, letters before everything else."""
+    return [*(-1 if char == "~" else ord(char) if char.isalpha() else ord(char) + 256 for char in text), 0]

@@ -1,0 +1,43 @@
+"""`envbuilder bundle ENV|LOCK -o FILE`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from envbuilder.catalog.loading import load_catalog
+from envbuilder.cli.composition import Composition
+from envbuilder.cli.locks import obtain_lock
+from envbuilder.cli.options import source_options
+from envbuilder.cli.output import json_option, print_json, size
+from envbuilder.cli.places import places
+from envbuilder.cli.watching import watched
+from envbuilder.locking.lockfile import digest
+from envbuilder.model.locks import Sources
+from envbuilder.workflows.bundle import bundle
+
+
+@click.command("bundle")
+@click.argument("target", metavar="[ENV|LOCK]", required=False)
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="File to write.")
+@source_options
+@json_option
+def command(target: str | None, output: Path, sources: Sources, *, as_json: bool) -> None:
+    """Write a lock and every file that it needs into one archive.
+
+    `envbuilder build --bundle FILE --offline` makes the same image of it without any network.
+    """
+    here = places()
+    with watched(here, target or "lock") as (listener, _log):
+        composition = Composition(here, load_catalog(here.matrices), listener=listener)
+        lock, merged = obtain_lock(composition, target, sources)
+        composition.add_archives(merged)
+        written = bundle(lock, output, composition.bundle_ports(merged))
+    if as_json:
+        print_json(
+            {"schema": 1, "bundle": str(output), "lock": digest(lock), "bytes": written.size, "sha256": written.sha256}
+        )
+    else:
+        click.echo(f"wrote {output}: {size(written.size)}, everything that {lock.environment} needs")
+        click.echo(f"next: `envbuilder build --bundle {output} --offline`")

@@ -1,0 +1,204 @@
+"""Debian trees in a real run: from .debs by default, from mmdebstrap when it is asked for."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from envbuilder.bases import dpkg
+from envbuilder.bases.deb.archive import DebianArchive
+from envbuilder.bases.deb.resolving import base_packages, resolve
+from envbuilder.bases.deb.tree import added_tree, base_tree
+from envbuilder.bases.debian import bootstrap
+from envbuilder.bases.programs import Host
+from envbuilder.bases.tree_store import DebianStore
+from envbuilder.errors import SourceUnreachable, VerificationFailed
+from envbuilder.indexing.fetching import fetch_into
+from envbuilder.indexing.index import IndexFile
+from envbuilder.model.locks import BasePin, Lock, OsPackagePin
+from envbuilder.model.rows import BaseSystem
+from envbuilder.model.trees import DebianTree
+from envbuilder.model.versions import Release
+from envbuilder.store import Store
+from envbuilder.tar.members import Member, of_tar
+from envbuilder.tar.writing import write
+
+EPOCH = 1_700_000_000
+"""Time stamp of everything in a base or an interpreter archive: 2023-11-14T22:13:20Z. Any fixed moment would do."""
+
+_CONNECTIONS = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class DebianTrees:
+    """Makes and keeps trees.
+
+    Attributes:
+        store: Keeps .debs and lists.
+        trees: Keeps trees.
+        mirror: Address of a Debian archive; empty when nobody named one and this host has none.
+        work: Folder for what is unpacked.
+        host: What mmdebstrap is run with.
+        say: Told in one sentence what is being done.
+        offline: Refuse to download anything.
+    """
+
+    store: Store
+    trees: DebianStore
+    mirror: str
+    work: Path
+    host: Host
+    say: Callable[[str], None]
+    offline: bool = False
+
+    def unpack(self, system: BaseSystem) -> DebianTree:
+        """A tree of the newest packages of a suite: no root, no scripts, no other program.
+
+        Raises:
+            SourceUnreachable: The archive does not answer.
+            ResolutionFailed: The packages of the base do not go together.
+        """
+        self.say(f"looking for the packages of {system.id}")
+        index = self._archive().index(system.suite, system.components)
+        pins = base_packages(index, system.packages)
+        return self.trees.put(self._tree(system.id, pins, system.suite))
+
+    def bootstrap(self, system: BaseSystem, mirror: str) -> DebianTree:
+        """A tree by mmdebstrap, which runs the scripts of the packages."""
+        self.say(f"bootstrapping {system.id} by mmdebstrap; takes about half a minute")
+        self.trees.folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=self.trees.folder, prefix=".making-") as work:
+            made = bootstrap(system, mirror=mirror, epoch=EPOCH, work=Path(work), host=self.host)
+            return self.trees.put(made)
+
+    def provide(self, pin: BasePin) -> DebianTree:
+        """The tree of a lock: kept, from a bundle, or made again from its packages.
+
+        Raises:
+            SourceUnreachable: It is not here, and cannot be made.
+            VerificationFailed: What was made of the packages is another tree.
+        """
+        tree = self.trees.get(pin.id, pin.digest)
+        if tree is not None:
+            return tree
+        if self.store.has(pin.digest):
+            return self._kept(pin)
+        if not pin.packages or not all(package.file for package in pin.packages):
+            raise SourceUnreachable(
+                f"the tree of {pin.id} with digest {pin.digest} was made by mmdebstrap and is not on this machine",
+                hint="build from a bundle that holds it (--bundle FILE), or lock again: `envbuilder lock`",
+            )
+        made = self._tree(pin.id, pin.packages, "")
+        if made.digest != pin.digest:
+            made.path.unlink()
+            raise VerificationFailed(
+                f"the packages of {pin.id} make a tree with the digest {made.digest}, the lock says {pin.digest}",
+                hint="the lock was made by another version of envbuilder: `envbuilder lock`",
+            )
+        return self.trees.put(made)
+
+    def resolve(
+        self, system: BaseSystem, wanted: Iterable[str], have: Iterable[OsPackagePin]
+    ) -> tuple[OsPackagePin, ...]:
+        """Files of further packages on a tree; errors as in `unpack`."""
+        return resolve(self._archive().index(system.suite, system.components), wanted, have=have)
+
+    def added(self, lock: Lock, base: Iterable[Member]) -> tuple[Member, ...]:
+        """What the OS packages of a lock add to its base; contents are read from a tar in the store's folder."""
+        if not lock.unpacks_os_packages:
+            return ()
+        self.fetch(lock.os_packages)
+        with tempfile.TemporaryDirectory(dir=self._place(), prefix="added-") as work:
+            tree = added_tree(self._files(lock.os_packages), base, epoch=EPOCH, work=Path(work))
+            self._tell(tree.unconfigured)
+            written = write(tree.members, Path(work) / "added.tar")
+            kept = self.store.take(written.path)
+        return of_tar(self.store.path(kept))
+
+    def fetch(self, pins: Sequence[OsPackagePin]) -> None:
+        """Get .debs into the store.
+
+        Raises:
+            SourceUnreachable: One of them is not in the archive any more.
+        """
+        missing = [pin for pin in pins if pin.sha256 and not self.store.has(f"sha256:{pin.sha256}")]
+        if not missing:
+            return
+        self.say(f"fetching {len(missing)} Debian packages, {sum(pin.size for pin in missing) / 1e6:.0f} MB")
+        archive = self._archive()
+        files = [
+            IndexFile(file=pin.file.rpartition("/")[2], sha256=pin.sha256, url=archive.address(pin.file), size=pin.size)
+            for pin in missing
+        ]
+        try:
+            with ThreadPoolExecutor(_CONNECTIONS) as pool:
+                for _ in pool.map(lambda file: fetch_into(file, self.store), files):
+                    pass
+        except SourceUnreachable as error:
+            error.hint = (
+                "Debian's mirrors keep a version only until the next one: name an archive that keeps all "
+                "(--debian-mirror URL), build from a bundle (--bundle FILE), or lock again: `envbuilder lock`"
+            )
+            raise
+
+    def _tree(self, base: str, pins: Sequence[OsPackagePin], suite: str) -> DebianTree:
+        self.fetch(pins)
+        with tempfile.TemporaryDirectory(dir=self._place(), prefix="debs-") as work:
+            tree = base_tree(self._files(pins), epoch=EPOCH, work=Path(work))
+            self._tell(tree.unconfigured)
+            self.trees.folder.mkdir(parents=True, exist_ok=True)
+            target = self.trees.folder / f".{base}-{os.getpid()}.tar"
+            written = write(tree.members, target)
+        return DebianTree(
+            id=base,
+            path=written.path,
+            digest=f"sha256:{written.sha256}",
+            size=written.size,
+            suite=suite,
+            packages=tuple(pins),
+            python=dpkg.upstream(pins, "python3"),
+            glibc=dpkg.upstream(pins, "libc6") or Release("0"),
+            mmdebstrap="",
+        )
+
+    def _tell(self, unconfigured: Sequence[str]) -> None:
+        if unconfigured:
+            self.say(f"unpacked without running the scripts of {len(unconfigured)} packages: {', '.join(unconfigured)}")
+
+    def _files(self, pins: Sequence[OsPackagePin]) -> list[tuple[OsPackagePin, Path]]:
+        return [(pin, self.store.verified(f"sha256:{pin.sha256}")) for pin in pins]
+
+    def _kept(self, pin: BasePin) -> DebianTree:
+        path = self.store.verified(pin.digest)
+        return DebianTree(
+            id=pin.id,
+            path=path,
+            digest=pin.digest,
+            size=path.stat().st_size,
+            suite="",
+            packages=pin.packages,
+            python=dpkg.upstream(pin.packages, "python3"),
+            glibc=dpkg.upstream(pin.packages, "libc6") or Release("0"),
+            mmdebstrap="",
+        )
+
+    def _place(self) -> Path:
+        self.work.mkdir(parents=True, exist_ok=True)
+        return self.work
+
+    def _archive(self) -> DebianArchive:
+        if self.offline:
+            raise SourceUnreachable(
+                "packages of the base are not in the cache folder, and nothing may be downloaded",
+                hint="build without --offline, or name a bundle that holds them: --bundle FILE",
+            )
+        if not self.mirror:
+            raise SourceUnreachable(
+                "a Debian base needs a Debian archive, and this host has none in its apt configuration",
+                hint="name one: --debian-mirror URL, or `sources: debian_mirror:`",
+            )
+        return DebianArchive(mirror=self.mirror, store=self.store, notice=self.say)

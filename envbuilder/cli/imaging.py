@@ -1,0 +1,46 @@
+"""The image that a lock becomes, computed when it is locked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from envbuilder.assembling.packing import Packed
+from envbuilder.assembling.records import LayerRecord
+from envbuilder.cli.composition import Composition
+from envbuilder.cli.watching import watched
+from envbuilder.errors import BuildFailed, DiskFull, SourceUnreachable, ToolFailed, UsageError
+from envbuilder.model.images import LayerFormat
+from envbuilder.model.locks import Lock, Sources
+from envbuilder.workflows.assemble import assemble
+
+_LEFT_OUT = (SourceUnreachable, ToolFailed, BuildFailed, DiskFull, UsageError)
+"""What keeps an image from being computed here, though the pins are right."""
+
+
+def with_image(composition: Composition, lock: Lock, sources: Sources, before: Lock | None) -> Lock:
+    """A lock with the digests of its image; without them, and a word why, where they cannot be computed here.
+
+    Args:
+        composition: Adapters.
+        lock: The pins.
+        sources: Where to fetch from.
+        before: The lock that this one replaces: layers that it knows need not be made to be known.
+
+    Raises:
+        VerificationFailed: A file is not what its hash says, or the image would lack a library.
+    """
+    layer_format = before.image.format if before and before.image else LayerFormat.GZIP_SPLICED
+    for layer in before.image.layers if before and before.image else ():
+        if composition.records.layer(layer.key) is None:
+            packed = Packed(digest=layer.blob.digest, size=layer.blob.size, diff_id=layer.diff_id)
+            composition.records.keep_layer(layer.key, LayerRecord(packed=packed))
+    composition.add_archives(sources)
+    with watched(composition.places, "lock-image") as (listener, _):
+        ports = composition.assemble_ports(sources)
+        try:
+            [assembled] = assemble([lock], layer_format, ports, listener, digests_only=True).images
+        except _LEFT_OUT as error:
+            reason = error.message.splitlines()[0]
+            composition.say(f"the lock does not name its image, which cannot be computed here: {reason}")
+            return replace(lock, image=None)
+    return assembled.lock

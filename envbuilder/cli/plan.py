@@ -1,0 +1,80 @@
+"""`envbuilder plan ENV|LOCK`."""
+
+from __future__ import annotations
+
+import click
+from packaging.version import Version
+
+from envbuilder.catalog.loading import load_catalog
+from envbuilder.cli.composition import Composition
+from envbuilder.cli.locks import obtain_lock
+from envbuilder.cli.options import source_options, tensorflow_option
+from envbuilder.cli.output import json_option, print_json, size, table
+from envbuilder.cli.places import places
+from envbuilder.locking.lockfile import digest
+from envbuilder.model.locks import Lock, Sources
+from envbuilder.model.plans import Plan
+from envbuilder.planning.layers import plan
+
+
+@click.command("plan")
+@click.argument("target", metavar="[ENV|LOCK]", required=False)
+@click.option("--base", default="", metavar="ID", help="Base to use for a row, instead of the first that can be had.")
+@tensorflow_option
+@source_options
+@json_option
+def command(target: str | None, sources: Sources, base: str, tensorflow: Version | None, *, as_json: bool) -> None:
+    """Show the layers that an image will have: nothing is fetched or built.
+
+    Digests are shown where the lock knows them: it does after `envbuilder lock`, and after a row was assembled here.
+    """
+    here = places()
+    composition = Composition(here, load_catalog(here.matrices))
+    lock, _ = obtain_lock(composition, target, sources, base=base, tensorflow=tensorflow)
+    planned = plan(lock, digest(lock))
+    if as_json:
+        print_json(_document(lock, planned))
+        return
+    known = {layer.id: layer for layer in lock.image.layers} if lock.image else {}
+    rows = [
+        (
+            str(number),
+            layer.id,
+            size(known[layer.id].blob.size if layer.id in known else layer.size).rjust(8)
+            if layer.size or layer.id in known
+            else "",
+            known[layer.id].blob.digest.removeprefix("sha256:")[:12] if layer.id in known else "",
+            layer.title,
+        )
+        for number, layer in enumerate(planned.layers, 1)
+    ]
+    click.echo(table(("", "ID", "SIZE".rjust(8), "DIGEST", "LAYER"), rows))
+    click.echo("")
+    click.echo(f"lock      {digest(lock)}")
+    click.echo(f"manifest  {lock.image.manifest if lock.image else 'not known yet: `envbuilder lock` computes it'}")
+
+
+def _document(lock: Lock, planned: Plan) -> dict[str, object]:
+    known = {layer.id: layer for layer in lock.image.layers} if lock.image else {}
+    return {
+        "schema": 1,
+        "environment": lock.environment,
+        "lock": digest(lock),
+        "manifest": lock.image.manifest if lock.image else None,
+        "config": lock.image.config if lock.image else None,
+        "layers": [
+            {
+                "id": layer.id,
+                "kind": layer.kind.value,
+                "title": layer.title,
+                "packages": [f"{pin.name}=={pin.version}" for pin in layer.packages],
+                "os_packages": [f"{pin.name}={pin.version}" for pin in layer.os_packages],
+                "links": [f"{link.name} -> {link.target}" for link in layer.links],
+                "fetch_bytes": layer.size,
+                "digest": known[layer.id].blob.digest if layer.id in known else None,
+                "diff_id": known[layer.id].diff_id if layer.id in known else None,
+                "size": known[layer.id].blob.size if layer.id in known else None,
+            }
+            for layer in planned.layers
+        ],
+    }

@@ -1,0 +1,133 @@
+"""`envbuilder reproduce ENV|LOCK`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import click
+
+from envbuilder.catalog.loading import load_catalog
+from envbuilder.cli.composition import Composition
+from envbuilder.cli.locks import obtain_lock
+from envbuilder.cli.options import source_options
+from envbuilder.cli.output import json_option, print_json
+from envbuilder.cli.places import Places, places
+from envbuilder.errors import BuildFailed
+from envbuilder.locking.lockfile import digest
+from envbuilder.model.locks import Lock, Sources
+from envbuilder.workflows.reproduce import (
+    ODD,
+    PLAIN,
+    Attempt,
+    ReproducePorts,
+    Surroundings,
+    differences,
+    reproduce,
+)
+
+_START = "from envbuilder.cli.main import entry; entry()"
+
+
+@click.command("reproduce")
+@click.argument("target", metavar="[ENV|LOCK]", required=False)
+@source_options
+@json_option
+def command(target: str | None, sources: Sources, *, as_json: bool) -> None:
+    """Build a lock twice in different surroundings and compare. Exit status 1 if they differ.
+
+    Folder, time zone, locale, umask, hash seed, home and number of jobs differ; no layer made before is used, and
+    nothing is downloaded but missing files. Needs room for the files and the image in the cache folder.
+    """
+    here = places()
+    composition = Composition(here, load_catalog(here.matrices))
+    lock, merged = obtain_lock(composition, target, sources)
+    composition.add_archives(merged)
+    work = here.cache / "work"
+    work.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=work, prefix="reproduce-") as folder:
+        ports = ReproducePorts(
+            store=composition.store,
+            gather=composition.bundle_ports(merged).gather,
+            build=lambda place, surroundings: _build(place, surroundings, here, composition),
+            work=Path(folder),
+        )
+        attempts = reproduce(lock, (PLAIN, ODD), ports)
+    differ = differences(attempts)
+    as_locked = lock.image is None or lock.image.manifest == attempts[0].manifest
+    if as_json:
+        print_json(_document(lock, attempts, differ))
+    else:
+        _tell(lock, attempts, differ)
+    if differ or not as_locked:
+        raise click.exceptions.Exit(1)
+
+
+def _build(folder: Path, surroundings: Surroundings, here: Places, composition: Composition) -> Attempt:
+    composition.say(f"building in {surroundings.name} surroundings")
+    home = folder / "home"
+    home.mkdir()
+    environ = {
+        **{name: value for name, value in here.environ.items() if name in {"PATH", "PYTHONPATH"}},
+        **dict(surroundings.environ),
+        "HOME": str(home),
+        "ENVBUILDER_CACHE": str(folder / "cache"),
+        "ENVBUILDER_MATRICES": str(here.matrices),
+    }
+    command = [sys.executable, "-c", _START, "build", "envbuilder.lock", "--engine", "assemble", "--offline", "--json"]
+    command += ["--jobs", str(surroundings.jobs)]
+    started = time.monotonic()
+    done = subprocess.run(
+        command, cwd=folder, env=environ, capture_output=True, text=True, check=False, umask=surroundings.umask
+    )
+    if done.returncode:
+        tail = "\n".join(done.stderr.splitlines()[-6:])
+        raise BuildFailed(f"the build in {surroundings.name} surroundings failed:\n{tail}", step=surroundings.name)
+    [image] = json.loads(done.stdout)["images"]
+    return Attempt(
+        surroundings=surroundings,
+        manifest=image["manifest"],
+        layers=tuple((layer["id"], layer["digest"]) for layer in image["layers"]),
+        seconds=time.monotonic() - started,
+    )
+
+
+def _tell(lock: Lock, attempts: tuple[Attempt, ...], differ: tuple[str, ...]) -> None:
+    for attempt in attempts:
+        settings = " ".join(f"{name}={value}" for name, value in attempt.surroundings.environ)
+        about = f"umask {attempt.surroundings.umask:03o}, {attempt.surroundings.jobs} jobs, {settings}"
+        click.echo(f"{attempt.manifest}  {attempt.seconds:.1f}s  {about}")
+    if differ:
+        click.echo(f"the images differ in layers {', '.join(differ)}")
+    elif len({attempt.manifest for attempt in attempts}) > 1:
+        click.echo("the images differ in their configuration")
+    else:
+        click.echo(f"{lock.environment}: the same image, bit by bit")
+    if lock.image and lock.image.manifest != attempts[0].manifest:
+        click.echo(f"the lock says {lock.image.manifest}: it was made by another version; `envbuilder lock`")
+
+
+def _document(lock: Lock, attempts: tuple[Attempt, ...], differ: tuple[str, ...]) -> dict[str, object]:
+    return {
+        "schema": 1,
+        "environment": lock.environment,
+        "lock": digest(lock),
+        "locked_manifest": lock.image.manifest if lock.image else None,
+        "same": len({attempt.manifest for attempt in attempts}) == 1,
+        "different_layers": list(differ),
+        "attempts": [
+            {
+                "name": attempt.surroundings.name,
+                "environ": dict(attempt.surroundings.environ),
+                "umask": f"{attempt.surroundings.umask:03o}",
+                "jobs": attempt.surroundings.jobs,
+                "manifest": attempt.manifest,
+                "seconds": round(attempt.seconds, 3),
+            }
+            for attempt in attempts
+        ],
+    }

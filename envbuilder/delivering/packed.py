@@ -1,0 +1,132 @@
+"""The tar inside a layer's blob, however it is packed: gzip of any number of members, zstd, or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import tarfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import BinaryIO, Self, cast
+
+from isal import igzip, igzip_lib
+
+from envbuilder.errors import ToolMissing, VerificationFailed
+
+_GZIP = b"\x1f\x8b"
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_BUFFER = 1 << 18
+# The stub of the library calls it an exception that was raised.
+_ISAL = cast("type[Exception]", igzip_lib.IsalError)
+_BROKEN = (EOFError, gzip.BadGzipFile, zlib.error, tarfile.HeaderError, _ISAL)
+
+
+@contextmanager
+def unpacked(blob: Path) -> Iterator[Unpacked]:
+    """The tar in a blob, as a stream; the first bytes tell how it is packed, since media types differ between tools.
+
+    Raises:
+        ToolMissing: It is zstd, and there is nothing to read that with.
+        VerificationFailed: It cannot be unpacked; also from within the block.
+    """
+    with broken_is_damaged(blob), blob.open("rb") as packed:
+        head = packed.read(4)
+        packed.seek(0)
+        with Unpacked(_opened(packed, head)) as stream:
+            yield stream
+
+
+@contextmanager
+def broken_is_damaged(blob: Path) -> Iterator[None]:
+    """Turns what unpackers say about wrong bytes into our error."""
+    try:
+        yield
+    except _BROKEN as error:
+        raise VerificationFailed(f"the layer {blob.name} cannot be unpacked: {error}") from error
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise VerificationFailed(f"the layer {blob.name} cannot be unpacked: {error}") from error
+
+
+def _opened(packed: BinaryIO, head: bytes) -> BinaryIO:
+    if head.startswith(_GZIP):
+        return cast("BinaryIO", igzip.IGzipFile(fileobj=packed, mode="rb"))  # type: ignore[no-untyped-call]
+    return _zstd(packed) if head == _ZSTD else packed
+
+
+def _zstd(packed: BinaryIO) -> BinaryIO:
+    try:
+        module = import_module("zstandard")
+    except ImportError as error:
+        raise ToolMissing(
+            "layers in the format zstd need the package zstandard", hint="pip install 'envbuilder[zstd]'"
+        ) from error
+    return cast("BinaryIO", module.ZstdDecompressor().stream_reader(packed, read_across_frames=True, closefd=False))
+
+
+class Unpacked:
+    """A stream that digests what goes through it, in large pieces, and can be read in small ones.
+
+    Args:
+        source: Closed together with this one.
+    """
+
+    def __init__(self, source: BinaryIO) -> None:
+        self._digesting = _Digesting(source)
+        self._buffer = io.BufferedReader(self._digesting, _BUFFER)
+
+    def read(self, size: int) -> bytes:
+        """The next bytes, fewer only at the end."""
+        return self._buffer.read(size)
+
+    def skip(self, size: int) -> int:
+        """Leave out bytes; gives how many there were to leave out."""
+        left = size
+        while left and (chunk := self._buffer.read(min(left, _BUFFER))):
+            left -= len(chunk)
+        return size - left
+
+    def diff_id(self) -> str:
+        """Read to the end; gives `sha256:…` of the whole stream."""
+        while self._buffer.read(_BUFFER):
+            pass
+        return f"sha256:{self._digesting.hash.hexdigest()}"
+
+    @property
+    def size(self) -> int:
+        """Bytes that came out of the source so far."""
+        return self._digesting.size
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._buffer.close()
+
+
+class _Digesting(io.RawIOBase):
+    def __init__(self, source: BinaryIO) -> None:
+        self._source = source
+        self.hash = hashlib.sha256()
+        self.size = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: object) -> int:
+        view = memoryview(cast("bytearray", buffer))
+        data = self._source.read(len(view))
+        view[: len(data)] = data
+        self.hash.update(data)
+        self.size += len(data)
+        return len(data)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._source.close()
+        super().close()

@@ -1,0 +1,131 @@
+"""An image as a root file system in a folder, without root rights.
+
+The folder is made anew, and the merged tree has nothing below a link, so nothing is ever written through one.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import uuid
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+from envbuilder.delivering.merging import LayerFile, Tree, merged, read
+from envbuilder.errors import UsageError
+from envbuilder.model.images import AssembledImage
+from envbuilder.store import Store, full_disk
+from envbuilder.tar.members import Kind, Member
+
+_THREADS = 4
+_SET_IDS = stat.S_ISUID | stat.S_ISGID
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def unpack(image: AssembledImage, store: Store, folder: Path) -> None:
+    """Unpack an image into a folder, which appears only when it is complete.
+
+    As root, owners and modes are those of the image. As anybody else, everything is owned by the caller, set-user-id
+    and set-group-id bits are dropped, and the owner may read everything. Devices and extended attributes are left out.
+
+    Args:
+        image: What to unpack.
+        store: Has its layers.
+        folder: Must not be there; its parent must.
+
+    Raises:
+        UsageError: The folder is there already.
+        VerificationFailed: A layer is damaged, or holds what would lead out of the folder; see `merging.merged`.
+        DiskFull: There is no room.
+    """
+    if folder.exists() or folder.is_symlink():
+        raise UsageError(f"{folder} is in the way", hint="name a folder that is not there, or remove it")
+    tree = merged(image, store)
+    part = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}.part")
+    try:
+        with full_disk(part):
+            part.mkdir(mode=0o700)
+            _write(tree, part, as_root=os.geteuid() == 0)
+            part.rename(folder)
+    finally:
+        remove_tree(part)
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder and all in it, also where folders may not be written; one that is not there is no error."""
+    if not folder.is_dir() or folder.is_symlink():
+        return
+    for place, folders, _ in os.walk(folder):
+        for name in folders:
+            path = Path(place, name)
+            if not path.is_symlink() and (mode := path.stat().st_mode) & 0o700 != 0o700:
+                path.chmod(stat.S_IMODE(mode) | 0o700)
+    shutil.rmtree(folder)
+
+
+def _write(tree: Tree, root: Path, *, as_root: bool) -> None:
+    for member in tree.folders:
+        (root / member.path).mkdir(mode=0o700)
+    for member in tree.others:
+        _write_other(member, root, as_root=as_root)
+    write_layer = partial(_write_layer, root, as_root=as_root)
+    with ThreadPoolExecutor(min(_THREADS, os.cpu_count() or 1)) as pool:
+        # What one layer writes no other does, so their order does not matter.
+        for _ in pool.map(write_layer, tree.layers, tree.files):
+            pass
+    for member in reversed(tree.folders):
+        _finish_folder(member, root / member.path, as_root=as_root)
+    root.chmod(0o755)
+
+
+def _write_layer(root: Path, layer: LayerFile, wanted: Mapping[int, tuple[Member, ...]], *, as_root: bool) -> None:
+    for tar, (first, *others) in read(layer, wanted):
+        with _new_file(first, root, as_root=as_root) as stream:
+            stream.writelines(tar.content())
+        _set_time(root / first.path, first)
+        for other in others:
+            (root / other.path).hardlink_to(root / first.path)
+
+
+def _finish_folder(member: Member, path: Path, *, as_root: bool) -> None:
+    if as_root:
+        os.chown(path, member.uid, member.gid)
+    path.chmod(_mode(member, as_root=as_root))
+    _set_time(path, member)
+
+
+def _mode(member: Member, *, as_root: bool) -> int:
+    if as_root:
+        return member.mode
+    return member.mode & ~_SET_IDS | (0o700 if member.kind is Kind.FOLDER else 0o400)
+
+
+def _new_file(member: Member, root: Path, *, as_root: bool) -> BinaryIO:
+    handle = os.open(root / member.path, _NEW, 0o600)
+    stream = os.fdopen(handle, "wb")
+    if as_root:
+        os.fchown(handle, member.uid, member.gid)
+    os.fchmod(handle, _mode(member, as_root=as_root))
+    return stream
+
+
+def _write_other(member: Member, root: Path, *, as_root: bool) -> None:
+    path = root / member.path
+    if member.kind is Kind.SYMLINK:
+        path.symlink_to(member.target)
+    elif member.kind is Kind.PIPE:
+        os.mkfifo(path, 0o600)
+        path.chmod(_mode(member, as_root=as_root))
+    else:
+        return
+    if as_root:
+        os.chown(path, member.uid, member.gid, follow_symlinks=False)
+    _set_time(path, member)
+
+
+def _set_time(path: Path, member: Member) -> None:
+    os.utime(path, (member.mtime, member.mtime), follow_symlinks=False)

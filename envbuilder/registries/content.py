@@ -1,0 +1,99 @@
+"""A registry image as the base of an assembled image."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from envbuilder.errors import UsageError
+from envbuilder.model.images import Descriptor, ImageLayerPin, LayerFormat
+from envbuilder.registries.pulling import RemoteImage
+from envbuilder.tar.members import Member
+
+_OURS = {
+    "application/vnd.docker.image.rootfs.diff.tar.gzip": LayerFormat.GZIP_SPLICED.media_type,
+    "application/vnd.docker.image.rootfs.diff.tar": LayerFormat.TAR.media_type,
+}
+
+
+@dataclass(frozen=True)
+class RegistryContent:
+    """A base whose layers stay as they are.
+
+    Attributes:
+        find: Asks the registry for the image.
+        fetch: Gets layers into the store.
+        read: All members of the image, merged; its layers are in the store.
+    """
+
+    find: Callable[[], RemoteImage]
+    fetch: Callable[[tuple[Descriptor, ...]], None]
+    read: Callable[[RemoteImage, tuple[ImageLayerPin, ...]], Iterable[Member]]
+
+    @cached_property
+    def image(self) -> RemoteImage:
+        """The image as the registry names it."""
+        return self.find()
+
+    @property
+    def layers(self) -> tuple[ImageLayerPin, ...]:
+        """Its layers; Docker's media types become those of OCI, which changes no byte of a layer."""
+        diff_ids = _texts(_mapping(self._document.get("rootfs")).get("diff_ids"))
+        return tuple(
+            ImageLayerPin(
+                id=f"base.{number}",
+                key=blob.digest,
+                diff_id=diff_id,
+                blob=Descriptor(
+                    media_type=_OURS.get(blob.media_type, blob.media_type), digest=blob.digest, size=blob.size
+                ),
+            )
+            for number, (blob, diff_id) in enumerate(zip(self.image.layers, diff_ids, strict=True))
+        )
+
+    @property
+    def config(self) -> Mapping[str, object]:
+        """Its configuration."""
+        return self._document
+
+    def provide(self) -> None:
+        """Get all its layers."""
+        self.fetch(self.image.layers)
+
+    def tar(self) -> Path:
+        """Never asked: nothing has to be packed."""
+        raise UsageError("a registry image is no tree")
+
+    def added(self) -> Iterable[Member]:
+        """OS packages on it.
+
+        Raises:
+            UsageError: Always: apt of the image would have to be run.
+        """
+        raise UsageError(
+            "OS packages on a registry image need an engine", hint="--engine docker, or a Debian base: --base ID"
+        )
+
+    def members(self) -> Iterable[Member]:
+        """Everything, merged."""
+        return self._members
+
+    @cached_property
+    def _members(self) -> tuple[Member, ...]:
+        self.provide()
+        return tuple(self.read(self.image, self.layers))
+
+    @cached_property
+    def _document(self) -> Mapping[str, object]:
+        return _mapping(json.loads(self.image.config.content))
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}
+
+
+def _texts(value: object) -> list[str]:
+    return [str(each) for each in value] if isinstance(value, list) else []

@@ -1,0 +1,84 @@
+"""Which way to run commands works on this machine: found out by running one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from envbuilder.errors import EnvbuilderError, ToolMissing
+from envbuilder.running.runc import Runc
+from envbuilder.running.sandbox import Sandbox, Task
+from envbuilder.running.userns import Namespaces
+from envbuilder.running.waiting import wait_for
+
+_SECONDS_TO_TRY = 20.0
+_NOT_THERE = "/envbuilder-tries"
+_NOT_FOUND = 127
+_HINT = (
+    "apt-get install runc, let the kernel make user namespaces (sysctl user.max_user_namespaces, and "
+    "kernel.apparmor_restrict_unprivileged_userns=0 on Ubuntu), or use --engine docker"
+)
+
+
+def choose(work: Path, search_path: str) -> Sandbox:
+    """The first way that works: runc as root, runc as anybody, namespaces as root, namespaces as anybody.
+
+    Args:
+        work: For files of runs; made when it is missing.
+        search_path: Folders to find programs in, as in PATH.
+
+    Raises:
+        ToolMissing: None works; says why each does not.
+    """
+    return first_working(candidates(work, search_path))
+
+
+def candidates(work: Path, search_path: str) -> tuple[Sandbox, ...]:
+    """All ways that there could be here, the best first."""
+    as_root = (True, False) if os.geteuid() == 0 else (False,)
+    program = shutil.which("runc", path=search_path)
+    version = _version(program) if program else ""
+    return (
+        *(Runc(program=program, version=version, work=work, as_root=root) for root in as_root if program),
+        *(Namespaces(version=os.uname().release, work=work, as_root=root) for root in as_root),
+    )
+
+
+def first_working(ways: Sequence[Sandbox]) -> Sandbox:
+    """The first of some ways that works; errors as in `choose`."""
+    reasons = []
+    for way in ways:
+        reason = why_not(way)
+        if not reason:
+            return way
+        reasons.append(f"  {way.name}: {reason}")
+    listing = "\n".join(dict.fromkeys(reasons))
+    raise ToolMissing(f"nothing can run a command in an image without a daemon here\n{listing}", hint=_HINT)
+
+
+def why_not(way: Sandbox) -> str:
+    """Why a way does not work; empty when it does.
+
+    It is asked for a program that is not there, in a tree that is empty: all else must have worked for it to find out.
+    """
+    with tempfile.TemporaryDirectory() as tree:
+        Path(tree).chmod(0o755)
+        try:
+            result = way.run(Task(tree=Path(tree), command=(_NOT_THERE,), timeout=_SECONDS_TO_TRY))
+        except (EnvbuilderError, OSError, subprocess.SubprocessError) as error:
+            return str(error)
+    if result.status == _NOT_FOUND:
+        return ""
+    return f"a trial ended with status {result.status}: {result.stderr.decode(errors='replace').strip()}"
+
+
+def _version(program: str) -> str:
+    try:
+        said = wait_for((program, "--version"), timeout=_SECONDS_TO_TRY, environ={"PATH": os.defpath})
+    except OSError:
+        return ""
+    return said.stdout.decode(errors="replace").partition("\n")[0].removeprefix("runc version ")

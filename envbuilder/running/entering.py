@@ -1,0 +1,218 @@
+"""Goes into a new root and becomes a command. Started as a program of its own: it uses the standard library only.
+
+Usage: `python entering.py TASK.json FD`; what goes wrong before the command is written to the open file FD.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import json
+import os
+import signal
+import socket
+import struct
+import sys
+from pathlib import Path
+from typing import NoReturn, cast
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_NEW_MOUNTS, _NEW_NAMES, _NEW_IPC = 0x00020000, 0x04000000, 0x08000000
+_NEW_ACCOUNTS, _NEW_PIDS, _NEW_NETWORK = 0x10000000, 0x20000000, 0x40000000
+_READ_ONLY, _NO_SUID, _NO_DEVICES, _NO_EXEC, _REMOUNT = 1, 2, 4, 8, 32
+_BIND, _RECURSIVE, _PRIVATE = 4096, 16384, 1 << 18
+_DETACH = 2
+_DIE_WITH_PARENT, _NO_NEW_PRIVILEGES, _DROP_BOUNDING, _AMBIENT, _CLEAR_AMBIENT = 1, 38, 24, 47, 4
+_CAPABILITIES_3 = 0x20080522
+_LAST_CAPABILITY = 63
+_SET_FLAGS, _UP = 0x8914, 1
+_NODES = ("null", "zero", "full", "random", "urandom", "tty")
+_LINKS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"}
+
+
+class _Refused(Exception):
+    """A step that the kernel does not allow."""
+
+
+def _call(name: str, *arguments: object) -> None:
+    if getattr(_LIBC, name)(*arguments) != 0:
+        raise _Refused(f"{name}{arguments!r}: {os.strerror(ctypes.get_errno())}")
+
+
+def _control(option: int, value: int) -> None:
+    _call("prctl", option, ctypes.c_ulong(value), *(ctypes.c_ulong(0),) * 3)
+
+
+def _mount(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> None:
+    fields = [os.fsencode(field) or None for field in (source, target, kind)]
+    _call("mount", *fields, ctypes.c_ulong(flags), os.fsencode(options) or None)
+
+
+def _bind(source: str, target: str, *, writable: bool) -> None:
+    _mount(source, target, flags=_BIND | _RECURSIVE)
+    # What the source's file system forbids must be said again: without root rights it cannot be taken back.
+    kept = os.statvfs(target).f_flag & (_NO_SUID | _NO_DEVICES | _NO_EXEC)
+    _mount("", target, flags=_BIND | _REMOUNT | _NO_SUID | _NO_DEVICES | kept | (0 if writable else _READ_ONLY))
+
+
+def _unshare(task: dict[str, object]) -> None:
+    uid, gid = os.geteuid(), os.getegid()
+    flags = _NEW_MOUNTS | _NEW_NAMES | _NEW_IPC | _NEW_PIDS
+    flags |= 0 if task["host_network"] else _NEW_NETWORK
+    flags |= _NEW_ACCOUNTS if task["map_accounts"] else 0
+    _call("unshare", ctypes.c_int(flags))
+    if task["map_accounts"]:
+        Path("/proc/self/setgroups").write_text("deny", "ascii")
+        Path("/proc/self/uid_map").write_text(f"{task['uid']} {uid} 1", "ascii")
+        Path("/proc/self/gid_map").write_text(f"{task['gid']} {gid} 1", "ascii")
+
+
+def _build(task: dict[str, object]) -> None:
+    root = str(task["root"])
+    _mount("", "/", flags=_RECURSIVE | _PRIVATE)
+    _mount(root, root, flags=_BIND)
+    for bind in _binds(task, "parts"):
+        _bind(str(bind["source"]), f"{root}{bind['target']}", writable=False)
+    _mount("proc", f"{root}/proc", "proc", _NO_SUID | _NO_EXEC | _NO_DEVICES)
+    _devices(f"{root}/dev")
+    _system(f"{root}/sys", fresh=not task["host_network"])
+    for folder in cast("list[str]", task["empty"]):
+        _mount("tmpfs", f"{root}{folder}", "tmpfs", _NO_SUID | _NO_DEVICES, "mode=1777")
+    for bind in _binds(task, "binds"):
+        target = f"{root}{bind['target']}"
+        _make_point(str(bind["source"]), target)
+        _bind(str(bind["source"]), target, writable=bool(bind["writable"]))
+    _protect(root, task)
+
+
+def _binds(task: dict[str, object], name: str) -> list[dict[str, object]]:
+    return cast("list[dict[str, object]]", task[name])
+
+
+def _make_point(source: str, target: str) -> None:
+    place = Path(target)
+    if place.exists():
+        return
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if Path(source).is_dir():
+        place.mkdir()
+    else:
+        place.touch()
+
+
+def _devices(place: str) -> None:
+    _mount("tmpfs", place, "tmpfs", _NO_SUID, "mode=755,size=65536k")
+    for name in _NODES:
+        if Path("/dev", name).exists():
+            Path(place, name).touch()
+            _mount(f"/dev/{name}", f"{place}/{name}", flags=_BIND)
+    for name, target in _LINKS.items():
+        Path(place, name).symlink_to(target)
+    Path(place, "shm").mkdir()
+    _mount("tmpfs", f"{place}/shm", "tmpfs", _NO_SUID | _NO_DEVICES | _NO_EXEC, "mode=1777")
+    Path(place, "pts").mkdir()
+    try:
+        _mount("devpts", f"{place}/pts", "devpts", _NO_SUID | _NO_EXEC, "newinstance,ptmxmode=0666,mode=0620")
+        Path(place, "ptmx").symlink_to("pts/ptmx")
+    except _Refused:
+        pass  # terminals are wanted by nobody here
+
+
+def _system(place: str, *, fresh: bool) -> None:
+    guarded = _NO_SUID | _NO_EXEC | _NO_DEVICES | _READ_ONLY
+    if fresh:
+        _mount("sysfs", place, "sysfs", guarded)
+    else:
+        _bind("/sys", place, writable=False)
+
+
+def _protect(root: str, task: dict[str, object]) -> None:
+    for path in cast("list[str]", task["locked"]):
+        if Path(root + path).exists():
+            _bind(root + path, root + path, writable=False)
+    for path in cast("list[str]", task["hidden"]):
+        place = Path(root + path)
+        if place.is_dir():
+            _mount("tmpfs", str(place), "tmpfs", _READ_ONLY, "size=0")
+        elif place.exists():
+            _mount("/dev/null", str(place), flags=_BIND)
+
+
+def _change_root(root: str) -> None:
+    os.chdir(root)
+    # The old root goes on top of the new one, and away.
+    _call("pivot_root", b".", b".")
+    _call("umount2", b".", ctypes.c_int(_DETACH))
+    os.chdir("/")
+    kept = os.statvfs("/").f_flag & _NO_EXEC
+    _mount("", "/", flags=_BIND | _REMOUNT | _READ_ONLY | _NO_SUID | _NO_DEVICES | kept)
+
+
+def _loopback() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, _SET_FLAGS, struct.pack("16sh14x", b"lo", _UP))
+
+
+def _drop_privileges(task: dict[str, object]) -> None:
+    for number in range(_LAST_CAPABILITY + 1):
+        _LIBC.prctl(
+            _DROP_BOUNDING, ctypes.c_ulong(number), 0, 0, 0
+        )  # those above the kernel's last are refused, rightly
+    _LIBC.prctl(_AMBIENT, ctypes.c_ulong(_CLEAR_AMBIENT), 0, 0, 0)
+    uid, gid = cast("int", task["uid"]), cast("int", task["gid"])
+    if not task["map_accounts"]:
+        os.setgroups([])
+        os.setresgid(gid, gid, gid)
+        os.setresuid(uid, uid, uid)
+    _call("capset", struct.pack("II", _CAPABILITIES_3, 0), bytes(24))
+    _control(_NO_NEW_PRIVILEGES, 1)
+
+
+def _become(task: dict[str, object]) -> NoReturn:
+    root = str(task["root"])
+    _control(_DIE_WITH_PARENT, signal.SIGKILL)
+    _build(task)
+    _change_root(root)
+    _call("sethostname", b"envbuilder", ctypes.c_size_t(10))
+    if not task["host_network"]:
+        _loopback()
+    os.umask(0o022)
+    _drop_privileges(task)
+    # Changing the account takes this back.
+    _control(_DIE_WITH_PARENT, signal.SIGKILL)
+    os.chdir(str(task["folder"]))
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    command = cast("list[str]", task["command"])
+    try:
+        os.execvpe(command[0], command, cast("dict[str, str]", task["env"]))  # noqa: S606  that is the purpose
+    except (FileNotFoundError, NotADirectoryError):
+        _end(f"exec: {command[0]}: executable file not found", 127)
+    except OSError as error:
+        _end(f"exec: {command[0]}: {error.strerror}", 126)
+
+
+def _end(text: str, status: int) -> NoReturn:
+    os.write(2, f"{text}\n".encode())
+    os._exit(status)
+
+
+def main(described: str, trouble: int) -> NoReturn:
+    """Read the task, and do it in a child: only a child is in the new namespace of processes."""
+    os.set_inheritable(trouble, False)  # noqa: FBT003  takes no keyword
+    task = json.loads(Path(described).read_bytes())
+    try:
+        _control(_DIE_WITH_PARENT, signal.SIGKILL)
+        _unshare(task)
+        child = os.fork()
+        if not child:
+            _become(task)
+        _, ended = os.waitpid(child, 0)
+    except (_Refused, OSError) as error:
+        os.write(trouble, str(error).encode("utf-8", "replace"))
+        os._exit(125)
+    os._exit(os.WEXITSTATUS(ended) if os.WIFEXITED(ended) else 128 + os.WTERMSIG(ended))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

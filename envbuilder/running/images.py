@@ -1,0 +1,111 @@
+"""Running commands in assembled images: what probing and validating need of an engine, without one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from envbuilder.errors import EngineError, UsageError
+from envbuilder.model.builds import EngineInfo, ImageInfo, RunRequest, RunResult
+from envbuilder.model.images import AssembledImage
+from envbuilder.running.leftovers import discard
+from envbuilder.running.sandbox import Sandbox, Task
+from envbuilder.running.settings import Settings, account, settings_of
+from envbuilder.store import Store
+
+Lookup: TypeAlias = Callable[[str], AssembledImage | None]
+Unpack: TypeAlias = Callable[[AssembledImage, Store, Path], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageRunner:
+    """Commands in images of a store.
+
+    Attributes:
+        sandbox: Gives the way to run commands; asked whenever something is to be run, so it should remember its answer.
+        lookup: The image under a reference or id; None when there is none.
+        unpack: Writes an image's root file system to a folder that is not there, in whole or not at all.
+        store: Has the layers.
+        trees: Unpacked images, each under its manifest's digest; made on first use.
+    """
+
+    sandbox: Callable[[], Sandbox]
+    lookup: Lookup
+    unpack: Unpack
+    store: Store
+    trees: Path
+
+    def info(self) -> EngineInfo:
+        """What runs commands; it never has GPUs."""
+        way = self.sandbox()
+        return EngineInfo(
+            name=way.name, version=way.version, api="", storage="", gpus=False, sessionless_buildkit=False
+        )
+
+    def image(self, reference: str) -> ImageInfo | None:
+        """The image under a reference; its size is that of the packed layers, since they need not be unpacked yet."""
+        found = self.lookup(reference)
+        if found is None:
+            return None
+        return ImageInfo(
+            id=found.config.descriptor.digest,
+            tags=(),
+            digests=(),
+            diff_ids=tuple(layer.diff_id for layer in found.layers),
+            labels=settings_of(found.config.content).labels,
+            size=sum(layer.blob.size for layer in found.layers),
+        )
+
+    def run(self, request: RunRequest) -> RunResult:
+        """Run a command in an image; `default` network means that of this host.
+
+        Raises:
+            UsageError: It asks for GPUs, or for an account that the image does not have.
+            EngineError: There is no such image.
+            ToolMissing: Nothing can run commands here.
+            ToolFailed: It cannot be run.
+        """
+        if request.gpus:
+            raise UsageError(
+                "commands that run without a container engine get no GPUs",
+                hint="use --engine docker, or deliver a squashfs and run it with `apptainer exec --nv`",
+            )
+        found = self.lookup(request.image)
+        if found is None:
+            raise EngineError(f"there is no image {request.image} here", hint="`envbuilder build ENV` makes one")
+        return self.sandbox().run(task_of(request, settings_of(found.config.content), self.tree(found)))
+
+    def tree(self, image: AssembledImage) -> Path:
+        """The unpacked root file system of an image; one process unpacks it, others wait."""
+        name = image.manifest.descriptor.digest.removeprefix("sha256:")
+        folder = self.trees / name
+        if not folder.is_dir():
+            self.trees.mkdir(parents=True, exist_ok=True)
+            with self.store.only_one(f"tree-{name}"):
+                if not folder.is_dir():
+                    for part in self.trees.glob(f".{name}.*.part"):
+                        discard(part)
+                    self.unpack(image, self.store, folder)
+        return folder
+
+
+def task_of(request: RunRequest, settings: Settings, tree: Path) -> Task:
+    """What is to be run, with what the image says about what the request leaves open."""
+    who = account(tree, request.user or settings.user)
+    env = {"HOME": who.home or "/"} | dict(settings.env) | dict(request.env)
+    return Task(
+        tree=tree,
+        command=request.command or settings.command,
+        env=tuple(sorted(env.items())),
+        folder=settings.folder,
+        uid=who.uid,
+        gid=who.gid,
+        asked=bool(request.user),
+        files=request.files,
+        mounts=request.mounts,
+        host_network=request.network != "none",
+        timeout=request.timeout,
+        copy_out=request.copy_out,
+    )

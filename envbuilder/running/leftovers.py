@@ -1,0 +1,66 @@
+"""Reading and removing what a command left behind, none of which can be trusted."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import mkdtemp
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def read_inside(folder: Path, path: str) -> bytes | None:
+    """A file below a folder, reached through no link; None when there is none.
+
+    Args:
+        folder: Where to begin.
+        path: Relative, as somebody else wrote it.
+    """
+    *parents, name = [part for part in path.split("/") if part not in {"", "."}] or [""]
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for part in parents:
+            above, handle = handle, os.open(part, _FOLDER, dir_fd=handle)
+            os.close(above)
+        found = os.open(name, _FILE, dir_fd=handle) if name and ".." not in (*parents, name) else -1
+    except OSError:
+        return None
+    finally:
+        os.close(handle)
+    if found < 0:
+        return None
+    if not stat.S_ISREG(os.fstat(found).st_mode):
+        os.close(found)
+        return None
+    with os.fdopen(found, "rb") as stream:
+        return stream.read()
+
+
+@contextmanager
+def scratch(work: Path) -> Iterator[Path]:
+    """A new folder, removed at the end with all that is in it.
+
+    Args:
+        work: Where to make it; made when it is missing.
+    """
+    work.mkdir(parents=True, exist_ok=True)
+    folder = Path(mkdtemp(prefix="run-", dir=work))
+    try:
+        yield folder
+    finally:
+        discard(folder)
+
+
+def discard(folder: Path) -> None:
+    """Remove a folder and all in it, also where its folders may not be written."""
+    for place, folders, _ in os.walk(folder):
+        for name in folders:
+            path = Path(place, name)
+            if not path.is_symlink():
+                path.chmod(0o700)
+    shutil.rmtree(folder, ignore_errors=True)

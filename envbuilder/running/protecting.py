@@ -1,0 +1,20 @@
+"""Parts of `/proc` and `/sys` through which even an account without privileges could reach the host.
+
+Source: the default lists of the Docker engine (moby, oci/defaults.go).
+"""
+
+from __future__ import annotations
+
+HIDDEN = (
+    "/proc/acpi",
+    "/proc/asound",
+    "/proc/kcore",
+    "/proc/keys",
+    "/proc/latency_stats",
+    "/proc/sched_debug",
+    "/proc/scsi",
+    "/proc/timer_list",
+    "/proc/timer_stats",
+    "/sys/firmware",
+)
+LOCKED = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")

@@ -1,0 +1,186 @@
+"""Commands by runc, as root or as anybody.
+
+Source: OCI runtime specification 1.0.2, `config.json`; runc 1.1.5 and 1.3.6 seen working.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from envbuilder.errors import ToolFailed, UsageError
+from envbuilder.model.builds import RunResult
+from envbuilder.running.leftovers import read_inside, scratch
+from envbuilder.running.protecting import HIDDEN, LOCKED
+from envbuilder.running.sandbox import Task
+from envbuilder.running.skeleton import DEV, PROC, SHM, SYS, Bind, Skeleton, make_skeleton
+from envbuilder.running.waiting import Ended, wait_for
+
+_SECONDS_TO_CLEAN = 30.0
+_CANNOT_START = (
+    (re.compile(r"executable file not found|no such file or directory|not a directory"), 127),
+    (re.compile(r"permission denied|exec format error|is a directory"), 126),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runc:
+    """The `Sandbox` over runc.
+
+    Attributes:
+        program: Where it is.
+        version: What it says of itself.
+        work: For files of a run.
+        as_root: Whether this process may be root in a container without a mapping of accounts. Otherwise everything
+            runs as this account, which is root within.
+    """
+
+    program: str
+    version: str
+    work: Path
+    as_root: bool
+
+    @property
+    def name(self) -> str:
+        """See `Sandbox.name`."""
+        return "runc"
+
+    def run(self, task: Task) -> RunResult:
+        """See `Sandbox.run`."""
+        if task.asked and task.uid and not self.as_root:
+            raise UsageError(
+                f"runc without root rights cannot run a command as the account {task.uid}",
+                hint="leave the account away, or run as root",
+            )
+        with scratch(self.work) as folder:
+            skeleton = make_skeleton(task, folder)
+            (folder / "config.json").write_text(json.dumps(bundle(task, skeleton, as_root=self.as_root)), "utf-8")
+            ended = self._run(folder, f"envbuilder-{uuid.uuid4().hex}", task.timeout)
+            stopped = _complaint(folder / "log")
+            if stopped and not ended.timed_out:
+                return not_started(stopped)
+            return RunResult(
+                status=ended.status,
+                stdout=ended.stdout,
+                stderr=ended.stderr,
+                timed_out=ended.timed_out,
+                copied=read_inside(*skeleton.copied) if skeleton.copied else None,
+            )
+
+    def _run(self, folder: Path, name: str, timeout: float) -> Ended:
+        base = (self.program, "--root", str(folder / "state"))
+        log = ("--log", str(folder / "log"), "--log-format", "json")
+        environ = {"PATH": os.defpath}
+        kill = partial(wait_for, (*base, "delete", "--force", name), timeout=_SECONDS_TO_CLEAN, environ=environ)
+
+        def remove() -> None:
+            kill()
+
+        try:
+            command = (*base, *log, "run", "--bundle", str(folder), name)
+            return wait_for(command, timeout=timeout, environ=environ, kill=remove)
+        finally:
+            if (folder / "state" / name).exists():
+                remove()
+
+
+def _complaint(log: Path) -> str:
+    """What runc says about a container that it could not start; empty when it could."""
+    lines = log.read_text("utf-8", "replace").splitlines() if log.is_file() else []
+    for line in lines:
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(entry, dict) and entry.get("level") in {"error", "fatal"}:
+            return str(entry.get("msg", ""))
+    return ""
+
+
+def not_started(complaint: str) -> RunResult:
+    """The result for a command that cannot be started.
+
+    Raises:
+        ToolFailed: It is not about the command.
+    """
+    for pattern, status in _CANNOT_START:
+        if "exec" in complaint and pattern.search(complaint):
+            return RunResult(status=status, stdout=b"", stderr=f"{complaint}\n".encode(), timed_out=False)
+    raise ToolFailed(f"runc cannot start a container: {complaint}", hint="run through an engine: --engine docker")
+
+
+def bundle(task: Task, skeleton: Skeleton, *, as_root: bool) -> Mapping[str, object]:
+    """The configuration of a container, as `config.json` has it."""
+    uid, gid = (task.uid, task.gid) if as_root else (0, 0)
+    nothing: list[str] = []
+    capabilities = dict.fromkeys(("bounding", "effective", "inheritable", "permitted", "ambient"), nothing)
+    return {
+        "ociVersion": "1.0.2",
+        "process": {
+            "terminal": False,
+            "user": {"uid": uid, "gid": gid},
+            "args": list(task.command),
+            "env": [f"{name}={value}" for name, value in task.env],
+            "cwd": task.folder,
+            "capabilities": capabilities,
+            "noNewPrivileges": True,
+        },
+        "root": {"path": str(skeleton.root), "readonly": True},
+        "hostname": "envbuilder",
+        "mounts": list(_mounts(task, skeleton)),
+        "linux": {
+            "namespaces": [{"type": kind} for kind in _namespaces(task, as_root=as_root)],
+            **({} if as_root else {"uidMappings": _only(os.geteuid()), "gidMappings": _only(os.getegid())}),
+            "maskedPaths": list(HIDDEN),
+            "readonlyPaths": list(LOCKED),
+        },
+    }
+
+
+def _namespaces(task: Task, *, as_root: bool) -> Iterator[str]:
+    yield from ("pid", "ipc", "uts", "mount")
+    if not task.host_network:
+        yield "network"
+    if not as_root:
+        yield "user"
+
+
+def _only(number: int) -> list[dict[str, int]]:
+    return [{"containerID": 0, "hostID": number, "size": 1}]
+
+
+def _mounts(task: Task, skeleton: Skeleton) -> Iterator[dict[str, object]]:
+    yield from map(_bind, skeleton.parts)
+    yield _mount(PROC, "proc", "nosuid", "noexec", "nodev")
+    yield _mount(DEV, "tmpfs", "nosuid", "strictatime", "mode=755", "size=65536k")
+    yield _mount(f"{DEV}/pts", "devpts", "nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620")
+    yield _mount(SHM, "tmpfs", "nosuid", "noexec", "nodev", "mode=1777")
+    if task.host_network:
+        yield {
+            "destination": SYS,
+            "type": "none",
+            "source": SYS,
+            "options": ["rbind", "nosuid", "noexec", "nodev", "ro"],
+        }
+    else:
+        yield _mount(SYS, "sysfs", "nosuid", "noexec", "nodev", "ro")
+    for folder in skeleton.empty:
+        yield _mount(folder, "tmpfs", "nosuid", "nodev", "mode=1777")
+    yield from map(_bind, skeleton.binds)
+
+
+def _mount(target: str, kind: str, *options: str) -> dict[str, object]:
+    return {"destination": target, "type": kind, "source": kind, "options": list(options)}
+
+
+def _bind(bind: Bind) -> dict[str, object]:
+    # What the source's file system forbids must be said again: without root rights it cannot be taken back.
+    noexec = ["noexec"] if os.statvfs(bind.source).f_flag & os.ST_NOEXEC else []
+    options = ["rbind", "nosuid", "nodev", *noexec, *([] if bind.writable else ["ro"])]
+    return {"destination": bind.target, "type": "none", "source": str(bind.source), "options": options}

@@ -1,0 +1,71 @@
+"""The port to what runs a command in a root file system. One file per way beside this one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from envbuilder.model.builds import RunResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One command in a root file system, with nothing left to look up.
+
+    Attributes:
+        tree: The root file system; it is never changed.
+        command: Program and arguments; at least one word.
+        env: The whole environment.
+        folder: Where the command starts, absolute in the tree; made when it is missing.
+        uid: Account to run as.
+        gid: Its group.
+        asked: Whether that account was asked for; otherwise it is that of the image, and another one will do.
+        files: `(absolute path, content)`, readable by everybody.
+        mounts: `(path on this host, absolute path)`, read-only.
+        host_network: Whether it shares the network of this host; otherwise it has none.
+        timeout: Seconds after which everything that it started is killed.
+        copy_out: Absolute path of one file to read when it has ended; empty for none.
+    """
+
+    tree: Path
+    command: tuple[str, ...]
+    env: tuple[tuple[str, str], ...] = ()
+    folder: str = "/"
+    uid: int = 0
+    gid: int = 0
+    asked: bool = False
+    files: tuple[tuple[str, bytes], ...] = ()
+    mounts: tuple[tuple[str, str], ...] = ()
+    host_network: bool = False
+    timeout: float = 600.0
+    copy_out: str = ""
+
+
+class Sandbox(Protocol):
+    """Runs commands.
+
+    The tree is read-only; `/tmp`, `/run` and `/dev/shm` are empty and can be written. Nothing can gain privileges, and
+    there are no devices but those of every container.
+    """
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """Version of the program, or of the kernel."""
+        ...
+
+    def run(self, task: Task) -> RunResult:
+        """Run a command; nothing of it runs any more, and nothing is left of it, when this returns or raises.
+
+        A command that cannot be started is a result as in a shell: 127 not found, 126 not executable.
+
+        Raises:
+            ToolFailed: This way to run commands does not work here.
+            UsageError: The task asks for what this way cannot do.
+        """
+        ...

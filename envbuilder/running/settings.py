@@ -1,0 +1,110 @@
+"""What an image's configuration says about running a command in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from envbuilder.errors import UsageError
+from envbuilder.running.leftovers import read_inside
+
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Defaults of an image.
+
+    Attributes:
+        env: Variables, sorted by name; PATH is always there.
+        folder: Where commands start.
+        user: Account or number, with a group behind a colon; empty for root.
+        labels: Sorted by name.
+        command: Entry point and arguments.
+    """
+
+    env: tuple[tuple[str, str], ...]
+    folder: str
+    user: str
+    labels: tuple[tuple[str, str], ...]
+    command: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """Who runs a command.
+
+    Attributes:
+        home: Empty when the image does not know the account.
+    """
+
+    uid: int
+    gid: int
+    home: str
+
+
+def settings_of(config: bytes) -> Settings:
+    """Read the configuration of an image; what is missing or odd is as if the image said nothing."""
+    try:
+        document: object = json.loads(config)
+    except (ValueError, RecursionError):
+        document = {}
+    settings = _record(_record(document).get("config"))
+    pairs = (entry.partition("=") for entry in _texts(settings.get("Env")))
+    env = {"PATH": _PATH} | {name: value for name, _, value in pairs}
+    labels = _record(settings.get("Labels"))
+    folder = settings.get("WorkingDir")
+    user = settings.get("User")
+    return Settings(
+        env=tuple(sorted(env.items())),
+        folder=folder if isinstance(folder, str) and folder.startswith("/") else "/",
+        user=user if isinstance(user, str) else "",
+        labels=tuple(sorted((name, value) for name, value in labels.items() if isinstance(value, str))),
+        command=(*_texts(settings.get("Entrypoint")), *_texts(settings.get("Cmd"))),
+    )
+
+
+def account(tree: Path, user: str) -> Account:
+    """The account that `user[:group]` means in a tree.
+
+    Raises:
+        UsageError: The tree knows no account or group of this name.
+    """
+    name, colon, group = user.partition(":")
+    known = {line[0]: line for line in _lines(tree, "etc/passwd", 6)}
+    by_number = {line[2]: line for line in reversed(list(known.values()))}
+    line = known.get(name) or by_number.get(name or "0")
+    if line is None and not _is_number(name or "0"):
+        raise UsageError(f"the image has no account {name!r}", hint="give a number")
+    uid = int(line[2] if line else name or "0")
+    gid = _group(tree, group) if colon else int(line[3]) if line else 0
+    return Account(uid=uid, gid=gid, home=line[5] if line else "")
+
+
+def _group(tree: Path, group: str) -> int:
+    known = {line[0]: line[2] for line in _lines(tree, "etc/group", 3)}
+    number = known.get(group, group)
+    if not _is_number(number):
+        raise UsageError(f"the image has no group {group!r}", hint="give a number")
+    return int(number)
+
+
+def _lines(tree: Path, path: str, fields: int) -> list[list[str]]:
+    content = (read_inside(tree, path) or b"").decode("utf-8", "replace")
+    lines = (line.split(":") for line in content.splitlines())
+    numbers = slice(2, min(fields, 4))
+    return [line for line in lines if len(line) >= fields and all(map(_is_number, line[numbers]))]
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 11
+
+
+def _record(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()

@@ -1,0 +1,27 @@
+"""The documents that go with an image."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from envbuilder.attesting.attaching import attached
+from envbuilder.attesting.bill import MEDIA_TYPE as BILL
+from envbuilder.attesting.bill import bill_of_materials
+from envbuilder.attesting.provenance import MEDIA_TYPE as PROVENANCE
+from envbuilder.attesting.provenance import provenance
+from envbuilder.locking.lockfile import digest
+from envbuilder.model.images import AssembledImage, LayerFormat
+from envbuilder.model.locks import Lock
+from envbuilder.planning.keys import VERSION
+
+
+def attest(lock: Lock, image: AssembledImage, layer_format: LayerFormat) -> AssembledImage:
+    """An image with its bill of materials (CycloneDX) and its provenance (in-toto) attached."""
+    name = digest(lock)
+    created = datetime.fromtimestamp(lock.epoch, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    documents = (
+        (BILL, "sbom.cdx.json", bill_of_materials(lock, name)),
+        (PROVENANCE, "provenance.json", provenance(lock, name, image, layer_format, str(VERSION))),
+    )
+    return replace(image, attached=attached(documents, image.manifest.descriptor, created))

@@ -1,0 +1,115 @@
+"""Build a lock twice, as differently as one machine allows, and compare."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from envbuilder.locking.lockfile import dump
+from envbuilder.model.locks import Lock
+from envbuilder.store import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a build must not depend on.
+
+    Attributes:
+        name: One word.
+        environ: Environment variables.
+        umask: Mask of new files.
+        jobs: How many layers are made at once.
+        user: Account to run as; empty for the own one.
+    """
+
+    name: str
+    environ: tuple[tuple[str, str], ...]
+    umask: int
+    jobs: int
+    user: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One build.
+
+    Attributes:
+        surroundings: Where it was made.
+        manifest: Digest of the manifest.
+        layers: Id and digest of each layer, lowest first.
+        seconds: Wall time.
+    """
+
+    surroundings: Surroundings
+    manifest: str
+    layers: tuple[tuple[str, str], ...]
+    seconds: float
+
+
+PLAIN = Surroundings(
+    name="plain",
+    environ=(("LC_ALL", "C.UTF-8"), ("PYTHONHASHSEED", "1"), ("TZ", "UTC")),
+    umask=0o022,
+    jobs=1,
+)
+ODD = Surroundings(
+    name="odd",
+    environ=(("LC_ALL", "C"), ("PYTHONHASHSEED", "4242"), ("TZ", "Pacific/Kiritimati")),
+    umask=0o077,
+    jobs=4,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReproducePorts:
+    """What reproducing needs of the world.
+
+    Attributes:
+        store: Has every file of the lock.
+        gather: Makes sure of that; gives the digests.
+        build: Builds a lock file in a folder with an empty cache but for the given store, and no network.
+        work: Folder for the two builds; removed by its owner.
+    """
+
+    store: Store
+    gather: Callable[[Lock], Iterable[str]]
+    build: Callable[[Path, Surroundings], Attempt]
+    work: Path
+
+
+def reproduce(lock: Lock, surroundings: Iterable[Surroundings], ports: ReproducePorts) -> tuple[Attempt, ...]:
+    """Build a lock once in each of some surroundings, from its files alone: no layer made before is used.
+
+    Raises:
+        SourceUnreachable: A file of the lock cannot be had.
+        BuildFailed: One of the builds failed.
+        DiskFull: There is no room for them.
+    """
+    digests = sorted(set(ports.gather(lock)))
+    attempts = []
+    for each in surroundings:
+        folder = ports.work / each.name
+        _prepare(folder, lock, digests, ports.store)
+        attempts.append(ports.build(folder, each))
+        shutil.rmtree(folder, ignore_errors=True)
+    return tuple(attempts)
+
+
+def differences(attempts: Iterable[Attempt]) -> tuple[str, ...]:
+    """Ids of the layers that differ between any two attempts, lowest first."""
+    listed = [dict(attempt.layers) for attempt in attempts]
+    names: Mapping[str, None] = dict.fromkeys(name for layers in listed for name in layers)
+    return tuple(name for name in names if len({layers.get(name) for layers in listed}) > 1)
+
+
+def _prepare(folder: Path, lock: Lock, digests: Iterable[str], store: Store) -> None:
+    """A folder with the lock, and a cache that has its files."""
+    fresh = Store(folder=folder / "cache" / "store")
+    for digest in digests:
+        target = fresh.path(digest)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(store.path(digest), target)
+        target.chmod(0o444)
+    (folder / "envbuilder.lock").write_text(dump(lock), encoding="utf-8")
