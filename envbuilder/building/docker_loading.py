@@ -1,7 +1,7 @@
 """Giving an assembled image to the engine: one generated tar with only the layers that the engine lacks.
 
 The engine finds a layer that is not in the tar by the digests of all tars up to it, so what it has must be the lowest
-layers of one of its images. Seen with 20.10 (overlay2) and 28.5 (containerd store).
+layers of one of its images. Seen with 20.10.24 (overlay2).
 """
 
 from __future__ import annotations

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import errno
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable
-from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from envbuilder.errors import SourceUnreachable, VerificationFailed
 from envbuilder.files import CHUNK
+from envbuilder.indexing.connections import Answer, asked
 from envbuilder.indexing.index import IndexFile
 from envbuilder.store import Receiver, Store
 
 _TRIES = 4
-_TIMEOUT = 60.0
 _OK, _PARTIAL, _NOTHING_LEFT, _TOO_MANY = 200, 206, 416, 429
 _LONGEST_WAIT = 60.0
 _SCHEMES = ("https", "http", "file")
@@ -102,11 +99,10 @@ def length_of(wanted: IndexFile) -> int:
     """Bytes of a file, asked of its server without fetching it; 0 when it does not say."""
     if wanted.size:
         return wanted.size
-    request = urllib.request.Request(wanted.url, method="HEAD")  # noqa: S310  schemes are checked by the callers
     try:
-        with urllib.request.urlopen(request, timeout=_TIMEOUT) as response:  # noqa: S310
-            return _announced(response)
-    except (OSError, HTTPException):
+        with asked(wanted.url, {}, method="HEAD") as answer:
+            return _announced(answer) if answer.status == _OK else 0
+    except OSError:
         return 0
 
 
@@ -130,15 +126,14 @@ def _download(
             if _follow(wanted, receiver, progress):
                 return
             problem = "the connection ended early"
-        except urllib.error.HTTPError as error:
-            problem = f"the server answers {error.code} {error.reason}"
-            wait = max(wait, _asked_to_wait(error.headers.get("Retry-After")))
-            error.close()
-            if not _may_change(error.code, receiver):
+        except _Refused as refused:
+            problem = f"the server answers {refused.status}"
+            wait = max(wait, refused.wait)
+            if not _may_change(refused.status, receiver):
                 break
-        except (OSError, HTTPException) as error:
+        except OSError as error:
             _refuse_full_disk(error)
-            problem = str(getattr(error, "reason", "") or error) or type(error).__name__
+            problem = str(error) or type(error).__name__
         if attempt < _TRIES:
             pause(wait)
     raise SourceUnreachable(
@@ -154,8 +149,8 @@ def _may_change(code: int, receiver: Receiver) -> bool:
     return code >= 500 or code == _TOO_MANY
 
 
-def _refuse_full_disk(error: Exception) -> None:
-    if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
+def _refuse_full_disk(error: OSError) -> None:
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
         raise error
 
 
@@ -167,17 +162,27 @@ def _asked_to_wait(header: str | None) -> float:
 def _follow(wanted: IndexFile, receiver: Receiver, progress: Callable[[int, int], None]) -> bool:
     """Read on from where the file ends; whether it is complete now."""
     have = receiver.size
-    request = urllib.request.Request(wanted.url, headers={"Range": f"bytes={have}-"} if have else {})  # noqa: S310
-    with urllib.request.urlopen(request, timeout=_TIMEOUT) as response:  # noqa: S310  schemes are checked above
-        if have and getattr(response, "status", _OK) != _PARTIAL:
+    with asked(wanted.url, {"Range": f"bytes={have}-"} if have else {}) as answer:
+        if answer.status not in {_OK, _PARTIAL}:
+            raise _Refused(answer.status, _asked_to_wait(answer.headers.get("Retry-After")))
+        if have and answer.status != _PARTIAL:
             receiver.restart()
-        total = receiver.size + _announced(response)
-        while chunk := response.read(CHUNK):
+        total = receiver.size + _announced(answer)
+        while chunk := answer.read(CHUNK):
             receiver.write(chunk)
             progress(receiver.size, total)
     return receiver.size >= total
 
 
-def _announced(response: HTTPResponse) -> int:
-    length = response.headers.get("Content-Length") or ""
+class _Refused(Exception):
+    """A server that answers, but not with the file."""
+
+    def __init__(self, status: int, wait: float) -> None:
+        super().__init__(status)
+        self.status = status
+        self.wait = wait
+
+
+def _announced(answer: Answer) -> int:
+    length = answer.headers.get("Content-Length") or ""
     return int(length) if length.isdigit() else 0

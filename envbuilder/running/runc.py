@@ -1,6 +1,6 @@
 """Commands by runc, as root or as anybody.
 
-Source: OCI runtime specification 1.0.2, `config.json`; runc 1.1.5 and 1.3.6 seen working.
+Source: OCI runtime specification 1.0.2, `config.json`; seen with runc 1.1.5.
 """
 
 from __future__ import annotations
