@@ -21,7 +21,7 @@ engine: setup ## Install and start a Docker engine if none answers (root, Debian
 	.ci/engine
 
 .PHONY: demo
-demo: engine ## Build and validate ENV (default: tf-2.4-cuda11.0) from whatever can be reached here
+demo: setup ## Build and validate ENV (default: tf-2.4-cuda11.0) with whatever this machine has
 	.ci/demo $(ENV)
 
 .PHONY: test
@@ -78,4 +78,4 @@ bench: engine ## Measure the catalog, and builds against pip in a Dockerfile and
 	$(BIN)/python -m tests.bench $(BENCH)
 
 .PHONY: ci
-ci: lint test demo ## What CI runs
+ci: lint demo test ## What CI runs

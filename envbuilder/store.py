@@ -145,6 +145,25 @@ class Store:
             fcntl.flock(handle, fcntl.LOCK_EX)
             yield
 
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """While the block runs, nobody prunes; others may use the store too."""
+        with self._gate(fcntl.LOCK_SH):
+            yield
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Waits until nobody uses the store, and lets nobody begin while the block runs."""
+        with self._gate(fcntl.LOCK_EX):
+            yield
+
+    @contextmanager
+    def _gate(self, kind: int) -> Iterator[None]:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / "gate").open("a") as handle:
+            fcntl.flock(handle, kind)
+            yield
+
     def entries(self) -> Iterator[tuple[str, int, float]]:
         """Digest, bytes and time of last change of every file, in no particular order."""
         for path in self.folder.glob("sha256/*/*"):

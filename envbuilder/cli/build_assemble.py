@@ -71,6 +71,18 @@ def build_by_assembling(  # noqa: PLR0913  what one build needs
     log: Path,
 ) -> Outcome:
     """Assemble locks and bring the images where they are wanted."""
+    with composition.store.used():
+        return _built(composition, locks, sources, settings, listener, log)
+
+
+def _built(  # noqa: PLR0913  as above
+    composition: Composition,
+    locks: Sequence[Lock],
+    sources: Sources,
+    settings: AssembleSettings,
+    listener: Listener,
+    log: Path,
+) -> Outcome:
     ports = composition.assemble_ports(sources, jobs=settings.jobs, offline=settings.offline)
     assembly = assemble(locks, settings.format, ports, listener)
     tags, delivered = [], []

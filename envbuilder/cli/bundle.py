@@ -33,7 +33,8 @@ def command(target: str | None, output: Path, sources: Sources, *, as_json: bool
         composition = Composition(here, load_catalog(here.matrices), listener=listener)
         lock, merged = obtain_lock(composition, target, sources)
         composition.add_archives(merged)
-        written = bundle(lock, output, composition.bundle_ports(merged))
+        with composition.store.used():
+            written = bundle(lock, output, composition.bundle_ports(merged))
     if as_json:
         print_json(
             {"schema": 1, "bundle": str(output), "lock": digest(lock), "bytes": written.size, "sha256": written.sha256}

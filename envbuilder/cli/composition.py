@@ -330,8 +330,10 @@ class Composition:
                     self.files.add(program)
 
     def find_file(self, sha256: str) -> Path | None:
-        """A file that a lock names by hash."""
-        return self.files.find(sha256)
+        """A file that a lock names by hash: an archive or a tool, or the probe."""
+        self.probe_pin()
+        digest = f"sha256:{sha256}"
+        return self.files.find(sha256) or (self.store.verified(digest) if self.store.has(digest) else None)
 
     def add_archives(self, sources: Sources) -> None:
         """Take the archives that the user names into the store."""

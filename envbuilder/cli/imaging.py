@@ -38,7 +38,8 @@ def with_image(composition: Composition, lock: Lock, sources: Sources, before: L
     with watched(composition.places, "lock-image") as (listener, _):
         ports = composition.assemble_ports(sources)
         try:
-            [assembled] = assemble([lock], layer_format, ports, listener, digests_only=True).images
+            with composition.store.used():
+                [assembled] = assemble([lock], layer_format, ports, listener, digests_only=True).images
         except _LEFT_OUT as error:
             reason = error.message.splitlines()[0]
             composition.say(f"the lock does not name its image, which cannot be computed here: {reason}")

@@ -55,7 +55,7 @@ def prune(store: Store, records: Records, *, everything: bool) -> int:
         everything: Images and their layers too; otherwise only what no image needs: downloads, layers of images that
             are gone, and what killed processes left.
     """
-    with store.only_one("prune"):
+    with store.alone():
         freed = store.sweep()
         kept: frozenset[str] = frozenset()
         if everything:
