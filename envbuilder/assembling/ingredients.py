@@ -14,6 +14,7 @@ from envbuilder.assembling.sdists import build_wheel
 from envbuilder.assembling.target_python import TargetPython, unpacked
 from envbuilder.assembling.wheel_file import Wheel, open_wheel
 from envbuilder.assembling.wheels import Prefix
+from envbuilder.errors import VerificationFailed
 from envbuilder.model.images import ImageLayerPin
 from envbuilder.model.locks import Lock, PackageGroup, PackagePin
 from envbuilder.model.rows import PythonProvider
@@ -126,15 +127,24 @@ class Ingredients:
         """A distribution as a wheel; a source distribution is built first."""
         with self._only_one(pin.sha256):
             if pin.sha256 not in self._wheels:
-                path = self.store.verified(f"sha256:{pin.sha256}")
+                path = self._verified(pin)
                 if not pin.is_wheel:
                     path = self.store.path(self._built(pin, path))
                 self._wheels[pin.sha256] = open_wheel(path, pin.file)
             return self._wheels[pin.sha256]
 
     def _built(self, pin: PackagePin, sdist: Path) -> str:
-        tools = [self.store.verified(f"sha256:{tool.sha256}") for tool in self.lock.group(PackageGroup.BUILD)]
+        tools = [self._verified(tool) for tool in self.lock.group(PackageGroup.BUILD)]
         return build_wheel(sdist, pin.file, tools, self.python(), self.store)
+
+    def _verified(self, pin: PackagePin) -> Path:
+        try:
+            return self.store.verified(f"sha256:{pin.sha256}")
+        except FileNotFoundError as error:
+            # Another layer found it first.
+            raise VerificationFailed(
+                f"{pin.file} in the cache folder was damaged; it was removed", hint="run the command again"
+            ) from error
 
     def _only_one(self, name: str) -> threading.Lock:
         with self._guard:

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from envbuilder import __version__
 from envbuilder.assembling.ingredients import BaseContent
-from envbuilder.assembling.records import Records
+from envbuilder.assembling.records import LayerRecord, Records
+from envbuilder.assembling.shipped import load_layers
 from envbuilder.bases.docker_archive import docker_archive
 from envbuilder.bases.file_store import FileStore
 from envbuilder.bases.locating import DebianBases, PythonArchives
@@ -174,7 +175,16 @@ class Composition:
     @cached_property
     def records(self) -> Records:
         """Layers and images of the store."""
-        return Records(store=self.store)
+        return Records(store=self.store, shipped=self._shipped_layer)
+
+    def _shipped_layer(self, key: str) -> LayerRecord | None:
+        return self._shipped_layers.get(key)
+
+    @cached_property
+    def _shipped_layers(self) -> dict[str, LayerRecord]:
+        """Digests of layers that come with the catalog."""
+        path = self.places.matrices / "layers.yaml"
+        return load_layers(path.read_text(encoding="utf-8"), str(path)) if path.is_file() else {}
 
     def assemble_ports(self, sources: Sources, *, jobs: int = 0, offline: bool = False) -> AssemblePorts:
         """What `workflows.assemble` needs of the world.

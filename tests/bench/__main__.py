@@ -24,6 +24,7 @@ from envbuilder.model.builds import Builder, BuildRequest, BuildResult
 from envbuilder.model.locks import Lock, PackageGroup
 from envbuilder.model.refs import ImageRef
 from envbuilder.rendering.folder import requirements
+from tests.bench.assembling import measure_assembling
 from tests.bench.catalog import measure_catalog
 from tests.bench.measuring import Figures, run
 from tests.contract import registry
@@ -52,6 +53,7 @@ def main() -> None:
         folder = Path(name)
         lock = _lock(environment, folder)
         with registry.serve(folder) as address:
+            measure_assembling(lock, folder, address, figures)
             _ours(engine, lock, folder, address, figures)
         _uv_outside(lock, folder, figures)
         _pip_classic(engine, lock, folder, figures)
@@ -63,7 +65,7 @@ def _lock(environment: str, folder: Path) -> Lock:
     run([ENVBUILDER, "init", environment], os.environ, folder)
     run([ENVBUILDER, "lock"], os.environ, folder)
     # The base is there before the clock starts, for everybody.
-    run([ENVBUILDER, "build", "--tag", f"{TAGS}:warm"], os.environ, folder)
+    run([ENVBUILDER, "build", "--engine", "docker", "--tag", f"{TAGS}:warm"], os.environ, folder)
     return load((folder / "envbuilder.lock").read_text(encoding="utf-8"), "envbuilder.lock")
 
 
@@ -83,7 +85,7 @@ def _ours(engine: Engine, lock: Lock, folder: Path, address: str, figures: Figur
     figures.count("image bytes, uncompressed", built[0].image.size)
 
     before, after = f"{address}/bench:before", f"{address}/bench:after"
-    run([ENVBUILDER, "build", "--tag", before], os.environ, folder)
+    _build(folder, before)
     figures.time("envbuilder, nothing changed", lambda: _build(folder, before))
     engine.push(ImageRef.parse(before), lambda _: None)
     spec = folder / "envbuilder.yaml"
@@ -96,11 +98,11 @@ def _ours(engine: Engine, lock: Lock, folder: Path, address: str, figures: Figur
 
 
 def _build(folder: Path, tag: str) -> None:
-    run([ENVBUILDER, "build", "--tag", tag], os.environ, folder)
+    run([ENVBUILDER, "build", "--engine", "docker", "--tag", tag], os.environ, folder)
 
 
 def _lock_again(folder: Path) -> None:
-    run([ENVBUILDER, "lock"], os.environ, folder)
+    run([ENVBUILDER, "lock", "--no-image"], os.environ, folder)
 
 
 def _push(engine: Engine, tag: str, figures: Figures) -> None:
@@ -171,7 +173,16 @@ def _repeat(command: list[str]) -> None:
 def _tell(environment: str, figures: Figures, path: Path) -> None:
     seconds = figures.seconds
     cold = seconds["envbuilder, cold"]
+    assembled = seconds["assemble, cold, digests in the lock"]
+    unknown = seconds["assemble, cold, digests not known"]
+    pip = seconds["pip in a Dockerfile, classic builder"]
+    plain = seconds["curl, the same files, 6 at a time"]
     ratios = {
+        "pip in a Dockerfile / assemble, cold, digests known (aim: 8 or more)": pip / assembled,
+        "pip in a Dockerfile / assemble, cold, digests not known": pip / unknown,
+        "assemble, cold, digests known / curl (aim: 1.5 or less, plus the base)": assembled / plain,
+        "assemble, cold, digests not known / curl": unknown / plain,
+        "docker engine, cold / assemble, cold, digests known": cold / assembled,
         "pip in a Dockerfile / envbuilder, cold (aim: 3 or more)": seconds["pip in a Dockerfile, classic builder"]
         / cold,
         "envbuilder, cold / uv outside with bytecode (aim: 1.5 or less)": cold / seconds["uv outside, with bytecode"],

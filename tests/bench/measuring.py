@@ -21,7 +21,7 @@ class Figures:
     seconds: dict[str, float] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
 
-    def time(self, name: str, work: Callable[[], None]) -> None:
+    def time(self, name: str, work: Callable[[], object]) -> None:
         """Do something and note how long it took."""
         started = time.monotonic()
         work()

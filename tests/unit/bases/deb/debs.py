@@ -16,7 +16,7 @@ Content = bytes | str | None
 
 MTIME = 1_600_000_000
 PACKERS: Mapping[str, Callable[[bytes], bytes]] = {
-    "xz": lambda data: lzma.compress(data),
+    "xz": lambda data: lzma.compress(data, preset=0),
     "gz": lambda data: gzip.compress(data, mtime=0),
     "": lambda data: data,
 }

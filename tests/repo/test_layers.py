@@ -1,0 +1,39 @@
+"""The digests of layers that ship with the catalog belong to the layers that rows have."""
+
+from __future__ import annotations
+
+import pytest
+
+from envbuilder.assembling.shipped import dump_layers, load_layers
+from envbuilder.bases.provided import PACKAGES
+from envbuilder.locking.lockfile import digest
+from envbuilder.locking.shipped import ClosureFolder
+from envbuilder.model.images import LayerFormat
+from envbuilder.model.locks import Spec
+from envbuilder.model.plans import LayerKind
+from envbuilder.planning.keys import layer_key
+from envbuilder.planning.layers import plan
+from envbuilder.workflows.lock import lock
+from tests.fakes.catalogs import real_catalog
+from tests.fakes.ports import lock_ports
+from tests.repo.layers import FILE
+
+TEXT = FILE.read_text(encoding="utf-8")
+LAYERS = load_layers(TEXT, str(FILE))
+CATALOG = real_catalog()
+ROWS = [row.id for row in CATALOG.environments if row.cuda and row.framework.version.release >= (2, 4)]
+
+
+def test_the_file_is_canonical() -> None:
+    assert dump_layers(LAYERS, PACKAGES) == TEXT
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_the_large_layers_of_every_gpu_row_on_wheels_are_known(row: str) -> None:
+    shipped = ClosureFolder(folder=FILE.parent / "locks")
+    made = lock(CATALOG, Spec(environment=row, base="debian-bookworm"), lock_ports(shipped=shipped))
+    planned = plan(made, digest(made))
+    alone = [layer for layer in planned.of(LayerKind.CUDA, LayerKind.FRAMEWORK) if not layer.builds_from_source]
+    unknown = [layer.id for layer in alone if layer_key(planned, layer, LayerFormat.GZIP_SPLICED) not in LAYERS]
+    assert alone
+    assert not unknown

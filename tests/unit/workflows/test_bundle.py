@@ -1,0 +1,135 @@
+"""A bundle carries a lock and its files to another machine, bit by bit."""
+
+from __future__ import annotations
+
+import tarfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from envbuilder.errors import UsageError, VerificationFailed
+from envbuilder.model.locks import OsPackagePin, ToolPin
+from envbuilder.store import Store
+from envbuilder.tar.members import file_of
+from envbuilder.tar.writing import write
+from envbuilder.workflows.bundle import LOCK_NAME, BundlePorts, bundle, files_of, open_bundle
+from tests.fakes.catalogs import good_lock
+
+LOCK = good_lock()
+FILES = (b"a wheel" * 3000, b"an archive" * 500, b"")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(folder=tmp_path / "store")
+
+
+def written(store: Store, out: Path, *, backwards: bool = False) -> Path:
+    digests = [store.put(content) for content in FILES]
+    order = digests[::-1] if backwards else [*digests, digests[0]]
+    return bundle(LOCK, out, BundlePorts(store=store, gather=lambda _lock: order)).path
+
+
+def test_what_goes_in_comes_out_on_another_machine(store: Store, tmp_path: Path) -> None:
+    out = written(store, tmp_path / "bundle.tar")
+    other = Store(folder=tmp_path / "other")
+    assert open_bundle(out, other) == LOCK
+    assert {digest: other.read(digest) for digest, _, _ in other.entries()} == {
+        digest: store.read(digest) for digest, _, _ in store.entries()
+    }
+
+
+def test_the_same_files_in_another_order_give_the_same_bytes(store: Store, tmp_path: Path) -> None:
+    one = written(store, tmp_path / "one.tar")
+    two = written(Store(folder=tmp_path / "other"), tmp_path / "two.tar", backwards=True)
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_opening_twice_changes_nothing(store: Store, tmp_path: Path) -> None:
+    out = written(store, tmp_path / "bundle.tar")
+    before = sorted(store.entries())
+    assert open_bundle(out, store) == LOCK
+    assert sorted(store.entries()) == before
+
+
+def test_a_changed_byte_is_found(store: Store, tmp_path: Path) -> None:
+    out = written(store, tmp_path / "bundle.tar")
+    content = out.read_bytes()
+    place = content.index(b"a wheel")
+    out.write_bytes(content[:place] + b"A" + content[place + 1 :])
+    other = Store(folder=tmp_path / "other")
+    with pytest.raises(VerificationFailed, match=r"bundle\.tar is damaged") as caught:
+        open_bundle(out, other)
+    assert "copy it again" in caught.value.hint
+    assert not any(size == len(FILES[0]) for _, size, _ in other.entries())
+
+
+def test_a_bundle_that_was_cut_off_is_refused(store: Store, tmp_path: Path) -> None:
+    out = written(store, tmp_path / "bundle.tar")
+    out.write_bytes(out.read_bytes()[:9000])
+    with pytest.raises((UsageError, VerificationFailed)):
+        open_bundle(out, Store(folder=tmp_path / "other"))
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 a zip" * 99])
+def test_what_is_no_tar_is_no_bundle(store: Store, tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    with pytest.raises(UsageError, match="is no bundle") as caught:
+        open_bundle(path, store)
+    assert "envbuilder bundle" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("other.txt", b"text", "it has no lock"),
+        (LOCK_NAME, b"no lock", "is no bundle"),
+        (LOCK_NAME, b"\xff\xfe", "is no bundle"),
+    ],
+)
+def test_a_tar_without_a_readable_lock_is_no_bundle(
+    store: Store, tmp_path: Path, name: str, content: bytes, problem: str
+) -> None:
+    path = write([file_of(name, content, mtime=1)], tmp_path / "x.tar").path
+    with pytest.raises(UsageError, match=problem):
+        open_bundle(path, store)
+
+
+def test_a_name_that_leads_out_writes_nothing(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "x.tar"
+    source = tmp_path / "source"
+    source.write_bytes(b"evil")
+    with tarfile.open(path, "w") as archive:
+        archive.add(source, arcname=f"sha256/../{tmp_path}/evil")
+    with pytest.raises(VerificationFailed, match="damaged"):
+        open_bundle(path, store)
+    assert not (tmp_path / "evil").exists()
+
+
+def test_a_damaged_store_is_not_bundled(store: Store, tmp_path: Path) -> None:
+    digest = store.put(b"right")
+    store.path(digest).chmod(0o644)
+    store.path(digest).write_bytes(b"wrong")
+    fresh = Store(folder=store.folder)
+    with pytest.raises(VerificationFailed, match="was damaged"):
+        bundle(LOCK, tmp_path / "out.tar", BundlePorts(store=fresh, gather=lambda _lock: [digest]))
+    assert not (tmp_path / "out.tar").exists()
+
+
+def test_files_of_a_lock_are_all_that_can_be_kept_each_once() -> None:
+    found = files_of(LOCK)
+    assert len(found) == len(set(found))
+    assert f"sha256:{LOCK.python.sha256}" in found
+    assert {f"sha256:{pin.sha256}" for pin in (*LOCK.packages, *LOCK.os_packages)} <= set(found)
+    assert not {f"sha256:{tool.sha256}" for tool in LOCK.tools if tool.name == "uv"} & set(found)
+    deb, probe = "01" * 32, "02" * 32
+    more = replace(
+        LOCK,
+        base=replace(LOCK.base, packages=(OsPackagePin(name="inside", version="1"), OsPackagePin(
+            name="deb", version="1", sha256=deb))),
+        tools=(ToolPin(name="probe", version="1", sha256=probe),),
+    )  # fmt: skip
+    assert set(files_of(more)) - set(found) == {f"sha256:{deb}", f"sha256:{probe}"}
+    assert "sha256:" not in files_of(more)
