@@ -89,8 +89,15 @@ def account_entries(user: User, passwd: bytes, group: bytes) -> Iterator[Entry]:
         passwd: What `/etc/passwd` of the base holds; empty when it has none.
         group: Likewise `/etc/group`.
     """
-    line = f"{user.name}:x:{user.uid}:{user.gid}::/home/{user.name}:/bin/bash\n"
-    yield text("etc/passwd", passwd + line.encode())
-    yield text("etc/group", group + f"{user.name}:x:{user.gid}:\n".encode())
+    line = f"{user.name}:x:{user.uid}:{user.gid}::/home/{user.name}:/bin/bash"
+    yield text("etc/passwd", _with_line(passwd, line))
+    yield text("etc/group", _with_line(group, f"{user.name}:x:{user.gid}:"))
     for path in (f"home/{user.name}", "workspace"):
         yield Entry(member=Member(path=path, kind=Kind.FOLDER, mode=0o755, mtime=EPOCH, uid=user.uid, gid=user.gid))
+
+
+def _with_line(content: bytes, line: str) -> bytes:
+    """A list of accounts with one more; an account of the base that has this name is replaced."""
+    name = line.encode().partition(b":")[0] + b":"
+    others = [each for each in content.splitlines() if not each.startswith(name)]
+    return b"\n".join([*others, line.encode(), b""])

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.assembling.packing import Packed
+from envbuilder.errors import VerificationFailed
 from envbuilder.files import replacing
 from envbuilder.model.images import AssembledImage, Descriptor, Document, ImageLayerPin
 from envbuilder.model.refs import is_digest
@@ -137,20 +138,22 @@ class Records:
 
     def pushed(self, host: str) -> tuple[str, ...]:
         """Repositories of a registry that were pushed to from here, sorted: layers can be taken over from them."""
-        with suppress(OSError, ValueError):
-            known = json.loads(self._pushed_path().read_bytes())
-            return tuple(name for name in sorted(known) if isinstance(name, str) and name.startswith(f"{host}/"))
-        return ()
+        return tuple(name for name in self._pushed() if name.startswith(f"{host}/"))
 
     def keep_push(self, repository: str) -> None:
         """Remember a repository that was pushed to."""
-        known: list[str] = []
-        with suppress(OSError, ValueError):
-            known = json.loads(self._pushed_path().read_bytes())
+        known = self._pushed()
         if repository not in known:
             self._pushed_path().parent.mkdir(parents=True, exist_ok=True)
             with replacing(self._pushed_path()) as stream:
                 stream.write(json.dumps(sorted([*known, repository])).encode())
+
+    def _pushed(self) -> list[str]:
+        with suppress(OSError, ValueError):
+            known = json.loads(self._pushed_path().read_bytes())
+            if isinstance(known, list):
+                return sorted(name for name in known if isinstance(name, str))
+        return []
 
     def layer_digests(self) -> Iterator[tuple[str, str]]:
         """Key and digest of every layer that was made here."""
@@ -174,7 +177,7 @@ class Records:
         )
 
     def _read_image(self, path: Path) -> KeptImage | None:
-        with suppress(OSError, ValueError, KeyError, TypeError):
+        with suppress(OSError, ValueError, KeyError, TypeError, VerificationFailed):
             plain = json.loads(path.read_bytes())
             return KeptImage(
                 name=str(plain["name"]),

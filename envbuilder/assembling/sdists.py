@@ -64,6 +64,7 @@ def build_wheel(sdist: Path, name: str, tools: Iterable[Path], python: TargetPyt
 
 
 def _unpacked(sdist: Path, name: str, target: Path) -> Path:
+    target.mkdir()
     try:
         if zipfile.is_zipfile(sdist):
             with zipfile.ZipFile(sdist) as packed:

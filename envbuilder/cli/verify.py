@@ -32,10 +32,19 @@ from envbuilder.workflows.verify import Subject, Verification, verify
 @click.option(
     "--lock", "target", metavar="LOCK|ENV", help="What it should be. Default: envbuilder.lock in this folder."
 )
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "docker", "assemble"]),
+    default="auto",
+    show_default=True,
+    help="Where a name is looked for. auto: first among the assembled images.",
+)
 @click.option("--name", default="", help="Which image of a layout or archive, when it holds several.")
 @source_options
 @json_option
-def command(image: str, target: str | None, name: str, sources: Sources, *, as_json: bool) -> None:
+def command(  # noqa: PLR0913  one parameter for each option
+    image: str, target: str | None, engine: str, name: str, sources: Sources, *, as_json: bool
+) -> None:
     """Say whether an image is what its lock says, bit by bit. Exit status 1 if not.
 
     IMAGE is looked for as a path, then in the store and in the container engine; a name with a registry's host is asked
@@ -44,7 +53,7 @@ def command(image: str, target: str | None, name: str, sources: Sources, *, as_j
     here = places()
     composition = Composition(here, load_catalog(here.matrices))
     lock, merged = obtain_lock(composition, target, sources)
-    subject = _subject(composition, image, name)
+    subject = _subject(composition, image, name, engine)
     work = here.cache / "work"
     work.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=work, prefix="verify-") as folder:
@@ -67,14 +76,14 @@ def _expected(composition: Composition, lock: Lock, sources: Sources) -> Callabl
     return composition.store.verified
 
 
-def _subject(composition: Composition, image: str, name: str) -> Subject:
+def _subject(composition: Composition, image: str, name: str, engine: str) -> Subject:
     path = Path(image)
     if path.exists():
         return _of_path(path, name)
     kept = composition.records.image(image)
-    if kept is not None:
+    if kept is not None and engine != "docker":
         return _of_store(composition, image)
-    held = _of_engine(composition, image)
+    held = _of_engine(composition, image) if engine != "assemble" else None
     if held is not None:
         return held
     host = image.partition("/")[0]

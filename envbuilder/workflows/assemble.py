@@ -121,7 +121,7 @@ def _finished(done: Draft, making: Making, layer_format: LayerFormat, ports: Ass
     image = image_of(done.plan, pins, done.ingredients.base.config)
     _compare(done.lock, image, layer_format)
     notes = tuple(dict.fromkeys(note for record in records for note in record.notes))
-    missing = _missing_libraries(records, done, ports) if made else ()
+    missing = _missing_libraries(records, done, ports) if made or done.lock.image is None else ()
     return Assembled(
         lock=replace(done.lock, image=pin_of(image, layer_format)),
         plan=done.plan,

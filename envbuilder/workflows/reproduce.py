@@ -106,6 +106,7 @@ def differences(attempts: Iterable[Attempt]) -> tuple[str, ...]:
 
 def _prepare(folder: Path, lock: Lock, digests: Iterable[str], store: Store) -> None:
     """A folder with the lock, and a cache that has its files."""
+    folder.mkdir(parents=True)
     fresh = Store(folder=folder / "cache" / "store")
     for digest in digests:
         target = fresh.path(digest)

@@ -24,6 +24,7 @@ SECURITY = "security:"
 
 _TRIES = 3
 _TIMEOUT = 30.0
+_NOT_FOUND, _SERVER_FAULT = 404, 500
 _SCHEMES = ("https", "http", "file")
 _LISTED = re.compile(r"^ ([0-9a-f]{64})\s+(\d+)\s+(\S+)$")
 _KEYRINGS = "/usr/share/keyrings"
@@ -74,7 +75,7 @@ class DebianArchive:
     def _lists(self, root: str, suite: str, components: tuple[str, ...], *, required: bool) -> Iterator[bytes]:
         try:
             release = self._get(f"{root}/dists/{suite}/InRelease")
-        except SourceUnreachable:
+        except _NotThere:
             if required:
                 raise
             return
@@ -110,11 +111,13 @@ class DebianArchive:
             return release.decode("utf-8", "replace")
         command = ["gpgv", "--output", "-", *(option for each in keyrings for option in ("--keyring", str(each))), "-"]
         try:
-            done = subprocess.run(command, input=release, capture_output=True, timeout=_TIMEOUT, check=False)
+            done = subprocess.run(
+                command, input=release, capture_output=True, timeout=_TIMEOUT, check=False, env={"LC_ALL": "C"}
+            )
         except (OSError, subprocess.TimeoutExpired):
             self.notice(f"the signature of {suite} is not checked: gpgv cannot be run")
             return release.decode("utf-8", "replace")
-        if not done.stdout or b"Good signature" not in done.stderr:
+        if done.returncode or not done.stdout or b"Good signature" not in done.stderr:
             raise VerificationFailed(
                 f"the list of {suite} is not signed by Debian",
                 hint="another mirror (--debian-mirror URL), or newer keys: the package debian-archive-keyring",
@@ -129,14 +132,14 @@ class DebianArchive:
         problem = ""
         for attempt in range(1, _TRIES + 1):
             try:
-                with urllib.request.urlopen(address, timeout=_TIMEOUT) as response:  # noqa: S310  checked above
-                    content: bytes = response.read()
-                    return content
+                return _read(address)
             except urllib.error.HTTPError as error:
                 problem = f"the server answers {error.code}"
                 error.close()
-                if error.code < 500:
+                if error.code < _SERVER_FAULT:
                     break
+            except FileNotFoundError as error:
+                raise _not_there(address) from error
             except (OSError, HTTPException) as error:
                 problem = str(getattr(error, "reason", "") or error)
             if attempt < _TRIES:
@@ -145,6 +148,32 @@ class DebianArchive:
             f"{_shown(address)} cannot be fetched: {problem}",
             hint="check network, proxy and CA bundle (SSL_CERT_FILE), or name another archive: --debian-mirror URL",
         )
+
+
+def _read(address: str) -> bytes:
+    """What is at an address whose scheme was checked.
+
+    Raises:
+        FileNotFoundError: The server answers that it is not there.
+    """
+    try:
+        with urllib.request.urlopen(address, timeout=_TIMEOUT) as response:  # noqa: S310
+            content: bytes = response.read()
+            return content
+    except urllib.error.URLError as error:
+        if getattr(error, "code", 0) == _NOT_FOUND or isinstance(error.reason, FileNotFoundError):
+            raise FileNotFoundError(address) from error
+        raise
+
+
+class _NotThere(SourceUnreachable):
+    """The archive answers, and does not have it."""
+
+
+def _not_there(address: str) -> _NotThere:
+    return _NotThere(
+        f"{_shown(address)} is not there", hint="the archive does not have this suite: --debian-mirror URL"
+    )
 
 
 def _listed(release: str) -> dict[str, str]:

@@ -14,6 +14,7 @@ from envbuilder.bases.deb.versions import newest
 _NAME = re.compile(rb"^Package: (\S+)$", re.MULTILINE)
 _PROVIDES = re.compile(rb"^Provides: (.+)$", re.MULTILINE)
 _ESSENTIAL = re.compile(rb"^Essential: yes$", re.MULTILINE)
+_REQUIRED = {"Package", "Version", "Filename", "Size", "SHA256"}
 _PRIORITIES = ("required", "important", "standard", "optional", "extra")
 _CLAUSE = re.compile(
     r"^(?P<name>[a-z0-9][a-z0-9+.-]*)(?::\w+)?\s*(?:\((?P<relation><<|<=|=|>=|>>)\s*(?P<version>[^)]+?)\s*\))?"
@@ -86,7 +87,8 @@ class PackageIndex:
     def find(self, name: str) -> Package | None:
         """The newest package of this name; None when there is none."""
         if name not in self._read:
-            found = [self._package(number, start) for number, start in self._places.get(name, ())]
+            read = (self._package(number, start) for number, start in self._places.get(name, ()))
+            found = [package for package in read if package]
             self._read[name] = max(found, key=lambda package: newest(package.version), default=None)
         return self._read[name]
 
@@ -139,10 +141,12 @@ class PackageIndex:
         starts, names = self._starts[number]
         return names[bisect_right(starts, place) - 1]
 
-    def _package(self, number: int, start: int) -> Package:
+    def _package(self, number: int, start: int) -> Package | None:
         text, prefix = self._lists[number]
         end = text.find(b"\n\n", start)
         fields = dict(_fields(text[start : end if end > 0 else len(text)].decode("utf-8", "replace")))
+        if not fields.keys() >= _REQUIRED:
+            return None  # Some archives list what they do not hold.
         return Package(
             name=fields["Package"],
             version=fields["Version"],

@@ -91,6 +91,8 @@ def _control(name: str, stream: BinaryIO, start: int, size: int) -> dict[str, by
             content = archive.extractfile(info)
             if content is not None:
                 found[info.name.removeprefix("./")] = content.read()
+    if "control" not in found:
+        raise ValueError("it does not say what it is")
     return found
 
 

@@ -152,7 +152,7 @@ class _Files:
             self.found[member.path] = member
             self._owner[member.path] = owner
         elif before.kind is not Kind.FOLDER or member.kind is not Kind.FOLDER:
-            if before.kind is member.kind and (before.target, before.size) == (member.target, member.size):
+            if _is_equal(before, member):
                 return
             raise VerificationFailed(
                 f"/{member.path} is in {self._owner[member.path]} and in {owner}",
@@ -169,6 +169,13 @@ class _Files:
                 self.found[parent] = _folder(parent, self._epoch)
                 parent = parent.rpartition("/")[0]
         return tuple(self.found.values())
+
+
+def _is_equal(one: Member, two: Member) -> bool:
+    """Whether it makes no difference which of them is taken."""
+    if one.kind is not two.kind or (one.target, one.size) != (two.target, two.size):
+        return False
+    return one.kind is not Kind.FILE or one.read() == two.read()
 
 
 def _merged(path: str) -> str:

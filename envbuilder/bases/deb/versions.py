@@ -34,7 +34,7 @@ def fits(version: str, relation: str, other: str) -> bool:
 
 def _split(version: str) -> tuple[int, str, str]:
     epoch, colon, rest = version.partition(":")
-    if not colon:
+    if not colon or not epoch.isdigit():
         epoch, rest = "0", version
     upstream, dash, revision = rest.rpartition("-")
     return int(epoch), (upstream if dash else rest), (revision if dash else "")

@@ -122,7 +122,8 @@ def test_files_of_a_lock_are_all_that_can_be_kept_each_once() -> None:
     found = files_of(LOCK)
     assert len(found) == len(set(found))
     assert f"sha256:{LOCK.python.sha256}" in found
-    assert {f"sha256:{pin.sha256}" for pin in (*LOCK.packages, *LOCK.os_packages)} <= set(found)
+    assert {f"sha256:{pin.sha256}" for pin in LOCK.packages} <= set(found)
+    assert {f"sha256:{pin.sha256}" for pin in LOCK.os_packages} <= set(found)
     assert not {f"sha256:{tool.sha256}" for tool in LOCK.tools if tool.name == "uv"} & set(found)
     deb, probe = "01" * 32, "02" * 32
     more = replace(

@@ -75,8 +75,8 @@ def test_a_build_that_fails_is_said(tmp_path: Path) -> None:
     def build(folder: Path, surroundings: Surroundings) -> Attempt:
         raise BuildFailed("it broke", hint="mend it", step="own")
 
-    ports = ReproducePorts(
-        store=Store(folder=tmp_path / "store"), gather=lambda _lock: [], build=build, work=tmp_path / "work"
-    )
+    store = Store(folder=tmp_path / "store")
+    digest = store.put(b"one")
+    ports = ReproducePorts(store=store, gather=lambda _lock: [digest], build=build, work=tmp_path / "work")
     with pytest.raises(BuildFailed, match="it broke"):
         reproduce(LOCK, (PLAIN,), ports)

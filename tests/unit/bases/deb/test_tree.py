@@ -112,8 +112,9 @@ def test_packages_with_scripts_are_unpacked_and_named(tmp_path: Path) -> None:
     assert (script.mode, script.read()) == (0o755, b"#!/bin/sh\n")
 
 
-def test_a_file_in_two_packages_is_refused(tmp_path: Path) -> None:
-    packages = [deb(tmp_path, "one", {"bin/x": b"1"}), deb(tmp_path, "two", {"usr/bin/x": b"22"})]
+@pytest.mark.parametrize("other", [b"22", b"2", "y"])
+def test_a_file_in_two_packages_is_refused(tmp_path: Path, other: Content) -> None:
+    packages = [deb(tmp_path, "one", {"bin/x": b"1"}), deb(tmp_path, "two", {"usr/bin/x": other})]
     with pytest.raises(VerificationFailed, match="/usr/bin/x is in one and in two") as caught:
         tree(tmp_path, packages)
     assert "apt:" in caught.value.hint
@@ -125,9 +126,15 @@ def test_a_file_where_another_package_has_a_folder_is_refused(tmp_path: Path) ->
         tree(tmp_path, packages)
 
 
-def test_a_link_that_two_packages_agree_on_is_fine(tmp_path: Path) -> None:
-    packages = [deb(tmp_path, "one", {"opt/x": "y"}), deb(tmp_path, "two", {"opt/x": "y"})]
-    assert by_path(tree(tmp_path, packages))["opt/x"].target == "y"
+def test_what_two_packages_agree_on_is_fine(tmp_path: Path) -> None:
+    files: dict[str, Content] = {"opt/x": "y", "opt/z": b"same"}
+    found = by_path(tree(tmp_path, [deb(tmp_path, "one", files), deb(tmp_path, "two", files)]))
+    assert (found["opt/x"].target, found["opt/z"].read()) == ("y", b"same")
+
+
+def test_a_link_that_two_packages_do_not_agree_on_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(VerificationFailed, match="/opt/x is in one and in two"):
+        tree(tmp_path, [deb(tmp_path, "one", {"opt/x": "y"}), deb(tmp_path, "two", {"opt/x": "z"})])
 
 
 def test_the_order_of_packages_does_not_matter(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ def sign(number: int) -> int:
         ("1.0-1~bpo12+1", "1.0-1"),
         ("1-2-3", "1-2-10"),
         ("1.2-9", "1.2.1-1"),
+        ("1-1", "1-0-1"),
     ],
 )
 def test_the_order_is_debian_s(older: str, newer: str) -> None:
