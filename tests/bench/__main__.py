@@ -62,6 +62,8 @@ def main() -> None:
 
 
 def _lock(environment: str, folder: Path) -> Lock:
+    # A tree from .debs, which a cold run can make again; an older one by mmdebstrap it could not.
+    run([ENVBUILDER, "base", "bootstrap", "bookworm"], os.environ, folder)
     run([ENVBUILDER, "init", environment], os.environ, folder)
     run([ENVBUILDER, "lock"], os.environ, folder)
     # The base is there before the clock starts, for everybody.

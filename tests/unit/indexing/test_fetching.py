@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from envbuilder.errors import SourceUnreachable, VerificationFailed
-from envbuilder.indexing.fetching import fetch
+from envbuilder.indexing.fetching import fetch, fetch_into, length_of
 from envbuilder.indexing.index import IndexFile
+from envbuilder.store import Store
 
 CONTENT = bytes(range(256)) * 20_000
 
@@ -24,6 +25,8 @@ class Server(ThreadingHTTPServer):
     cuts = 0
     ranges = True
     status = 200
+    faults: list[int]
+    damaged = 0
     asked: list[str]
 
     @property
@@ -41,6 +44,12 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Location", f"{self.server.address}/there/x.whl")
             self.end_headers()
             return
+        if self.server.faults:
+            self.send_response(self.server.faults.pop())
+            self.send_header("Retry-After", "7")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         if self.server.status != 200:
             self.send_error(self.server.status)
             return
@@ -52,6 +61,9 @@ class Handler(BaseHTTPRequestHandler):
         if self.server.cuts:
             self.server.cuts -= 1
             body = body[: len(body) // 2]
+        if self.server.damaged:
+            self.server.damaged -= 1
+            body = body[:-1] + b"?"
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the base class names it
@@ -62,6 +74,7 @@ class Handler(BaseHTTPRequestHandler):
 def server() -> Iterator[Server]:
     made = Server(("127.0.0.1", 0), Handler)
     made.asked = []
+    made.faults = []
     thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield made
@@ -153,3 +166,74 @@ def test_nobody_who_answers_is_unreachable(server: Server, tmp_path: Path) -> No
     server.server_close()
     with pytest.raises(SourceUnreachable, match=r"next|cannot be fetched"):
         fetch(wanted(address), tmp_path, pause=no_pause)
+
+
+DIGEST = f"sha256:{hashlib.sha256(CONTENT).hexdigest()}"
+
+
+def test_a_store_gets_a_file_once(server: Server, tmp_path: Path) -> None:
+    store = Store(folder=tmp_path)
+    fetch_into(wanted(server.address), store)
+    fetch_into(wanted(server.address), store)
+    assert store.read(DIGEST) == CONTENT
+    assert server.asked == ["all"]
+
+
+@pytest.mark.parametrize("fault", [429, 500, 503])
+def test_a_server_that_is_busy_is_asked_again_when_it_says(server: Server, tmp_path: Path, fault: int) -> None:
+    server.faults = [fault, fault]
+    pauses: list[float] = []
+    fetch_into(wanted(server.address), Store(folder=tmp_path), pause=pauses.append)
+    assert pauses == [7.0, 7.0]
+
+
+def test_a_server_that_stays_busy_is_given_up(server: Server, tmp_path: Path) -> None:
+    server.faults = [503] * 9
+    with pytest.raises(SourceUnreachable, match="answers 503"):
+        fetch_into(wanted(server.address), Store(folder=tmp_path), pause=no_pause)
+
+
+def test_a_truncated_download_is_taken_up_by_the_next_run(server: Server, tmp_path: Path) -> None:
+    store = Store(folder=tmp_path)
+    server.cuts = 4
+    with pytest.raises(SourceUnreachable):
+        fetch_into(wanted(server.address), store, pause=no_pause)
+    assert not store.has(DIGEST)
+    server.asked.clear()
+    fetch_into(wanted(server.address), store)
+    assert store.read(DIGEST) == CONTENT
+    assert server.asked[0].startswith("bytes=")
+
+
+def test_a_damaged_download_is_fetched_once_more_and_never_kept(server: Server, tmp_path: Path) -> None:
+    store = Store(folder=tmp_path)
+    server.damaged = 1
+    fetch_into(wanted(server.address), store)
+    assert store.read(DIGEST) == CONTENT
+    store.remove(DIGEST)
+    server.damaged = 2
+    with pytest.raises(VerificationFailed, match=r"x\.whl: what was fetched has the digest"):
+        fetch_into(wanted(server.address), store)
+    assert not list(store.entries())
+
+
+def test_what_is_left_of_another_file_is_thrown_away(server: Server, tmp_path: Path) -> None:
+    store = Store(folder=tmp_path)
+    with pytest.raises(ConnectionError), store.receiving(DIGEST) as receiver:  # noqa: PT012  the block is what fails
+        assert receiver is not None
+        receiver.write(b"?" * 1000)
+        raise ConnectionError
+    fetch_into(wanted(server.address), store)
+    assert store.read(DIGEST) == CONTENT
+
+
+def test_a_local_file_is_taken_too(tmp_path: Path) -> None:
+    (tmp_path / "x.whl").write_bytes(CONTENT)
+    store = Store(folder=tmp_path / "store")
+    fetch_into(IndexFile(file="x.whl", sha256=DIGEST[7:], url=(tmp_path / "x.whl").as_uri()), store)
+    assert store.read(DIGEST) == CONTENT
+
+
+def test_a_server_that_knows_no_head_gives_no_length(server: Server) -> None:
+    assert length_of(wanted(server.address)) == 0
+    assert length_of(IndexFile(file="x", sha256="", url="", size=5)) == 5

@@ -1,0 +1,285 @@
+"""Builds that are killed, fed wrong files, or run out of room: nothing wrong is kept, and the next run finishes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+
+import pytest
+
+from envbuilder.errors import DiskFull, SourceUnreachable, VerificationFailed
+from envbuilder.locking.lockfile import load
+from envbuilder.store import Store
+from tests.e2e import faulty_index
+from tests.e2e.conftest import Ended, Tool
+from tests.e2e.faulty_index import Fault
+
+ROW = "tf-2.15-cpu"
+OWN = ("tabulate", "toolz")
+"""No other test may install these: the seed must not have them."""
+
+KILLS = 20
+SEED = 20_240_601
+SMALL = 300 << 20
+LARGE = 2 << 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """A lock of the row with own packages, and a cache folder that has the row but not those.
+
+    Attributes:
+        lock: The lock.
+        identity: Its digest, as records of images name it.
+        digest: Of the manifest of its image, as a build told it that nothing disturbed.
+        seed: The cache folder; only to be copied.
+        wheels: Own wheels by file name, and their metadata as `NAME.metadata`.
+    """
+
+    lock: Path
+    identity: str
+    digest: str
+    seed: Path
+    wheels: dict[str, bytes]
+
+
+@pytest.fixture(scope="module")
+def prepared(tool: Tool, tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    """The row assembled once; every test begins with a copy of what that left."""
+    folder = tmp_path_factory.mktemp("faults")
+    done = tool("build", ROW, "--engine", "assemble")
+    assert done.status == 0, done.stderr
+    seed, other = _copied(tool.cache, folder / "seed"), _copied(tool.cache, folder / "other")
+    spec = f'environment: "{ROW}"\npackages: [{", ".join(OWN)}]\n'
+    (folder / "envbuilder.yaml").write_text(spec, encoding="utf-8")
+    locked = tool("lock", folder=folder, ENVBUILDER_CACHE=str(other))
+    assert locked.status == 0, locked.stderr
+    lock = folder / "envbuilder.lock"
+    undisturbed = _build(tool, lock, other)
+    digest = _digest(undisturbed)
+    identity = str(undisturbed.document()["images"][0]["lock"])
+    store = Store(folder=other / "store")
+    pins = [pin for pin in load(lock.read_text(encoding="utf-8"), "lock").packages if pin.name in OWN]
+    assert len(pins) == len(OWN)
+    wheels: dict[str, bytes] = {}
+    for pin in pins:
+        assert not Store(folder=seed / "store").has(f"sha256:{pin.sha256}")
+        path = store.path(f"sha256:{pin.sha256}")
+        wheels[pin.file] = path.read_bytes()
+        wheels[f"{pin.file}.metadata"] = faulty_index.metadata_of(path)
+    return Prepared(lock=lock, identity=identity, digest=digest, seed=seed, wheels=wheels)
+
+
+@pytest.fixture(scope="module")
+def bundle(tool: Tool, prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Everything that the lock needs in one file."""
+    file = tmp_path_factory.mktemp("bundle") / "image.bundle"
+    done = tool("bundle", prepared.lock, "-o", file)
+    assert done.status == 0, done.stderr
+    yield file
+    file.unlink()
+
+
+def test_a_build_killed_at_any_moment_leaves_nothing_wrong_and_the_next_one_finishes(
+    tool: Tool, prepared: Prepared, tmp_path: Path
+) -> None:
+    moments = random.Random(SEED)  # noqa: S311  no secret
+    with faulty_index.serve(prepared.wheels, faulty_index.good) as index:
+        began = time.monotonic()
+        undisturbed = _build(tool, prepared.lock, _copied(prepared.seed, tmp_path / "whole"), "--index", index.address)
+        span = time.monotonic() - began
+        assert _digest(undisturbed) == prepared.digest
+
+        killed = 0
+        for number in range(KILLS):
+            cache = _copied(prepared.seed, tmp_path / f"killed-{number}")
+            after = moments.uniform(0.05, span)
+            killed += _killed(tool, prepared.lock, cache, index.address, after, group=number % 2 == 0)
+            told = f"killed after {after:.3f} s of {span:.3f} s"
+            assert not _wrong_files(cache, only_new=True), told
+            assert _tagged(tool, cache, prepared.identity) <= {prepared.digest}, told
+            assert _digest(_build(tool, prepared.lock, cache, "--index", index.address)) == prepared.digest, told
+            assert _tagged(tool, cache, prepared.identity) == {prepared.digest}, told
+            shutil.rmtree(cache)
+    assert killed >= KILLS // 2, "most builds ended before they were killed: the test proves too little"
+    # Copies share their files: a build that wrote into one of them would show here.
+    assert not _wrong_files(prepared.seed)
+
+
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [(faulty_index.corrupted, VerificationFailed), (faulty_index.truncated, SourceUnreachable)],
+    ids=["corrupted", "truncated"],
+)
+def test_a_file_that_stays_wrong_ends_the_build_and_is_not_kept(
+    tool: Tool, prepared: Prepared, tmp_path: Path, fault: Fault, error: type[VerificationFailed | SourceUnreachable]
+) -> None:
+    cache = _copied(prepared.seed, tmp_path / "cache")
+    with faulty_index.serve(prepared.wheels, fault) as index:
+        done = _build(tool, prepared.lock, cache, "--index", index.address)
+
+    assert done.status == error.exit_code, done.stderr
+    assert any(name in done.stderr for name in prepared.wheels)
+    assert not _wrong_files(cache, only_new=True)
+    assert not _tagged(tool, cache, prepared.identity)
+    with faulty_index.serve(prepared.wheels, faulty_index.good) as index:
+        assert _digest(_build(tool, prepared.lock, cache, "--index", index.address)) == prepared.digest
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        faulty_index.first(HTTPStatus.INTERNAL_SERVER_ERROR),
+        faulty_index.first(HTTPStatus.TOO_MANY_REQUESTS),
+        faulty_index.first_wrong(faulty_index.truncated),
+        faulty_index.first_wrong(faulty_index.corrupted),
+    ],
+    ids=["500", "429", "truncated", "corrupted"],
+)
+def test_a_file_that_comes_right_the_second_time_makes_the_same_image(
+    tool: Tool, prepared: Prepared, tmp_path: Path, fault: Fault
+) -> None:
+    cache = _copied(prepared.seed, tmp_path / "cache")
+    with faulty_index.serve(prepared.wheels, fault) as index:
+        done = _build(tool, prepared.lock, cache, "--index", index.address)
+
+    assert _digest(done) == prepared.digest
+    # Otherwise the fault was never met.
+    assert index.asked == {name: 2 for name in prepared.wheels if name.endswith(".whl")}
+    assert not _wrong_files(cache, only_new=True)
+
+
+def test_a_full_disk_is_told_as_such_and_with_more_room_the_build_finishes(
+    tool: Tool, prepared: Prepared, bundle: Path, tmp_path: Path
+) -> None:
+    with _disk(tmp_path, SMALL) as (place, image):
+        full = _build(tool, None, place, "--bundle", str(bundle), "--offline")
+        assert full.status == DiskFull.exit_code, full.stderr
+        assert "no room left" in full.stderr
+        assert not _wrong_files(place)
+        assert not _tagged(tool, place)
+
+        _enlarge(image, LARGE)
+        assert _digest(_build(tool, None, place, "--bundle", str(bundle), "--offline")) == prepared.digest
+        assert not _wrong_files(place)
+
+
+def test_two_builds_at_once_on_one_empty_store_make_one_image(
+    tool: Tool, prepared: Prepared, bundle: Path, tmp_path: Path
+) -> None:
+    command = [tool.program, "build", "--engine", "assemble", "--bundle", str(bundle), "--offline", "--json"]
+    environ = {**tool.environ, "ENVBUILDER_CACHE": str(tmp_path / "cache")}
+    both = [
+        subprocess.Popen(command, env=environ, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    for process in both:
+        stdout, stderr = process.communicate(timeout=600)
+        assert process.returncode == 0, stderr
+        assert _digest(Ended(status=0, stdout=stdout, stderr=stderr)) == prepared.digest
+    assert not _wrong_files(tmp_path / "cache")
+
+
+def _copied(cache: Path, target: Path) -> Path:
+    """A copy whose files are the same files, so that it costs nothing; a store never writes into a file that is done.
+
+    Locks are left out: builds in two copies are not to wait for each other.
+    """
+    subprocess.run(["/bin/cp", "-al", str(cache), str(target)], check=True)
+    for name in ("gate", "waiting", "parts"):
+        place = target / "store" / name
+        if place.is_dir():
+            shutil.rmtree(place)
+        else:
+            place.unlink(missing_ok=True)
+    return target
+
+
+def _build(tool: Tool, lock: Path | None, cache: Path, *options: str) -> Ended:
+    target = [str(lock)] if lock else []
+    return tool("build", *target, "--engine", "assemble", "--json", *options, ENVBUILDER_CACHE=str(cache))
+
+
+def _digest(done: Ended) -> str:
+    assert done.status == 0, done.stderr
+    return str(done.document()["images"][0]["manifest"])
+
+
+def _killed(tool: Tool, lock: Path, cache: Path, index: str, after: float, *, group: bool) -> bool:
+    """Start a build and kill it, with or without what it started; gives whether it was still running."""
+    process = subprocess.Popen(
+        [tool.program, "build", str(lock), "--engine", "assemble", "--index", index],
+        env={**tool.environ, "ENVBUILDER_CACHE": str(cache)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    time.sleep(after)
+    with suppress(ProcessLookupError):
+        if group:
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    return process.wait(timeout=60) == -signal.SIGKILL
+
+
+def _wrong_files(cache: Path, *, only_new: bool = False) -> list[Path]:
+    """Files of the store whose content does not have the digest that is their name.
+
+    Args:
+        cache: A cache folder.
+        only_new: Leave out those that are shared with the folder that it was copied from.
+    """
+    files = [path for path in (cache / "store").glob("sha256/*/*") if not only_new or path.stat().st_nlink == 1]
+    wrong = []
+    for path in files:
+        with path.open("rb") as stream:
+            if hashlib.file_digest(stream, "sha256").hexdigest() != path.parent.name + path.name:
+                wrong.append(path)
+    return wrong
+
+
+def _tagged(tool: Tool, cache: Path, lock: str = "") -> set[str]:
+    """Digests of manifests that `cache list` shows for a lock, or for any."""
+    done = tool("cache", "list", "--json", ENVBUILDER_CACHE=str(cache))
+    assert done.status == 0, done.stderr
+    return {image["manifest"] for image in done.document()["images"] if lock in {"", image["lock"]}}
+
+
+@contextmanager
+def _disk(folder: Path, size: int) -> Iterator[tuple[Path, Path]]:
+    """A file system of its own; gives its folder and the file that it lies in."""
+    image, place = folder / "disk.img", folder / "disk"
+    place.mkdir()
+    with image.open("wb") as stream:
+        stream.truncate(size)
+    _run("/sbin/mkfs.ext4", "-q", "-m", "0", str(image))
+    _run("/bin/mount", "-o", "loop", str(image), str(place))
+    try:
+        yield place, image
+    finally:
+        _run("/bin/umount", str(place))
+        image.unlink()
+
+
+def _enlarge(image: Path, size: int) -> None:
+    os.truncate(image, size)
+    device = _run("/sbin/losetup", "-j", str(image), "-O", "NAME", "-n").strip()
+    _run("/sbin/losetup", "-c", device)
+    _run("/sbin/resize2fs", device)
+
+
+def _run(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{' '.join(command)}: {done.stderr}"
+    return done.stdout
