@@ -23,17 +23,22 @@ _INHERITED = ("Entrypoint", "ExposedPorts", "Volumes", "StopSignal", "Shell", "H
 _ANNOTATED = "org.opencontainers.image."
 
 
-def image_of(plan: Plan, layers: Sequence[ImageLayerPin], base_config: Mapping[str, object]) -> AssembledImage:
+def image_of(
+    plan: Plan, layers: Sequence[ImageLayerPin], base_config: Mapping[str, object], *, packer: str = ""
+) -> AssembledImage:
     """The image that some layers make.
 
     Args:
         plan: Where environment, labels and titles come from.
         layers: All layers, those of the base too, lowest first.
         base_config: Configuration of a registry image as base; empty for a tree.
+        packer: What decides the bytes of the layers beside their content; empty when nothing does.
     """
     created = datetime.fromtimestamp(plan.lock.epoch, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     config = document(_config(plan, layers, base_config, created), CONFIG_TYPE)
     annotations = {name: value for name, value in plan.labels if name.startswith(_ANNOTATED)}
+    if packer:
+        annotations["io.envbuilder.packer"] = packer
     manifest = {
         "schemaVersion": 2,
         "mediaType": MANIFEST_TYPE,

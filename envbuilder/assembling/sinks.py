@@ -14,6 +14,7 @@ from envbuilder.assembling.entries import Spliced
 from envbuilder.assembling.inflating import Inflater, Reader
 from envbuilder.errors import ToolFailed, ToolMissing, VerificationFailed
 from envbuilder.files import CHUNK
+from envbuilder.model.images import LayerFormat
 
 _BUFFER = 1 << 18
 _SMALL = 1 << 10
@@ -308,6 +309,11 @@ def zstd_compressor() -> tuple[Compressor, str]:
 
 def _unseen(_data: bytes) -> None:
     """Nobody watches."""
+
+
+def packer_of(layer_format: LayerFormat) -> str:
+    """What decides the bytes of layers beside their content: the version of libzstd; empty for the other formats."""
+    return f"zstd {zstd_compressor()[1]}, level {_ZSTD_LEVEL}" if layer_format is LayerFormat.ZSTD else ""
 
 
 class _Buffer:

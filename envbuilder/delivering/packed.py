@@ -66,7 +66,25 @@ def _zstd(packed: BinaryIO) -> BinaryIO:
         raise ToolMissing(
             "layers in the format zstd need the package zstandard", hint="pip install 'envbuilder[zstd]'"
         ) from error
-    return cast("BinaryIO", module.ZstdDecompressor().stream_reader(packed, read_across_frames=True, closefd=False))
+    stream = module.ZstdDecompressor().stream_reader(packed, read_across_frames=True, closefd=False)
+    return cast("BinaryIO", _ZstdReader(stream, module.ZstdError))
+
+
+class _ZstdReader:
+    """The library's reader, with its own error as one that everybody here knows."""
+
+    def __init__(self, stream: BinaryIO, broken: type[Exception]) -> None:
+        self._stream = stream
+        self._broken = broken
+
+    def read(self, size: int) -> bytes:
+        try:
+            return self._stream.read(size)
+        except self._broken as error:
+            raise EOFError(str(error)) from error
+
+    def close(self) -> None:
+        self._stream.close()
 
 
 class Unpacked:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from envbuilder.assembling.documents import image_of, pin_of
 from envbuilder.assembling.records import LayerRecord
+from envbuilder.assembling.sinks import packer_of
 from envbuilder.building.engine import Listener
 from envbuilder.errors import VerificationFailed
 from envbuilder.model.builds import BuildStep
@@ -118,7 +119,7 @@ def _finished(done: Draft, making: Making, layer_format: LayerFormat, ports: Ass
         packed = record.packed
         blob = Descriptor(media_type=layer_format.media_type, digest=packed.digest, size=packed.size)
         pins.append(ImageLayerPin(id=layer.id, key=key, diff_id=packed.diff_id, blob=blob))
-    image = image_of(done.plan, pins, done.ingredients.base.config)
+    image = image_of(done.plan, pins, done.ingredients.base.config, packer=packer_of(layer_format))
     _compare(done.lock, image, layer_format)
     notes = tuple(dict.fromkeys(note for record in records for note in record.notes))
     missing = _missing_libraries(records, done, ports) if made or done.lock.image is None else ()

@@ -11,12 +11,17 @@ import subprocess
 import tarfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from envbuilder.assembling.records import Records
+from envbuilder.locking.lockfile import dump, load
+from envbuilder.model.locks import BasePin
+from envbuilder.model.rows import BaseKind
+from envbuilder.rendering.folder import requirements
 from envbuilder.store import Store
 from tests.e2e.conftest import MARKER, Ended, Tool
 
@@ -147,7 +152,8 @@ def test_it_holds_what_uv_installs_file_by_file_but_for_named_differences(
 
 _OF_UV_VENV = {
     ".gitignore", ".lock", "CACHEDIR.TAG", "activate.bat", "activate.csh", "activate.fish", "activate.nu",
-    "activate.ps1", "activate.xsh", "activate_this.py", "deactivate.bat", "pydoc.bat", "_virtualenv.py", "_virtualenv.pth",
+    "activate.ps1", "activate.xsh", "activate_this.py", "deactivate.bat", "pydoc.bat", "_virtualenv.py",
+    "_virtualenv.pth",
 }  # fmt: skip
 
 
@@ -172,9 +178,6 @@ def tree(root: Path, name: str) -> dict[str, tuple[int, bytes]]:
 
 def lock_in(bundle: Path) -> str:
     """The pins of a bundle's lock as a requirements file."""
-    from envbuilder.locking.lockfile import load  # noqa: PLC0415
-    from envbuilder.rendering.folder import requirements  # noqa: PLC0415
-
     with tarfile.open(bundle) as archive:
         stream = archive.extractfile("envbuilder.lock")
         assert stream is not None
@@ -214,6 +217,27 @@ def test_a_registry_gets_each_layer_once_and_verify_finds_what_was_changed(
     assert "own" in differences
     seen = run(need("skopeo"), "inspect", "--tls-verify=false", f"docker://{one}")
     assert json.loads(seen)["Digest"] == assembled["manifest"]
+
+
+def test_an_image_of_a_registry_is_a_base_without_an_engine(
+    tool: Tool, assembled: dict[str, Any], loopback_registry: str, tmp_path: Path
+) -> None:
+    pushed = ended_well(tool("base", "bootstrap", "bookworm", "--push", loopback_registry, "--json")).document()[
+        "pushed"
+    ]
+    digest = json.loads(run(need("skopeo"), "inspect", "--tls-verify=false", f"docker://{pushed}"))["Digest"]
+    kept = tool.cache / "locks" / ROW / "envbuilder.lock"
+    lock = load(kept.read_text(encoding="utf-8"), "envbuilder.lock")
+    base = BasePin(id=lock.base.id, kind=BaseKind.IMAGE, image=pushed, digest=digest)
+    (tmp_path / "envbuilder.lock").write_text(dump(replace(lock, base=base, image=None)), encoding="utf-8")
+    cache = tmp_path / "cache"
+    run("cp", "-al", tool.cache, cache)
+    alone = replace(tool, environ={**tool.environ, "DOCKER_HOST": NOBODY_ANSWERS, "ENVBUILDER_CACHE": str(cache)})
+    done = alone("build", tmp_path, "--engine", "assemble", "-t", "envbuilder-test/on-image:1", "--json")
+    [image] = ended_well(done).document()["images"]
+    assert image["layers"][0]["id"] == "base.0"
+    assert image["layers"][0]["diff_id"] == assembled["layers"][0]["diff_id"]
+    ended_well(alone("validate", "envbuilder-test/on-image:1", "--require", "cpu"))
 
 
 def test_a_changed_file_in_a_layout_is_named(

@@ -169,7 +169,7 @@ def test_a_full_disk_is_told_as_such_and_with_more_room_the_build_finishes(
         assert not _wrong_files(place)
         assert not _tagged(tool, place)
 
-        _enlarge(image, LARGE)
+        _enlarge(place, image, LARGE)
         assert _digest(_build(tool, None, place, "--bundle", str(bundle), "--offline")) == prepared.digest
         assert not _wrong_files(place)
 
@@ -272,11 +272,15 @@ def _disk(folder: Path, size: int) -> Iterator[tuple[Path, Path]]:
         image.unlink()
 
 
-def _enlarge(image: Path, size: int) -> None:
-    os.truncate(image, size)
-    device = _run("/sbin/losetup", "-j", str(image), "-O", "NAME", "-n").strip()
-    _run("/sbin/losetup", "-c", device)
-    _run("/sbin/resize2fs", device)
+def _enlarge(place: Path, image: Path, size: int) -> None:
+    """Give the file system more room; not while it is mounted, which containers may not."""
+    _run("/bin/umount", str(place))
+    try:
+        os.truncate(image, size)
+        _run("/sbin/e2fsck", "-f", "-p", str(image))
+        _run("/sbin/resize2fs", str(image))
+    finally:
+        _run("/bin/mount", "-o", "loop", str(image), str(place))
 
 
 def _run(*command: str) -> str:
