@@ -1,4 +1,4 @@
-"""What else holds for images without a daemon: reproduced, read by others, on an image of a registry; real TensorFlow."""
+"""What else holds for images without a daemon: reproduced, read by others, on an image of a registry."""
 
 from __future__ import annotations
 
