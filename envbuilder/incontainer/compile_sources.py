@@ -25,8 +25,9 @@ def compiled(path, source, epoch):
     if not _has_an_order(code):
         return None
     body = marshal.dumps(code)
-    if sys.version_info >= (3, 7):
-        return importlib.util.MAGIC_NUMBER + _number(UNCHECKED) + importlib.util.source_hash(source) + body
+    source_hash = getattr(importlib.util, "source_hash", None)
+    if source_hash is not None:
+        return importlib.util.MAGIC_NUMBER + _number(UNCHECKED) + source_hash(source) + body
     return importlib.util.MAGIC_NUMBER + _number(epoch) + _number(len(source)) + body
 
 
