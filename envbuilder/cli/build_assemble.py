@@ -83,7 +83,7 @@ def _built(  # noqa: PLR0913  as above
     listener: Listener,
     log: Path,
 ) -> Outcome:
-    ports = composition.assemble_ports(sources, jobs=settings.jobs, offline=settings.offline)
+    ports = composition.daemonless.assemble_ports(sources, jobs=settings.jobs, offline=settings.offline)
     assembly = assemble(locks, settings.format, ports, listener)
     tags, delivered = [], []
     for assembled in assembly.images:
@@ -99,7 +99,7 @@ def _built(  # noqa: PLR0913  as above
             epoch=assembled.lock.epoch,
         )
         tags.append(names)
-        delivered.append(deliver(image, wanted, composition.deliver_ports(), listener))
+        delivered.append(deliver(image, wanted, composition.daemonless.deliver_ports(), listener))
     return Outcome(assembly=assembly, tags=tuple(tags), delivered=tuple(delivered), log=log)
 
 

@@ -34,7 +34,7 @@ def command(target: str | None, output: Path, sources: Sources, *, as_json: bool
         lock, merged = obtain_lock(composition, target, sources)
         composition.add_archives(merged)
         with composition.store.used():
-            written = bundle(lock, output, composition.bundle_ports(merged))
+            written = bundle(lock, output, composition.daemonless.bundle_ports(merged))
     if as_json:
         print_json(
             {"schema": 1, "bundle": str(output), "lock": digest(lock), "bytes": written.size, "sha256": written.sha256}

@@ -7,66 +7,51 @@ import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 
 from envbuilder import __version__
-from envbuilder.assembling.ingredients import BaseContent
 from envbuilder.assembling.records import LayerRecord, Records
 from envbuilder.assembling.shipped import load_layers
 from envbuilder.bases.docker_archive import docker_archive
 from envbuilder.bases.file_store import FileStore
 from envbuilder.bases.locating import DebianBases, PythonArchives
 from envbuilder.bases.programs import Host, run_program
-from envbuilder.bases.provided import PACKAGES, provided
 from envbuilder.bases.python_archive import pack
-from envbuilder.bases.tree_content import TreeContent
 from envbuilder.bases.tree_store import DebianStore
 from envbuilder.bases.uv_python import from_uv
 from envbuilder.bases.uv_tool import fetch_uv, find_uv, uv_version
 from envbuilder.building.docker_engine import connect
 from envbuilder.building.engine import Engine, Listener
 from envbuilder.building.registry_bases import RegistryBases, fetch_base
+from envbuilder.cli.daemonless import PROBE, Daemonless
 from envbuilder.cli.debian import EPOCH, DebianTrees
 from envbuilder.cli.output import notice
 from envbuilder.cli.places import Places
-from envbuilder.delivering.rootfs import unpack
 from envbuilder.errors import SourceUnreachable, UsageError
-from envbuilder.indexing.fetching import fetch_into, length_of
-from envbuilder.indexing.index import IndexFile
+from envbuilder.indexing.fetching import length_of
 from envbuilder.indexing.uv_index import UvIndex
 from envbuilder.locking.apt import AptResolver
 from envbuilder.locking.mirrors import apt_sources, debian_mirror
 from envbuilder.locking.shipped import ClosureFolder
 from envbuilder.locking.uv_resolver import UvResolver
-from envbuilder.model.builds import PushResult
 from envbuilder.model.closures import Chosen
-from envbuilder.model.images import AssembledImage, Descriptor, ImageLayerPin
 from envbuilder.model.locations import Located
-from envbuilder.model.locks import BasePin, Lock, OsPackagePin, PackagePin, Sources, Spec, ToolPin
+from envbuilder.model.locks import BasePin, Lock, OsPackagePin, Sources, Spec, ToolPin
 from envbuilder.model.refs import ImageRef
 from envbuilder.model.rows import BaseKind, Catalog
 from envbuilder.model.trees import DebianTree, PythonArchive
 from envbuilder.model.versions import Release
 from envbuilder.planning.layers import base_reference, image_reference
 from envbuilder.probing.containers import probe_source
-from envbuilder.registries.client import RegistryClient
-from envbuilder.registries.content import RegistryContent
-from envbuilder.registries.pulling import RemoteImage, fetch_blobs, find
-from envbuilder.registries.pushing import push
-from envbuilder.running.choosing import choose
-from envbuilder.running.images import ImageRunner
+from envbuilder.registries.pulling import find
 from envbuilder.store import Store
-from envbuilder.tar.members import Member, of_folder, of_tar
+from envbuilder.tar.members import of_tar
 from envbuilder.tar.writing import write
-from envbuilder.workflows.assemble_ports import AssemblePorts
 from envbuilder.workflows.build import BuildPorts
-from envbuilder.workflows.bundle import BundlePorts, files_of
-from envbuilder.workflows.deliver import DeliverPorts
 from envbuilder.workflows.lock import LockPorts
 from envbuilder.workflows.render import HostFile
 
-PROBE = "probe"
 _ASKING = 12
 
 
@@ -186,133 +171,14 @@ class Composition:
         path = self.places.matrices / "layers.yaml"
         return load_layers(path.read_text(encoding="utf-8"), str(path)) if path.is_file() else {}
 
-    def assemble_ports(self, sources: Sources, *, jobs: int = 0, offline: bool = False) -> AssemblePorts:
-        """What `workflows.assemble` needs of the world.
-
-        Args:
-            sources: Where to fetch from.
-            jobs: How many layers are made at once; 0 means one for each processor.
-            offline: Refuse to download anything.
-        """
-        return AssemblePorts(
-            store=self.store,
-            records=self.records,
-            base=lambda lock: self.base_content(lock, sources, offline=offline),
-            locate=_nowhere if offline else lambda pins, python: self.index(sources).locate(pins, python),
-            fetch=lambda file, progress: fetch_into(file, self.store, progress=progress),
-            archive=self._archive,
-            probe=self._probe,
-            provided=lambda content: provided(content.members()),
-            package_of=lambda name: PACKAGES.get(name, ""),
-            work=self.places.cache / "work",
-            jobs=jobs or os.cpu_count() or 1,
-        )
-
-    def base_content(self, lock: Lock, sources: Sources, *, offline: bool = False) -> BaseContent:
-        """The base of a lock, opened when it is first needed."""
-        if lock.base.kind is BaseKind.IMAGE:
-            return self._registry_content(lock.base, sources)
-        debian = self.debian(sources, offline=offline)
-        return TreeContent(lambda: debian.provide(lock.base), lambda members: debian.added(lock, members))
-
-    def _registry_content(self, pin: BasePin, sources: Sources) -> RegistryContent:
-        reference = base_reference(pin.kind, pin.id, pin.image, pin.digest)
-        if sources.registry_mirror:
-            reference = reference.at_registry(sources.registry_mirror)
-
-        def fetch(layers: tuple[Descriptor, ...]) -> None:
-            with self.registry_client() as client:
-                fetch_blobs(client, reference, layers, self.store, listener=self.listener)
-
-        def find_it() -> RemoteImage:
-            with self.registry_client() as client:
-                return find(client, reference)
-
-        return RegistryContent(find=find_it, fetch=fetch, read=self._unpacked_members)
-
-    def _unpacked_members(self, image: RemoteImage, layers: tuple[ImageLayerPin, ...]) -> tuple[Member, ...]:
-        """A registry image as members of a folder that it is unpacked to, once."""
-        whole = AssembledImage(layers=layers, config=image.config, manifest=image.manifest)
-        root = self.runner.tree(whole)
-        return tuple(sorted(of_folder(root, epoch=EPOCH, as_found=True), key=lambda member: member.path))
+    @cached_property
+    def daemonless(self) -> Daemonless:
+        """What works without a daemon."""
+        return Daemonless(self)
 
     def _ask_registry(self, reference: ImageRef) -> str:
-        with self.registry_client() as client:
+        with self.daemonless.registry_client() as client:
             return find(client, reference).manifest.descriptor.digest
-
-    def registry_client(self) -> RegistryClient:
-        """A client for registries, with the credentials of the Docker configuration."""
-        folder = self.places.environ.get("DOCKER_CONFIG") or str(Path.home() / ".docker")
-        return RegistryClient(self.places.environ, Path(folder))
-
-    def deliver_ports(self) -> DeliverPorts:
-        """What `workflows.deliver` needs of the world."""
-        return DeliverPorts(
-            store=self.store,
-            engine=lambda: self.engine,
-            push=self._push,
-            search_path=self.places.environ.get("PATH", ""),
-        )
-
-    def _push(self, image: AssembledImage, reference: ImageRef, listener: Listener) -> PushResult:
-        host = reference.repository.partition("/")[0]
-        with self.registry_client() as client:
-            result = push(client, image, reference, self.store, mount_from=self.records.pushed(host), listener=listener)
-        self.records.keep_push(reference.repository)
-        return result
-
-    @cached_property
-    def runner(self) -> ImageRunner:
-        """Runs commands in assembled images, without an engine."""
-        work = self.places.cache / "work"
-        return ImageRunner(
-            sandbox=cache(lambda: choose(work, self.places.environ.get("PATH", ""))),
-            lookup=self._assembled,
-            unpack=unpack,
-            store=self.store,
-            trees=self.places.cache / "trees",
-        )
-
-    def _assembled(self, name: str) -> AssembledImage | None:
-        kept = self.records.image(name)
-        return kept.image if kept else None
-
-    def bundle_ports(self, sources: Sources) -> BundlePorts:
-        """What `workflows.bundle` needs of the world."""
-        return BundlePorts(store=self.store, gather=lambda lock: self._gather(lock, sources))
-
-    def _gather(self, lock: Lock, sources: Sources) -> tuple[str, ...]:
-        """Everything that a lock needs, into the store."""
-        missing = [pin for pin in lock.packages if not self.store.has(f"sha256:{pin.sha256}")]
-        series = ".".join(str(number) for number in lock.python.version.head(2))
-        for file in self.index(sources).locate(missing, series) if missing else ():
-            self.say(f"fetching {file.file}")
-            fetch_into(file, self.store)
-        if lock.python.sha256:
-            self.store.take(self._archive(lock))
-        self._probe(lock)
-        content = self.base_content(lock, sources)
-        content.provide()
-        base = [layer.blob.digest for layer in content.layers] or [self.store.take(content.tar())]
-        return (*files_of(lock), *base)
-
-    def _archive(self, lock: Lock) -> Path:
-        kept = f"sha256:{lock.python.sha256}"
-        found = self.store.verified(kept) if self.store.has(kept) else self.find_file(lock.python.sha256)
-        if found is None:
-            raise SourceUnreachable(
-                f"{lock.python.file} with sha256 {lock.python.sha256} is not on this machine",
-                hint="name it with --python-archive FILE, or lock again: `envbuilder lock`",
-            )
-        return found
-
-    def _probe(self, lock: Lock) -> bytes:
-        """The probe of a lock, which may be another one than ours."""
-        pin = next((tool for tool in lock.tools if tool.name == PROBE), None)
-        if pin is None:
-            return b""
-        self.probe_pin()
-        return self.store.read(f"sha256:{pin.sha256}")
 
     def probe_pin(self) -> ToolPin:
         """The probe of this version as a pin; it goes into the store."""
@@ -480,14 +346,6 @@ class _OsPackages:
         places = composition.places
         resolver = AptResolver(run=composition.engine.run, ca_bundle=places.ca_bundle, proxies=places.proxies)
         return resolver.resolve(image, packages, composition.sources_list(located.base.id, spec.sources))
-
-
-def _nowhere(pins: Sequence[PackagePin], _python: str) -> list[IndexFile]:
-    raise SourceUnreachable(
-        f"{len(pins)} files are not in the cache folder, and nothing may be downloaded: "
-        f"{', '.join(pin.file for pin in pins[:3])}{' …' if len(pins) > 3 else ''}",
-        hint="build without --offline, or name a bundle that holds them: --bundle FILE",
-    )
 
 
 def _uv_settings(index: str) -> bytes:

@@ -36,7 +36,7 @@ def with_image(composition: Composition, lock: Lock, sources: Sources, before: L
             composition.records.keep_layer(layer.key, LayerRecord(packed=packed))
     composition.add_archives(sources)
     with watched(composition.places, "lock-image") as (listener, _):
-        ports = composition.assemble_ports(sources)
+        ports = composition.daemonless.assemble_ports(sources)
         try:
             with composition.store.used():
                 [assembled] = assemble([lock], layer_format, ports, listener, digests_only=True).images

@@ -52,7 +52,7 @@ def command(target: str | None, sources: Sources, *, as_json: bool) -> None:
     with tempfile.TemporaryDirectory(dir=work, prefix="reproduce-") as folder:
         ports = ReproducePorts(
             store=composition.store,
-            gather=composition.bundle_ports(merged).gather,
+            gather=composition.daemonless.bundle_ports(merged).gather,
             build=lambda place, surroundings: _build(place, surroundings, here, composition),
             work=Path(folder),
         )

@@ -87,13 +87,13 @@ def _engine(composition: Composition, image: str, name: str) -> ImageEngine:
     if name == "docker":
         return composition.engine
     if name == "assemble":
-        return composition.runner
+        return composition.daemonless.runner
     try:
         if composition.engine.image(image) is not None or composition.records.image(image) is None:
             return composition.engine
     except EngineUnavailable:
         composition.say("no container engine answers; looking among the assembled images")
-    return composition.runner
+    return composition.daemonless.runner
 
 
 def _image(catalog: Catalog, name: str) -> str:

@@ -72,7 +72,7 @@ def _expected(composition: Composition, lock: Lock, sources: Sources) -> Callabl
     if lock.image is None:
         raise UsageError("the lock does not name its image", hint="`envbuilder lock`")
     composition.add_archives(sources)
-    assemble([lock], lock.image.format, composition.assemble_ports(sources), lambda _event: None)
+    assemble([lock], lock.image.format, composition.daemonless.assemble_ports(sources), lambda _event: None)
     return composition.store.verified
 
 
@@ -148,13 +148,13 @@ def _of_engine(composition: Composition, name: str) -> Subject | None:
 
 def _of_registry(composition: Composition, name: str) -> Subject:
     reference = ImageRef.parse(name)
-    with composition.registry_client() as client:
+    with composition.daemonless.registry_client() as client:
         found = find(client, reference)
     config = json.loads(found.config.content)
 
     def fetch(number: int, target: Path) -> None:
         blob = found.layers[number]
-        with composition.registry_client() as again:
+        with composition.daemonless.registry_client() as again:
             fetch_blob(again, reference, blob, composition.store)
         shutil.copyfile(composition.store.path(blob.digest), target)
 

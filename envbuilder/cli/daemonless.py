@@ -1,0 +1,186 @@
+"""What works without a daemon, wired: assembling, delivering, running, bundling, registries."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from envbuilder.assembling.ingredients import BaseContent
+from envbuilder.bases.provided import PACKAGES, provided
+from envbuilder.bases.tree_content import TreeContent
+from envbuilder.building.engine import Listener
+from envbuilder.cli.debian import EPOCH
+from envbuilder.delivering.rootfs import unpack
+from envbuilder.errors import SourceUnreachable
+from envbuilder.indexing.fetching import fetch_into
+from envbuilder.indexing.index import IndexFile
+from envbuilder.model.builds import PushResult
+from envbuilder.model.images import AssembledImage, Descriptor, ImageLayerPin
+from envbuilder.model.locks import BasePin, Lock, PackagePin, Sources
+from envbuilder.model.refs import ImageRef
+from envbuilder.model.rows import BaseKind
+from envbuilder.planning.layers import base_reference
+from envbuilder.registries.client import RegistryClient
+from envbuilder.registries.content import RegistryContent
+from envbuilder.registries.pulling import RemoteImage, fetch_blobs, find
+from envbuilder.registries.pushing import push
+from envbuilder.running.choosing import choose
+from envbuilder.running.images import ImageRunner
+from envbuilder.tar.members import Member, of_folder
+from envbuilder.workflows.assemble_ports import AssemblePorts
+from envbuilder.workflows.bundle import BundlePorts, files_of
+from envbuilder.workflows.deliver import DeliverPorts
+
+if TYPE_CHECKING:
+    from envbuilder.cli.composition import Composition
+
+PROBE = "probe"
+"""Name of the probe among the tools of a lock."""
+
+
+@dataclass(frozen=True)
+class Daemonless:
+    """Adapters that need no container engine.
+
+    Attributes:
+        composition: Everything else.
+    """
+
+    composition: Composition
+
+    def assemble_ports(self, sources: Sources, *, jobs: int = 0, offline: bool = False) -> AssemblePorts:
+        """What `workflows.assemble` needs of the world.
+
+        Args:
+            sources: Where to fetch from.
+            jobs: How many layers are made at once; 0 means one for each processor.
+            offline: Refuse to download anything.
+        """
+        return AssemblePorts(
+            store=self.composition.store,
+            records=self.composition.records,
+            base=lambda lock: self.base_content(lock, sources, offline=offline),
+            locate=_nowhere if offline else lambda pins, python: self.composition.index(sources).locate(pins, python),
+            fetch=lambda file, progress: fetch_into(file, self.composition.store, progress=progress),
+            archive=self._archive,
+            probe=self._probe,
+            provided=lambda content: provided(content.members()),
+            package_of=lambda name: PACKAGES.get(name, ""),
+            work=self.composition.places.cache / "work",
+            jobs=jobs or os.cpu_count() or 1,
+        )
+
+    def base_content(self, lock: Lock, sources: Sources, *, offline: bool = False) -> BaseContent:
+        """The base of a lock, opened when it is first needed."""
+        if lock.base.kind is BaseKind.IMAGE:
+            return self._registry_content(lock.base, sources)
+        debian = self.composition.debian(sources, offline=offline)
+        return TreeContent(lambda: debian.provide(lock.base), lambda members: debian.added(lock, members))
+
+    def _registry_content(self, pin: BasePin, sources: Sources) -> RegistryContent:
+        reference = base_reference(pin.kind, pin.id, pin.image, pin.digest)
+        if sources.registry_mirror:
+            reference = reference.at_registry(sources.registry_mirror)
+
+        def fetch(layers: tuple[Descriptor, ...]) -> None:
+            with self.registry_client() as client:
+                fetch_blobs(client, reference, layers, self.composition.store, listener=self.composition.listener)
+
+        def find_it() -> RemoteImage:
+            with self.registry_client() as client:
+                return find(client, reference)
+
+        return RegistryContent(find=find_it, fetch=fetch, read=self._unpacked_members)
+
+    def _unpacked_members(self, image: RemoteImage, layers: tuple[ImageLayerPin, ...]) -> tuple[Member, ...]:
+        """A registry image as members of a folder that it is unpacked to, once."""
+        whole = AssembledImage(layers=layers, config=image.config, manifest=image.manifest)
+        root = self.runner.tree(whole)
+        return tuple(sorted(of_folder(root, epoch=EPOCH, as_found=True), key=lambda member: member.path))
+
+    def registry_client(self) -> RegistryClient:
+        """A client for registries, with the credentials of the Docker configuration."""
+        folder = self.composition.places.environ.get("DOCKER_CONFIG") or str(Path.home() / ".docker")
+        return RegistryClient(self.composition.places.environ, Path(folder))
+
+    def deliver_ports(self) -> DeliverPorts:
+        """What `workflows.deliver` needs of the world."""
+        return DeliverPorts(
+            store=self.composition.store,
+            engine=lambda: self.composition.engine,
+            push=self._push,
+            search_path=self.composition.places.environ.get("PATH", ""),
+        )
+
+    def _push(self, image: AssembledImage, reference: ImageRef, listener: Listener) -> PushResult:
+        records = self.composition.records
+        known = records.pushed(reference.repository.partition("/")[0])
+        with self.registry_client() as client:
+            result = push(client, image, reference, self.composition.store, mount_from=known, listener=listener)
+        records.keep_push(reference.repository)
+        return result
+
+    @cached_property
+    def runner(self) -> ImageRunner:
+        """Runs commands in assembled images, without an engine."""
+        work = self.composition.places.cache / "work"
+        return ImageRunner(
+            sandbox=cache(lambda: choose(work, self.composition.places.environ.get("PATH", ""))),
+            lookup=self._assembled,
+            unpack=unpack,
+            store=self.composition.store,
+            trees=self.composition.places.cache / "trees",
+        )
+
+    def _assembled(self, name: str) -> AssembledImage | None:
+        kept = self.composition.records.image(name)
+        return kept.image if kept else None
+
+    def bundle_ports(self, sources: Sources) -> BundlePorts:
+        """What `workflows.bundle` needs of the world."""
+        return BundlePorts(store=self.composition.store, gather=lambda lock: self._gather(lock, sources))
+
+    def _gather(self, lock: Lock, sources: Sources) -> tuple[str, ...]:
+        """Everything that a lock needs, into the store."""
+        missing = [pin for pin in lock.packages if not self.composition.store.has(f"sha256:{pin.sha256}")]
+        series = ".".join(str(number) for number in lock.python.version.head(2))
+        for file in self.composition.index(sources).locate(missing, series) if missing else ():
+            self.composition.say(f"fetching {file.file}")
+            fetch_into(file, self.composition.store)
+        if lock.python.sha256:
+            self.composition.store.take(self._archive(lock))
+        self._probe(lock)
+        content = self.base_content(lock, sources)
+        content.provide()
+        base = [layer.blob.digest for layer in content.layers] or [self.composition.store.take(content.tar())]
+        return (*files_of(lock), *base)
+
+    def _archive(self, lock: Lock) -> Path:
+        store, kept = self.composition.store, f"sha256:{lock.python.sha256}"
+        found = store.verified(kept) if store.has(kept) else self.composition.find_file(lock.python.sha256)
+        if found is None:
+            raise SourceUnreachable(
+                f"{lock.python.file} with sha256 {lock.python.sha256} is not on this machine",
+                hint="name it with --python-archive FILE, or lock again: `envbuilder lock`",
+            )
+        return found
+
+    def _probe(self, lock: Lock) -> bytes:
+        """The probe of a lock, which may be another one than ours."""
+        pin = next((tool for tool in lock.tools if tool.name == PROBE), None)
+        if pin is None:
+            return b""
+        self.composition.probe_pin()
+        return self.composition.store.read(f"sha256:{pin.sha256}")
+
+
+def _nowhere(pins: Sequence[PackagePin], _python: str) -> list[IndexFile]:
+    raise SourceUnreachable(
+        f"{len(pins)} files are not in the cache folder, and nothing may be downloaded: "
+        f"{', '.join(pin.file for pin in pins[:3])}{' …' if len(pins) > 3 else ''}",
+        hint="build without --offline, or name a bundle that holds them: --bundle FILE",
+    )
