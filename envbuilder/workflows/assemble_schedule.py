@@ -92,7 +92,7 @@ class Fetching:
         pins = {pin.sha256: pin for pin in missing}
         if not pins:
             return
-        self._step = f"download {len(pins)} files"
+        self._step = f"files to download: {len(pins)}"
         self._began = self.journal.start(self._step)
         pool = self._connections()
         total = sum(pin.size for pin in pins.values())

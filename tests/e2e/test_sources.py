@@ -132,12 +132,24 @@ def test_a_base_image_comes_by_digest_from_a_mirror_on_loopback(
 
 def test_a_build_never_switches_to_another_base(tool: Tool, locked: Path, tmp_path: Path) -> None:
     digest = load(_lock_text(locked), "lock").base.digest
-    (tmp_path / "gone.lock").write_text(_lock_text(locked).replace(digest, f"sha256:{'0' * 64}"), encoding="utf-8")
+    other = f"sha256:{'0' * 64}"
+    (tmp_path / "other.lock").write_text(_lock_text(locked).replace(digest, other), encoding="utf-8")
+    (tmp_path / "gone.lock").write_text(_by_scripts(_lock_text(locked)).replace(digest, other), encoding="utf-8")
 
-    done = tool("build", tmp_path / "gone.lock", "--registry-mirror", NOTHING_LISTENS)
+    made = tool("build", tmp_path / "other.lock", "--registry-mirror", NOTHING_LISTENS)
+    assert made.status == 8, made.stderr
+    assert digest in made.stderr
+    assert other in made.stderr
 
-    assert done.status == 5, done.stderr
-    assert "envbuilder base bootstrap bookworm" in done.stderr
+    gone = tool("build", tmp_path / "gone.lock", "--registry-mirror", NOTHING_LISTENS)
+    assert gone.status == 5, gone.stderr
+    assert "next:" in gone.stderr
+
+
+def _by_scripts(lock: str) -> str:
+    """The lock as it is for a tree by mmdebstrap: the packages of its base name no files."""
+    base, rest = lock.split("\npython:", 1)
+    return re.sub(r"\n {6}(sha256|file|size): .*", "", base) + "\npython:" + rest
 
 
 def test_a_file_that_is_not_what_the_lock_says_stops_the_build(
@@ -169,8 +181,8 @@ def test_an_index_that_does_not_answer_is_named_as_the_cause(tool: Tool, locked:
     assert building.status == 5, building.stderr
 
 
-def test_without_an_engine_the_next_command_is_given(tool: Tool, locked: Path) -> None:
-    done = tool("build", locked, DOCKER_HOST="unix:///nonexistent/docker.sock")
+def test_an_engine_that_is_asked_for_and_does_not_answer_is_an_error(tool: Tool, locked: Path) -> None:
+    done = tool("build", locked, "--engine", "docker", DOCKER_HOST="unix:///nonexistent/docker.sock")
 
     assert done.status == 6, done.stderr
     assert "next:" in done.stderr
@@ -194,14 +206,13 @@ def test_a_debian_base_comes_from_a_mirror_on_loopback(
     known = engine.image(name)
     assert known is not None
     # Another id for the same tree, so that nothing of this machine is taken away.
-    text = _lock_text(locked).replace(f'id: "{lock.base.id}"', 'id: "debian-elsewhere"')
+    text = _by_scripts(_lock_text(locked)).replace(f'id: "{lock.base.id}"', 'id: "debian-elsewhere"')
     (tmp_path / "mirrored.lock").write_text(text, encoding="utf-8")
-    elsewhere = ImageRef.parse(f"{loopback_registry}/{name.replace(lock.base.id, 'debian-elsewhere')}")
+    name = name.replace(lock.base.id, "debian-elsewhere")
+    elsewhere = ImageRef.parse(f"{loopback_registry}/{name}")
     engine.tag(known.id, elsewhere)
     engine.push(elsewhere, lambda _: None)
-    client = docker.from_env()
-    client.images.remove(str(elsewhere))
-    client.close()
+    _forget(str(elsewhere), name)
 
     arguments = ("build", tmp_path / "mirrored.lock", "--tag", "envbuilder-test/mirrored:2")
     alone = tool(*arguments, ENVBUILDER_CACHE=str(tmp_path / "cache"))
@@ -209,3 +220,12 @@ def test_a_debian_base_comes_from_a_mirror_on_loopback(
     done = tool(*arguments, "--registry-mirror", loopback_registry, ENVBUILDER_CACHE=str(tmp_path / "cache"))
     assert done.status == 0, done.stderr
     assert engine.image(str(elsewhere)) is not None
+    _forget(name)
+
+
+def _forget(*tags: str) -> None:
+    client = docker.from_env()
+    for tag in tags:
+        if client.images.list(name=tag):
+            client.images.remove(tag)
+    client.close()

@@ -239,6 +239,6 @@ def test_steps_and_bytes_are_told(world: World) -> None:
     done = assemble([world.lock()], LayerFormat.GZIP_SPLICED, world.ports("here"), told.append)
     finished = [event.step for event in told if isinstance(event, StepFinished)]
     assert sorted(finished) == sorted(step.name for step in done.steps)
-    assert "download 4 files" in finished
+    assert "files to download: 4" in finished
     last = [event for event in told if isinstance(event, Transfer)][-1]
     assert last.current == last.total == done.fetched
