@@ -23,6 +23,7 @@ import pytest
 from envbuilder.building.engine import Engine
 from envbuilder.locking.lockfile import load
 from envbuilder.model.builds import RunRequest
+from envbuilder.model.locks import PackageGroup
 from tests.e2e.conftest import Ended, Tool
 
 ROW = "tf-2.15-cpu"
@@ -305,20 +306,26 @@ def _differs_by_nature(name: str) -> bool:
 
 def _by_uv(lock: Path, venv: Path, python: str, tool: Tool) -> Path:
     pins = load(lock.read_text(encoding="utf-8"), "lock").packages
-    wanted = venv.parent / "requirements.txt"
-    wanted.write_text(
-        "".join(f"{pin.name}=={pin.version} --hash=sha256:{pin.sha256}\n" for pin in pins), encoding="utf-8"
-    )
     versions = Path(_run("pyenv", "root").stdout.strip()) / "versions"
     interpreter = next(iter(sorted(versions.glob(f"{python}.*/bin/python3"))))
     uv = str(Path(sys.executable).parent / "uv")
     _run(uv, "venv", "--quiet", "--python", str(interpreter), str(venv))
-    _run(
-        *(uv, "pip", "install", "--quiet", "--python", str(venv / "bin" / "python"), "--no-deps", "--require-hashes"),
-        *("-r", str(wanted), "--cache-dir", str(venv.parent / "uv-cache")),
-        # Optional extensions of source distributions are left out here as in an image: neither has a compiler.
-        environ={**tool.environ, "CC": "/nonexistent/cc"},
-    )
+    tools = venv.parent / "build-tools"
+    # Source distributions are built with the tools of the lock. Their optional extensions are left out here as in an
+    # image: neither has a compiler.
+    environ = {**tool.environ, "CC": "/nonexistent/cc", "PYTHONPATH": str(tools)}
+    for target, group in ((tools, True), (None, False)):
+        chosen = [pin for pin in pins if (pin.group is PackageGroup.BUILD) is group]
+        if not chosen:
+            continue
+        wanted = venv.parent / "requirements.txt"
+        wanted.write_text("".join(f"{pin.name}=={pin.version} --hash=sha256:{pin.sha256}\n" for pin in chosen))
+        _run(
+            *(uv, "pip", "install", "--quiet", "--python", str(venv / "bin" / "python"), "--no-deps"),
+            *("--require-hashes", "--no-build-isolation", "-r", str(wanted)),
+            *("--cache-dir", str(venv.parent / "uv-cache"), *(("--target", str(target)) if target else ())),
+            environ=environ,
+        )
     return venv
 
 
