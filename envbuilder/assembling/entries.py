@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,14 +71,20 @@ def text(path: str, content: bytes, *, mode: int = 0o644, origin: str = "") -> E
     )
 
 
+def parents(path: str) -> Iterator[str]:
+    """The folders above a path, the nearest first."""
+    while path := path.rpartition("/")[0]:
+        yield path
+
+
 def completed(entries: Iterable[Entry]) -> list[Entry]:
     """Entries with all folders above them, in the order of a layer; of several with one path the last is kept."""
     found: dict[str, Entry] = {}
     for entry in entries:
         found[entry.path] = entry
     for path in list(found):
-        parent = path.rpartition("/")[0]
-        while parent and parent not in found:
+        for parent in parents(path):
+            if parent in found:
+                break
             found[parent] = folder(parent)
-            parent = parent.rpartition("/")[0]
     return sorted(found.values(), key=lambda entry: encoded(entry.path))

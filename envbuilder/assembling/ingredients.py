@@ -5,21 +5,22 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from envbuilder.assembling.entries import Entry
+from envbuilder.assembling.entries import EPOCH, Entry
 from envbuilder.assembling.interpreter import HOME, archive_entries
 from envbuilder.assembling.sdists import build_wheel
 from envbuilder.assembling.target_python import TargetPython, unpacked
 from envbuilder.assembling.wheel_file import Wheel, open_wheel
 from envbuilder.assembling.wheels import Prefix
-from envbuilder.errors import VerificationFailed
+from envbuilder.errors import SourceUnreachable, VerificationFailed
 from envbuilder.model.images import ImageLayerPin
-from envbuilder.model.locks import Lock, PackageGroup, PackagePin
+from envbuilder.model.locks import Lock, OwnFile, PackageGroup, PackagePin
 from envbuilder.model.rows import PythonProvider
 from envbuilder.store import Store
-from envbuilder.tar.members import Member
+from envbuilder.tar.members import Kind, Member, opened_at
 
 VENV = "opt/venv"
 
@@ -132,6 +133,30 @@ class Ingredients:
                     path = self.store.path(self._built(pin, path))
                 self._wheels[pin.sha256] = open_wheel(path, pin.file)
             return self._wheels[pin.sha256]
+
+    def file(self, file: OwnFile) -> Entry:
+        """One of the user's own files at its place.
+
+        Raises:
+            SourceUnreachable: It is not in the store.
+        """
+        try:
+            path = self.store.verified(f"sha256:{file.sha256}")
+        except FileNotFoundError as error:
+            raise SourceUnreachable(
+                f"{file.path} with sha256 {file.sha256} is not on this machine",
+                hint="build beside the envbuilder.yaml that names it, or from a bundle: --bundle FILE",
+            ) from error
+        return Entry(
+            member=Member(
+                path=file.path.lstrip("/"),
+                kind=Kind.FILE,
+                mode=0o755 if file.executable else 0o644,
+                mtime=EPOCH,
+                size=file.size,
+                open=partial(opened_at, path, 0),
+            )
+        )
 
     def _built(self, pin: PackagePin, sdist: Path) -> str:
         tools = [self._verified(tool) for tool in self.lock.group(PackageGroup.BUILD)]

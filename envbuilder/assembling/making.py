@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from envbuilder.assembling.bytecode import bytecode
-from envbuilder.assembling.entries import Entry, completed, text
+from envbuilder.assembling.entries import Entry, completed, parents, text
 from envbuilder.assembling.ingredients import Ingredients
 from envbuilder.assembling.interpreter import account_entries, venv_entries
 from envbuilder.assembling.libraries import IS_LIBRARY, Tap, needed
@@ -155,6 +155,16 @@ def _brought(task: Task, layer: Layer) -> Iterator[Entry]:
         yield from brought(task.ingredients.wheel(pin), task.ingredients.prefix)
 
 
+def _files(task: Task) -> LayerRecord:
+    """Own files; folders that the base or the account brings stay as they are."""
+    own = task.ingredients
+    files = [own.file(file) for file in task.layer.files]
+    above = {path for entry in files for path in parents(entry.path)}
+    base = (Entry(member=member) for member in own.base.members() if member.path in above)
+    account = (entry for entry in account_entries(own.lock.user, b"", b"") if entry.path in above)
+    return task.write([*base, *account, *files], Packing.COMPRESSED)
+
+
 def _image(task: Task) -> LayerRecord:
     own = task.ingredients
     entries = (text(LOCK_PATH, own.lock_text.encode()), text(PROBE_PATH, own.probe()))
@@ -171,6 +181,7 @@ _MAKERS: dict[LayerKind, Callable[[Task], LayerRecord]] = {
     LayerKind.LINKS: _links,
     LayerKind.BYTECODE: _bytecode,
     LayerKind.OWN: _own,
+    LayerKind.FILES: _files,
     LayerKind.IMAGE: _image,
 }
 

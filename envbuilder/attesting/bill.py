@@ -68,6 +68,10 @@ def _components(lock: Lock) -> Iterator[Component]:
     for package in lock.packages:
         if package.group is not PackageGroup.BUILD:
             yield _package(package)
+    for file in lock.files:
+        yield Component(
+            name=file.path, type=ComponentType.FILE, bom_ref=f"file:{file.path}", hashes=[_hash(file.sha256)]
+        )
 
 
 def _package(pin: PackagePin) -> Component:

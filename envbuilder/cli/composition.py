@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,6 +30,7 @@ from envbuilder.cli.debian import EPOCH, DebianTrees
 from envbuilder.cli.output import notice
 from envbuilder.cli.places import Places
 from envbuilder.errors import SourceUnreachable, UsageError
+from envbuilder.files import CHUNK
 from envbuilder.indexing.fetching import length_of
 from envbuilder.indexing.uv_index import UvIndex
 from envbuilder.locking.apt import AptResolver
@@ -37,7 +39,7 @@ from envbuilder.locking.shipped import ClosureFolder
 from envbuilder.locking.uv_resolver import UvResolver
 from envbuilder.model.closures import Chosen
 from envbuilder.model.locations import Located
-from envbuilder.model.locks import BasePin, Lock, OsPackagePin, Sources, Spec, ToolPin
+from envbuilder.model.locks import BasePin, Lock, OsPackagePin, OwnFile, Sources, Spec, ToolPin
 from envbuilder.model.refs import ImageRef
 from envbuilder.model.rows import BaseKind, Catalog
 from envbuilder.model.trees import DebianTree, PythonArchive
@@ -210,6 +212,18 @@ class Composition:
         self.probe_pin()
         digest = f"sha256:{sha256}"
         return self.files.find(sha256) or (self.store.verified(digest) if self.store.has(digest) else None)
+
+    def keep_files(self, files: Iterable[OwnFile]) -> None:
+        """Take the user's own files into the store, where a build finds them by hash.
+
+        Raises:
+            VerificationFailed: One of them changed while we read it.
+        """
+        for file in files:
+            digest = f"sha256:{file.sha256}"
+            if not self.store.has(digest):
+                with Path(file.source).open("rb") as source, self.store.writing(expected=digest) as copy:
+                    shutil.copyfileobj(source, copy, CHUNK)
 
     def add_archives(self, sources: Sources) -> None:
         """Take the archives that the user names into the store."""

@@ -66,6 +66,7 @@ def command(  # noqa: PLR0913  one parameter for each option
         return
     composition = Composition(here, catalog)
     made = lock(catalog, spec, composition.lock_ports(spec), upgrade=day)
+    composition.keep_files(spec.files)
     before = read_lock(target) if target.is_file() else None
     if not no_image:
         made = with_image(composition, made, spec.sources, before)

@@ -49,6 +49,7 @@ def obtain_lock(
                 )
             spec = there.spec or Spec(environment=there.lock.environment)
             _refuse_stale(composition, there)
+            composition.keep_files(spec.files)
             return there.lock, with_sources(spec, named).sources
         case RowTarget(spec=spec):
             wanted = with_sources(replace(spec, base=base), named)

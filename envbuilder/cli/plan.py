@@ -69,6 +69,7 @@ def _document(lock: Lock, planned: Plan) -> dict[str, object]:
                 "title": layer.title,
                 "packages": [f"{pin.name}=={pin.version}" for pin in layer.packages],
                 "os_packages": [f"{pin.name}={pin.version}" for pin in layer.os_packages],
+                "files": [file.path for file in layer.files],
                 "links": [f"{link.name} -> {link.target}" for link in layer.links],
                 "fetch_bytes": layer.size,
                 "digest": known[layer.id].blob.digest if layer.id in known else None,

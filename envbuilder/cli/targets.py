@@ -11,9 +11,12 @@ from envbuilder.catalog.naming import select
 from envbuilder.errors import Fault, InvalidInput, UsageError
 from envbuilder.files import replacing
 from envbuilder.locking.lockfile import load
+from envbuilder.locking.own_files import surveyed
 from envbuilder.locking.spec import read_spec
 from envbuilder.model.locks import Lock, Spec
 from envbuilder.model.rows import Catalog
+from envbuilder.reading.documents import read
+from envbuilder.reading.fields import line_of
 
 SPEC = Path("envbuilder.yaml")
 LOCK = Path("envbuilder.lock")
@@ -77,7 +80,7 @@ def read_lock(path: Path) -> Lock:
 
 
 def load_spec(path: Path) -> Spec:
-    """The spec in a file; interpreter archives are meant relative to it.
+    """The spec in a file; interpreter archives and own files are meant relative to it.
 
     Raises:
         UsageError: There is no such file.
@@ -85,9 +88,15 @@ def load_spec(path: Path) -> Spec:
     """
     if not path.is_file():
         raise UsageError(f"there is no {path}", hint="`envbuilder init ENV` writes one")
-    spec = read_spec(read_text(path), str(path))
+    text = read_text(path)
+    spec = read_spec(text, str(path))
+    root = read(text, str(path)).root
     archives = tuple(str(path.parent / archive) for archive in spec.sources.python_archives)
-    return replace(spec, sources=replace(spec.sources, python_archives=archives))
+    return replace(
+        spec,
+        files=surveyed(spec.files, path.parent, str(path), lambda field: line_of(root, field)),
+        sources=replace(spec.sources, python_archives=archives),
+    )
 
 
 def read_text(path: Path) -> str:

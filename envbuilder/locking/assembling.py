@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from packaging.version import Version
@@ -57,6 +57,7 @@ def assemble(catalog: Catalog, row: Environment, spec: Spec, ingredients: Ingred
         refused=tuple(refusal.base for refusal in ingredients.refusals),
         sources=tuple(source.text for source in (*row.framework.sources, *row.sources)),
         inputs=inputs(row, choice, spec, catalog.driver_floor(row, choice)),
+        files=tuple(replace(file, source="") for file in spec.files),
         epoch=int(datetime(row.cutoff.year, row.cutoff.month, row.cutoff.day, tzinfo=UTC).timestamp()),
     )
 

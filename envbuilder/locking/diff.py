@@ -51,6 +51,9 @@ def _flat(lock: Lock) -> dict[str, str]:
     flat |= {f"deviations.{deviation.partition(':')[0]}": "stated" for deviation in lock.deviations}
     flat |= {f"base.packages.{pin.name}": pin.version for pin in lock.base.packages}
     flat |= {f"os_packages.{pin.name}": pin.version for pin in lock.os_packages}
+    flat |= {
+        f"files.{file.path}": f"{_short(file.sha256)}{' executable' if file.executable else ''}" for file in lock.files
+    }
     flat |= {f"tools.{tool.name}": tool.version for tool in lock.tools}
     flat |= {f"packages.{pin.group.value}.{pin.name}": f"{pin.version} {_short(pin.sha256)}" for pin in lock.packages}
     return flat

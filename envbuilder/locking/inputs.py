@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envbuilder.model.locks import Spec
+from envbuilder.model.locks import OwnFile, Spec
 from envbuilder.model.rows import BaseChoice, Environment
 from envbuilder.model.versions import Release
 
@@ -43,9 +43,14 @@ def inputs(
         "spec.base": spec.base,
         "spec.user": f"{spec.user.name} {spec.user.uid}:{spec.user.gid}",
         "spec.memory": spec.memory.value,
+        **{f"spec.files.{file.path}": _content(file) for file in spec.files},
         **{f"spec.env.{name}": f'"{value}"' for name, value in spec.env},
     }
     return tuple(sorted((name, value) for name, value in fields.items() if value))
+
+
+def _content(file: OwnFile) -> str:
+    return f"{file.sha256[:12]}{' executable' if file.executable else ''}"
 
 
 def _base_fields(choice: BaseChoice) -> dict[str, str]:

@@ -16,6 +16,7 @@ from envbuilder.model.locks import (
     Lock,
     MemoryPolicy,
     OsPackagePin,
+    OwnFile,
     PackageGroup,
     PackagePin,
     PythonPin,
@@ -27,6 +28,7 @@ from envbuilder.model.rows import BaseKind, CudaProvider, PythonProvider
 from envbuilder.reading.canonical import Plain
 from envbuilder.reading.canonical import dump as canonical
 from envbuilder.reading.fields import Fields, Reader
+from envbuilder.reading.paths import image_path
 from envbuilder.reading.requirements import sha256
 
 _HEADER = "# Written by `envbuilder lock`. Not meant to be edited: change envbuilder.yaml and lock again.\n"
@@ -61,6 +63,7 @@ def dump(lock: Lock) -> str:
         "env": _plain_pairs(lock.env),
         "os_packages": [_plain_os_package(pin) for pin in lock.os_packages],
         "packages": [_plain_package(pin) for pin in lock.packages],
+        **({"files": [_plain_file(file) for file in lock.files]} if lock.files else {}),
         "tools": [_plain_tool(tool) for tool in lock.tools],
         "deviations": list(lock.deviations),
         "refused": list(lock.refused),
@@ -112,6 +115,7 @@ def load(text: str, file: str) -> Lock:
         sources=root.texts("sources", str),
         inputs=root.pairs("inputs", str),
         epoch=root.integer("epoch"),
+        files=tuple(_file(each) for each in root.children("files")),
         image=_image(root.child("image")) if root.has("image") else None,
     )
     reader.finish()
@@ -174,6 +178,11 @@ def _plain_os_package(pin: OsPackagePin) -> dict[str, Plain]:
     if pin.file:
         plain |= {"file": pin.file, "size": pin.size}
     return plain
+
+
+def _plain_file(file: OwnFile) -> dict[str, Plain]:
+    plain: dict[str, Plain] = {"path": file.path, "sha256": file.sha256, "size": file.size}
+    return plain | ({"executable": True} if file.executable else {})
 
 
 def _plain_image(image: ImagePin) -> dict[str, Plain]:
@@ -241,6 +250,15 @@ def _package(fields: Fields) -> PackagePin:
         sha256=_hash(fields),
         group=fields.choice("group", PackageGroup),
         size=fields.integer("size") if fields.has("size") else 0,
+    )
+
+
+def _file(fields: Fields) -> OwnFile:
+    return OwnFile(
+        path=fields.value("path", image_path, fallback=""),
+        sha256=_hash(fields),
+        size=fields.integer("size"),
+        executable=fields.flag("executable", default=False),
     )
 
 

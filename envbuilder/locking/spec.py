@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from packaging.version import Version
 
-from envbuilder.model.locks import MemoryPolicy, Sources, Spec, User
+from envbuilder.model.locks import MemoryPolicy, OwnFile, Sources, Spec, User
 from envbuilder.model.refs import normalized
 from envbuilder.reading.fields import Fields, Reader
+from envbuilder.reading.paths import image_path
 from envbuilder.reading.requirements import os_package, pep440, requirement
 
 SPEC_SCHEMA = 1
@@ -43,6 +44,7 @@ def read_spec(text: str, file: str) -> Spec:
         python=root.release("python") if root.has("python") else None,
         base=root.text("base", ""),
         env=_env(root),
+        files=_files(root),
         user=_user(root.child("user")) if root.has("user") else User(),
         memory=root.choice("memory", MemoryPolicy, MemoryPolicy.ALL),
         sources=_sources(root.child("sources")) if root.has("sources") else Sources(),
@@ -59,6 +61,16 @@ def _env(root: Fields) -> tuple[tuple[str, str], ...]:
         elif _SECRET.search(name):
             root.fault_at(f"env.{name}", "looks like a secret, which everybody with the image could read")
     return tuple(sorted(pairs))
+
+
+def _files(root: Fields) -> tuple[OwnFile, ...]:
+    files = []
+    for path, source in root.pairs("files", str):
+        try:
+            files.append(OwnFile(path=image_path(path), source=source))
+        except ValueError as error:
+            root.fault_at(f"files.{path}", str(error))
+    return tuple(sorted(files, key=lambda file: file.path))
 
 
 def _user(fields: Fields) -> User:

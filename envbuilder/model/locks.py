@@ -66,6 +66,25 @@ class Sources:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OwnFile:
+    """A file of the user's own in an image; in a spec it may stand for a whole folder, before that is looked into.
+
+    Attributes:
+        path: Absolute path in the image.
+        source: Where it lies on this machine; empty in a lock.
+        sha256: 64 hexadecimal digits of its content; empty in a spec that nobody looked into.
+        size: Bytes.
+        executable: Whether everybody may run it.
+    """
+
+    path: str
+    source: str = ""
+    sha256: str = ""
+    size: int = 0
+    executable: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
     """What a team wrote in `envbuilder.yaml`; the defaults are what `build ENV` uses without a file.
 
@@ -79,6 +98,7 @@ class Spec:
         python: Interpreter version; None means that of the chosen base.
         base: Id of the base to use; empty means the row's order of preference.
         env: Environment variables, sorted by name.
+        files: Own files, sorted by path.
         user: Account in the image.
         memory: Memory policy.
         sources: Where to fetch from here.
@@ -93,6 +113,7 @@ class Spec:
     python: Release | None = None
     base: str = ""
     env: tuple[tuple[str, str], ...] = ()
+    files: tuple[OwnFile, ...] = ()
     user: User = field(default_factory=User)
     memory: MemoryPolicy = MemoryPolicy.ALL
     sources: Sources = field(default_factory=Sources)
@@ -227,6 +248,7 @@ class Lock:
         os_packages: OS packages added to the base, sorted by name.
         tools: Programs used by the build, sorted by name.
         env: Environment variables, sorted by name.
+        files: Own files, sorted by path.
         user: Account in the image.
         memory: Memory policy.
         deviations: In which the image differs from what the wheel was compiled with.
@@ -256,6 +278,7 @@ class Lock:
     sources: tuple[str, ...]
     inputs: tuple[tuple[str, str], ...]
     epoch: int
+    files: tuple[OwnFile, ...] = ()
     image: ImagePin | None = None
 
     @property

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from envbuilder.model.cuda import LibraryLink
-from envbuilder.model.locks import Lock, OsPackagePin, PackagePin
+from envbuilder.model.locks import Lock, OsPackagePin, OwnFile, PackagePin
 
 
 class LayerKind(StrEnum):
@@ -14,7 +14,8 @@ class LayerKind(StrEnum):
 
     `cuda` and `framework` layers hold one distribution each; `packages` layers one large distribution each, and the
     last of them everything that is small; `links` second names for libraries; `bytecode` that of everything below;
-    `own` layers one large own distribution each, and the last of them the small ones; `image` the lock and the probe.
+    `own` layers one large own distribution each, and the last of them the small ones; `files` own files; `image` the
+    lock and the probe.
     """
 
     BASE = "base"
@@ -26,6 +27,7 @@ class LayerKind(StrEnum):
     LINKS = "links"
     BYTECODE = "bytecode"
     OWN = "own"
+    FILES = "files"
     IMAGE = "image"
 
 
@@ -40,6 +42,7 @@ class Layer:
         packages: Python distributions, sorted by name.
         os_packages: OS packages, sorted by name.
         links: Second names for CUDA libraries.
+        files: Own files, sorted by path.
     """
 
     kind: LayerKind
@@ -48,6 +51,7 @@ class Layer:
     packages: tuple[PackagePin, ...] = ()
     os_packages: tuple[OsPackagePin, ...] = ()
     links: tuple[LibraryLink, ...] = ()
+    files: tuple[OwnFile, ...] = ()
 
     @property
     def builds_from_source(self) -> bool:

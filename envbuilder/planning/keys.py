@@ -81,6 +81,13 @@ def _own(plan: Plan, layer: Layer) -> dict[str, object]:
     return _compiler(plan.lock) | {"files": _files(layer.packages)} | _tools(plan, (layer,))
 
 
+def _own_files(plan: Plan, layer: Layer) -> dict[str, object]:
+    """Folders above the files stay as they are in the base, and as the account owns them."""
+    user = plan.lock.user
+    files = [[each.path, each.sha256, each.executable] for each in layer.files]
+    return _os(plan.lock) | {"files": files, "user": [user.name, user.uid, user.gid]}
+
+
 _INPUTS: dict[LayerKind, Callable[[Plan, Layer], dict[str, object]]] = {
     LayerKind.BASE: _base,
     LayerKind.SYSTEM: _system,
@@ -91,6 +98,7 @@ _INPUTS: dict[LayerKind, Callable[[Plan, Layer], dict[str, object]]] = {
     LayerKind.LINKS: _links,
     LayerKind.BYTECODE: _bytecode,
     LayerKind.OWN: _own,
+    LayerKind.FILES: _own_files,
 }
 
 

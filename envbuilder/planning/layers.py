@@ -95,6 +95,7 @@ def plan(lock: Lock, digest: str, *, below: int = 1) -> Plan:
         Layer(kind=LayerKind.BYTECODE, id="bytecode", title="bytecode of the packages"),
         *_alone(lock, LayerKind.OWN, heavy),
         Layer(kind=LayerKind.OWN, id="own", title="own packages", packages=own),
+        Layer(kind=LayerKind.FILES, id="files", title="own files", files=lock.files),
         Layer(kind=LayerKind.IMAGE, id="image", title="the lock and the probe"),
     )
     return Plan(
@@ -132,6 +133,8 @@ def _is_needed(layer: Layer, lock: Lock) -> bool:
             return any(pin.group is not PackageGroup.BUILD for pin in lock.packages)
         case LayerKind.SYSTEM:
             return bool(layer.os_packages)
+        case LayerKind.FILES:
+            return bool(layer.files)
         case LayerKind.PACKAGES | LayerKind.OWN:
             return bool(layer.packages)
         case _:

@@ -273,8 +273,10 @@ class Reader:
 
 def line_of(node: Node, path: str) -> int:
     """Line of the node at a dotted path, or of its deepest ancestor that is there."""
-    line = node.line
-    for key in re.findall(r"[^.\[\]]+", path):
+    while path:
+        key, rest = path, ""
+        if not (isinstance(node, Mapping) and path in dict(node.entries)):
+            _, key, rest = re.split(r"[.\[\]]*([^.\[\]]+)[.\[\]]*", path, maxsplit=1)
         if isinstance(node, Mapping):
             found = dict(node.entries).get(key)
         elif isinstance(node, Sequence) and key.isdigit() and int(key) < len(node.items):
@@ -283,8 +285,8 @@ def line_of(node: Node, path: str) -> int:
             found = None
         if found is None:
             break
-        node, line = found, found.line
-    return line
+        node, path = found, rest
+    return node.line
 
 
 def _quoted(node: Node) -> str:

@@ -103,6 +103,9 @@ def _layer_files(plan: Plan) -> Iterator[TextFile]:
         if layer.os_packages and not plan.lock.unpacks_os_packages:
             lines = (f"{pin.sha256} {pin.name}={pin.version}\n" for pin in layer.os_packages)
             yield TextFile(path=f"layers/{layer.id}.txt", text="".join(lines))
+    if plan.lock.files:
+        lines = (f"{0o755 if file.executable else 0o644:04o} {file.path}\n" for file in plan.lock.files)
+        yield TextFile(path="layers/files.txt", text="".join(lines))
     for name, kinds in _DOWNLOADS.items():
         pins = [pin for layer in plan.of(*kinds) for pin in layer.packages if pin.is_wheel]
         if pins or name == "download":
@@ -114,5 +117,7 @@ def _layer_files(plan: Plan) -> Iterator[TextFile]:
 def _attachments(plan: Plan) -> Iterator[Attachment]:
     for tool in plan.lock.tools:
         yield Attachment(path=f"tools/{tool.name}", sha256=tool.sha256, executable=tool.name != "probe")
+    for file in plan.lock.files:
+        yield Attachment(path=f"files{file.path}", sha256=file.sha256, executable=file.executable)
     if plan.lock.python.file:
         yield Attachment(path=f"python/{plan.lock.python.file}", sha256=plan.lock.python.sha256)

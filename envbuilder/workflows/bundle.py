@@ -103,11 +103,12 @@ def _take(digest: str, read: Callable[[], bytes], store: Store, path: Path) -> N
 
 
 def files_of(lock: Lock) -> tuple[str, ...]:
-    """Digests of every file that a lock names and that can be kept: packages, build tools, .debs, archive, probe."""
+    """Digests of every file that a lock names and that can be kept: packages, .debs, archive, own files, probe."""
     os_packages: tuple[OsPackagePin, ...] = (*lock.base.packages, *lock.os_packages)
     hashes = [
         *(pin.sha256 for pin in lock.packages),
         *(pin.sha256 for pin in os_packages if pin.sha256),
+        *(file.sha256 for file in lock.files),
         *([lock.python.sha256] if lock.python.sha256 else []),
         *(tool.sha256 for tool in lock.tools if tool.name == "probe"),
     ]

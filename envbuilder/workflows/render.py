@@ -75,5 +75,5 @@ def _make_room(folder: Path) -> None:
         return
     if not folder.is_dir() or (any(folder.iterdir()) and not (folder / _MARKER).is_file()):
         raise UsageError(f"{folder} holds something that was not rendered here", hint="name a new folder with -o")
-    for name in ("layers", "tools", "python", "host"):
+    for name in ("layers", "tools", "python", "host", "files"):
         shutil.rmtree(folder / name, ignore_errors=True)

@@ -8,7 +8,7 @@ from datetime import date
 from functools import cache
 
 from envbuilder.locking.lockfile import dump
-from envbuilder.model.locks import Lock, MemoryPolicy, Spec, User
+from envbuilder.model.locks import Lock, MemoryPolicy, OwnFile, Spec, User
 from envbuilder.model.rows import Environment
 from envbuilder.rendering.spec import render_spec
 from envbuilder.workflows.lock import lock
@@ -48,6 +48,10 @@ TEAM = Spec(
     apt=("git",),
     cutoff=date(2023, 9, 1),
     base="debian-bookworm",
+    files=(
+        OwnFile(path="/app/run.sh", sha256="b" * 64, size=20, executable=True),
+        OwnFile(path="/workspace/train me.py", sha256="a" * 64, size=1000),
+    ),
     env=(("GREETING", 'it\'s "$HOME" \\'), ("TF_CPP_MIN_LOG_LEVEL", "1")),
     user=User(name="team", uid=1234, gid=1235),
     memory=MemoryPolicy.GROWTH,

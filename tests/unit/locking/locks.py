@@ -11,6 +11,7 @@ from envbuilder.model.locks import (
     Lock,
     MemoryPolicy,
     OsPackagePin,
+    OwnFile,
     PackageGroup,
     PackagePin,
     PythonPin,
@@ -54,6 +55,13 @@ CUDAS = st.builds(
     sonames=st.lists(LINES, max_size=3).map(tuple),
     links=st.lists(LINKS, max_size=2).map(tuple),
 )
+FILES = st.builds(
+    OwnFile,
+    path=st.from_regex(r"/(app|workspace)(/[a-z0-9._-]{0,5}[a-z]){1,2}", fullmatch=True),
+    sha256=HASHES,
+    size=st.integers(0, 2**40),
+    executable=st.booleans(),
+)
 TEXTS = st.lists(LINES, max_size=2).map(tuple)
 LOCKS = st.builds(
     Lock,
@@ -75,4 +83,5 @@ LOCKS = st.builds(
     sources=TEXTS,
     inputs=PAIRS,
     epoch=st.integers(0, 2**40),
+    files=st.lists(FILES, max_size=2).map(tuple),
 )

@@ -12,7 +12,7 @@ from packaging.version import Version
 
 from envbuilder.errors import InvalidInput
 from envbuilder.locking.spec import read_spec, with_sources
-from envbuilder.model.locks import MemoryPolicy, Sources, Spec, User
+from envbuilder.model.locks import MemoryPolicy, OwnFile, Sources, Spec, User
 from envbuilder.model.versions import Release
 from tests.fakes.catalogs import DATA
 
@@ -34,6 +34,10 @@ def test_every_field_is_read_and_lists_are_sorted() -> None:
         python=Release("3.8"),
         base="debian-new",
         env=(("GREETING", 'it\'s "$HOME" \\'), ("ZED", "last")),
+        files=(
+            OwnFile(path="/app/conf", source="conf"),
+            OwnFile(path="/workspace/train.py", source="src/train.py"),
+        ),
         user=User(name="team", uid=1234, gid=1235),
         memory=MemoryPolicy.GROWTH,
         sources=Sources(
@@ -58,6 +62,35 @@ def test_a_variable_that_looks_like_a_secret_is_refused(name: str) -> None:
 @pytest.mark.parametrize("name", ["TF_CPP_MIN_LOG_LEVEL", "KEYBOARD", "_", "PASS_THROUGH"])
 def test_an_ordinary_variable_is_taken(name: str) -> None:
     assert read_spec(f'environment: "x"\nenv:\n  {name}: "v"\n', "file").env == ((name, "v"),)
+
+
+@pytest.mark.parametrize(
+    ("path", "problem"),
+    [
+        ("train.py", "is not an absolute path"),
+        ("/app/../etc/passwd", "is not an absolute path"),
+        ("/app/", "is not an absolute path"),
+        ("//app", "is not an absolute path"),
+        ("/", "is not an absolute path"),
+        ("/app/a ", "has characters"),
+        ("/usr/bin/python3", "lies in a folder of the base"),
+        ("/lib/x", "lies in a folder of the base"),
+        ("/opt/venv/bin/python", "lies in a folder that envbuilder fills"),
+        ("/opt/envbuilder", "lies in a folder that envbuilder fills"),
+    ],
+)
+def test_an_own_file_lies_where_nothing_else_does(path: str, problem: str) -> None:
+    with pytest.raises(InvalidInput, match=problem) as caught:
+        read_spec(f'environment: "x"\nfiles:\n  "/app/ok": "ok"\n  "{path}": "f"\n', "file")
+    assert [fault.line for fault in caught.value.faults] == [4]
+
+
+@pytest.mark.parametrize(
+    "path", ["/app/a", "/workspace/a b", "/usr/local/bin/run", "/opt/venvs/a", "/etc/x.conf", "/ä"]
+)
+def test_other_folders_are_taken(path: str) -> None:
+    [file] = read_spec(f'environment: "x"\nfiles:\n  "{path}": "f"\n', "file").files
+    assert file.path == path
 
 
 def test_the_command_line_replaces_addresses_and_its_archives_come_first() -> None:

@@ -15,7 +15,7 @@ import pytest
 from envbuilder.errors import SourceUnreachable, VerificationFailed
 from envbuilder.model.builds import BuildEvent, StepFinished, Transfer
 from envbuilder.model.images import ImagePin, LayerFormat
-from envbuilder.model.locks import Lock, PackageGroup
+from envbuilder.model.locks import Lock, OwnFile, PackageGroup
 from envbuilder.workflows.assemble import Assembled, Assembly, assemble
 from envbuilder.workflows.assemble_ports import AssemblePorts
 from tests.unit.assembling.wheels import shared_library
@@ -106,6 +106,34 @@ def test_only_what_an_own_package_touches_is_made_anew(world: World) -> None:
     one(world.lock(world.own(b"a")), world.ports("here"))
     changed = one(world.lock(world.own(b"b")), world.ports("here"))
     assert changed.made == {"own", "image"}
+
+
+def test_own_files_lie_in_a_layer_of_their_own_and_leave_folders_as_they_are(world: World) -> None:
+    ports = world.ports("here")
+    content = b"print(1)"
+    file = OwnFile(
+        path="/workspace/sub/train.py", sha256=ports.store.put(content).removeprefix("sha256:"), size=len(content)
+    )
+    one(world.lock(), ports)
+    image = one(replace(world.lock(), files=(file,)), ports)
+    assert image.made == {"files", "image"}
+    [pin] = [each for each in image.image.layers if each.id == "files"]
+    with tarfile.open(fileobj=io.BytesIO(gzip.decompress(ports.store.read(pin.blob.digest)))) as archive:
+        found = {member.name: (member.uid, oct(member.mode)) for member in archive}
+        assert archive.extractfile("workspace/sub/train.py").read() == content  # type: ignore[union-attr]
+    user = world.lock().user.uid
+    assert found == {
+        "workspace": (user, "0o755"),
+        "workspace/sub": (0, "0o755"),
+        "workspace/sub/train.py": (0, "0o644"),
+    }
+
+
+def test_an_own_file_that_is_not_here_says_where_it_could_be(world: World) -> None:
+    file = OwnFile(path="/workspace/train.py", sha256="a" * 64, size=1)
+    with pytest.raises(SourceUnreachable, match=r"/workspace/train\.py") as caught:
+        one(replace(world.lock(), files=(file,)), world.ports("here"))
+    assert "--bundle" in caught.value.hint
 
 
 def test_a_layer_that_was_removed_is_made_again_as_it_was(world: World) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.errors import UsageError, VerificationFailed
-from envbuilder.model.locks import OsPackagePin, ToolPin
+from envbuilder.model.locks import OsPackagePin, OwnFile, ToolPin
 from envbuilder.store import Store
 from envbuilder.tar.members import file_of
 from envbuilder.tar.writing import write
@@ -125,12 +125,13 @@ def test_files_of_a_lock_are_all_that_can_be_kept_each_once() -> None:
     assert {f"sha256:{pin.sha256}" for pin in LOCK.packages} <= set(found)
     assert {f"sha256:{pin.sha256}" for pin in LOCK.os_packages} <= set(found)
     assert not {f"sha256:{tool.sha256}" for tool in LOCK.tools if tool.name == "uv"} & set(found)
-    deb, probe = "01" * 32, "02" * 32
+    deb, probe, own = "01" * 32, "02" * 32, "03" * 32
     more = replace(
         LOCK,
         base=replace(LOCK.base, packages=(OsPackagePin(name="inside", version="1"), OsPackagePin(
             name="deb", version="1", sha256=deb))),
         tools=(ToolPin(name="probe", version="1", sha256=probe),),
+        files=(OwnFile(path="/app/x", sha256=own, size=1),),
     )  # fmt: skip
-    assert set(files_of(more)) - set(found) == {f"sha256:{deb}", f"sha256:{probe}"}
+    assert set(files_of(more)) - set(found) == {f"sha256:{deb}", f"sha256:{probe}", f"sha256:{own}"}
     assert "sha256:" not in files_of(more)

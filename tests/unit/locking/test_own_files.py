@@ -1,0 +1,81 @@
+"""Own files are what lies on the disk now, and two of them never meet in the image."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from envbuilder.errors import InvalidInput
+from envbuilder.locking.own_files import surveyed
+from envbuilder.model.locks import OwnFile
+
+LINE = 7
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "train.py").write_bytes(b"print(1)")
+    (tmp_path / "conf" / "sub").mkdir(parents=True)
+    (tmp_path / "conf" / "a.yaml").write_bytes(b"a: 1")
+    (tmp_path / "conf" / "sub" / "run.sh").write_bytes(b"#!/bin/sh")
+    (tmp_path / "conf" / "sub" / "run.sh").chmod(0o700)
+    return tmp_path
+
+
+def look(folder: Path, **named: str) -> tuple[OwnFile, ...]:
+    files = tuple(OwnFile(path=f"/{path.replace('__', '/')}", source=source) for path, source in named.items())
+    return surveyed(files, folder, "spec", lambda _field: LINE)
+
+
+def test_a_file_has_hash_and_size_and_a_folder_is_its_files(folder: Path) -> None:
+    assert look(folder, app="conf", workspace__t="train.py") == (
+        OwnFile(path="/app/a.yaml", source=str(folder / "conf" / "a.yaml"), sha256=digest(b"a: 1"), size=4),
+        OwnFile(
+            path="/app/sub/run.sh",
+            source=str(folder / "conf" / "sub" / "run.sh"),
+            sha256=digest(b"#!/bin/sh"),
+            size=9,
+            executable=True,
+        ),
+        OwnFile(path="/workspace/t", source=str(folder / "train.py"), sha256=digest(b"print(1)"), size=8),
+    )
+
+
+def digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def test_a_link_is_what_it_points_to(folder: Path) -> None:
+    (folder / "link").symlink_to("train.py")
+    [file] = look(folder, app="link")
+    assert file.sha256 == digest(b"print(1)")
+
+
+@pytest.mark.parametrize(
+    ("named", "problem"),
+    [
+        ({"app": "gone.py"}, "there is no file"),
+        ({"app": "conf", "app__a.yaml": "train.py"}, "has the path /app/a.yaml too"),
+        ({"app": "train.py", "app__x": "train.py"}, "/app is a file, and /app/x would lie in it"),
+        ({"app": "conf", "app__sub": "train.py"}, "/app/sub is a folder of other files"),
+        ({"opt": "opt"}, "lies in a folder that envbuilder fills"),
+        ({"app": "dangling"}, "there is no file"),
+    ],
+)
+def test_what_is_wrong_names_field_and_line(folder: Path, named: dict[str, str], problem: str) -> None:
+    (folder / "dangling").mkdir()
+    (folder / "dangling" / "x").symlink_to("nowhere")
+    (folder / "opt" / "venv").mkdir(parents=True)
+    (folder / "opt" / "venv" / "x").write_bytes(b"")
+    with pytest.raises(InvalidInput, match=problem) as caught:
+        look(folder, **named)
+    [fault] = caught.value.faults
+    assert (fault.file, fault.line) == ("spec", LINE)
+    assert fault.field.startswith("files./")
+
+
+def test_an_empty_folder_is_no_file(folder: Path) -> None:
+    (folder / "empty").mkdir()
+    assert look(folder, app="empty") == ()
