@@ -24,7 +24,7 @@ from envbuilder.planning.layers import plan
 @source_options
 @json_option
 def command(target: str | None, sources: Sources, base: str, tensorflow: Version | None, *, as_json: bool) -> None:
-    """Show the layers that an image will have: nothing is fetched or built.
+    """Show the layers that an image will have; nothing is built.
 
     Digests are shown where the lock knows them: it does after `envbuilder lock`, and after a row was assembled here.
     """

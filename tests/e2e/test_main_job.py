@@ -100,7 +100,7 @@ def test_neither_ca_bundle_nor_proxy_settings_are_in_the_image(built: str) -> No
         client.close()
 
 
-def test_an_own_package_changes_the_last_layers_only_and_pushes_little_more(
+def test_own_package_and_file_change_the_last_layers_only_and_push_little_more(
     tool: Tool, built: str, engine: Engine, tmp_path: Path, loopback_registry: str
 ) -> None:
     first, second = (f"{loopback_registry}/team/tf:{name}" for name in ("before", "after"))
@@ -112,9 +112,9 @@ def test_an_own_package_changes_the_last_layers_only_and_pushes_little_more(
     before = tool("build", "--tag", first, "--push", "--json", folder=tmp_path)
     assert before.status == 0, before.stderr
     spec = tmp_path / "envbuilder.yaml"
-    spec.write_text(
-        spec.read_text(encoding="utf-8").replace("packages: []", 'packages: ["humanize"]'), encoding="utf-8"
-    )
+    (tmp_path / "hello.py").write_text("import humanize; print(humanize.intcomma(1000))", encoding="utf-8")
+    text = spec.read_text(encoding="utf-8").replace("packages: []", 'packages: ["humanize"]')
+    spec.write_text(f'{text}files:\n  "/workspace/hello.py": "hello.py"\n', encoding="utf-8")
 
     stale = tool("lock", "--check", folder=tmp_path)
     assert stale.status == 1
@@ -137,8 +137,10 @@ def test_an_own_package_changes_the_last_layers_only_and_pushes_little_more(
     assert layers[1] is not None
     pairs = zip(layers[0].diff_ids, layers[1].diff_ids, strict=False)
     shared = len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)))
-    # The package, the lock with the probe, and the working directory.
-    assert shared >= len(layers[1].diff_ids) - 3
+    # The package, the file, the lock with the probe, and the working directory.
+    assert shared >= len(layers[1].diff_ids) - 4
+    ran = engine.run(RunRequest(image=second, command=("python", "hello.py")))
+    assert (ran.status, ran.stdout.strip()) == (0, b"1,000")
     pushed = after.document()["pushed"][0]
     assert pushed["present"] >= shared
     assert pushed["bytes"] < 2_000_000
