@@ -45,7 +45,7 @@ from envbuilder.model.rows import BaseKind, Catalog
 from envbuilder.model.trees import DebianTree, PythonArchive
 from envbuilder.model.versions import Release
 from envbuilder.planning.layers import base_reference, image_reference
-from envbuilder.probing.containers import probe_source
+from envbuilder.probing.joining import probe_source
 from envbuilder.registries.pulling import find
 from envbuilder.store import Store
 from envbuilder.tar.members import of_tar

@@ -26,6 +26,8 @@ VERBS = {
     "plan": ("envbuilder.cli.plan", "Show the layers that an image will have, without building it."),
     "build": ("envbuilder.cli.build", "Build the images of environments or locks."),
     "validate": ("envbuilder.cli.validate", "Look inside an image and check it against its lock."),
+    "probe": ("envbuilder.cli.probe", "Write the probe as one file, to look at a machine elsewhere."),
+    "check": ("envbuilder.cli.check", "Judge what the probe saw on another machine."),
     "verify": ("envbuilder.cli.verify", "Say whether an image is what its lock says, bit by bit."),
     "reproduce": ("envbuilder.cli.reproduce", "Build a lock twice in different surroundings and compare."),
     "bundle": ("envbuilder.cli.bundle", "Write a lock and all its files into one archive."),

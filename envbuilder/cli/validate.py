@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 
@@ -11,14 +10,13 @@ import click
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.places import places
+from envbuilder.cli.reports import FORMAT_NAMES, TIERS, finish
 from envbuilder.cli.targets import read_lock
 from envbuilder.errors import EngineUnavailable
-from envbuilder.model.findings import Report, Tier
+from envbuilder.model.findings import Tier
 from envbuilder.model.rows import Catalog
-from envbuilder.reporting.registry import FORMATS, format_named
+from envbuilder.reporting.registry import format_named
 from envbuilder.workflows.validate import ImageEngine, Validation, validate
-
-_TIERS = click.Choice([Tier.CPU.value, Tier.GPU.value])
 
 
 @click.command("validate")
@@ -30,15 +28,15 @@ _TIERS = click.Choice([Tier.CPU.value, Tier.GPU.value])
     show_default=True,
     help="Where the image is. assemble: in the store; run by runc or namespaces. auto: the engine if it has it.",
 )
-@click.option("--tier", type=_TIERS, help="How far to go. Default: gpu when the engine has GPUs, else cpu.")
-@click.option("--require", type=_TIERS, help="Tier that must be proven: what could not be looked at is a failure.")
+@click.option("--tier", type=TIERS, help="How far to go. Default: gpu when the engine has GPUs, else cpu.")
+@click.option("--require", type=TIERS, help="Tier that must be proven: what could not be looked at is a failure.")
 @click.option(
     "--lock",
     "lock_file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Lock to check against, instead of the one in the image.",
 )
-@click.option("--format", "format_name", type=click.Choice(sorted(FORMATS)), default="text", show_default=True)
+@click.option("--format", "format_name", type=FORMAT_NAMES, default="text", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Same as --format json.")
 @click.option(
     "--junit", "junit_file", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit XML to a file too."
@@ -75,11 +73,9 @@ def command(  # noqa: PLR0913  one parameter for each option
     composition.say(f"looking inside {wanted.image}")
     lock = read_lock(lock_file) if lock_file else None
     report = validate(catalog, wanted, lock, _engine(composition, wanted.image, engine), time.monotonic)
-    _print(report, "json" if as_json else format_name)
     if junit_file:
         junit_file.write_text(format_named("junit").write(report, color=False), encoding="utf-8")
-    if not report.passed:
-        raise click.exceptions.Exit(1)
+    finish(report, "json" if as_json else format_name)
 
 
 def _engine(composition: Composition, image: str, name: str) -> ImageEngine:
@@ -100,8 +96,3 @@ def _image(catalog: Catalog, name: str) -> str:
     """The image of a row when the name is a row's, else the name."""
     rows = {row.id for row in catalog.environments}
     return f"envbuilder/{name}:latest" if name in rows else name
-
-
-def _print(report: Report, name: str) -> None:
-    color = sys.stdout.isatty()
-    click.echo(format_named(name).write(report, color=color), nl=False)

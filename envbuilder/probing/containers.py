@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib.resources import files
 from typing import Protocol
 
 from envbuilder.errors import InvalidInput, ToolFailed
 from envbuilder.model.builds import RunRequest, RunResult
 from envbuilder.model.facts import Facts
 from envbuilder.probing.decoding import decode
+from envbuilder.probing.joining import probe_source
 from envbuilder.probing.requests import ProbeRequest
 
 PROBE_PATH = "/tmp/envbuilder-probe.py"  # noqa: S108 - a path in a fresh container, not on this machine
@@ -25,11 +25,6 @@ class Runner(Protocol):
     def run(self, request: RunRequest) -> RunResult:
         """Run a command in a new container, and remove the container whatever happens."""
         ...
-
-
-def probe_source() -> bytes:
-    """The probe, byte for byte as it goes into a container."""
-    return files("envbuilder.incontainer").joinpath("probe.py").read_bytes()
 
 
 def probe_image(engine: Runner, image: str, request: ProbeRequest, *, gpus: bool, timeout: float = 900.0) -> Facts:

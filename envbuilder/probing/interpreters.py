@@ -9,7 +9,8 @@ from pathlib import Path
 
 from envbuilder.errors import ToolFailed, ToolMissing
 from envbuilder.model.facts import Facts
-from envbuilder.probing.containers import probe_source, read_answer
+from envbuilder.probing.containers import read_answer
+from envbuilder.probing.joining import probe_source
 from envbuilder.probing.requests import ProbeRequest
 
 

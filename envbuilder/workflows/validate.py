@@ -14,6 +14,8 @@ from envbuilder.checking.judging import judge
 from envbuilder.errors import InvalidInput, UsageError
 from envbuilder.locking.lockfile import load
 from envbuilder.model.builds import EngineInfo, ImageInfo, RunRequest, RunResult
+from envbuilder.model.expectations import Expectation
+from envbuilder.model.facts import NOT_ASKED, Facts, Unseen
 from envbuilder.model.findings import Report, Tier
 from envbuilder.model.locks import Lock
 from envbuilder.model.rows import Catalog
@@ -78,8 +80,7 @@ def validate(
         raise UsageError(f"the engine has no image {wanted.image}", hint="`envbuilder build ENV` makes one; or pull it")
     tier = wanted.tier or (Tier.GPU if engine.info().gpus else Tier.CPU)
     expected = lock or lock_inside(engine, wanted.image)
-    row = select(catalog, expected.environment, Version(expected.framework_version))
-    expectation = expect(row, expected, catalog.cuda.ptx)
+    expectation = _expectation(catalog, expected)
     gpu = tier is Tier.GPU
     facts = probe_image(engine, wanted.image, request_for(expectation, gpu=gpu), gpus=gpu, timeout=wanted.timeout)
     return judge(
@@ -90,6 +91,43 @@ def validate(
         subject=wanted.image,
         seconds=clock() - started,
     )
+
+
+def judge_facts(  # noqa: PLR0913  what one report needs
+    catalog: Catalog,
+    lock: Lock,
+    facts: Facts,
+    *,
+    tier: Tier | None,
+    required: Tier | None,
+    subject: str,
+    seconds: float,
+) -> Report:
+    """Judge facts that were gathered elsewhere.
+
+    Args:
+        catalog: The rows.
+        lock: What they should be.
+        facts: What a probe saw.
+        tier: How far they go; None takes the GPU tier when the probe was asked to compute on GPUs.
+        required: Tier that must be proven.
+        subject: What was looked at.
+        seconds: How long looking took.
+    """
+    asked_for_gpus = not (isinstance(facts.gpu, Unseen) and facts.gpu.kind == NOT_ASKED.kind)
+    return judge(
+        _expectation(catalog, lock),
+        facts,
+        tier=tier or (Tier.GPU if asked_for_gpus else Tier.CPU),
+        required=required,
+        subject=subject,
+        seconds=seconds,
+    )
+
+
+def _expectation(catalog: Catalog, lock: Lock) -> Expectation:
+    row = select(catalog, lock.environment, Version(lock.framework_version))
+    return expect(row, lock, catalog.cuda.ptx)
 
 
 def lock_inside(engine: ImageEngine, image: str) -> Lock:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import json
 import os
 import shutil
@@ -17,8 +18,9 @@ from envbuilder.model.versions import Release
 from envbuilder.probing import decode
 from tests.unit.checking.expectations import TF_2_20
 from tests.unit.incontainer.interpreters import interpreters
+from tests.unit.incontainer.joined import probe_file
 
-PROBE = Path(__file__).parents[3] / "envbuilder" / "incontainer" / "probe.py"
+PROBE = probe_file()
 PYTHONS = interpreters()
 COMPILER = shutil.which("cc") or shutil.which("gcc")
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C compiler to make libraries with")
@@ -61,6 +63,7 @@ def run(
 def facts_of(done: subprocess.CompletedProcess[bytes]) -> dict[str, Any]:
     assert done.returncode == 0, done.stderr.decode()
     assert done.stdout.count(b"\n") == 1, "exactly one document, on one line"
+    assert b'"facts"' not in done.stderr
     document = json.loads(done.stdout)
     assert document["schema"] == 1
     decode(done.stdout, "probe")
@@ -124,14 +127,33 @@ def test_what_was_seen_before_a_crash_is_kept(tmp_path: Path) -> None:
     assert facts["tensorflow-import"]["ok"]
     assert facts["tensorflow-build"]["error"]["message"] == "SIGABRT"
     assert any("is_built_with_cuda" in line for line in facts["tensorflow-build"]["error"]["trace"])
-    assert facts["tensorflow-training"]["error"]["type"] == "NotReached"
+    assert facts["tensorflow-devices"]["value"] == [], "another process goes on behind the crash"
 
 
-def test_a_hang_ends_after_the_limit(tmp_path: Path) -> None:
-    fake_package(tmp_path, "tensorflow", "import time\ntime.sleep(100)\n")
+def test_a_hang_ends_after_the_limit_and_says_where_it_was(tmp_path: Path) -> None:
+    fake_package(tmp_path, "tensorflow", "import time\ndef wait():\n    time.sleep(100)\nwait()\n")
     facts = facts_of(run(tmp_path, {"schema": 1, "limit": 1}, path=str(tmp_path)))
 
     assert facts["tensorflow-import"]["error"]["type"] == "Timeout"
+    assert any("in wait" in line for line in facts["tensorflow-import"]["error"]["trace"])
+    assert facts["tensorflow-build"]["error"]["type"] == "NotReached"
+
+
+def test_a_step_that_hangs_costs_its_budget_and_nothing_else(tmp_path: Path) -> None:
+    fake_package(tmp_path, "tensorflow", TENSORFLOW.format(build="import time; time.sleep(100)"))
+    fake_package(tmp_path, "numpy", "__version__ = '9.9'")
+    facts = facts_of(run(tmp_path, {"schema": 1, "train": False, "budgets": {"build": 1}}, path=str(tmp_path)))
+
+    assert facts["tensorflow-build"]["error"]["message"] == "no answer after 1 s"
+    assert facts["tensorflow-devices"]["ok"]
+
+
+def test_every_name_of_the_joined_file_is_given_once() -> None:
+    names = [
+        node.name for node in ast.parse(PROBE.read_bytes()).body if isinstance(node, ast.FunctionDef | ast.ClassDef)
+    ]
+    assert sorted(names) == sorted(set(names))
+    assert "envbuilder.incontainer" not in PROBE.read_text(encoding="utf-8")
 
 
 def test_files_of_a_crashed_child_do_not_stay(tmp_path: Path) -> None:

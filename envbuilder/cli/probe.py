@@ -1,0 +1,27 @@
+"""`envbuilder probe`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from envbuilder.files import replacing
+from envbuilder.probing.joining import probe_source
+
+
+@click.command("probe")
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write.")
+def command(output: Path | None) -> None:
+    """Write the probe alone: one Python file to copy to a machine and run there.
+
+    It needs Python 2.7 or 3.5 and later, and nothing else: `python probe.py > facts.json`. Then, here:
+    `envbuilder check --facts facts.json --lock LOCK`.
+    """
+    if output is None:
+        click.echo(probe_source(), nl=False)
+        return
+    with replacing(output) as stream:
+        stream.write(probe_source())
+    click.echo(f"wrote {output}")
+    click.echo(f"next: `python {output.name} > facts.json` on the machine to look at")

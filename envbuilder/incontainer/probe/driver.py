@@ -1,0 +1,142 @@
+"""The driver: kernel module, user-space library, devices, and what stands in its place."""
+
+import ctypes
+import glob
+import os
+import re
+import subprocess
+
+from envbuilder.incontainer.probe.children import run_part
+from envbuilder.incontainer.probe.libraries import loaded_path
+from envbuilder.incontainer.probe.values import content_of, first_line, text, text_lines
+
+DRIVER_LIMIT = 90
+
+
+def cuda_error(cuda, code):
+    """Name of a result of the driver interface, such as CUDA_ERROR_NO_DEVICE."""
+    name = ctypes.c_char_p()
+    try:
+        cuda.cuGetErrorName(code, ctypes.byref(name))
+    except AttributeError:
+        return ""
+    return text(name.value or b"")
+
+
+def attribute(cuda, device, which):
+    """One attribute of a device; None when the driver refuses."""
+    value = ctypes.c_int(0)
+    return value.value if cuda.cuDeviceGetAttribute(ctypes.byref(value), which, device) == 0 else None
+
+
+def gpu_memory(cuda, device):
+    """Bytes of memory of a device; None when the driver does not tell."""
+    size = ctypes.c_size_t(0)
+    ask = getattr(cuda, "cuDeviceTotalMem_v2", None) or cuda.cuDeviceTotalMem
+    return size.value if ask(ctypes.byref(size), device) == 0 else None
+
+
+def gpu(cuda, index):
+    """One GPU as the driver knows it; no context is made and no memory taken."""
+    device = ctypes.c_int(0)
+    code = cuda.cuDeviceGet(ctypes.byref(device), index)
+    if code != 0:
+        return {"index": index, "error": "cuDeviceGet: {0} {1}".format(code, cuda_error(cuda, code))}
+    name = ctypes.create_string_buffer(256)
+    cuda.cuDeviceGetName(name, 256, device)
+    major, minor = attribute(cuda, device, 75), attribute(cuda, device, 76)
+    return {
+        "index": index,
+        "error": "",
+        "name": name.value,
+        "capability": None if major is None else "{0}.{1}".format(major, minor),
+        "memory": gpu_memory(cuda, device),
+    }
+
+
+def looks_like_stub(path):
+    """Whether a libcuda is the linker's stub: it lies in a folder of that name, or is far too small.
+
+    Source: stubs of CUDA 8 to 13 have 8 to 130 kB, drivers 304 to 580 have 7 MB and more.
+    """
+    if "/stubs/" in path:
+        return True
+    try:
+        return os.path.getsize(path) < 1 << 20
+    except OSError:
+        return False
+
+
+def driver_interface():
+    """What libcuda.so.1 says: versions, result of cuInit, devices."""
+    try:
+        cuda = ctypes.CDLL("libcuda.so.1")
+    except OSError as error:
+        return {"loadable": False, "error": text(error)}
+    path = loaded_path(cuda)
+    seen = {"loadable": True, "error": "", "path": path, "cuda": None, "gpus": []}
+    version = ctypes.c_int(0)
+    if cuda.cuDriverGetVersion(ctypes.byref(version)) == 0:
+        seen["cuda"] = "{0}.{1}".format(version.value // 1000, version.value % 1000 // 10)
+    code = cuda.cuInit(0)
+    seen["init"] = {"code": code, "name": cuda_error(cuda, code)}
+    # 34 is CUDA_ERROR_STUB_LIBRARY, known to stubs from CUDA 11.1 on.
+    seen["stub"] = looks_like_stub(path) or code == 34
+    if code == 0:
+        count = ctypes.c_int(0)
+        if cuda.cuDeviceGetCount(ctypes.byref(count)) == 0:
+            seen["gpus"] = [gpu(cuda, index) for index in range(count.value)]
+    return seen
+
+
+def driver_release():
+    """Release number of the kernel module, from the file that it offers; None without a module."""
+    content = content_of("/proc/driver/nvidia/version")
+    found = re.search(r"Kernel Module(?: for \S+)?\s+(\d+\.\d+(?:\.\d+)?)", content or "")
+    return {"text": content, "release": found.group(1) if found else first_line("/sys/module/nvidia/version")}
+
+
+def part_driver(request, report, only):
+    """Child: ask the driver."""
+    report("interface", driver_interface)
+
+
+def library_release(path):
+    """Release number in the real name of libcuda, such as 535.104.05; None when it has none."""
+    found = re.search(r"libcuda\.so\.(\d+\.\d+(?:\.\d+)?)$", path or "")
+    return found.group(1) if found else None
+
+
+def driver(path):
+    """The driver: kernel module, user-space library, devices."""
+    interface = run_part("driver", path, ["interface"], DRIVER_LIMIT)[0]["interface"]
+    told = interface.get("value") or {}
+    return {"module": driver_release(), "interface": interface, "library": library_release(told.get("path"))}
+
+
+def cached_libraries(soname):
+    """Paths that the loader's cache has for a library, in its order."""
+    for program in ("/sbin/ldconfig", "/usr/sbin/ldconfig", "ldconfig"):
+        try:
+            child = subprocess.Popen([program, "-p"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        except OSError:
+            continue
+        listing = text_lines(child.communicate()[0])
+        return [line.split("=> ", 1)[1].strip() for line in listing if line.split(" ")[0] == soname and "=> " in line]
+    return []
+
+
+def loader():
+    """Every libcuda.so.1 that a program could get at run time, and stubs that lie about beside the path."""
+    found = [("cache", path) for path in cached_libraries("libcuda.so.1")]
+    for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":"):
+        path = os.path.join(folder, "libcuda.so.1")
+        if folder and os.path.exists(path):
+            found.append(("LD_LIBRARY_PATH", path))
+    return {
+        "libcuda": [
+            {"source": source, "path": path, "real": real, "stub": looks_like_stub(real)}
+            for source, path, real in [(source, path, os.path.realpath(path)) for source, path in found]
+        ],
+        "stubs": sorted(set(os.path.realpath(path) for path in glob.glob("/usr/local/cuda*/lib64/stubs/libcuda.so*"))),
+    }

@@ -1,0 +1,142 @@
+"""CUDA libraries: whether they open, where they are, and what they say of themselves."""
+
+import ctypes
+import os
+import struct
+
+from envbuilder.incontainer.probe.children import run_part
+from envbuilder.incontainer.probe.elf import Elf, tensorflow_libraries
+from envbuilder.incontainer.probe.values import dotted, text
+
+LIBRARIES_LIMIT = 180
+
+
+def property_version(library, function):
+    """Version from a CUDA library that answers for major, minor and patch one by one."""
+    ask = getattr(library, function)
+    parts = []
+    for which in range(3):
+        value = ctypes.c_int(-1)
+        if ask(which, ctypes.byref(value)) != 0:
+            return None
+        parts.append(str(value.value))
+    return ".".join(parts)
+
+
+def runtime_version(library):
+    """Version of the CUDA runtime, such as 11.8."""
+    value = ctypes.c_int(-1)
+    if library.cudaRuntimeGetVersion(ctypes.byref(value)) != 0:
+        return None
+    return "{0}.{1}".format(value.value // 1000, value.value % 1000 // 10)
+
+
+def cudnn_version(library):
+    """Version of cuDNN: major*1000 up to 8.x, major*10000 from 9 on."""
+    library.cudnnGetVersion.restype = ctypes.c_size_t
+    number = library.cudnnGetVersion()
+    return dotted(number, 1000 if number < 10000 else 10000, 100)
+
+
+def nccl_version(library):
+    """Version of NCCL: major*1000 up to 2.8, major*10000 from 2.9 on."""
+    value = ctypes.c_int(-1)
+    if library.ncclGetVersion(ctypes.byref(value)) != 0:
+        return None
+    return dotted(value.value, 1000 if value.value < 10000 else 10000, 100)
+
+
+def library_version(soname, library):
+    """What the library says of itself; None when it has no function for it or the function fails."""
+    stem = soname.split(".so")[0]
+    special = {"libcudart": runtime_version, "libcudnn": cudnn_version, "libnccl": nccl_version}
+    try:
+        if stem in special:
+            return special[stem](library)
+        return property_version(library, stem[3:] + "GetProperty")
+    except AttributeError:
+        return None
+
+
+def cudnn_runtime(soname, library):
+    """CUDA runtime that a cuDNN was built with, such as 11.8; None for another library."""
+    if soname.split(".so")[0] != "libcudnn":
+        return None
+    try:
+        library.cudnnGetCudartVersion.restype = ctypes.c_size_t
+        number = library.cudnnGetCudartVersion()
+    except AttributeError:
+        return None
+    return "{0}.{1}".format(number // 1000, number % 1000 // 10)
+
+
+class LinkMap(ctypes.Structure):
+    """The head of glibc's struct link_map."""
+
+    _fields_ = [("address", ctypes.c_void_p), ("name", ctypes.c_char_p)]
+
+
+def loaded_path(library):
+    """Real path of a loaded library, as the loader itself knows it; empty when it does not tell."""
+    for name in (None, "libdl.so.2"):
+        try:
+            ask = ctypes.CDLL(name).dlinfo
+        except (AttributeError, OSError):
+            continue
+        ask.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p]
+        head = ctypes.POINTER(LinkMap)()
+        if ask(library._handle, 2, ctypes.byref(head)) == 0:
+            return os.path.realpath(text(head.contents.name or b"")) if head.contents.name else ""
+    return ""
+
+
+def where(soname, folders):
+    """What to hand to dlopen, and why: TensorFlow looks in LD_LIBRARY_PATH, then its RUNPATH, then the loader's cache."""
+    own = [folder for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":") if folder]
+    if any(os.path.exists(os.path.join(folder, soname)) for folder in own):
+        return soname, "LD_LIBRARY_PATH"
+    for folder in folders:
+        if os.path.exists(os.path.join(folder, soname)):
+            return os.path.join(folder, soname), "RUNPATH"
+    return soname, "loader"
+
+
+def library_facts(soname, folders):
+    """Load one library and let it tell its version."""
+    target, via = where(soname, folders)
+    try:
+        library = ctypes.CDLL(target)
+    except OSError as error:
+        return {"loaded": False, "error": text(error), "path": "", "via": via, "version": None, "cudart": None}
+    return {
+        "loaded": True,
+        "error": "",
+        "path": loaded_path(library),
+        "via": via,
+        "version": library_version(soname, library),
+        "cudart": cudnn_runtime(soname, library),
+    }
+
+
+def own_search_path():
+    """Folders in which the installed TensorFlow looks by itself; empty without TensorFlow."""
+    folders = []
+    for path in tensorflow_libraries():
+        try:
+            folders += [folder for folder in Elf(path).search_path() if folder not in folders]
+        except (ValueError, IOError, OSError, struct.error):
+            continue
+    return folders
+
+
+def part_libraries(request, report, only):
+    """Child: load libraries one after the other."""
+    folders = own_search_path()
+    for soname in only:
+        report(soname, library_facts, soname, folders)
+
+
+def libraries(request, path):
+    """Load every library asked for; one that crashes takes no other with it."""
+    wanted = sorted(set(request["sonames"]) | set(request["optional_sonames"]))
+    return run_part("libraries", path, wanted, LIBRARIES_LIMIT)[0] if wanted else {}

@@ -1,0 +1,154 @@
+"""The whole: request in, facts out."""
+
+import argparse
+import json
+import os
+import re
+import sys
+
+from envbuilder.incontainer.probe.children import Steps
+from envbuilder.incontainer.probe.driver import driver, loader, part_driver
+from envbuilder.incontainer.probe.framework import build, devices, imported
+from envbuilder.incontainer.probe.libraries import libraries, part_libraries
+from envbuilder.incontainer.probe.machine import distributions, interpreter, machine
+from envbuilder.incontainer.probe.operations import on_gpu
+from envbuilder.incontainer.probe.own_check import own_check_fact, part_own_check
+from envbuilder.incontainer.probe.training import saving, training
+from envbuilder.incontainer.probe.values import CLOCK, look, text, unseen
+
+SCHEMA = 1
+TENSORFLOW_LIMIT = 600
+
+# Name, what has to be asked for, and what gives the fact.
+STEPS = (
+    ("import", "", imported, ()),
+    ("build", "", build, ()),
+    ("devices", "", devices, ()),
+    ("training", "train", training, ("keep",)),
+    ("saving", "train", saving, ("keep",)),
+    ("gpu", "gpu", on_gpu, ()),
+)
+BUDGETS = {"import": 300, "gpu": 600}
+
+
+def part_tensorflow(request, report, only):
+    """Child: everything that needs TensorFlow in the process; imported once."""
+    keep = {}
+    if "import" not in only:
+        imported()
+    elif not report("import", imported):
+        return
+    for name, _, function, arguments in STEPS:
+        if name in only and function is not imported:
+            report(name, function, *[keep if argument == "keep" else request for argument in arguments])
+
+
+def asked_steps(request):
+    """The steps in TensorFlow that a request asks for, in their order."""
+    return [name for name, need, _, _ in STEPS if not need or request[need]]
+
+
+def tensorflow(request, path):
+    """All facts that need TensorFlow."""
+    budgets = dict(BUDGETS, **request["budgets"])
+    steps = Steps("tensorflow", path, asked_steps(request), budgets, request["limit"])
+    seen = steps.run(first="import")
+    missing = unseen("NotReached", "TensorFlow did not import")
+    facts = dict(("tensorflow-" + name, seen.get(name) or missing) for name in asked_steps(request))
+    facts["tensorflow-log"] = {"ok": True, "seconds": 0.0, "value": telling(steps.log)}
+    return facts
+
+
+def telling(log):
+    """Warnings and errors about libraries and GPUs among the lines that TensorFlow wrote, at most the last 20."""
+    marks = re.compile(r"[:\s][WEF]\d* .*(cuda|cudnn|cublas|gpu|GPU|CUDA|dynamic library)", re.IGNORECASE)
+    return [text(line) for line in log if marks.search(line)][-20:]
+
+
+PARTS = {
+    "libraries": part_libraries,
+    "driver": part_driver,
+    "own-check": part_own_check,
+    "tensorflow": part_tensorflow,
+}
+
+
+def read_request(path):
+    """The request with all fields; a field of the wrong type is an error of the caller."""
+    asked = {}
+    if path:
+        with open(path, "rb") as handle:
+            asked = json.loads(handle.read().decode("utf-8"))
+    if not isinstance(asked, dict) or asked.get("schema", SCHEMA) != SCHEMA:
+        raise ValueError("this is not a request of schema {0}".format(SCHEMA))
+    return {
+        "schema": SCHEMA,
+        "sonames": [text(name) for name in asked.get("sonames", [])],
+        "optional_sonames": [text(name) for name in asked.get("optional_sonames", [])],
+        "train": bool(asked.get("train", True)),
+        "gpu": bool(asked.get("gpu", False)),
+        "budgets": dict((text(name), float(seconds)) for name, seconds in asked.get("budgets", {}).items()),
+        "limit": float(asked.get("limit", TENSORFLOW_LIMIT)),
+    }
+
+
+def everything(request, path):
+    """All facts by name."""
+    facts = {
+        "interpreter": look(interpreter),
+        "machine": look(machine),
+        "distributions": look(distributions),
+        "libraries": look(libraries, request, path),
+        "driver": look(driver, path),
+        "loader": look(loader),
+        "tensorflow-own-check": look(own_check_fact, path),
+    }
+    own = facts["tensorflow-own-check"]
+    facts["tensorflow-own-check"] = own["value"] if own["ok"] else own
+    together = look(tensorflow, request, path)
+    names = ["tensorflow-" + name for name in asked_steps(request)]
+    facts.update(together["value"] if together["ok"] else dict((name, together) for name in names))
+    return facts
+
+
+def private_stdout():
+    """A descriptor to the real standard output; from here on whatever is printed goes to standard error."""
+    sys.stdout.flush()
+    private = os.dup(1)
+    os.dup2(2, 1)
+    return private
+
+
+def write(descriptor, document):
+    """Write one JSON document and a line end, all of it."""
+    data = (json.dumps(document, sort_keys=True, allow_nan=False) + "\n").encode("ascii")
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+def main():
+    """Read the command line, look, and write."""
+    parser = argparse.ArgumentParser(description="Print what is in this Python environment as JSON.")
+    parser.add_argument("--request", metavar="FILE", default="", help="what to look at, as JSON")
+    parser.add_argument("--part", choices=sorted(PARTS), help=argparse.SUPPRESS)
+    parser.add_argument("--only", default="", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    # The folder of this file is no part of the environment: nothing in /tmp may shadow a module.
+    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != os.path.dirname(os.path.abspath(__file__))]
+    request = read_request(options.request)
+    output = private_stdout()
+    if options.part:
+
+        def report(name, function, *arguments):
+            write(output, {"name": name})
+            fact = look(function, *arguments)
+            write(output, {"name": name, "fact": fact})
+            return fact["ok"]
+
+        PARTS[options.part](request, report, [name for name in options.only.split(",") if name])
+        # Some releases of TensorFlow crash while the interpreter is taken down; all facts are out by now.
+        sys.stderr.flush()
+        os._exit(0)
+    started = CLOCK()
+    facts = everything(request, options.request)
+    write(output, {"schema": SCHEMA, "request": request, "seconds": round(CLOCK() - started, 3), "facts": facts})

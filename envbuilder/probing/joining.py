@@ -1,0 +1,53 @@
+"""The probe as one file: its modules joined, so that it can be copied anywhere and run."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from importlib.resources import files
+
+_PACKAGE = "envbuilder.incontainer.probe"
+_ORDER = (
+    "values",
+    "machine",
+    "elf",
+    "children",
+    "libraries",
+    "driver",
+    "own_check",
+    "framework",
+    "training",
+    "operations",
+    "main",
+)
+_WIDTH = 120
+
+
+@cache
+def probe_source() -> bytes:
+    """The probe, byte for byte as it goes into a container: one file of standard Python."""
+    folder = files(_PACKAGE)
+    head = folder.joinpath("__init__.py").read_text(encoding="utf-8")
+    imports: set[str] = set()
+    bodies = []
+    for name in _ORDER:
+        title, own, body = _parts(folder.joinpath(f"{name}.py").read_text(encoding="utf-8"))
+        imports |= own
+        bodies.append(f"# --- {title} ".ljust(_WIDTH, "-") + f"\n\n{body}")
+    start = 'if __name__ == "__main__":\n    main()\n'
+    listed = "".join(f"{each}\n" for each in sorted(imports))
+    return "\n\n".join((f"{head}\nfrom __future__ import print_function\n\n{listed}", *bodies, start)).encode()
+
+
+def _parts(source: str) -> tuple[str, set[str], str]:
+    """What a module is about, the modules of the standard library that it imports, and the code below the imports."""
+    module = ast.parse(source)
+    imports = [node for node in module.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    last = max((node.end_lineno or 0 for node in (*imports, module.body[0])), default=0)
+    body = "\n".join(source.splitlines()[last:]).strip("\n")
+    own = {ast.unparse(node) for node in imports if not (isinstance(node, ast.ImportFrom) and _is_ours(node))}
+    return (ast.get_docstring(module) or "").splitlines()[0].rstrip("."), own, f"{body}\n"
+
+
+def _is_ours(node: ast.ImportFrom) -> bool:
+    return (node.module or "").startswith(_PACKAGE)
