@@ -12,6 +12,8 @@ class ContainerSpec:
     Attributes:
         name: Chosen by the caller, so that it can be removed even when the answer to the creation is lost.
         mounts: `(path on this host, path in the container)`, read-only.
+        gpus: Whether it gets all GPUs.
+        devices: Names of CDI devices that it gets.
     """
 
     name: str
@@ -22,3 +24,4 @@ class ContainerSpec:
     user: str
     network: str
     gpus: bool
+    devices: tuple[str, ...] = ()

@@ -131,11 +131,12 @@ class DockerApi:
 
     def create(self, spec: ContainerSpec) -> None:
         """Create a container that cannot gain privileges; its output is kept by the engine until it is removed."""
-        gpus = [DeviceRequest(count=-1, capabilities=[["gpu"]])] if spec.gpus else None
+        gpus = [DeviceRequest(count=-1, capabilities=[["gpu"]])] if spec.gpus and not spec.devices else []
+        named = [DeviceRequest(driver="cdi", device_ids=list(spec.devices))] if spec.devices else []
         with translated():
             host = self._client.create_host_config(
                 network_mode=spec.network,
-                device_requests=gpus,
+                device_requests=[*gpus, *named] or None,
                 security_opt=["no-new-privileges"],
                 mounts=[Mount(target, source, type="bind", read_only=True) for source, target in spec.mounts],
                 log_config=LogConfig(type=LogConfig.types.JSON),
@@ -150,6 +151,28 @@ class DockerApi:
                 host_config=host,
                 use_config_proxy=False,
             )
+
+    def inspect_container(self, container: str) -> Record:
+        """What the engine knows about a container."""
+        with translated():
+            found: Record = self._client.inspect_container(container)
+        return found
+
+    def start_command(self, container: str, command: tuple[str, ...]) -> str:
+        """Prepare a command in a running container; gives its id."""
+        with translated():
+            return str(self._client.exec_create(container, list(command))["Id"])
+
+    def follow_command(self, command: str) -> Iterator[tuple[bytes | None, bytes | None]]:
+        """Start a prepared command; gives pieces of its standard output and error as they come."""
+        with translated(), self._client.patient():
+            yield from self._client.exec_start(command, stream=True, demux=True)
+
+    def command_status(self, command: str) -> int | None:
+        """Exit status of a command that has ended."""
+        with translated():
+            status = self._client.exec_inspect(command)["ExitCode"]
+        return int(status) if status is not None else None
 
     def put(self, container: str, archive: bytes) -> None:
         """Unpack a tar archive at the root of a container."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from envbuilder.building.docker_build import build
 from envbuilder.building.docker_images import engine_info, image_info
 from envbuilder.building.docker_loading import load_image
-from envbuilder.building.docker_run import run
+from envbuilder.building.docker_run import execute, has_gpus, run
 from envbuilder.building.docker_transfer import load, pull, push, registry_digest, save
 from envbuilder.building.engine import Engine, Listener
 from envbuilder.model.builds import (
@@ -114,6 +114,14 @@ class DockerEngine:
     def push(self, reference: ImageRef, listener: Listener) -> PushResult:
         """See `Engine.push`."""
         return push(self._api(), reference, listener, self._clock)
+
+    def execute(self, container: str, command: tuple[str, ...], timeout: float) -> RunResult:
+        """See `Engine.execute`."""
+        return execute(self._api(), container, command, timeout=timeout, clock=self._clock)
+
+    def has_gpus(self, container: str) -> bool:
+        """See `Engine.has_gpus`."""
+        return has_gpus(self._api().inspect_container(container))
 
     def run(self, request: RunRequest) -> RunResult:
         """See `Engine.run`."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from envbuilder.building.container_spec import ContainerSpec
 from envbuilder.building.context_tar import files_tar
+from envbuilder.building.engine_json import Record, children, text
 from envbuilder.errors import EngineError
 from envbuilder.model.builds import RunRequest, RunResult
 
@@ -55,6 +56,37 @@ def run(api: DockerApi, request: RunRequest, *, clock: Callable[[], float], name
         api.remove(name)
 
 
+def execute(
+    api: DockerApi, container: str, command: tuple[str, ...], *, timeout: float, clock: Callable[[], float]
+) -> RunResult:
+    """Run a command in a running container and collect what it writes."""
+    started = api.start_command(container, command)
+    streams = {False: bytearray(), True: bytearray()}
+    deadline, timed_out = clock() + timeout, False
+    for output, errors in api.follow_command(started):
+        streams[False] += output or b""
+        streams[True] += errors or b""
+        if clock() > deadline:
+            timed_out = True
+            break
+    status = None if timed_out else api.command_status(started)
+    return RunResult(
+        status=_KILLED if status is None else status,
+        stdout=bytes(streams[False]),
+        stderr=bytes(streams[True]),
+        timed_out=timed_out,
+    )
+
+
+def has_gpus(container: Record) -> bool:
+    """Read the answer of `GET /containers/…/json`: devices that were asked for, or NVIDIA's runtime."""
+    requested = children(container, "HostConfig", "DeviceRequests")
+    wanted = any(
+        text(each, "Driver") in {"nvidia", "cdi"} or "gpu" in str(each.get("Capabilities")) for each in requested
+    )
+    return wanted or text(container, "HostConfig", "Runtime") == "nvidia"
+
+
 def _create(api: DockerApi, request: RunRequest, name: str) -> None:
     api.create(
         ContainerSpec(
@@ -66,6 +98,7 @@ def _create(api: DockerApi, request: RunRequest, name: str) -> None:
             user=request.user,
             network=request.network,
             gpus=request.gpus,
+            devices=request.devices,
         )
     )
     if request.files:

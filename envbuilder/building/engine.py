@@ -107,6 +107,23 @@ class Engine(Protocol):
         """
         ...
 
+    def execute(self, container: str, command: tuple[str, ...], timeout: float) -> RunResult:
+        """Run a command in a container that is running already; it is left alone afterwards.
+
+        Args:
+            container: Name or id.
+            command: Program and arguments; it has to end by itself, engines cannot end it.
+            timeout: Seconds after which it is given up.
+
+        Raises:
+            EngineError: There is no such container, or it does not run.
+        """
+        ...
+
+    def has_gpus(self, container: str) -> bool:
+        """Whether a container was given GPUs."""
+        ...
+
     def run(self, request: RunRequest) -> RunResult:
         """Run a command in a new container, and remove the container whatever happens."""
         ...

@@ -210,6 +210,7 @@ class RunRequest:
         mounts: `(path on this host, path in the container)`, read-only.
         env: Environment variables, sorted by name.
         gpus: Ask the engine for all GPUs.
+        devices: CDI devices to ask for instead, such as `nvidia.com/gpu=0`.
         network: `none`, `host` or `default`.
         user: Account to run as; empty means that of the image.
         timeout: Seconds after which the container is killed.
@@ -222,6 +223,7 @@ class RunRequest:
     mounts: tuple[tuple[str, str], ...] = ()
     env: tuple[tuple[str, str], ...] = ()
     gpus: bool = False
+    devices: tuple[str, ...] = ()
     network: str = "none"
     user: str = ""
     timeout: float = 600.0

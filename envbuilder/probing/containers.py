@@ -15,7 +15,7 @@ from envbuilder.probing.requests import ProbeRequest
 PROBE_PATH = "/tmp/envbuilder-probe.py"  # noqa: S108 - a path in a fresh container, not on this machine
 REQUEST_PATH = "/tmp/envbuilder-request.json"  # noqa: S108
 PYTHON = "/opt/venv/bin/python"
-_SHARE_FOR_TENSORFLOW = 0.8
+SHARE_FOR_TENSORFLOW = 0.8
 _TAIL_LINES = 12
 
 
@@ -27,7 +27,15 @@ class Runner(Protocol):
         ...
 
 
-def probe_image(engine: Runner, image: str, request: ProbeRequest, *, gpus: bool, timeout: float = 900.0) -> Facts:
+def probe_image(  # noqa: PLR0913  what one look needs
+    engine: Runner,
+    image: str,
+    request: ProbeRequest,
+    *,
+    gpus: bool,
+    timeout: float = 900.0,
+    devices: tuple[str, ...] = (),
+) -> Facts:
     """Look inside an image.
 
     Args:
@@ -36,18 +44,20 @@ def probe_image(engine: Runner, image: str, request: ProbeRequest, *, gpus: bool
         request: What to look at; its limit is cut so that the probe answers before the container is killed.
         gpus: Whether the container gets the GPUs of the host.
         timeout: Seconds for the whole container.
+        devices: CDI devices that it gets instead of all GPUs.
 
     Raises:
         ToolFailed: The probe gave no answer: no interpreter, killed, or something else on its standard output.
         EngineError: The engine refuses.
     """
-    bounded = replace(request, limit=min(request.limit, timeout * _SHARE_FOR_TENSORFLOW))
+    bounded = replace(request, limit=min(request.limit, timeout * SHARE_FOR_TENSORFLOW))
     result = engine.run(
         RunRequest(
             image=image,
             command=(PYTHON, PROBE_PATH, "--request", REQUEST_PATH),
             files=((PROBE_PATH, probe_source()), (REQUEST_PATH, bounded.encode())),
             gpus=gpus,
+            devices=devices,
             network="none",
             timeout=timeout,
         )

@@ -35,12 +35,14 @@ class Validation:
         tier: How far to go; None goes as far as the engine can.
         required: Tier that must be proven; None fails on findings only.
         timeout: Seconds for the probe.
+        devices: CDI devices that the container gets instead of all GPUs.
     """
 
     image: str
     tier: Tier | None = None
     required: Tier | None = None
     timeout: float = 900.0
+    devices: tuple[str, ...] = ()
 
 
 class ImageEngine(Protocol):
@@ -78,11 +80,18 @@ def validate(
     started = clock()
     if engine.image(wanted.image) is None:
         raise UsageError(f"the engine has no image {wanted.image}", hint="`envbuilder build ENV` makes one; or pull it")
-    tier = wanted.tier or (Tier.GPU if engine.info().gpus else Tier.CPU)
+    tier = wanted.tier or (Tier.GPU if wanted.devices or engine.info().gpus else Tier.CPU)
     expected = lock or lock_inside(engine, wanted.image)
-    expectation = _expectation(catalog, expected)
+    expectation = expectation_of(catalog, expected)
     gpu = tier is Tier.GPU
-    facts = probe_image(engine, wanted.image, request_for(expectation, gpu=gpu), gpus=gpu, timeout=wanted.timeout)
+    facts = probe_image(
+        engine,
+        wanted.image,
+        request_for(expectation, gpu=gpu),
+        gpus=gpu,
+        timeout=wanted.timeout,
+        devices=wanted.devices,
+    )
     return judge(
         expectation,
         facts,
@@ -116,7 +125,7 @@ def judge_facts(  # noqa: PLR0913  what one report needs
     """
     asked_for_gpus = not (isinstance(facts.gpu, Unseen) and facts.gpu.kind == NOT_ASKED.kind)
     return judge(
-        _expectation(catalog, lock),
+        expectation_of(catalog, lock),
         facts,
         tier=tier or (Tier.GPU if asked_for_gpus else Tier.CPU),
         required=required,
@@ -125,24 +134,29 @@ def judge_facts(  # noqa: PLR0913  what one report needs
     )
 
 
-def _expectation(catalog: Catalog, lock: Lock) -> Expectation:
+def expectation_of(catalog: Catalog, lock: Lock) -> Expectation:
+    """What an image of a lock must be, by its row."""
     row = select(catalog, lock.environment, Version(lock.framework_version))
     return expect(row, lock, catalog.cuda.ptx)
 
 
 def lock_inside(engine: ImageEngine, image: str) -> Lock:
-    """The lock that an image was made from.
+    """The lock that an image was made from; errors as in `lock_of`."""
+    return lock_of(engine.run(RunRequest(image=image, command=("/bin/cat", LOCK_IN_IMAGE), timeout=_GIVING_UP)), image)
+
+
+def lock_of(shown: RunResult, place: str) -> Lock:
+    """The lock that a command has shown.
 
     Raises:
-        UsageError: There is none in it.
+        UsageError: There is none.
     """
-    result = engine.run(RunRequest(image=image, command=("/bin/cat", LOCK_IN_IMAGE), timeout=_GIVING_UP))
-    if result.status:
+    if shown.status:
         raise UsageError(
-            f"{image} does not carry its lock", hint="was it built by envbuilder? name the lock: --lock FILE"
+            f"{place} does not carry its lock", hint="was it built by envbuilder? name the lock: --lock FILE"
         )
     try:
-        return load(result.stdout.decode("utf-8", errors="replace"), f"{image}:{LOCK_IN_IMAGE}")
+        return load(shown.stdout.decode("utf-8", errors="replace"), f"{place}:{LOCK_IN_IMAGE}")
     except InvalidInput as error:
         error.hint = "the lock in the image is of another version; name one: --lock FILE"
         raise

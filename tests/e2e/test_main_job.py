@@ -11,6 +11,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import docker
 import pytest
 
 from envbuilder.building.engine import Engine
@@ -65,6 +66,22 @@ def test_a_package_off_its_lock_is_found(tool: Tool, built: str, engine: Engine,
     assert "1.15.99" in done.stdout
 
 
+def test_a_running_container_is_validated_and_left_running(tool: Tool, built: str) -> None:
+    client = docker.from_env()
+    container = client.containers.run(built, ["sleep", "600"], detach=True)
+    name = str(container.name)
+    try:
+        done = tool("validate", "--container", name, "--tier", "cpu", "--require", "cpu", "--json")
+        container.reload()
+        assert container.status == "running"
+    finally:
+        container.remove(force=True)
+        client.close()
+    assert done.status == 0, done.stdout + done.stderr
+    assert done.document()["subject"] == name
+    assert tool("validate", "--container", name).status == 7
+
+
 def test_a_second_build_takes_every_step_from_the_cache(tool: Tool, built: str) -> None:
     done = tool("build", ROW, "--tag", IMAGE, "--json")
 
@@ -86,7 +103,6 @@ def test_the_image_runs_as_an_ordinary_user_and_holds_no_tools_or_caches(built: 
 
 
 def test_neither_ca_bundle_nor_proxy_settings_are_in_the_image(built: str) -> None:
-    import docker  # noqa: PLC0415  to read the image as it would be pushed
 
     client = docker.from_env(timeout=600)
     try:

@@ -100,6 +100,7 @@ class FakeEngine:
         self._held: dict[str, ImageInfo] = {}
         self._known_digests: dict[str, str] = {}
         self._built: set[str] = set()
+        self.containers: dict[str, str] = {}
         self._archives: dict[str, bytes] = {}
         self._layers: dict[str, tuple[ImageLayer, ...]] = {}
         self._registries = {*registries, *(name.partition("/")[0] for name in self.published)}
@@ -223,6 +224,14 @@ class FakeEngine:
             present_layers=len(image.diff_ids) - len(sent),
             seconds=0.0,
         )
+
+    def execute(self, container: str, command: tuple[str, ...], timeout: float) -> RunResult:
+        if container not in self.containers:
+            raise EngineError(f"No such container: {container}")
+        return self.run(RunRequest(image=self.containers[container], command=command, timeout=timeout))
+
+    def has_gpus(self, container: str) -> bool:
+        return container in self.containers and self._info.gpus
 
     def run(self, request: RunRequest) -> RunResult:
         self.runs.append(request)

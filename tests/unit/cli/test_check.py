@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import sys
 
 import pytest
 
@@ -57,3 +59,44 @@ def test_the_probe_is_written_as_one_file(envbuilder: CommandLine) -> None:
     assert envbuilder("probe", "-o", "probe.py").status == 0
     assert (envbuilder.folder / "probe.py").read_bytes() == probe_source()
     assert envbuilder("probe").stdout.encode() == probe_source()
+
+
+def test_an_interpreter_of_this_host_is_looked_at(envbuilder: CommandLine, locked: str) -> None:
+    ended = envbuilder("validate", "--python", sys.executable, "--lock", locked, "--tier", "cpu", "--json")
+    report = json.loads(ended.stdout)
+    outcomes = {each["id"]: each["outcome"] for each in report["results"]}
+    assert ended.status == 1
+    assert outcomes["tensorflow-imports"] == "failed"
+    assert report["subject"] == sys.executable
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("validate",),
+        ("validate", "image", "--python", "python"),
+        ("validate", "image", "--container", "x"),
+        ("validate", "image", "--tier", "static", "--require", "cpu"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(envbuilder: CommandLine, arguments: tuple[str, ...]) -> None:
+    ended = envbuilder(*arguments)
+    assert ended.status == 2
+    assert "next:" in ended.stderr
+
+
+def test_an_apptainer_image_is_run_by_apptainer(envbuilder: CommandLine, locked: str) -> None:
+    """The stand-in runs the command with an interpreter of this host in place of the one in the image."""
+    folder = envbuilder.folder / "programs"
+    folder.mkdir()
+    program = folder / "apptainer"
+    script = (
+        f'#!/bin/sh\nshift 4\nif [ "$1" = /bin/cat ]; then cat {locked}; exit; fi\nshift; exec {sys.executable} "$@"\n'
+    )
+    program.write_text(script, encoding="utf-8")
+    program.chmod(0o755)
+    envbuilder.set("PATH", f"{folder}:{os.environ['PATH']}")
+    ended = envbuilder("validate", str(envbuilder.write("tf.sif", "")), "--tier", "cpu", "--json")
+    assert ended.status == 1, ended.stderr
+    report = json.loads(ended.stdout)
+    assert (report["environment"], report["tier"]) == ("tf-2.15-cpu", "cpu")

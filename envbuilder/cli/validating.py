@@ -1,0 +1,183 @@
+"""What `validate` looks at, and by which way."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from envbuilder.cli.composition import Composition
+from envbuilder.cli.locks import obtain_lock
+from envbuilder.cli.subjects import readable_subject
+from envbuilder.cli.targets import read_lock
+from envbuilder.errors import EngineUnavailable, UsageError
+from envbuilder.model.builds import RunResult
+from envbuilder.model.facts import Facts
+from envbuilder.model.findings import Report, Tier
+from envbuilder.model.locks import Lock, Sources
+from envbuilder.model.rows import Catalog
+from envbuilder.probing.containers import PYTHON
+from envbuilder.probing.interpreters import probe_python
+from envbuilder.probing.requests import ProbeRequest
+from envbuilder.running.apptainer import find_apptainer
+from envbuilder.workflows.validate import LOCK_IN_IMAGE, ImageEngine, Validation, lock_of, validate
+from envbuilder.workflows.validate_elsewhere import Look, Place, by_command, validate_place
+from envbuilder.workflows.validate_static import validate_static
+
+_APPTAINER = (".sif", ".sqsh", ".squashfs")
+_DRIVER = Path("/proc/driver/nvidia/version")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What the command line names; empty texts for what it does not.
+
+    Attributes:
+        image: Image, environment or file.
+        container: Running container.
+        python: Interpreter on this host, or in the container.
+        engine: `docker`, `assemble` or `auto`.
+        tier: How far to go; None goes as far as the place can.
+        required: Tier that must be proven.
+        devices: CDI devices for the container.
+        timeout: Seconds for the probe.
+    """
+
+    image: str
+    container: str
+    python: str
+    engine: str
+    tier: Tier | None
+    required: Tier | None
+    devices: tuple[str, ...]
+    timeout: float
+
+
+def report_on(composition: Composition, asked: Asked, lock_name: str | None) -> Report:
+    """Look, and judge.
+
+    Raises:
+        UsageError: Nothing was named, or two things; there is no such image, or no lock.
+    """
+    lock = _named_lock(composition, lock_name)
+    if asked.image and (asked.container or asked.python):
+        raise UsageError("an image, and something else to look at", hint="name one of them")
+    if asked.container:
+        return _container(composition, asked, lock)
+    if asked.python:
+        return _python(composition, asked, lock)
+    if not asked.image:
+        raise UsageError("nothing to look at", hint="name an image, or --container NAME, or --python PATH")
+    if asked.tier is Tier.STATIC:
+        return _static(composition, asked, lock)
+    if asked.image.endswith(_APPTAINER) and Path(asked.image).is_file():
+        return _apptainer(composition, asked, lock)
+    return _image(composition, asked, lock)
+
+
+def _named_lock(composition: Composition, name: str | None) -> Lock | None:
+    if name is None:
+        return None
+    return read_lock(Path(name)) if Path(name).is_file() else obtain_lock(composition, name, Sources())[0]
+
+
+def _image(composition: Composition, asked: Asked, lock: Lock | None) -> Report:
+    wanted = Validation(
+        image=_reference(composition.catalog, asked.image),
+        tier=asked.tier,
+        required=asked.required,
+        timeout=asked.timeout,
+        devices=asked.devices,
+    )
+    composition.say(f"looking inside {wanted.image}")
+    engine = _engine(composition, wanted.image, asked.engine)
+    return validate(composition.catalog, wanted, lock, engine, time.monotonic)
+
+
+def _static(composition: Composition, asked: Asked, lock: Lock | None) -> Report:
+    if asked.required not in {None, Tier.STATIC}:
+        raise UsageError("tier static runs nothing", hint="use --tier cpu or --tier gpu with --require")
+    image = _reference(composition.catalog, asked.image)
+    composition.say(f"reading {image}")
+    work = composition.places.cache / "work"
+    work.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=work, prefix="validate-") as folder:
+        subject = readable_subject(composition, image, asked.engine, Path(folder))
+        return validate_static(subject, lock, Path(folder), time.monotonic, required=asked.required)
+
+
+def _container(composition: Composition, asked: Asked, lock: Lock | None) -> Report:
+    name = asked.container
+    composition.say(f"looking into the container {name}")
+
+    def run(command: tuple[str, ...]) -> RunResult:
+        return composition.engine.execute(name, command, asked.timeout)
+
+    return _by_command(composition, asked, lock, name=name, run=run, gpus=lambda: composition.engine.has_gpus(name))
+
+
+def _apptainer(composition: Composition, asked: Asked, lock: Lock | None) -> Report:
+    composition.say(f"looking inside {asked.image}")
+    program = find_apptainer(composition.places.environ.get("PATH", ""))
+    gpus = asked.tier is Tier.GPU or (asked.tier is None and _DRIVER.exists())
+
+    def run(command: tuple[str, ...]) -> RunResult:
+        return program.run(Path(asked.image), command, gpus=gpus, timeout=asked.timeout)
+
+    return _by_command(composition, asked, lock, name=asked.image, run=run, gpus=lambda: gpus)
+
+
+def _by_command(  # noqa: PLR0913  what differs between the places
+    composition: Composition,
+    asked: Asked,
+    lock: Lock | None,
+    *,
+    name: str,
+    run: Callable[[tuple[str, ...]], RunResult],
+    gpus: Callable[[], bool],
+) -> Report:
+    expected = lock or lock_of(run(("/bin/cat", LOCK_IN_IMAGE)), name)
+    tier = asked.tier or (Tier.GPU if gpus() else Tier.CPU)
+    return _place(composition, asked, expected, name, tier, by_command(asked.python or PYTHON, name, run))
+
+
+def _python(composition: Composition, asked: Asked, lock: Lock | None) -> Report:
+    expected = lock or obtain_lock(composition, None, Sources())[0]
+    composition.say(f"looking at the environment of {asked.python}")
+    tier = asked.tier or (Tier.GPU if _DRIVER.exists() else Tier.CPU)
+
+    def look(request: ProbeRequest) -> Facts:
+        return probe_python(Path(asked.python), request, timeout=asked.timeout)
+
+    return _place(composition, asked, expected, asked.python, tier, look)
+
+
+def _place(  # noqa: PLR0913  one look
+    composition: Composition, asked: Asked, lock: Lock, name: str, tier: Tier, look: Look
+) -> Report:
+    if tier is Tier.STATIC:
+        raise UsageError("tier static reads the layers of an image", hint="name the image, or use --tier cpu")
+    place = Place(name=name, tier=tier, required=asked.required, timeout=asked.timeout)
+    return validate_place(composition.catalog, lock, place, look, time.monotonic)
+
+
+def _engine(composition: Composition, image: str, name: str) -> ImageEngine:
+    """Where to look: in the container engine if it has the image, else in the store of assembled images."""
+    if name == "docker":
+        return composition.engine
+    if name == "assemble":
+        return composition.daemonless.runner
+    try:
+        if composition.engine.image(image) is not None or composition.records.image(image) is None:
+            return composition.engine
+    except EngineUnavailable:
+        composition.say("no container engine answers; looking among the assembled images")
+    return composition.daemonless.runner
+
+
+def _reference(catalog: Catalog, name: str) -> str:
+    """The image of a row when the name is a row's, else the name."""
+    rows = {row.id for row in catalog.environments}
+    return f"envbuilder/{name}:latest" if name in rows else name
