@@ -19,6 +19,7 @@ from envbuilder.building.container_spec import ContainerSpec
 from envbuilder.building.docker_client import TIMEOUT_SECONDS, DockerClient
 from envbuilder.building.docker_errors import Refusal, refused, translated
 from envbuilder.building.engine_json import Record, number
+from envbuilder.errors import EngineError, EnvbuilderError
 from envbuilder.model.refs import ImageRef
 
 _UNIX = "http+unix://"
@@ -160,7 +161,11 @@ class DockerApi:
 
     def start_command(self, container: str, command: tuple[str, ...]) -> str:
         """Prepare a command in a running container; gives its id."""
-        with translated():
+
+        def refusal(said: str) -> EnvbuilderError:
+            return EngineError(f"nothing can be run in {container}: {said}", hint="`docker ps` lists what is running")
+
+        with translated(refusal):
             return str(self._client.exec_create(container, list(command))["Id"])
 
     def follow_command(self, command: str) -> Iterator[tuple[bytes | None, bytes | None]]:
