@@ -36,7 +36,7 @@ def machine_memory(facts: Facts) -> Iterator[Figure]:
     if isinstance(facts.machine, Unseen):
         return
     seen = facts.machine.value
-    for name, value in (("memory", seen.memory), ("limit", seen.memory_limit), ("/dev/shm", seen.shm)):
+    for name, value in (("memory", seen.memory), ("limit", seen.memory_limit), ("shared (shm)", seen.shm)):
         if value is not None:
             yield Figure(name=name, value=float(value), unit="bytes", group="Memory of the machine")
 
@@ -54,4 +54,8 @@ SOURCES: tuple[Source, ...] = (step_seconds, machine_memory, gpu_memory)
 
 def figures(facts: Facts) -> tuple[Figure, ...]:
     """All figures of all sources, in the order of `SOURCES`; a number that is not finite is no figure."""
-    return tuple(figure for source in SOURCES for figure in source(facts) if math.isfinite(figure.value))
+    return tuple(figure for source in SOURCES for figure in source(facts) if _finite(figure))
+
+
+def _finite(figure: Figure) -> bool:
+    return all(end is None or math.isfinite(end) for end in (figure.value, figure.low, figure.high))

@@ -10,12 +10,11 @@ import click
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.places import places
-from envbuilder.cli.reports import FORMAT_NAMES, TIERS, finish
+from envbuilder.cli.reports import FORMAT_NAMES, TIERS, destinations, finish, output_option
 from envbuilder.cli.targets import read_lock
 from envbuilder.errors import EngineUnavailable
 from envbuilder.model.findings import Tier
 from envbuilder.model.rows import Catalog
-from envbuilder.reporting.registry import format_named
 from envbuilder.workflows.validate import ImageEngine, Validation, validate
 
 
@@ -37,6 +36,7 @@ from envbuilder.workflows.validate import ImageEngine, Validation, validate
     help="Lock to check against, instead of the one in the image.",
 )
 @click.option("--format", "format_name", type=FORMAT_NAMES, default="text", show_default=True)
+@output_option
 @click.option("--json", "as_json", is_flag=True, help="Same as --format json.")
 @click.option(
     "--junit", "junit_file", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit XML to a file too."
@@ -51,6 +51,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     require: str | None,
     lock_file: Path | None,
     format_name: str,
+    outputs: tuple[Path, ...],
     junit_file: Path | None,
     timeout: float,
     *,
@@ -61,6 +62,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     Nothing passes by being left out: what could not be looked at is reported as not proven, and --require makes that a
     failure.
     """
+    files = destinations(outputs, junit_file)
     here = places()
     catalog = load_catalog(here.matrices)
     composition = Composition(here, catalog)
@@ -73,9 +75,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     composition.say(f"looking inside {wanted.image}")
     lock = read_lock(lock_file) if lock_file else None
     report = validate(catalog, wanted, lock, _engine(composition, wanted.image, engine), time.monotonic)
-    if junit_file:
-        junit_file.write_text(format_named("junit").write(report, color=False), encoding="utf-8")
-    finish(report, "json" if as_json else format_name)
+    finish(report, "json" if as_json else format_name, files)
 
 
 def _engine(composition: Composition, image: str, name: str) -> ImageEngine:

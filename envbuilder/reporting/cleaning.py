@@ -1,4 +1,4 @@
-"""What others wrote (paths, messages of libraries) made fit to be shown: nothing in it can move a cursor or hide a word."""
+"""What others wrote (paths, messages of libraries), made fit to be shown: no hidden words, no moved cursor."""
 
 from __future__ import annotations
 

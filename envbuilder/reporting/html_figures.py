@@ -10,6 +10,8 @@ from envbuilder.reporting.quantities import described, quantity, spread
 from envbuilder.reporting.standing import Standing, figure_groups, of_standing, tally
 
 _HEIGHT = 14
+# Room at the right for the end of a whisker.
+_FULL = 99.0
 
 
 def charts(report: Report) -> Iterator[str]:
@@ -72,10 +74,8 @@ def _whisker(figure: Figure, scale: float) -> str:
     right = _share(figure.value if figure.high is None else figure.high, scale)
     middle = _HEIGHT / 2
     lines = ((left, right, middle, middle), (left, left, 3, _HEIGHT - 3), (right, right, 3, _HEIGHT - 3))
-    return "".join(
-        f'<line class="whisker" x1="{x1}" x2="{x2}" y1="{y1:g}" y2="{y2:g}"/>' for x1, x2, y1, y2 in lines
-    )
+    return "".join(f'<line class="whisker" x1="{x1}" x2="{x2}" y1="{y1:g}" y2="{y2:g}"/>' for x1, x2, y1, y2 in lines)
 
 
 def _share(value: float, scale: float) -> str:
-    return f"{min(max(100 * value / scale, 0), 100):.2f}%"
+    return f"{min(max(_FULL * value / scale, 0), _FULL):.2f}%"

@@ -21,6 +21,7 @@ from envbuilder.reporting.standing import (
 
 # Whatever a name or a message holds, the page can load and run nothing.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+_FOOTER = "Written by envbuilder. Not proven means that nobody could look; it never counts as passed."
 
 
 class HtmlFormat:
@@ -50,8 +51,7 @@ class HtmlFormat:
             *_section("Differs from what the wheel was compiled with", _listing(report.deviations)),
             *_section(f"Tier {report.tier.value} did not prove", _listing(report.not_covered)),
             "</main>",
-            "<footer><p>Written by envbuilder. What is not proven was not looked at: it is no failure and no success."
-            "</p></footer>",
+            f"<footer><p>{_FOOTER}</p></footer>",
             "</body>",
             "</html>",
         ]
@@ -86,14 +86,19 @@ def _failed(report: Report) -> Iterator[str]:
 
 
 def _not_proven(report: Report) -> Iterator[str]:
+    reasons = by_reason(report)
+    if not reasons:
+        return
     yield from _counted(Standing.NOT_PROVEN, len(of_standing(report, Standing.NOT_PROVEN)))
-    for (reason, required), results in by_reason(report).items():
+    yield '<div class="card rows">'
+    for (reason, required), results in reasons.items():
         kind = Standing.FAILED if required else Standing.NOT_PROVEN
         badge = '<span class="badge">required</span>' if required else ""
-        yield f'<article class="card {kind.value}">'
+        yield f'<div class="row {kind.value}">'
         yield f'<p class="text">{text(reason)}{badge}</p>'
         yield f'<p class="ids">{" ".join(f"<code>{plain(result.id)}</code>" for result in results)}</p>'
-        yield "</article>"
+        yield "</div>"
+    yield "</div>"
 
 
 def _passed(report: Report) -> Iterator[str]:
@@ -109,12 +114,17 @@ def _passed(report: Report) -> Iterator[str]:
             yield f'<tr><th colspan="3" scope="rowgroup">{text(group)}</th></tr>'
         for result in members:
             seen = result.outcome.seen if isinstance(result.outcome, Passed) else ""
-            time = "" if result.seconds is None else quantity(result.seconds, "s")
+            time = "" if result.seconds is None else _time(result.seconds)
             yield f"<tr><td><code>{plain(result.id)}</code></td><td>{text(seen)}</td>"
             yield f'<td class="time">{plain(time)}</td></tr>'
         yield "</tbody>"
     yield "</table>"
     yield "</div>"
+
+
+def _time(seconds: float) -> str:
+    """Such as `7.04 s`; the probe writes milliseconds, so less than one is no number."""
+    return "< 1 ms" if seconds < 1e-3 else quantity(seconds, "s")
 
 
 def _facts(facts: Iterable[tuple[str, str]]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The style sheet of a report as a page: light, dark, narrow and on paper. No font and no picture comes from elsewhere."""
+"""The style sheet of a report as a page: light, dark, narrow, on paper; nothing comes from elsewhere."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ STYLE = """\
   color-scheme: light dark;
   --page: #f5f6f8; --card: #fff; --ink: #1b1f26; --soft: #5b6472; --line: #dfe3e8; --code: #eef0f4;
   --bad: #b42318; --bad-back: #fef1ef; --open: #8a5a00; --open-back: #fff6e0; --good: #14713c; --good-back: #ebf8f0;
-  --bar: #4471c4; --mark: #17305f;
+  --bar: #4471c4; --mark: #17305f; --amber: #e0a21b;
 }
 @media (prefers-color-scheme: dark) {
   :root {
     --page: #111418; --card: #1a1e24; --ink: #e7eaee; --soft: #9ba5b3; --line: #2e343d; --code: #262c35;
     --bad: #ff8f84; --bad-back: #331a19; --open: #f0bd55; --open-back: #2f2613; --good: #66cf93; --good-back: #152a1e;
-    --bar: #5c8ae0; --mark: #dbe6fb;
+    --bar: #5c8ae0; --mark: #dbe6fb; --amber: #d9a032;
   }
 }
 * { box-sizing: border-box; }
@@ -34,21 +34,28 @@ code, td, dd, li, .text { overflow-wrap: anywhere; }
 .kind { margin-bottom: .15rem; color: var(--soft); font-size: .875rem; }
 .card { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 1rem 1.25rem; }
 .card + .card { margin-top: .75rem; }
-.verdict { margin-top: 1.25rem; padding: 1.25rem; border-width: 0 0 0 6px; border-color: var(--tone); background: var(--back); }
+.verdict { margin-top: 1.25rem; padding: 1.25rem; background: var(--back);
+  border-width: 0 0 0 6px; border-color: var(--tone); }
 .verdict b { display: block; color: var(--tone); font-size: 1.6rem; line-height: 1.25; letter-spacing: -.01em; }
 .verdict svg { display: block; margin-top: .9rem; border-radius: 4px; }
 .failed { --tone: var(--bad); --back: var(--bad-back); }
 .not-proven { --tone: var(--open); --back: var(--open-back); }
 .passed { --tone: var(--good); --back: var(--good-back); }
 article.card { border-left: 4px solid var(--tone); }
+h3::first-letter { text-transform: uppercase; }
+.card.rows { padding: 0; overflow: hidden; }
+.row { padding: .7rem 1.25rem; border-left: 4px solid var(--amber); }
+.row.failed { border-left-color: var(--tone); }
+.row + .row { border-top: 1px solid var(--line); }
 article .text { margin-top: .35rem; }
 .id { margin-left: .4rem; color: var(--soft); font-weight: 400; }
 .remedy { margin-top: .75rem; padding: .6rem .85rem; border-radius: 7px; background: var(--code); }
 .remedy b { display: block; font-size: .8rem; color: var(--soft); font-weight: 600; }
 .badge { display: inline-block; margin-left: .4rem; padding: 0 .5rem; border-radius: 99px; font-size: .8rem;
   color: var(--bad); background: var(--bad-back); border: 1px solid currentColor; }
-.ids { margin-top: .4rem; color: var(--soft); line-height: 1.7; }
-.ids code { display: inline-block; margin-right: .35rem; padding: 0 .4rem; border-radius: 5px; background: var(--code); }
+.ids { color: var(--soft); line-height: 1.7; }
+.ids code { display: inline-block; margin-right: .35rem; padding: 0 .4rem; border-radius: 5px;
+  background: var(--code); }
 table { width: 100%; border-collapse: collapse; font-size: .94rem; }
 td, th { padding: .38rem .75rem .38rem 0; text-align: left; vertical-align: top; border-top: 1px solid var(--line); }
 tr:first-child > * { border-top: 0; }
@@ -65,7 +72,7 @@ td.time { width: 5rem; padding-right: 0; text-align: right; color: var(--soft); 
 .chart .value { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 .chart .spread { display: block; color: var(--soft); font-size: .8rem; line-height: 1.2; }
 .track { fill: var(--code); } .bar { fill: var(--bar); } .whisker { stroke: var(--mark); stroke-width: 1.5; }
-.piece { fill: var(--tone); }
+.piece { fill: var(--tone); } .piece.not-proven { fill: var(--amber); }
 dl { display: grid; grid-template-columns: minmax(6rem, max-content) 1fr; gap: .3rem 1.5rem; }
 dt { color: var(--soft); }
 ul { padding-left: 1.2rem; }
@@ -88,8 +95,8 @@ footer { margin-top: 2.5rem; color: var(--soft); font-size: .85rem; }
     --bar: #4471c4; --mark: #000; }
   * { -webkit-print-color-adjust: exact; print-color-adjust: exact; }
   body { padding: 0; font-size: 10.5pt; }
-  .card, tr { break-inside: avoid; }
-  .long { break-inside: auto; }
+  .card, tr, .row { break-inside: avoid; }
+  .long, .card.rows { break-inside: auto; }
   h2, h3, th[scope="rowgroup"] { break-after: avoid; }
 }
 """
