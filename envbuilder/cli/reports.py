@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
 
+from envbuilder.cli.places import places
 from envbuilder.errors import UsageError
 from envbuilder.files import replacing
 from envbuilder.model.findings import Report, Tier
@@ -56,7 +56,7 @@ def finish(report: Report, name: str, files: Mapping[Path, Format]) -> None:
 
 def _colorful() -> bool:
     """Colours for a person who did not ask for none (no-color.org)."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    return sys.stdout.isatty() and not places().environ.get("NO_COLOR")
 
 
 def _encoded(text: str) -> bytes:

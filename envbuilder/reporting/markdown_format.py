@@ -112,13 +112,21 @@ def _entries(entries: tuple[str, ...]) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    r"""Plain text: shown as it is, in a table too.
+    r"""Plain text: shown as it is, in a table too; words in backticks stay code.
 
     Example:
-        >>> _text("a|b <script> *c* by @someone; lib_x.so")
-        'a\\|b \\<script\\> \\*c\\* by @<!-- -->someone; lib\\_x.so'
+        >>> _text("a|b <script> *c* by @someone; see `lib_x.so`")
+        'a\\|b \\<script\\> \\*c\\* by @<!-- -->someone; see `lib_x.so`'
     """
-    escaped = _SPECIAL.sub(r"\\\1", printable(text).replace("&", "&amp;").strip())
+    pieces = printable(text).strip().split("`")
+    paired = len(pieces) % 2 == 1 and all(pieces[1:-1]) and not any("|" in code for code in pieces[1::2])
+    if not paired:
+        return _escaped("`".join(pieces))
+    return "".join(f"`{piece}`" if number % 2 else _escaped(piece) for number, piece in enumerate(pieces))
+
+
+def _escaped(text: str) -> str:
+    escaped = _SPECIAL.sub(r"\\\1", text.replace("&", "&amp;"))
     return _CALLING.sub(r"\1<!-- -->", _LIST_START.sub(r"\1\\\2", escaped))
 
 

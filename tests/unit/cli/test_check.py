@@ -73,15 +73,6 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_work(
     assert "next:" in ended.stderr or "hint" in ended.stderr
 
 
-def test_a_name_that_is_no_text_can_be_reported(envbuilder: CommandLine, locked: str) -> None:
-    facts = (
-        FACTS.read_text(encoding="utf-8").replace('"path": "/opt', '"path": "\\udcff/opt').replace("2.15.1", "\\udcff")
-    )
-    ended = envbuilder("check", "--facts", str(envbuilder.write("facts.json", facts)), "--lock", locked, "--json")
-    assert ended.status in {1, 3}
-    assert "Traceback" not in ended.stderr
-
-
 def test_the_schema_of_a_report_is_printed(envbuilder: CommandLine) -> None:
     ended = envbuilder("schema", "report")
     assert ended.status == 0
