@@ -26,12 +26,6 @@ def test_every_check_stands_under_a_heading(check_id: str) -> None:
     assert group_of(check_id) != OTHER, "name its first word in checking/subjects.py"
 
 
-def test_checks_of_one_group_stand_together_in_the_table() -> None:
-    groups = [group_of(check.id) for check in CHECKS]
-    assert len(set(groups)) > 1
-    assert all(groups.index(group) <= place for place, group in enumerate(groups))
-
-
 def test_results_know_group_tiers_and_seconds() -> None:
     results = {each.id: each for each in report().results}
     imported = results["tensorflow-imports"]

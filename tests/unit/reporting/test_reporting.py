@@ -131,6 +131,20 @@ def test_text_says_a_reason_that_many_checks_share_once() -> None:
     assert "  there is no GPU\n    gpu-0, gpu-1, gpu-2\n" in text
 
 
+def test_what_was_required_stands_before_what_was_not() -> None:
+    several = (
+        CheckResult(id="a-gpu", title="", outcome=NotProven(reason="no GPU"), tier=Tier.GPU),
+        CheckResult(id="b-cpu", title="", outcome=NotProven(reason="no look"), tier=Tier.CPU),
+    )
+    text = FORMATS["text"].write(replace(REPORT, required=Tier.CPU, results=several))
+    assert text.index("b-cpu") < text.index("a-gpu")
+
+
+@pytest.mark.parametrize("name", ["html", "junit", "markdown", "text"])
+def test_half_a_character_can_be_encoded(name: str) -> None:
+    assert "a\ufffdb" in FORMATS[name].write(replace(REPORT, subject="a\udcffb")).encode().decode()
+
+
 def test_the_verdict_says_how_much_of_what_is_not_proven_was_required() -> None:
     required = replace(REPORT, required=Tier.CPU)
     assert "FAILED in tier cpu: 1 failed, 1 not proven (1 required), 1 passed" in FORMATS["text"].write(required)
