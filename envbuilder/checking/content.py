@@ -28,6 +28,7 @@ _LOCK = "opt/envbuilder/envbuilder.lock"
 _REBUILD = "rebuild from the lock: `envbuilder build LOCK`"
 _FROM_DRIVER = re.compile(r"lib(cuda|nvidia-[a-z0-9-]+|nvcuvid|nvoptix)\.so.*")
 _MOST = 5
+_GROUP = "Files in the image"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +72,14 @@ def judge_content(
         tier=Tier.STATIC,
         required=required,
         results=tuple(
-            CheckResult(id=check.id, title=check.title, outcome=check.examine(expectation, content), tier=Tier.STATIC)
+            CheckResult(
+                id=check.id,
+                title=check.title,
+                outcome=check.examine(expectation, content),
+                tier=Tier.STATIC,
+                tiers=(Tier.STATIC,),
+                group=_GROUP,
+            )
             for check in CONTENT_CHECKS
             if check.applies(expectation)
         ),

@@ -5,10 +5,12 @@ from __future__ import annotations
 from envbuilder.checking import content
 from envbuilder.checking.check import Check
 from envbuilder.checking.driver import describe
+from envbuilder.checking.figures import figures
+from envbuilder.checking.subjects import group_of, seconds_of
 from envbuilder.checking.table import bare_checks, checks_for
 from envbuilder.model.expectations import Expectation
 from envbuilder.model.facts import Facts, Seen
-from envbuilder.model.findings import CheckResult, NotProven, Report, Tier
+from envbuilder.model.findings import CheckResult, NotProven, Outcome, Report, Tier
 
 NOT_COVERED: dict[Tier, tuple[str, ...]] = {
     Tier.STATIC: content.NOT_COVERED,
@@ -55,6 +57,7 @@ def judge(  # noqa: PLR0913 - each is one fact of the run
         deviations=expectation.deviations,
         not_covered=NOT_COVERED[tier],
         seconds=seconds,
+        figures=figures(facts),
     )
 
 
@@ -79,16 +82,28 @@ def judge_bare(expectation: Expectation, facts: Facts, *, subject: str, seconds:
         deviations=expectation.deviations,
         not_covered=(_BARE, *NOT_COVERED[Tier.CPU]),
         seconds=seconds,
+        figures=figures(facts),
     )
 
 
 def _result(check: Check, expectation: Expectation, facts: Facts) -> CheckResult:
-    return CheckResult(id=check.id, title=check.title, outcome=check.examine(expectation, facts), tier=check.lowest)
+    return _of(check, check.examine(expectation, facts), seconds_of(check.id, facts))
 
 
 def _left_out(check: Check, tier: Tier) -> CheckResult:
-    reason = f"the validation went only as far as tier {tier.value}"
-    return CheckResult(id=check.id, title=check.title, outcome=NotProven(reason=reason), tier=check.lowest)
+    return _of(check, NotProven(reason=f"the validation went only as far as tier {tier.value}"), None)
+
+
+def _of(check: Check, outcome: Outcome, seconds: float | None) -> CheckResult:
+    return CheckResult(
+        id=check.id,
+        title=check.title,
+        outcome=outcome,
+        tier=check.lowest,
+        tiers=tuple(tier for tier in Tier if tier in check.tiers),
+        group=group_of(check.id),
+        seconds=seconds,
+    )
 
 
 def summary(facts: Facts) -> tuple[tuple[str, str], ...]:

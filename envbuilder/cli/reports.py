@@ -1,21 +1,65 @@
-"""Reports on standard output, and the exit status that goes with them."""
+"""Reports on standard output and in files, and the exit status that goes with them."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import click
 
+from envbuilder.cli.places import places
+from envbuilder.errors import UsageError
+from envbuilder.files import replacing
 from envbuilder.model.findings import Report, Tier
-from envbuilder.reporting.registry import FORMATS, format_named
+from envbuilder.reporting.formats import Format
+from envbuilder.reporting.registry import FORMATS, format_named, format_of
 
 TIERS = click.Choice([Tier.CPU.value, Tier.GPU.value])
 ALL_TIERS = click.Choice([tier.value for tier in Tier])
 FORMAT_NAMES = click.Choice(sorted(FORMATS))
+output_option = click.option(
+    "-o",
+    "--output",
+    "outputs",
+    type=click.Path(dir_okay=False, path_type=Path),
+    multiple=True,
+    help="Write the report to a file too: .html, .json, .md, .txt or .xml (JUnit). Several times: several files.",
+)
 
 
-def finish(report: Report, name: str) -> None:
-    """Print a report; a report with findings ends the command with exit status 1."""
-    click.echo(format_named(name).write(report, color=sys.stdout.isatty()), nl=False)
+def destinations(outputs: Sequence[Path], junit: Path | None = None) -> Mapping[Path, Format]:
+    """The formats of the files that a report is to be written to.
+
+    Asked before the work, so that a report that took minutes is not lost for the want of a folder.
+
+    Raises:
+        UsageError: A suffix stands for no format, or a folder is not there.
+    """
+    wanted = {file: format_of(file) for file in outputs}
+    if junit:
+        wanted[junit] = format_named("junit")
+    for file in wanted:
+        if not file.parent.is_dir():
+            raise UsageError(f"{file}: there is no folder {file.parent}", hint=f"make it first: mkdir -p {file.parent}")
+    return wanted
+
+
+def finish(report: Report, name: str, files: Mapping[Path, Format]) -> None:
+    """Write a report to its files and print it; a report with findings ends the command with exit status 1."""
+    for file, form in files.items():
+        with replacing(file) as stream:
+            stream.write(_encoded(form.write(report)))
+    click.echo(_encoded(format_named(name).write(report, color=_colorful())), nl=False)
     if not report.passed:
         raise click.exceptions.Exit(1)
+
+
+def _colorful() -> bool:
+    """Colours for a person who did not ask for none (no-color.org)."""
+    return sys.stdout.isatty() and not places().environ.get("NO_COLOR")
+
+
+def _encoded(text: str) -> bytes:
+    r"""UTF-8; a half of a surrogate pair, as paths that are no text have it, becomes `\udcXX`, as JSON writes it."""
+    return text.encode("utf-8", "backslashreplace")

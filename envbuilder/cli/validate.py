@@ -9,10 +9,9 @@ import click
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.places import places
-from envbuilder.cli.reports import ALL_TIERS, FORMAT_NAMES, finish
+from envbuilder.cli.reports import ALL_TIERS, FORMAT_NAMES, destinations, finish, output_option
 from envbuilder.cli.validating import Asked, report_on
 from envbuilder.model.findings import Tier
-from envbuilder.reporting.registry import format_named
 
 
 @click.command("validate")
@@ -39,6 +38,7 @@ from envbuilder.reporting.registry import format_named
 @click.option("--device", "devices", multiple=True, metavar="NAME", help="CDI device instead of all GPUs. Repeatable.")
 @click.option("--lock", "lock_name", metavar="LOCK|ENV", help="Check against this lock, not the one in the image.")
 @click.option("--format", "format_name", type=FORMAT_NAMES, default="text", show_default=True)
+@output_option
 @click.option("--json", "as_json", is_flag=True, help="Same as --format json.")
 @click.option(
     "--junit", "junit_file", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit XML to a file too."
@@ -56,6 +56,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     devices: tuple[str, ...],
     lock_name: str | None,
     format_name: str,
+    outputs: tuple[Path, ...],
     junit_file: Path | None,
     timeout: float,
     *,
@@ -66,6 +67,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     FILE is an Apptainer image (.sif, .sqsh); for tier static also an OCI layout or archive. Nothing passes by being
     left out: what could not be looked at is reported as not proven, and --require makes that a failure.
     """
+    files = destinations(outputs, junit_file)
     here = places()
     composition = Composition(here, load_catalog(here.matrices))
     asked = Asked(
@@ -78,7 +80,4 @@ def command(  # noqa: PLR0913  one parameter for each option
         devices=devices,
         timeout=timeout,
     )
-    report = report_on(composition, asked, lock_name)
-    if junit_file:
-        junit_file.write_text(format_named("junit").write(report, color=False), encoding="utf-8")
-    finish(report, "json" if as_json else format_name)
+    finish(report_on(composition, asked, lock_name), "json" if as_json else format_name, files)

@@ -67,12 +67,40 @@ class CheckResult:
         title: What the check is about, in a few words.
         outcome: What came of it.
         tier: Lowest tier that the check belongs to.
+        tiers: All tiers that it belongs to, from the lowest; empty when only the lowest is known.
+        group: What the check is about, in the words of a heading; empty for a check that stands alone.
+        seconds: How long the probe took for the fact behind it; None when nobody measured. A fact that several checks
+            look at counts for one of them only, so that the seconds of a report can be added up.
     """
 
     id: str
     title: str
     outcome: Outcome
     tier: Tier = Tier.CPU
+    tiers: tuple[Tier, ...] = ()
+    group: str = ""
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One number that a reader wants to see beside others of its group.
+
+    Attributes:
+        name: What was measured, in a few words; unique within its group.
+        value: The number, in `unit`. Finite.
+        unit: Such as `s`, `us`, `bytes` or `TFLOP/s`; figures of one group and one unit are drawn to one scale.
+        low: Lower end of the spread (best, 1st percentile, …); None without one.
+        high: Upper end of the spread (worst, 99th percentile, …); None without one.
+        group: Heading that it stands under.
+    """
+
+    name: str
+    value: float
+    unit: str
+    low: float | None = None
+    high: float | None = None
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +117,7 @@ class Report:
         deviations: In which the image differs from what the wheel was compiled with.
         not_covered: What this tier did not prove, one sentence each.
         seconds: How long it took.
+        figures: Numbers worth plotting; those of a group stand together.
     """
 
     subject: str
@@ -100,6 +129,7 @@ class Report:
     deviations: tuple[str, ...]
     not_covered: tuple[str, ...]
     seconds: float
+    figures: tuple[Figure, ...] = ()
 
     @property
     def failed(self) -> tuple[CheckResult, ...]:

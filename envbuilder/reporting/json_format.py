@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import assert_never
+from importlib import resources
+from typing import TypeAlias, assert_never
 
-from envbuilder.model.findings import CheckResult, Failed, NotProven, Passed, Report
+from envbuilder.model.findings import CheckResult, Failed, Figure, NotProven, Passed, Report
 from envbuilder.reporting.standing import standing
 
 REPORT_SCHEMA = 1
+JsonValue: TypeAlias = str | float | list[str] | None
 
 
 class JsonFormat:
@@ -28,12 +30,20 @@ class JsonFormat:
             "facts": [{"name": name, "value": value} for name, value in report.facts],
             "deviations": list(report.deviations),
             "not_covered": list(report.not_covered),
+            "figures": [self._figure(figure) for figure in report.figures],
         }
         return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
     @staticmethod
-    def _result(result: CheckResult) -> dict[str, str]:
-        fields = {"id": result.id, "title": result.title, "outcome": standing(result).value}
+    def _result(result: CheckResult) -> dict[str, JsonValue]:
+        fields: dict[str, JsonValue] = {
+            "id": result.id,
+            "title": result.title,
+            "group": result.group,
+            "tiers": [tier.value for tier in result.tiers or (result.tier,)],
+            "seconds": None if result.seconds is None else round(result.seconds, 3),
+            "outcome": standing(result).value,
+        }
         match result.outcome:
             case Passed(seen=seen):
                 return {**fields, "seen": seen}
@@ -43,3 +53,19 @@ class JsonFormat:
                 return {**fields, "reason": reason}
             case other:
                 assert_never(other)
+
+    @staticmethod
+    def _figure(figure: Figure) -> dict[str, JsonValue]:
+        return {
+            "name": figure.name,
+            "group": figure.group,
+            "value": figure.value,
+            "unit": figure.unit,
+            "low": figure.low,
+            "high": figure.high,
+        }
+
+
+def report_schema() -> str:
+    """The JSON Schema (draft 2020-12) of what `JsonFormat` writes, as the file `report.schema.json` has it."""
+    return resources.files("envbuilder.reporting").joinpath("report.schema.json").read_text(encoding="utf-8")

@@ -39,6 +39,7 @@ class JunitFormat:
 
     def _case(self, result: CheckResult, report: Report) -> list[str]:
         head = f"    <testcase classname={_attribute(f'envbuilder.{report.tier.value}')} name={_attribute(result.id)}"
+        head += "" if result.seconds is None else f' time="{result.seconds:.3f}"'
         inner = self._inner(result, failed=result in report.failed)
         return [f"{head}>", f"      {inner}", "    </testcase>"] if inner else [f"{head}/>"]
 

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import MappingProxyType
 
 from envbuilder.errors import UsageError
 from envbuilder.reporting.formats import Format
+from envbuilder.reporting.html_format import HtmlFormat
 from envbuilder.reporting.json_format import JsonFormat
 from envbuilder.reporting.junit_format import JunitFormat
+from envbuilder.reporting.markdown_format import MarkdownFormat
 from envbuilder.reporting.text_format import TextFormat
 
 FORMATS: MappingProxyType[str, Format] = MappingProxyType(
-    {"json": JsonFormat(), "junit": JunitFormat(), "text": TextFormat()}
+    {
+        "html": HtmlFormat(),
+        "json": JsonFormat(),
+        "junit": JunitFormat(),
+        "markdown": MarkdownFormat(),
+        "text": TextFormat(),
+    }
+)
+SUFFIXES: MappingProxyType[str, str] = MappingProxyType(
+    {".html": "html", ".json": "json", ".md": "markdown", ".txt": "text", ".xml": "junit"}
 )
 
 
@@ -23,4 +35,18 @@ def format_named(name: str) -> Format:
     """
     if name not in FORMATS:
         raise UsageError(f"no report format is called {name!r}", hint=f"there are {', '.join(FORMATS)}")
+    return FORMATS[name]
+
+
+def format_of(file: Path) -> Format:
+    """The format that a file's suffix stands for.
+
+    Raises:
+        UsageError: It stands for none.
+    """
+    name = SUFFIXES.get(file.suffix.lower())
+    if name is None:
+        raise UsageError(
+            f"{file}: no report format has the suffix {file.suffix!r}", hint=f"name a file with {', '.join(SUFFIXES)}"
+        )
     return FORMATS[name]

@@ -49,6 +49,38 @@ def test_facts_come_from_standard_input_too_and_a_required_tier_is_not_skipped(
     assert "gpu-matmul-on-gpu" in ended.stdout
 
 
+def test_a_report_goes_to_several_files_and_the_findings_still_end_the_command(
+    envbuilder: CommandLine, locked: str
+) -> None:
+    files = ("out.html", "out.json", "out.md", "out.txt", "out.xml")
+    ended = envbuilder("check", "--facts", str(FACTS), "--lock", locked, *(x for file in files for x in ("-o", file)))
+    written = [(envbuilder.folder / file).read_text(encoding="utf-8") for file in files]
+    assert [text[:12] for text in written] == [
+        "<!DOCTYPE ht",
+        '{\n  "schema"',
+        "## ❌ FAILED ",
+        str(FACTS)[:12],
+        "<?xml versio",
+    ]
+    assert (ended.status, ended.stdout) == (1, written[3])
+
+
+@pytest.mark.parametrize(("file", "says"), [("report.pdf", ".pdf"), ("no/such/report.md", "no/such")])
+def test_a_file_that_cannot_be_written_is_refused_before_the_work(
+    envbuilder: CommandLine, file: str, says: str
+) -> None:
+    ended = envbuilder("check", "--facts", "not-even-read.json", "--lock", "neither.lock", "-o", file)
+    assert ended.status == 2
+    assert says in ended.stderr
+    assert "next:" in ended.stderr or "hint" in ended.stderr
+
+
+def test_the_schema_of_a_report_is_printed(envbuilder: CommandLine) -> None:
+    ended = envbuilder("schema", "report")
+    assert ended.status == 0
+    assert json.loads(ended.stdout)["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+
+
 def test_what_is_no_facts_is_invalid_input(envbuilder: CommandLine, locked: str) -> None:
     ended = envbuilder("check", "--facts", str(envbuilder.write("facts.json", "{}")), "--lock", locked)
     assert ended.status == 3

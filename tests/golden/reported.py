@@ -1,0 +1,45 @@
+"""The reports whose looks are kept: one that passes, one that fails, one in which something required is not proven."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import MappingProxyType
+
+from envbuilder.checking import judge
+from envbuilder.model.findings import Report, Tier
+from envbuilder.reporting.registry import SUFFIXES, format_of
+from tests.unit.checking.cases import facts_named
+from tests.unit.checking.expectations import TF_2_4, TF_2_15_CPU, TF_2_20
+
+_SHOWN = (".html", ".md", ".txt")
+
+
+def passing() -> Report:
+    facts = facts_named("tf-2.20-cuda-wheels", ("two-a100",))
+    return judge(TF_2_20, facts, tier=Tier.GPU, required=Tier.GPU, subject="envbuilder/tf-2.20:latest", seconds=61.04)
+
+
+def failing() -> Report:
+    facts = facts_named("tf-2.4-gpu-wheel-no-cuda")
+    return judge(TF_2_4, facts, tier=Tier.GPU, required=None, subject="registry.example/team/tf:2", seconds=9.1)
+
+
+def not_proven() -> Report:
+    facts = facts_named("tf-2.15-cpu")
+    return judge(TF_2_15_CPU, facts, tier=Tier.CPU, required=Tier.GPU, subject="facts.json", seconds=14.25)
+
+
+REPORTED: MappingProxyType[str, Callable[[], Report]] = MappingProxyType(
+    {"failing": failing, "not-proven": not_proven, "passing": passing}
+)
+
+
+def report_files() -> dict[str, Callable[[], str]]:
+    """What writes each file below `tests/golden`."""
+    assert set(_SHOWN) < set(SUFFIXES)
+    return {f"reports/{name}{suffix}": _writer(name, suffix) for name in REPORTED for suffix in _SHOWN}
+
+
+def _writer(name: str, suffix: str) -> Callable[[], str]:
+    return lambda: format_of(Path(f"{name}{suffix}")).write(REPORTED[name]())
