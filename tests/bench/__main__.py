@@ -1,9 +1,9 @@
-"""`make bench [BENCH=ENV|catalog]`: cold build, no-change rebuild and one added package, against pip and against uv.
+"""`make bench [BENCH=ENV|catalog|validate]`: cold build, no-change rebuild and one added package, against pip and against uv.
 
 (a) a Dockerfile with plain `pip install` of the same versions in the classic builder, on the same base;
 (b) `uv pip install` of the same lock outside any container, with an empty cache.
 
-`catalog` measures only the loading of the catalog and the audit of a wheel.
+`catalog` measures only the loading of the catalog and the audit of a wheel, `validate` only what validating costs.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from envbuilder.rendering.folder import requirements
 from tests.bench.assembling import measure_assembling
 from tests.bench.catalog import measure_catalog
 from tests.bench.measuring import Figures, run
+from tests.bench.validating import measure_validation
 from tests.contract import registry
 
 ROOT = Path(__file__).parents[2]
@@ -47,6 +48,9 @@ def main() -> None:
     measure_catalog(figures, work)
     if environment == "catalog":
         return
+    if environment == "validate":
+        measure_validation(figures)
+        return
     engine = connect(os.environ)
     print(f"{environment} on {platform.platform()}, {os.cpu_count()} cores, Docker {engine.info().version}")
     with tempfile.TemporaryDirectory(dir=work) as name:
@@ -55,6 +59,7 @@ def main() -> None:
         with registry.serve(folder) as address:
             measure_assembling(lock, folder, address, figures)
             _ours(engine, lock, folder, address, figures)
+        measure_validation(figures)
         _uv_outside(lock, folder, figures)
         _pip_classic(engine, lock, folder, figures)
     _start_up(figures)
