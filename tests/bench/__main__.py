@@ -1,4 +1,4 @@
-"""`make bench [BENCH=ENV|catalog|validate]`: cold build, no-change rebuild and one added package, against pip and against uv.
+"""`make bench [BENCH=ENV|catalog|validate]`: builds: cold, unchanged, one package added; against pip and uv.
 
 (a) a Dockerfile with plain `pip install` of the same versions in the classic builder, on the same base;
 (b) `uv pip install` of the same lock outside any container, with an empty cache.

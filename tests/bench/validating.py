@@ -14,7 +14,8 @@ _TAG = "envbuilder-bench:validate"
 _ROUNDS = 5
 _BY_ITSELF = """
 import numpy, tensorflow as tf
-model = tf.keras.models.Sequential([tf.keras.layers.Dense(8, activation="relu", input_shape=(4,)), tf.keras.layers.Dense(1)])
+layers = tf.keras.layers
+model = tf.keras.models.Sequential([layers.Dense(8, activation="relu", input_shape=(4,)), layers.Dense(1)])
 model.compile(optimizer="sgd", loss="mse")
 model.train_on_batch(numpy.zeros((64, 4), "float32"), numpy.zeros((64, 1), "float32"))
 """
