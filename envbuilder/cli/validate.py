@@ -9,11 +9,13 @@ import click
 
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.composition import Composition
+from envbuilder.cli.options import MEMORY
 from envbuilder.cli.places import places
 from envbuilder.cli.reports import FORMAT_NAMES, TIERS, finish
 from envbuilder.cli.targets import read_lock
 from envbuilder.errors import EngineUnavailable
 from envbuilder.model.findings import Tier
+from envbuilder.model.memory import MemoryPolicy
 from envbuilder.model.rows import Catalog
 from envbuilder.reporting.registry import format_named
 from envbuilder.workflows.validate import ImageEngine, Validation, validate
@@ -36,6 +38,9 @@ from envbuilder.workflows.validate import ImageEngine, Validation, validate
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Lock to check against, instead of the one in the image.",
 )
+@click.option(
+    "--memory", type=MEMORY, metavar="POLICY", help="Run it with this GPU memory policy instead of its own: limit:4GiB."
+)
 @click.option("--format", "format_name", type=FORMAT_NAMES, default="text", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Same as --format json.")
 @click.option(
@@ -50,6 +55,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     tier: str | None,
     require: str | None,
     lock_file: Path | None,
+    memory: MemoryPolicy | None,
     format_name: str,
     junit_file: Path | None,
     timeout: float,
@@ -69,6 +75,7 @@ def command(  # noqa: PLR0913  one parameter for each option
         tier=Tier(tier) if tier else None,
         required=Tier(require) if require else None,
         timeout=timeout,
+        memory=memory,
     )
     composition.say(f"looking inside {wanted.image}")
     lock = read_lock(lock_file) if lock_file else None

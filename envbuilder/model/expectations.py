@@ -66,6 +66,7 @@ class Expectation:
         glibc: Oldest C library that the wheel runs with.
         needs_avx: Whether the wheel needs a processor with AVX.
         deviations: In which the image differs from what the wheel was compiled with.
+        memory: Memory policy; None where no hook gives it to TensorFlow.
     """
 
     environment: str
@@ -77,3 +78,4 @@ class Expectation:
     glibc: Release
     needs_avx: bool
     deviations: tuple[str, ...]
+    memory: MemoryPolicy | None = None

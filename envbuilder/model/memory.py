@@ -13,6 +13,18 @@ VARIABLE = "ENVBUILDER_MEMORY"
 HOOK = "memory-hook"
 """Name of the hook among the tools of a lock."""
 
+HOOK_PATH = "/opt/envbuilder/memory_hook.py"
+"""Where the hook is in an image."""
+
+START_NAME = "envbuilder_memory.pth"
+
+START = (
+    f'import os; os.environ.get("{VARIABLE}", "all") in ("", "all") or eval(compile('
+    f'open("{HOOK_PATH}").read().partition("# --- the rest")[0], "{HOOK_PATH}", "exec"), '
+    f'{{"__name__": "envbuilder_memory_start", "__file__": "{HOOK_PATH}"}})'
+)
+"""The line of a .pth file that runs the hook at the start of the interpreter, unless TensorFlow's default holds."""
+
 LEAST = 256 << 20
 """Bytes of the smallest limit: the libraries alone (cuBLAS, cuDNN) want workspaces of tens of MiB."""
 

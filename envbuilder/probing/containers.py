@@ -27,7 +27,15 @@ class Runner(Protocol):
         ...
 
 
-def probe_image(engine: Runner, image: str, request: ProbeRequest, *, gpus: bool, timeout: float = 900.0) -> Facts:
+def probe_image(  # noqa: PLR0913  what one container needs
+    engine: Runner,
+    image: str,
+    request: ProbeRequest,
+    *,
+    gpus: bool,
+    timeout: float = 900.0,
+    env: tuple[tuple[str, str], ...] = (),
+) -> Facts:
     """Look inside an image.
 
     Args:
@@ -36,6 +44,7 @@ def probe_image(engine: Runner, image: str, request: ProbeRequest, *, gpus: bool
         request: What to look at; its limit is cut so that the probe answers before the container is killed.
         gpus: Whether the container gets the GPUs of the host.
         timeout: Seconds for the whole container.
+        env: Environment variables of the container on top of the image's, sorted by name.
 
     Raises:
         ToolFailed: The probe gave no answer: no interpreter, killed, or something else on its standard output.
@@ -47,6 +56,7 @@ def probe_image(engine: Runner, image: str, request: ProbeRequest, *, gpus: bool
             image=image,
             command=(PYTHON, PROBE_PATH, "--request", REQUEST_PATH),
             files=((PROBE_PATH, probe_source()), (REQUEST_PATH, bounded.encode())),
+            env=env,
             gpus=gpus,
             network="none",
             timeout=timeout,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from packaging.version import Version
@@ -18,6 +18,7 @@ from envbuilder.model.expectations import Expectation
 from envbuilder.model.facts import NOT_ASKED, Facts, Unseen
 from envbuilder.model.findings import Report, Tier
 from envbuilder.model.locks import Lock
+from envbuilder.model.memory import VARIABLE, MemoryPolicy
 from envbuilder.model.rows import Catalog
 from envbuilder.probing.containers import probe_image
 from envbuilder.probing.requests import request_for
@@ -35,12 +36,14 @@ class Validation:
         tier: How far to go; None goes as far as the engine can.
         required: Tier that must be proven; None fails on findings only.
         timeout: Seconds for the probe.
+        memory: Memory policy to give to the container in place of the image's; None leaves it.
     """
 
     image: str
     tier: Tier | None = None
     required: Tier | None = None
     timeout: float = 900.0
+    memory: MemoryPolicy | None = None
 
 
 class ImageEngine(Protocol):
@@ -81,8 +84,17 @@ def validate(
     tier = wanted.tier or (Tier.GPU if engine.info().gpus else Tier.CPU)
     expected = lock or lock_inside(engine, wanted.image)
     expectation = _expectation(catalog, expected)
+    if wanted.memory:
+        expectation = _with_memory(expectation, wanted.memory)
     gpu = tier is Tier.GPU
-    facts = probe_image(engine, wanted.image, request_for(expectation, gpu=gpu), gpus=gpu, timeout=wanted.timeout)
+    facts = probe_image(
+        engine,
+        wanted.image,
+        request_for(expectation, gpu=gpu),
+        gpus=gpu,
+        timeout=wanted.timeout,
+        env=((VARIABLE, str(wanted.memory)),) if wanted.memory else (),
+    )
     return judge(
         expectation,
         facts,
@@ -123,6 +135,20 @@ def judge_facts(  # noqa: PLR0913  what one report needs
         subject=subject,
         seconds=seconds,
     )
+
+
+def _with_memory(expectation: Expectation, policy: MemoryPolicy) -> Expectation:
+    """What is expected of an image that is run with another policy than its own.
+
+    Raises:
+        UsageError: It has no hook, so that the policy would change nothing.
+    """
+    if expectation.memory is None:
+        raise UsageError(
+            "the image was made before there were memory policies at run time",
+            hint="lock and build it again: `envbuilder lock`, `envbuilder build`",
+        )
+    return replace(expectation, memory=policy)
 
 
 def _expectation(catalog: Catalog, lock: Lock) -> Expectation:

@@ -55,11 +55,15 @@ def read(folder: Path) -> Case:
         check=folder.parent.name,
         name=f"{folder.parent.name}/{folder.name}",
         catches=kind == "catches",
-        expectation=EXPECTATIONS[document.pop("expectation")],
+        expectation=_expectation(document.pop("expectation"), document.pop("memory", None)),
         facts=facts_named(document.pop("base"), tuple(document.pop("plus", ())), document.pop("change", None)),
         expect=document.pop("expect"),
         says=document.pop("says"),
     )
+
+
+def _expectation(name: str, memory: str | None) -> Expectation:
+    return replace(EXPECTATIONS[name], memory=parse(memory)) if memory else EXPECTATIONS[name]
 
 
 CASES = tuple(read(path.parent) for path in sorted(ROOT.glob("*/*/case.yaml")))
