@@ -29,7 +29,10 @@ def memory_policy_applied(expectation: Expectation, facts: Facts) -> Outcome:
         return NotProven(reason="the lock was made before there was a memory hook")
     if isinstance(fact, Unseen):
         return without_tensorflow("the memory policy", facts, fact)
-    seen = fact.value
+    return _judged(policy, fact.value, facts)
+
+
+def _judged(policy: MemoryPolicy, seen: MemoryFacts, facts: Facts) -> Outcome:
     if _in_force(seen.variable) != policy:
         said = f"{VARIABLE} is {seen.variable!r}, and the policy is {policy}"
         return Failed(problem=said, remedy=f"{_REMEDY} overrides the lock")
@@ -62,10 +65,13 @@ def _received(policy: MemoryPolicy, received: ReceivedMemory, facts: Facts) -> O
         problem = f"TensorFlow was told allow_growth={received.growth}, and the policy is {policy}"
         return Failed(problem=problem, remedy=_REBUILD)
     first = policy.gpus[0]
-    if len(policy.gpus) == 1 and first.way is Way.GROWTH:
-        return _told(policy, received)
-    if len(policy.gpus) == 1 and first.way is Way.FRACTION:
+    if len(policy.gpus) == 1 and first.way is not Way.LIMIT:
         return _told(policy, received) if _close(received.fraction, float(first.share)) else _wrong(policy, received)
+    return _for_each(policy, received, facts)
+
+
+def _for_each(policy: MemoryPolicy, received: ReceivedMemory, facts: Facts) -> Outcome:
+    """What a limit or a list became depends on the GPUs that TensorFlow sees."""
     if received.limits:
         return _limits(policy, received, facts)
     if received.fraction:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from packaging.version import Version
 
 from envbuilder.model.cuda import Coverage, CudnnNeed, GpuCode, PtxIsa
+from envbuilder.model.memory import MemoryPolicy
 from envbuilder.model.versions import Release
 
 

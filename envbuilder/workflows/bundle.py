@@ -104,7 +104,7 @@ def _take(digest: str, read: Callable[[], bytes], store: Store, path: Path) -> N
 
 
 def files_of(lock: Lock) -> tuple[str, ...]:
-    """Digests of every file that a lock names and that can be kept: packages, .debs, archive, own files, probe and hook."""
+    """Digests of every file that a lock names and that can be kept: packages, .debs, archive, own files, own tools."""
     os_packages: tuple[OsPackagePin, ...] = (*lock.base.packages, *lock.os_packages)
     hashes = [
         *(pin.sha256 for pin in lock.packages),

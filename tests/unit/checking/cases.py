@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
 
 from envbuilder.model.expectations import Expectation
 from envbuilder.model.facts import Facts
+from envbuilder.model.memory import parse
 from envbuilder.probing import decode
 from tests.unit.checking.expectations import EXPECTATIONS
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envbuilder.model.locks import Lock, PackageGroup, PythonPin, ToolPin
-from envbuilder.model.memory import ALL, GROWTH, HOOK, MemoryPolicy, VARIABLE, parse
+from envbuilder.model.memory import ALL, GROWTH, HOOK, VARIABLE, MemoryPolicy, parse
 from envbuilder.model.plans import LayerKind, Plan
 from envbuilder.model.rows import BaseKind, PythonProvider
 from envbuilder.model.versions import Release
