@@ -32,7 +32,7 @@ class Waiting(object):
 
 
 # Where lib64 is a link to lib, the interpreter reads a .pth file twice.
-if not any(hasattr(finder, "is_memory_hook") for finder in sys.meta_path):
+if __name__ == "envbuilder_memory_start" and not any(hasattr(each, "is_memory_hook") for each in sys.meta_path):
     sys.meta_path.insert(0, Waiting())
 
 # --- the rest is compiled when TensorFlow is imported ---
