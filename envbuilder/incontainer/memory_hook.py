@@ -48,7 +48,7 @@ LEAST = 256 * MIB
 UNITS = {"GiB": 1 << 30, "GB": 10**9, "MiB": MIB, "MB": 10**6, "KiB": 1 << 10, "": 1}
 FORCE_GROWTH = "TF_FORCE_GPU_ALLOW_GROWTH"
 ALLOCATOR = "TF_GPU_ALLOCATOR"
-ASYNC_SINCE = (2, 5)
+ASYNC_SINCE = (2, 6)
 
 POLICY = []  # (way, amount) for all GPUs, or for each one
 PATCHED = []  # modules of TensorFlow that were changed, in the order of their import
@@ -326,7 +326,7 @@ def after_tensorflow(module):
     """Make sure that the policy can be had from this release."""
     version = [int(part) for part in re.findall(r"\d+", getattr(module, "__version__", ""))[:2]]
     if POLICY[0][0] == "async-allocator" and version < list(ASYNC_SINCE):
-        raise refusal("TensorFlow {0} has no asynchronous allocator, 2.5 and later have".format(module.__version__))
+        raise refusal("TensorFlow {0} has no asynchronous allocator that works, 2.6 and later have".format(module.__version__))
     needed = ".client.session" if version < [2] else ".eager.context"
     if not any(name.endswith(needed) for name in PATCHED):
         raise refusal("this release of TensorFlow has no module *{0}".format(needed))

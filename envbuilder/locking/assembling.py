@@ -14,8 +14,11 @@ from envbuilder.model.locks import CudaPin, Lock, OsPackagePin, PackagePin, Spec
 from envbuilder.model.memory import MemoryPolicy
 from envbuilder.model.rows import Catalog, Environment
 
-_ASYNC_SINCE = Version("2.5")
-"""First release with `TF_GPU_ALLOCATOR=cuda_malloc_async`. Source: docs/memory.md."""
+_ASYNC_SINCE = Version("2.6")
+"""First release where `TF_GPU_ALLOCATOR=cuda_malloc_async` works.
+
+Source: docs/memory.md; 2.5 has it and fails at the first operation.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +75,7 @@ def refuse_policy(row: Environment, policy: MemoryPolicy) -> None:
     """
     if policy.is_async and row.framework.version < _ASYNC_SINCE:
         raise UsageError(
-            f"{row.id}: TensorFlow before {_ASYNC_SINCE} has no asynchronous allocator",
+            f"{row.id}: TensorFlow before {_ASYNC_SINCE} has no asynchronous allocator that works",
             hint='set `memory: "growth"`, which also takes memory as it is needed',
         )
 

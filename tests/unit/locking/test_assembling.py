@@ -54,7 +54,7 @@ def test_time_stamps_are_midnight_of_the_cutoff_in_utc() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "allowed"), [("1.4.1", False), ("2.4.4", False), ("2.5.0", True), ("2.20.0", True)]
+    ("version", "allowed"), [("1.4.1", False), ("2.4.4", False), ("2.5.3", False), ("2.6.0", True), ("2.20.0", True)]
 )
 def test_the_asynchronous_allocator_needs_a_tensorflow_that_has_it(version: str, allowed: bool) -> None:
     row = small_row("tf-1.7-cuda9.0")
