@@ -17,7 +17,8 @@ from envbuilder.model.rows import Catalog, Environment
 _ASYNC_SINCE = Version("2.6")
 """First release where `TF_GPU_ALLOCATOR=cuda_malloc_async` works.
 
-Source: docs/memory.md; 2.5 has it and fails at the first operation.
+Source: tensorflow/tensorflow issues 48869 and 50669, pull request 49173: 2.5 has it and fails at the first operation;
+docs/memory.md.
 """
 
 
