@@ -63,6 +63,7 @@ class Ingredients:
         lock: The pins.
         lock_text: Canonical text of them.
         probe: Gives the probe, byte for byte.
+        hook: Gives the memory hook; empty for a lock without.
         base: The base.
         store: Has every file of the lock.
         archive: Where the interpreter archive is; None when the interpreter comes with the base.
@@ -73,6 +74,7 @@ class Ingredients:
     lock: Lock
     lock_text: str
     probe: Callable[[], bytes]
+    hook: Callable[[], bytes]
     base: BaseContent
     store: Store
     archive: Callable[[], Path]

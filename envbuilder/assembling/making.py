@@ -20,6 +20,7 @@ from envbuilder.assembling.sinks import Watch
 from envbuilder.assembling.wheels import brought, installed
 from envbuilder.model.images import LayerFormat
 from envbuilder.model.locks import PackageGroup
+from envbuilder.model.memory import HOOK_PATH, START, START_NAME
 from envbuilder.model.plans import Layer, LayerKind, Plan
 
 LOCK_PATH = "opt/envbuilder/envbuilder.lock"
@@ -167,7 +168,10 @@ def _files(task: Task) -> LayerRecord:
 
 def _image(task: Task) -> LayerRecord:
     own = task.ingredients
-    entries = (text(LOCK_PATH, own.lock_text.encode()), text(PROBE_PATH, own.probe()))
+    entries = [text(LOCK_PATH, own.lock_text.encode()), text(PROBE_PATH, own.probe())]
+    if hook := own.hook():
+        start = f"{own.prefix.site}/{START_NAME}"
+        entries += [text(HOOK_PATH.lstrip("/"), hook), text(start, f"{START}\n".encode())]
     return task.write(entries, Packing.COMPRESSED)
 
 

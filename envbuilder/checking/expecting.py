@@ -8,6 +8,7 @@ from envbuilder.model.closures import Closure
 from envbuilder.model.cuda import CudaNeed, PtxIsa
 from envbuilder.model.expectations import CudaExpectation, Expectation
 from envbuilder.model.locks import CudaPin, Lock, PackageGroup
+from envbuilder.model.memory import HOOK
 from envbuilder.model.refs import normalized
 from envbuilder.model.rows import Environment
 
@@ -40,6 +41,7 @@ def expect(environment: Environment, lock: Lock, ptx: tuple[PtxIsa, ...] = ()) -
         glibc=environment.framework.glibc,
         needs_avx=environment.framework.needs_avx,
         deviations=lock.deviations,
+        memory=lock.memory if lock.tool(HOOK) else None,
     )
 
 

@@ -39,6 +39,7 @@ _GROUPS = MappingProxyType(
         "nvml": "Driver",
         "gpu": "GPU",
         "gpu-memory": "GPU memory",
+        "memory": "GPU memory",
     }
 )
 

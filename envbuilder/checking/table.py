@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envbuilder.checking import distributions, driver, framework, gpu, interpreter, libraries
+from envbuilder.checking import distributions, driver, framework, gpu, interpreter, libraries, memory
 from envbuilder.checking.check import RUNNING, WITH_GPU, Check, always, has_cuda, on_cuda, opens_cuda_late
 from envbuilder.model.findings import Tier
 
@@ -52,6 +52,13 @@ CHECKS: tuple[Check, ...] = (
         tiers=RUNNING,
         examine=on_cuda(framework.tensorflow_cuda_libraries),
         applies=opens_cuda_late,
+    ),
+    Check(
+        id="memory-policy-applied",
+        title="GPU memory policy",
+        tiers=RUNNING,
+        examine=memory.memory_policy_applied,
+        applies=memory.has_policy,
     ),
     Check(id="training-loss-falls", title="training", tiers=RUNNING, examine=framework.training_loss_falls),
     Check(id="save-load-equal", title="saving and loading", tiers=RUNNING, examine=framework.save_load_equal),

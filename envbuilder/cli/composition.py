@@ -40,12 +40,13 @@ from envbuilder.locking.uv_resolver import UvResolver
 from envbuilder.model.closures import Chosen
 from envbuilder.model.locations import Located
 from envbuilder.model.locks import BasePin, Lock, OsPackagePin, OwnFile, Sources, Spec, ToolPin
+from envbuilder.model.memory import HOOK
 from envbuilder.model.refs import ImageRef
 from envbuilder.model.rows import BaseKind, Catalog
 from envbuilder.model.trees import DebianTree, PythonArchive
 from envbuilder.model.versions import Release
 from envbuilder.planning.layers import base_reference, image_reference
-from envbuilder.probing.joining import probe_source
+from envbuilder.probing.joining import memory_hook, probe_source
 from envbuilder.registries.pulling import find
 from envbuilder.store import Store
 from envbuilder.tar.members import of_tar
@@ -107,7 +108,7 @@ class Composition:
             resolver=self.resolver(spec.sources),
             os_resolver=_OsPackages(self),
             measure=lambda chosen, python: self._lengths(chosen, python, spec.sources),
-            tools=(self.probe_pin(), self.uv_pin()),
+            tools=(self.hook_pin(), self.probe_pin(), self.uv_pin()),
             notice=self.say,
         )
 
@@ -187,6 +188,11 @@ class Composition:
         digest = self.store.put(probe_source())
         return ToolPin(name=PROBE, version=__version__, sha256=digest.removeprefix("sha256:"))
 
+    def hook_pin(self) -> ToolPin:
+        """The memory hook of this version as a pin; it goes into the store."""
+        digest = self.store.put(memory_hook())
+        return ToolPin(name=HOOK, version=__version__, sha256=digest.removeprefix("sha256:"))
+
     def uv_pin(self) -> ToolPin:
         """The uv of this run as a pin; the program itself goes into the store, where a build finds it by hash."""
         digest = self.files.add(self.uv)
@@ -201,15 +207,16 @@ class Composition:
         """
         self.files.add(self.uv)
         for pin in lock.tools:
-            if pin.name != PROBE and self.files.find(pin.sha256) is None:
+            if pin.name not in {PROBE, HOOK} and self.files.find(pin.sha256) is None:
                 self.say(f"fetching {pin.name} {pin.version}, which the lock was made with")
                 with tempfile.TemporaryDirectory(prefix="envbuilder-tool-") as folder:
                     program = fetch_uv(pin, uv=self.uv, folder=Path(folder), host=self.host)
                     self.files.add(program)
 
     def find_file(self, sha256: str) -> Path | None:
-        """A file that a lock names by hash: an archive or a tool, or the probe."""
+        """A file that a lock names by hash: an archive or a tool, the probe or the memory hook."""
         self.probe_pin()
+        self.hook_pin()
         digest = f"sha256:{sha256}"
         return self.files.find(sha256) or (self.store.verified(digest) if self.store.has(digest) else None)
 

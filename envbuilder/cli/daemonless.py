@@ -21,6 +21,7 @@ from envbuilder.indexing.index import IndexFile
 from envbuilder.model.builds import PushResult
 from envbuilder.model.images import AssembledImage, Descriptor, ImageLayerPin
 from envbuilder.model.locks import BasePin, Lock, PackagePin, Sources
+from envbuilder.model.memory import HOOK
 from envbuilder.model.refs import ImageRef
 from envbuilder.model.rows import BaseKind
 from envbuilder.planning.layers import base_reference
@@ -68,6 +69,7 @@ class Daemonless:
             fetch=lambda file, progress: fetch_into(file, self.composition.store, progress=progress),
             archive=self._archive,
             probe=self._probe,
+            hook=self._hook,
             provided=lambda content: provided(content.members()),
             package_of=lambda name: PACKAGES.get(name, ""),
             work=self.composition.places.cache / "work",
@@ -154,6 +156,7 @@ class Daemonless:
         if lock.python.sha256:
             self.composition.store.take(self._archive(lock))
         self._probe(lock)
+        self._hook(lock)
         content = self.base_content(lock, sources)
         content.provide()
         base = [layer.blob.digest for layer in content.layers] or [self.composition.store.take(content.tar())]
@@ -171,11 +174,17 @@ class Daemonless:
 
     def _probe(self, lock: Lock) -> bytes:
         """The probe of a lock, which may be another one than ours."""
-        pin = next((tool for tool in lock.tools if tool.name == PROBE), None)
-        if pin is None:
-            return b""
         self.composition.probe_pin()
-        return self.composition.store.read(f"sha256:{pin.sha256}")
+        return self._tool(lock, PROBE)
+
+    def _hook(self, lock: Lock) -> bytes:
+        """The memory hook of a lock; empty for a lock from before there was one."""
+        self.composition.hook_pin()
+        return self._tool(lock, HOOK)
+
+    def _tool(self, lock: Lock, name: str) -> bytes:
+        pin = lock.tool(name)
+        return self.composition.store.read(f"sha256:{pin.sha256}") if pin else b""
 
 
 def _nowhere(pins: Sequence[PackagePin], _python: str) -> list[IndexFile]:

@@ -10,6 +10,7 @@ import click
 from packaging.version import InvalidVersion, Version
 
 from envbuilder.model.locks import Sources
+from envbuilder.model.memory import MemoryPolicy, parse
 from envbuilder.model.versions import Release
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -51,6 +52,29 @@ class _Python(click.ParamType[Release]):
             return Release(str(value))
         except ValueError as error:
             self.fail(str(error), param, ctx)
+
+
+class _Memory(click.ParamType[MemoryPolicy]):
+    """A GPU memory policy."""
+
+    name = "policy"
+
+    def convert(
+        self,
+        value: Any,  # noqa: ANN401  whatever click gives
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> MemoryPolicy:
+        """The policy; anything else is an error of usage."""
+        if isinstance(value, MemoryPolicy):
+            return value
+        try:
+            return parse(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+MEMORY = _Memory()
 
 
 def python_option(text: str) -> Callable[[F], F]:

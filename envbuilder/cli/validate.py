@@ -8,10 +8,12 @@ import click
 
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.composition import Composition
+from envbuilder.cli.options import MEMORY
 from envbuilder.cli.places import places
 from envbuilder.cli.reports import ALL_TIERS, FORMAT_NAMES, destinations, finish, output_option
 from envbuilder.cli.validating import Asked, report_on
 from envbuilder.model.findings import Tier
+from envbuilder.model.memory import MemoryPolicy
 
 
 @click.command("validate")
@@ -37,6 +39,9 @@ from envbuilder.model.findings import Tier
 @click.option("--require", type=ALL_TIERS, help="Tier that must be proven: what could not be looked at is a failure.")
 @click.option("--device", "devices", multiple=True, metavar="NAME", help="CDI device instead of all GPUs. Repeatable.")
 @click.option("--lock", "lock_name", metavar="LOCK|ENV", help="Check against this lock, not the one in the image.")
+@click.option(
+    "--memory", type=MEMORY, metavar="POLICY", help="Run it with this GPU memory policy instead of its own: limit:4GiB."
+)
 @click.option("--format", "format_name", type=FORMAT_NAMES, default="text", show_default=True)
 @output_option
 @click.option("--json", "as_json", is_flag=True, help="Same as --format json.")
@@ -55,6 +60,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     require: str | None,
     devices: tuple[str, ...],
     lock_name: str | None,
+    memory: MemoryPolicy | None,
     format_name: str,
     outputs: tuple[Path, ...],
     junit_file: Path | None,
@@ -79,5 +85,6 @@ def command(  # noqa: PLR0913  one parameter for each option
         required=Tier(require) if require else None,
         devices=devices,
         timeout=timeout,
+        memory=memory,
     )
     finish(report_on(composition, asked, lock_name), "json" if as_json else format_name, files)

@@ -17,6 +17,7 @@ from envbuilder.model.builds import RunResult
 from envbuilder.model.facts import Facts
 from envbuilder.model.findings import Report, Tier
 from envbuilder.model.locks import Lock, Sources
+from envbuilder.model.memory import MemoryPolicy
 from envbuilder.model.rows import Catalog
 from envbuilder.probing.containers import PYTHON
 from envbuilder.probing.interpreters import probe_python
@@ -43,6 +44,7 @@ class Asked:
         required: Tier that must be proven.
         devices: CDI devices for the container.
         timeout: Seconds for the probe.
+        memory: GPU memory policy in place of the image's; None leaves it.
     """
 
     image: str
@@ -53,6 +55,7 @@ class Asked:
     required: Tier | None
     devices: tuple[str, ...]
     timeout: float
+    memory: MemoryPolicy | None = None
 
 
 def report_on(composition: Composition, asked: Asked, lock_name: str | None) -> Report:
@@ -62,6 +65,7 @@ def report_on(composition: Composition, asked: Asked, lock_name: str | None) -> 
         UsageError: Nothing was named, or two things; there is no such image, or no lock.
     """
     lock = _named_lock(composition, lock_name)
+    _refuse_memory(asked)
     if asked.image and (asked.container or asked.python):
         raise UsageError("an image, and something else to look at", hint="name one of them")
     if asked.container:
@@ -77,6 +81,12 @@ def report_on(composition: Composition, asked: Asked, lock_name: str | None) -> 
     return _image(composition, asked, lock)
 
 
+def _refuse_memory(asked: Asked) -> None:
+    is_run_by_an_engine = asked.image and asked.tier is not Tier.STATIC and not asked.image.endswith(_APPTAINER)
+    if asked.memory and not is_run_by_an_engine:
+        raise UsageError("--memory is for an image that is run here", hint="set ENVBUILDER_MEMORY there instead")
+
+
 def _named_lock(composition: Composition, name: str | None) -> Lock | None:
     if name is None:
         return None
@@ -90,6 +100,7 @@ def _image(composition: Composition, asked: Asked, lock: Lock | None) -> Report:
         required=asked.required,
         timeout=asked.timeout,
         devices=asked.devices,
+        memory=asked.memory,
     )
     composition.say(f"looking inside {wanted.image}")
     engine = _engine(composition, wanted.image, asked.engine)

@@ -10,10 +10,16 @@ from packaging.version import Version
 from envbuilder.errors import UsageError
 from envbuilder.locking.inputs import inputs
 from envbuilder.model.locations import Located, Refused
-from envbuilder.model.locks import CudaPin, Lock, MemoryPolicy, OsPackagePin, PackagePin, Spec, ToolPin
+from envbuilder.model.locks import CudaPin, Lock, OsPackagePin, PackagePin, Spec, ToolPin
+from envbuilder.model.memory import MemoryPolicy
 from envbuilder.model.rows import Catalog, Environment
 
-_GROWTH_SINCE = Version("1.14")
+_ASYNC_SINCE = Version("2.6")
+"""First release where `TF_GPU_ALLOCATOR=cuda_malloc_async` works.
+
+Source: tensorflow/tensorflow issues 48869 and 50669, pull request 49173: 2.5 has it and fails at the first operation;
+docs/memory.md.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,12 +72,12 @@ def refuse_policy(row: Environment, policy: MemoryPolicy) -> None:
     """Make sure that a memory policy can be had.
 
     Raises:
-        UsageError: This TensorFlow has no environment variable for it.
+        UsageError: This TensorFlow does not have it.
     """
-    if policy is MemoryPolicy.GROWTH and row.framework.version < _GROWTH_SINCE:
+    if policy.is_async and row.framework.version < _ASYNC_SINCE:
         raise UsageError(
-            f"{row.id}: TensorFlow before {_GROWTH_SINCE} has no environment variable for memory growth",
-            hint="set `memory: all`, and allow_growth in the program's ConfigProto",
+            f"{row.id}: TensorFlow before {_ASYNC_SINCE} has no asynchronous allocator that works",
+            hint='set `memory: "growth"`, which also takes memory as it is needed',
         )
 
 

@@ -39,7 +39,7 @@ def _flat(lock: Lock) -> dict[str, str]:
         "epoch": str(lock.epoch),
         "python": f"{lock.python.version} from {lock.python.provider.value} {_short(lock.python.sha256)}".rstrip(),
         "user": f"{lock.user.name} {lock.user.uid}:{lock.user.gid}",
-        "memory": lock.memory.value,
+        "memory": str(lock.memory),
     }
     if lock.cuda is not None:
         flat["cuda"] = f"{lock.cuda.cuda} from {lock.cuda.provider.value}"

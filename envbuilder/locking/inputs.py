@@ -42,7 +42,7 @@ def inputs(
         "spec.python": str(spec.python or ""),
         "spec.base": spec.base,
         "spec.user": f"{spec.user.name} {spec.user.uid}:{spec.user.gid}",
-        "spec.memory": spec.memory.value,
+        "spec.memory": str(spec.memory),
         **{f"spec.files.{file.path}": _content(file) for file in spec.files},
         **{f"spec.env.{name}": f'"{value}"' for name, value in spec.env},
     }

@@ -14,7 +14,6 @@ from envbuilder.model.locks import (
     BasePin,
     CudaPin,
     Lock,
-    MemoryPolicy,
     OsPackagePin,
     OwnFile,
     PackageGroup,
@@ -23,6 +22,8 @@ from envbuilder.model.locks import (
     ToolPin,
     User,
 )
+from envbuilder.model.memory import ALL
+from envbuilder.model.memory import parse as parse_memory
 from envbuilder.model.refs import is_digest, normalized
 from envbuilder.model.rows import BaseKind, CudaProvider, PythonProvider
 from envbuilder.reading.canonical import Plain
@@ -59,7 +60,7 @@ def dump(lock: Lock) -> str:
         document["cuda"] = _plain_cuda(lock.cuda)
     document |= {
         "user": _plain_user(lock.user),
-        "memory": lock.memory.value,
+        "memory": str(lock.memory),
         "env": _plain_pairs(lock.env),
         "os_packages": [_plain_os_package(pin) for pin in lock.os_packages],
         "packages": [_plain_package(pin) for pin in lock.packages],
@@ -109,7 +110,7 @@ def load(text: str, file: str) -> Lock:
         ),
         env=root.pairs("env", str),
         user=User(name=user.text("name"), uid=user.integer("uid"), gid=user.integer("gid")),
-        memory=root.choice("memory", MemoryPolicy),
+        memory=root.value("memory", parse_memory, fallback=ALL),
         deviations=root.texts("deviations", str),
         refused=root.texts("refused", str),
         sources=root.texts("sources", str),

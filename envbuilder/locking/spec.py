@@ -7,9 +7,11 @@ from dataclasses import replace
 
 from packaging.version import Version
 
-from envbuilder.model.locks import MemoryPolicy, OwnFile, Sources, Spec, User
+from envbuilder.model.locks import OwnFile, Sources, Spec, User
+from envbuilder.model.memory import VARIABLE
 from envbuilder.model.refs import normalized
 from envbuilder.reading.fields import Fields, Reader
+from envbuilder.reading.memory import memory_policy
 from envbuilder.reading.paths import image_path
 from envbuilder.reading.requirements import os_package, pep440, requirement
 
@@ -46,7 +48,7 @@ def read_spec(text: str, file: str) -> Spec:
         env=_env(root),
         files=_files(root),
         user=_user(root.child("user")) if root.has("user") else User(),
-        memory=root.choice("memory", MemoryPolicy, MemoryPolicy.ALL),
+        memory=memory_policy(root, "memory"),
         sources=_sources(root.child("sources")) if root.has("sources") else Sources(),
     )
     reader.finish()
@@ -58,6 +60,8 @@ def _env(root: Fields) -> tuple[tuple[str, str], ...]:
     for name, _ in pairs:
         if not _VARIABLE.fullmatch(name):
             root.fault_at(f"env.{name}", "is not a variable name")
+        elif name == VARIABLE:
+            root.fault_at(f"env.{name}", "is set by `memory:`")
         elif _SECRET.search(name):
             root.fault_at(f"env.{name}", "looks like a secret, which everybody with the image could read")
     return tuple(sorted(pairs))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from packaging.version import Version
 
 from envbuilder.model.cuda import Coverage, CudnnNeed, GpuCode, PtxIsa
+from envbuilder.model.memory import MemoryPolicy
 from envbuilder.model.versions import Release
 
 
@@ -66,6 +67,7 @@ class Expectation:
         glibc: Oldest C library that the wheel runs with.
         needs_avx: Whether the wheel needs a processor with AVX.
         deviations: In which the image differs from what the wheel was compiled with.
+        memory: Memory policy; None where no hook gives it to TensorFlow.
     """
 
     environment: str
@@ -77,3 +79,4 @@ class Expectation:
     glibc: Release
     needs_avx: bool
     deviations: tuple[str, ...]
+    memory: MemoryPolicy | None = None

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
+from envbuilder.model.memory_facts import MemoryFacts
 from envbuilder.model.versions import Release
 
 FACTS_SCHEMA = 1
@@ -386,6 +387,7 @@ class Facts:
         saving: One entry per format.
         gpu: One entry per GPU that TensorFlow sees; empty when it sees none.
         log: Lines about libraries and GPUs that TensorFlow wrote.
+        memory: The memory policy in force.
     """
 
     origin: str
@@ -404,3 +406,4 @@ class Facts:
     saving: Fact[tuple[RoundTrip, ...]]
     gpu: Fact[tuple[GpuWork, ...]]
     log: Fact[tuple[str, ...]]
+    memory: Fact[MemoryFacts] = NOT_ASKED

@@ -10,6 +10,7 @@ from packaging.version import Version
 
 from envbuilder.model.cuda import LibraryLink
 from envbuilder.model.images import ImagePin
+from envbuilder.model.memory import ALL, MemoryPolicy
 from envbuilder.model.rows import BaseKind, CudaProvider, PythonProvider
 from envbuilder.model.versions import Release
 
@@ -27,16 +28,6 @@ class PackageGroup(StrEnum):
     PACKAGES = "packages"
     OWN = "own"
     BUILD = "build"
-
-
-class MemoryPolicy(StrEnum):
-    """How TensorFlow takes GPU memory.
-
-    `all` is TensorFlow's default: nearly everything at start. `growth`: as it is needed, never given back.
-    """
-
-    ALL = "all"
-    GROWTH = "growth"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +106,7 @@ class Spec:
     env: tuple[tuple[str, str], ...] = ()
     files: tuple[OwnFile, ...] = ()
     user: User = field(default_factory=User)
-    memory: MemoryPolicy = MemoryPolicy.ALL
+    memory: MemoryPolicy = ALL
     sources: Sources = field(default_factory=Sources)
 
 
@@ -225,7 +216,7 @@ class CudaPin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolPin:
-    """A program that the build uses and that does not stay in the image."""
+    """A program of ours or of the build; only the probe and the memory hook are files of the image."""
 
     name: str
     version: str
@@ -285,6 +276,10 @@ class Lock:
     def unpacks_os_packages(self) -> bool:
         """Whether its OS packages are files that we unpack, instead of apt in the base."""
         return bool(self.os_packages) and all(pin.file for pin in self.os_packages)
+
+    def tool(self, name: str) -> ToolPin | None:
+        """One of its tools; None for a lock that was made without it."""
+        return next((tool for tool in self.tools if tool.name == name), None)
 
     def group(self, group: PackageGroup) -> tuple[PackagePin, ...]:
         """The pins of one layer, sorted by name."""

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import hashlib
 
-from envbuilder.model.locks import Lock, MemoryPolicy, PackageGroup, PackagePin
+from envbuilder.model.locks import Lock, PackageGroup, PackagePin
+from envbuilder.model.memory import GROWTH, HOOK, VARIABLE
 from envbuilder.model.plans import Layer, LayerKind, Plan
 from envbuilder.model.refs import ImageRef
 from envbuilder.model.rows import BaseKind, PythonProvider
@@ -154,11 +155,11 @@ def _env(lock: Lock) -> tuple[tuple[str, str], ...]:
     }
     if lock.cuda is not None:
         env |= {"NVIDIA_DRIVER_CAPABILITIES": "compute,utility", "NVIDIA_VISIBLE_DEVICES": "all"}
-    match lock.memory:
-        case MemoryPolicy.GROWTH:
-            env["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"
-        case MemoryPolicy.ALL:
-            pass
+    if lock.tool(HOOK) and not lock.memory.is_default:
+        env[VARIABLE] = str(lock.memory)
+    elif lock.memory == GROWTH:
+        # A lock from before there was a hook.
+        env["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"
     return tuple(sorted({**env, **dict(lock.env)}.items()))
 
 
@@ -166,7 +167,7 @@ def _labels(lock: Lock, digest: str) -> tuple[tuple[str, str], ...]:
     labels = {
         LABEL_ENVIRONMENT: lock.environment,
         LABEL_LOCK: digest,
-        LABEL_MEMORY: lock.memory.value,
+        LABEL_MEMORY: str(lock.memory),
         LABEL_SOURCES: "; ".join(lock.sources),
         "org.opencontainers.image.base.digest": lock.base.digest,
         "org.opencontainers.image.base.name": lock.base.image or lock.base.id,

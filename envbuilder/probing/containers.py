@@ -35,6 +35,7 @@ def probe_image(  # noqa: PLR0913  what one look needs
     gpus: bool,
     timeout: float = 900.0,
     devices: tuple[str, ...] = (),
+    env: tuple[tuple[str, str], ...] = (),
 ) -> Facts:
     """Look inside an image.
 
@@ -45,6 +46,7 @@ def probe_image(  # noqa: PLR0913  what one look needs
         gpus: Whether the container gets the GPUs of the host.
         timeout: Seconds for the whole container.
         devices: CDI devices that it gets instead of all GPUs.
+        env: Environment variables of the container on top of the image's, sorted by name.
 
     Raises:
         ToolFailed: The probe gave no answer: no interpreter, killed, or something else on its standard output.
@@ -56,6 +58,7 @@ def probe_image(  # noqa: PLR0913  what one look needs
             image=image,
             command=(PYTHON, PROBE_PATH, "--request", REQUEST_PATH),
             files=((PROBE_PATH, probe_source()), (REQUEST_PATH, bounded.encode())),
+            env=env,
             gpus=gpus,
             devices=devices,
             network="none",

@@ -33,6 +33,7 @@ from envbuilder.model.facts import (
     Unseen,
 )
 from envbuilder.model.versions import Release
+from envbuilder.probing.memory_decoding import memory_facts
 from envbuilder.probing.reading import Item, WrongField, printable
 
 T = TypeVar("T")
@@ -96,6 +97,7 @@ def _facts(root: Item, origin: str) -> Facts:
         saving=_fact(facts["tensorflow-saving"], _saving),
         gpu=_fact(facts["tensorflow-gpu"], _gpu_work),
         log=_fact(facts["tensorflow-log"], _texts),
+        memory=_fact(facts["tensorflow-memory-policy"], memory_facts),
     )
 
 

@@ -1,4 +1,4 @@
-"""The probe as one file: its modules joined, so that it can be copied anywhere and run."""
+"""The probe as one file: its modules joined, so that it can be copied anywhere and run; and the memory hook."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ _ORDER = (
     "driver",
     "own_check",
     "framework",
+    "memory_policy",
     "training",
     "operations",
     "main",
@@ -37,6 +38,11 @@ def probe_source() -> bytes:
     start = 'if __name__ == "__main__":\n    main()\n'
     listed = "".join(f"{each}\n" for each in sorted(imports))
     return "\n\n".join((f"{head}\nfrom __future__ import print_function\n\n{listed}", *bodies, start)).encode()
+
+
+def memory_hook() -> bytes:
+    """The hook for memory policies, byte for byte as it goes into an image."""
+    return files("envbuilder.incontainer").joinpath("memory_hook.py").read_bytes()
 
 
 def _parts(source: str) -> tuple[str, set[str], str]:

@@ -169,6 +169,14 @@ class Fields:
         ]
         return tuple((key, value) for key, value in read if value is not None)
 
+    def node(self, name: str) -> Node | None:
+        """A field as it was written, for one that may have several shapes; None when it is not there."""
+        return self._entries[name] if self.has(name) else None
+
+    def read(self, node: Node, path: str, parse: Callable[[str], T]) -> T | None:
+        """One text of such a field; notes the fault and gives None when it is refused."""
+        return self._reader.scalar(node, path, parse, None)
+
     def muted(self) -> Fields:
         """The same fields without further faults: their absence has been reported once."""
         self._reader = Reader(self._reader.file)

@@ -6,9 +6,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from envbuilder.model import memory
 from envbuilder.model.locks import PackagePin
 from envbuilder.model.plans import LayerKind, Plan
 from envbuilder.rendering.templates import environment
+
+_NOT_RUN = {"probe", memory.HOOK}
+"""Tools that the build copies and does not run."""
 
 _DOWNLOADS = {
     "download-cuda": (LayerKind.CUDA,),
@@ -72,7 +76,7 @@ def render(plan: Plan, lock_text: str, templates: Path) -> Rendered:
         ValueError: A value has a control character.
     """
     jinja = environment(templates)
-    values = {"plan": plan, "lock": plan.lock, "kinds": LayerKind}
+    values = {"plan": plan, "lock": plan.lock, "kinds": LayerKind, "memory": memory}
     texts = [
         TextFile(path="Dockerfile", text=jinja.get_template("Dockerfile.j2").render(values)),
         TextFile(path="tools/with-host", text=jinja.get_template("with-host.j2").render(values), executable=True),
@@ -116,7 +120,7 @@ def _layer_files(plan: Plan) -> Iterator[TextFile]:
 
 def _attachments(plan: Plan) -> Iterator[Attachment]:
     for tool in plan.lock.tools:
-        yield Attachment(path=f"tools/{tool.name}", sha256=tool.sha256, executable=tool.name != "probe")
+        yield Attachment(path=f"tools/{tool.name}", sha256=tool.sha256, executable=tool.name not in _NOT_RUN)
     for file in plan.lock.files:
         yield Attachment(path=f"files{file.path}", sha256=file.sha256, executable=file.executable)
     if plan.lock.python.file:

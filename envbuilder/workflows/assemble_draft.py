@@ -12,6 +12,7 @@ from envbuilder.assembling.records import Records
 from envbuilder.locking.lockfile import digest, dump_pins
 from envbuilder.model.images import ImageLayerPin, ImagePin, LayerFormat
 from envbuilder.model.locks import Lock, PackageGroup, PackagePin
+from envbuilder.model.memory import HOOK
 from envbuilder.model.plans import Layer, LayerKind, Plan
 from envbuilder.planning.keys import layer_key, python_key
 from envbuilder.planning.layers import plan
@@ -81,11 +82,9 @@ def draft(lock: Lock, layer_format: LayerFormat, ports: AssemblePorts, work: Pat
     content = ports.base(lock)
     in_base = content.layers
     planned = plan(lock, digest(lock), below=max(len(in_base), 1))
-    probe = next((tool.sha256 for tool in lock.tools if tool.name == "probe"), "")
-    keys = {
-        layer.id: layer_key(planned, layer, layer_format, image_inputs=(digest(lock), probe))
-        for layer in planned.layers
-    }
+    probe, hook = lock.tool("probe"), lock.tool(HOOK)
+    held = (digest(lock), probe.sha256 if probe else "", *([hook.sha256] if hook else []))
+    keys = {layer.id: layer_key(planned, layer, layer_format, image_inputs=held) for layer in planned.layers}
     return Draft(
         plan=planned,
         keys=keys,
@@ -96,6 +95,7 @@ def draft(lock: Lock, layer_format: LayerFormat, ports: AssemblePorts, work: Pat
             lock=lock,
             lock_text=dump_pins(lock),
             probe=lambda: ports.probe(lock),
+            hook=lambda: ports.hook(lock),
             base=content,
             store=ports.store,
             archive=lambda: ports.archive(lock),

@@ -26,6 +26,7 @@ class AssemblePorts:
         fetch: Gets one of them into the store; told about its progress.
         archive: Where the interpreter archive of a lock is.
         probe: Bytes of a lock's probe.
+        hook: Bytes of a lock's memory hook; empty for a lock without.
         provided: Names of the libraries that a base has, with its OS packages.
         package_of: The OS package that usually brings a library; empty when that is not known.
         work: Folder for what lies between two steps.
@@ -40,6 +41,7 @@ class AssemblePorts:
     fetch: Callable[[IndexFile, Callable[[int, int], None]], None]
     archive: Callable[[Lock], Path]
     probe: Callable[[Lock], bytes]
+    hook: Callable[[Lock], bytes]
     provided: Callable[[BaseContent], frozenset[str]]
     package_of: Callable[[str], str]
     work: Path

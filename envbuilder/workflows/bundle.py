@@ -12,6 +12,7 @@ from envbuilder.errors import InvalidInput, UsageError, VerificationFailed
 from envbuilder.files import CHUNK
 from envbuilder.locking.lockfile import dump, load
 from envbuilder.model.locks import Lock, OsPackagePin
+from envbuilder.model.memory import HOOK
 from envbuilder.store import Store
 from envbuilder.tar.members import Kind, Member, file_of, opened_at
 from envbuilder.tar.writing import Written, write
@@ -103,13 +104,13 @@ def _take(digest: str, read: Callable[[], bytes], store: Store, path: Path) -> N
 
 
 def files_of(lock: Lock) -> tuple[str, ...]:
-    """Digests of every file that a lock names and that can be kept: packages, .debs, archive, own files, probe."""
+    """Digests of every file that a lock names and that can be kept: packages, .debs, archive, own files, own tools."""
     os_packages: tuple[OsPackagePin, ...] = (*lock.base.packages, *lock.os_packages)
     hashes = [
         *(pin.sha256 for pin in lock.packages),
         *(pin.sha256 for pin in os_packages if pin.sha256),
         *(file.sha256 for file in lock.files),
         *([lock.python.sha256] if lock.python.sha256 else []),
-        *(tool.sha256 for tool in lock.tools if tool.name == "probe"),
+        *(tool.sha256 for tool in lock.tools if tool.name in {"probe", HOOK}),
     ]
     return tuple(f"sha256:{each}" for each in dict.fromkeys(hashes))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from packaging.version import Version
@@ -18,6 +18,7 @@ from envbuilder.model.expectations import Expectation
 from envbuilder.model.facts import NOT_ASKED, Facts, Unseen
 from envbuilder.model.findings import Report, Tier
 from envbuilder.model.locks import Lock
+from envbuilder.model.memory import VARIABLE, MemoryPolicy
 from envbuilder.model.rows import Catalog
 from envbuilder.probing.containers import probe_image
 from envbuilder.probing.requests import request_for
@@ -36,6 +37,7 @@ class Validation:
         required: Tier that must be proven; None fails on findings only.
         timeout: Seconds for the probe.
         devices: CDI devices that the container gets instead of all GPUs.
+        memory: Memory policy to give to the container in place of the image's; None leaves it.
     """
 
     image: str
@@ -43,6 +45,7 @@ class Validation:
     required: Tier | None = None
     timeout: float = 900.0
     devices: tuple[str, ...] = ()
+    memory: MemoryPolicy | None = None
 
 
 class ImageEngine(Protocol):
@@ -83,6 +86,8 @@ def validate(
     tier = wanted.tier or (Tier.GPU if wanted.devices or engine.info().gpus else Tier.CPU)
     expected = lock or lock_inside(engine, wanted.image)
     expectation = expectation_of(catalog, expected)
+    if wanted.memory:
+        expectation = _with_memory(expectation, wanted.memory)
     gpu = tier is Tier.GPU
     facts = probe_image(
         engine,
@@ -91,6 +96,7 @@ def validate(
         gpus=gpu,
         timeout=wanted.timeout,
         devices=wanted.devices,
+        env=((VARIABLE, str(wanted.memory)),) if wanted.memory else (),
     )
     return judge(
         expectation,
@@ -132,6 +138,20 @@ def judge_facts(  # noqa: PLR0913  what one report needs
         subject=subject,
         seconds=seconds,
     )
+
+
+def _with_memory(expectation: Expectation, policy: MemoryPolicy) -> Expectation:
+    """What is expected of an image that is run with another policy than its own.
+
+    Raises:
+        UsageError: It has no hook, so that the policy would change nothing.
+    """
+    if expectation.memory is None:
+        raise UsageError(
+            "the image was made before there were memory policies at run time",
+            hint="lock and build it again: `envbuilder lock`, `envbuilder build`",
+        )
+    return replace(expectation, memory=policy)
 
 
 def expectation_of(catalog: Catalog, lock: Lock) -> Expectation:

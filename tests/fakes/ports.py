@@ -14,6 +14,7 @@ from envbuilder.workflows.lock import LockPorts, OsResolver
 from tests.fakes.resolver import FakeOsResolver, FakeResolver, made_up_sha256
 from tests.fakes.sources import FakeBases, FakePythons
 
+HOOK = ToolPin(name="memory-hook", version="0.1.0", sha256=made_up_sha256("memory-hook"))
 PROBE = ToolPin(name="probe", version="0.1.0", sha256=made_up_sha256("probe"))
 UV = ToolPin(name="uv", version="0.13.0", sha256=made_up_sha256("uv"))
 
@@ -37,7 +38,7 @@ def lock_ports(
     shipped: ShippedClosures | None = None,
     resolver: Resolver | None = None,
     os_resolver: OsResolver | None = None,
-    tools: tuple[ToolPin, ...] = (PROBE, UV),
+    tools: tuple[ToolPin, ...] = (HOOK, PROBE, UV),
     notice: Callable[[str], None] = lambda _: None,
 ) -> LockPorts:
     """Ports where everything can be had, but for what is given."""

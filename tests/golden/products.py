@@ -8,7 +8,8 @@ from datetime import date
 from functools import cache
 
 from envbuilder.locking.lockfile import dump
-from envbuilder.model.locks import Lock, MemoryPolicy, OwnFile, Spec, User
+from envbuilder.model.locks import Lock, OwnFile, Spec, User
+from envbuilder.model.memory import GROWTH
 from envbuilder.model.rows import Environment
 from envbuilder.rendering.spec import render_spec
 from envbuilder.workflows.lock import lock
@@ -54,7 +55,7 @@ TEAM = Spec(
     ),
     env=(("GREETING", 'it\'s "$HOME" \\'), ("TF_CPP_MIN_LOG_LEVEL", "1")),
     user=User(name="team", uid=1234, gid=1235),
-    memory=MemoryPolicy.GROWTH,
+    memory=GROWTH,
 )
 
 

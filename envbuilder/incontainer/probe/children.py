@@ -74,7 +74,10 @@ class Child(object):
         command = [sys.executable] + (["-X", "faulthandler"] if sys.version_info >= (3, 3) else [])
         command += [os.path.abspath(__file__), "--part", part, "--only", ",".join(names)]
         command += ["--request", path] if path else []
-        environment = dict(os.environ, TF_FORCE_GPU_ALLOW_GROWTH="true", TF_CPP_VMODULE="dso_loader=1,cuda_gpu_check=1")
+        environment = dict(os.environ, TF_CPP_VMODULE="dso_loader=1,cuda_gpu_check=1")
+        if environment.get("ENVBUILDER_MEMORY", "all") in ("", "all"):
+            # The probe takes little memory of a GPU, unless the image has a policy, which is then looked at.
+            environment["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"
         environment.setdefault("TF_CPP_MIN_LOG_LEVEL", "0")
         # A child that crashes or skips its clean-up leaves files behind (AutoGraph does); they go with this folder.
         self.scratch = environment["TMPDIR"] = tempfile.mkdtemp(prefix="envbuilder-")

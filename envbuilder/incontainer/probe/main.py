@@ -11,6 +11,7 @@ from envbuilder.incontainer.probe.driver import driver, loader, part_driver
 from envbuilder.incontainer.probe.framework import build, devices, imported
 from envbuilder.incontainer.probe.libraries import libraries, part_libraries
 from envbuilder.incontainer.probe.machine import distributions, interpreter, machine
+from envbuilder.incontainer.probe.memory_policy import memory_policy
 from envbuilder.incontainer.probe.operations import on_gpu
 from envbuilder.incontainer.probe.own_check import own_check_fact, part_own_check
 from envbuilder.incontainer.probe.training import saving, training
@@ -23,6 +24,7 @@ TENSORFLOW_LIMIT = 600
 STEPS = (
     ("import", "", imported, ()),
     ("build", "", build, ()),
+    ("memory-policy", "", memory_policy, ()),
     ("devices", "", devices, ()),
     ("training", "train", training, ("keep",)),
     ("saving", "train", saving, ("keep",)),

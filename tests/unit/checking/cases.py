@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
 
 from envbuilder.model.expectations import Expectation
 from envbuilder.model.facts import Facts
+from envbuilder.model.memory import parse
 from envbuilder.probing import decode
 from tests.unit.checking.expectations import EXPECTATIONS
 
@@ -55,11 +56,15 @@ def read(folder: Path) -> Case:
         check=folder.parent.name,
         name=f"{folder.parent.name}/{folder.name}",
         catches=kind == "catches",
-        expectation=EXPECTATIONS[document.pop("expectation")],
+        expectation=_expectation(document.pop("expectation"), document.pop("memory", None)),
         facts=facts_named(document.pop("base"), tuple(document.pop("plus", ())), document.pop("change", None)),
         expect=document.pop("expect"),
         says=document.pop("says"),
     )
+
+
+def _expectation(name: str, memory: str | None) -> Expectation:
+    return replace(EXPECTATIONS[name], memory=parse(memory)) if memory else EXPECTATIONS[name]
 
 
 CASES = tuple(read(path.parent) for path in sorted(ROOT.glob("*/*/case.yaml")))

@@ -8,7 +8,8 @@ from packaging.version import Version
 
 from envbuilder.checking import expect
 from envbuilder.model.cuda import CudaNeed
-from envbuilder.model.locks import BasePin, CudaPin, Lock, MemoryPolicy, PackageGroup, PackagePin, PythonPin, User
+from envbuilder.model.locks import BasePin, CudaPin, Lock, PackageGroup, PackagePin, PythonPin, User
+from envbuilder.model.memory import ALL
 from envbuilder.model.rows import BaseKind, CudaProvider, Environment, FrameworkWheel, PythonProvider
 from envbuilder.model.versions import Release
 from tests.unit.checking.expectations import TF_2_20
@@ -79,7 +80,7 @@ LOCK = Lock(
     tools=(),
     env=(),
     user=User(),
-    memory=MemoryPolicy.ALL,
+    memory=ALL,
     deviations=TF_2_20.deviations,
     refused=(),
     sources=(),

@@ -9,7 +9,6 @@ from envbuilder.model.locks import (
     BasePin,
     CudaPin,
     Lock,
-    MemoryPolicy,
     OsPackagePin,
     OwnFile,
     PackageGroup,
@@ -18,6 +17,7 @@ from envbuilder.model.locks import (
     ToolPin,
     User,
 )
+from envbuilder.model.memory import parse
 from envbuilder.model.rows import BaseKind, CudaProvider, PythonProvider
 from envbuilder.model.versions import Release
 
@@ -77,7 +77,7 @@ LOCKS = st.builds(
     tools=st.lists(TOOLS, max_size=2).map(tuple),
     env=PAIRS,
     user=st.builds(User, name=LINES, uid=st.integers(0, 2**31), gid=st.integers(0, 2**31)),
-    memory=st.sampled_from(MemoryPolicy),
+    memory=st.sampled_from(["all", "growth", "fraction:0.8", "limit:4GiB,growth", "async-allocator"]).map(parse),
     deviations=TEXTS,
     refused=TEXTS,
     sources=TEXTS,

@@ -10,7 +10,8 @@ from packaging.version import Version
 from envbuilder.errors import UsageError
 from envbuilder.locking.assembling import Ingredients, assemble, refuse_policy
 from envbuilder.model.locations import Located, Refused
-from envbuilder.model.locks import BasePin, Lock, MemoryPolicy, PythonPin, Spec
+from envbuilder.model.locks import BasePin, Lock, PythonPin, Spec
+from envbuilder.model.memory import parse
 from envbuilder.model.rows import Environment, PythonProvider
 from tests.fakes.catalogs import small_catalog, small_row
 
@@ -53,15 +54,16 @@ def test_time_stamps_are_midnight_of_the_cutoff_in_utc() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "allowed"), [("1.7.0", False), ("1.13.2", False), ("1.14.0", True), ("2.4.4", True)]
+    ("version", "allowed"), [("1.4.1", False), ("2.4.4", False), ("2.5.3", False), ("2.6.0", True), ("2.20.0", True)]
 )
-def test_memory_growth_needs_a_tensorflow_that_reads_its_variable(version: str, allowed: bool) -> None:
+def test_the_asynchronous_allocator_needs_a_tensorflow_that_has_it(version: str, allowed: bool) -> None:
     row = small_row("tf-1.7-cuda9.0")
     asked = replace(row, framework=replace(row.framework, version=Version(version)))
+    for policy in ("all", "growth", "fraction:0.5", "limit:4GiB,growth"):
+        refuse_policy(asked, parse(policy))
     if allowed:
-        refuse_policy(asked, MemoryPolicy.GROWTH)
+        refuse_policy(asked, parse("async-allocator"))
         return
-    refuse_policy(asked, MemoryPolicy.ALL)
-    with pytest.raises(UsageError, match="no environment variable for memory growth") as caught:
-        refuse_policy(asked, MemoryPolicy.GROWTH)
-    assert "allow_growth" in caught.value.hint
+    with pytest.raises(UsageError, match="no asynchronous allocator") as caught:
+        refuse_policy(asked, parse("async-allocator"))
+    assert "growth" in caught.value.hint

@@ -10,7 +10,8 @@ import pytest
 from envbuilder.locking.diff import staleness
 from envbuilder.locking.inputs import inputs
 from envbuilder.model.cuda import LibraryLink
-from envbuilder.model.locks import Lock, MemoryPolicy, Spec, User
+from envbuilder.model.locks import Lock, Spec, User
+from envbuilder.model.memory import GROWTH
 from envbuilder.model.rows import Environment
 from envbuilder.model.versions import Release
 from tests.fakes.catalogs import good_lock, small_row
@@ -50,7 +51,7 @@ def test_inputs_are_sorted_and_have_no_empty_values() -> None:
         (replace(SPEC, base="debian-new"), "+ spec.base debian-new"),
         (replace(SPEC, env=(("A", "b"),)), '+ spec.env.A "b"'),
         (replace(SPEC, user=User(uid=7)), "~ spec.user app 1000:1000 -> app 7:1000"),
-        (replace(SPEC, memory=MemoryPolicy.GROWTH), "~ spec.memory all -> growth"),
+        (replace(SPEC, memory=GROWTH), "~ spec.memory all -> growth"),
     ],
 )
 def test_a_change_of_the_spec_is_named(spec: Spec, told: str) -> None:

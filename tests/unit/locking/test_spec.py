@@ -12,7 +12,8 @@ from packaging.version import Version
 
 from envbuilder.errors import InvalidInput
 from envbuilder.locking.spec import read_spec, with_sources
-from envbuilder.model.locks import MemoryPolicy, OwnFile, Sources, Spec, User
+from envbuilder.model.locks import OwnFile, Sources, Spec, User
+from envbuilder.model.memory import GROWTH
 from envbuilder.model.versions import Release
 from tests.fakes.catalogs import DATA
 
@@ -39,7 +40,7 @@ def test_every_field_is_read_and_lists_are_sorted() -> None:
             OwnFile(path="/workspace/train.py", source="src/train.py"),
         ),
         user=User(name="team", uid=1234, gid=1235),
-        memory=MemoryPolicy.GROWTH,
+        memory=GROWTH,
         sources=Sources(
             registry_mirror="localhost:5000",
             debian_mirror="http://mirror.example/debian",

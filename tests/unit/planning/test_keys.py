@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
+from envbuilder.model import memory
 from envbuilder.model.cuda import LibraryLink
 from envbuilder.model.images import LayerFormat
 from envbuilder.model.locks import (
     CudaPin,
     Lock,
-    MemoryPolicy,
     OsPackagePin,
     PackageGroup,
     PackagePin,
@@ -113,7 +113,7 @@ def test_an_input_touches_the_layers_that_it_decides(change: Change, touched: se
         pytest.param(lambda lock: replace(lock, summary="other words"), id="summary"),
         pytest.param(lambda lock: replace(lock, environment="other-name"), id="environment"),
         pytest.param(lambda lock: replace(lock, env=(("A", "b"),)), id="env"),
-        pytest.param(lambda lock: replace(lock, memory=MemoryPolicy.ALL), id="memory"),
+        pytest.param(lambda lock: replace(lock, memory=memory.ALL), id="memory"),
         pytest.param(lambda lock: replace(lock, deviations=(), refused=(), inputs=()), id="reasons"),
         pytest.param(lambda lock: replace(lock, tools=(ToolPin(name="uv", version="1", sha256=OTHER),)), id="tools"),
         pytest.param(

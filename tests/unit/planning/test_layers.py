@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envbuilder.model.locks import Lock, MemoryPolicy, PackageGroup, PythonPin
+from envbuilder.model.locks import Lock, PackageGroup, PythonPin, ToolPin
+from envbuilder.model.memory import ALL, GROWTH, HOOK, VARIABLE, MemoryPolicy, parse
 from envbuilder.model.plans import LayerKind, Plan
 from envbuilder.model.rows import BaseKind, PythonProvider
 from envbuilder.model.versions import Release
@@ -129,11 +130,22 @@ def test_a_cpu_image_asks_for_no_gpus() -> None:
     assert not [name for name, _ in planned(replace(LOCK, cuda=None)).env if name.startswith("NVIDIA")]
 
 
-@pytest.mark.parametrize(("memory", "value"), [(MemoryPolicy.ALL, None), (MemoryPolicy.GROWTH, "true")])
-def test_memory_growth_is_an_environment_variable(memory: MemoryPolicy, value: str | None) -> None:
-    made = planned(replace(LOCK, memory=memory))
+@pytest.mark.parametrize(
+    ("memory", "value"), [("all", None), ("growth", "growth"), ("limit:4096MiB,growth", "limit:4GiB,growth")]
+)
+def test_the_memory_policy_is_an_environment_variable_and_a_label(memory: str, value: str | None) -> None:
+    hooked = replace(LOCK, memory=parse(memory), tools=(ToolPin(name=HOOK, version="1", sha256="a" * 64),))
+    made = planned(hooked)
+    assert dict(made.env).get(VARIABLE) == value
+    assert "TF_FORCE_GPU_ALLOW_GROWTH" not in dict(made.env)
+    assert dict(made.labels)[LABEL_MEMORY] == str(parse(memory))
+
+
+@pytest.mark.parametrize(("memory", "value"), [(ALL, None), (GROWTH, "true")])
+def test_a_lock_from_before_the_hook_keeps_tensorflows_variable(memory: MemoryPolicy, value: str | None) -> None:
+    made = planned(replace(LOCK, memory=memory, tools=()))
     assert dict(made.env).get("TF_FORCE_GPU_ALLOW_GROWTH") == value
-    assert dict(made.labels)[LABEL_MEMORY] == memory.value
+    assert VARIABLE not in dict(made.env)
 
 
 def test_the_specs_variables_have_the_last_word() -> None:

@@ -15,13 +15,14 @@ import pytest
 from envbuilder.errors import SourceUnreachable, VerificationFailed
 from envbuilder.model.builds import BuildEvent, StepFinished, Transfer
 from envbuilder.model.images import ImagePin, LayerFormat
-from envbuilder.model.locks import Lock, OwnFile, PackageGroup
+from envbuilder.model.locks import Lock, OwnFile, PackageGroup, ToolPin
 from envbuilder.workflows.assemble import Assembled, Assembly, assemble
 from envbuilder.workflows.assemble_ports import AssemblePorts
 from tests.unit.assembling.wheels import shared_library
 from tests.unit.workflows.toys import World
 
 OTHER = "sha256:" + "ab" * 32
+SITE = "opt/venv/lib/python3.8/site-packages"
 LAYERS = ("base", "interpreter", "framework.tensorflow-gpu", "packages", "links", "bytecode", "own", "image")
 
 
@@ -60,11 +61,17 @@ def test_every_layer_of_the_plan_is_there_and_is_what_it_says(world: World) -> N
         content = ports.store.read(layer.blob.digest)
         assert layer.blob.size == len(content)
         assert layer.diff_id == f"sha256:{hashlib.sha256(gzip.decompress(content)).hexdigest()}"
-    site = "opt/venv/lib/python3.8/site-packages"
-    assert f"{site}/six/data.txt" in paths(image, "own", ports)
+    assert f"{SITE}/six/data.txt" in paths(image, "own", ports)
     assert "usr/lib/x86_64-linux-gnu/libcusolver.so.10" in paths(image, "links", ports)
     assert {"opt/python/bin/python3.8", "etc/passwd", "workspace"} <= paths(image, "interpreter", ports)
     assert {"opt/envbuilder/envbuilder.lock", "opt/envbuilder/probe.py"} <= paths(image, "image", ports)
+
+
+def test_the_memory_hook_and_its_line_are_in_images_whose_lock_names_it(world: World) -> None:
+    ports, hook = world.ports("here"), {"opt/envbuilder/memory_hook.py", f"{SITE}/envbuilder_memory.pth"}
+    assert not hook & paths(one(replace(world.lock(), tools=()), ports), "image", ports)
+    named = replace(world.lock(), tools=(ToolPin(name="memory-hook", version="1", sha256="0" * 64),))
+    assert hook <= paths(one(named, ports), "image", ports)
 
 
 def test_two_machines_make_the_same_image_however_many_layers_at_once(world: World) -> None:

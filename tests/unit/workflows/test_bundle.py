@@ -125,13 +125,13 @@ def test_files_of_a_lock_are_all_that_can_be_kept_each_once() -> None:
     assert {f"sha256:{pin.sha256}" for pin in LOCK.packages} <= set(found)
     assert {f"sha256:{pin.sha256}" for pin in LOCK.os_packages} <= set(found)
     assert not {f"sha256:{tool.sha256}" for tool in LOCK.tools if tool.name == "uv"} & set(found)
-    deb, probe, own = "01" * 32, "02" * 32, "03" * 32
+    deb, probe, own, hook = "01" * 32, "02" * 32, "03" * 32, "04" * 32
     more = replace(
         LOCK,
         base=replace(LOCK.base, packages=(OsPackagePin(name="inside", version="1"), OsPackagePin(
             name="deb", version="1", sha256=deb))),
-        tools=(ToolPin(name="probe", version="1", sha256=probe),),
+        tools=(ToolPin(name="probe", version="1", sha256=probe), ToolPin(name="memory-hook", version="1", sha256=hook)),
         files=(OwnFile(path="/app/x", sha256=own, size=1),),
     )  # fmt: skip
-    assert set(files_of(more)) - set(found) == {f"sha256:{deb}", f"sha256:{probe}", f"sha256:{own}"}
+    assert set(files_of(more)) - set(found) == {f"sha256:{each}" for each in (deb, probe, own, hook)}
     assert "sha256:" not in files_of(more)

@@ -15,13 +15,14 @@ from envbuilder.locking.requests import row_request
 from envbuilder.locking.shipped import ClosureFolder, dump_closures, request_digest
 from envbuilder.model.closures import Chosen, Closure
 from envbuilder.model.evidence import Grade
-from envbuilder.model.locks import Lock, MemoryPolicy, PackageGroup, Sources, Spec
+from envbuilder.model.locks import Lock, PackageGroup, Sources, Spec
+from envbuilder.model.memory import parse
 from envbuilder.model.rows import Catalog, OtherRelease
 from envbuilder.model.versions import Release
 from envbuilder.workflows.lock import as_shipped, check, lock, upgraded
 from envbuilder.workflows.prove import prove
 from tests.fakes.catalogs import real_catalog, small_catalog, small_row
-from tests.fakes.ports import PROBE, UV, lock_ports
+from tests.fakes.ports import HOOK, PROBE, UV, lock_ports
 from tests.fakes.proving import world
 from tests.fakes.resolver import FakeOsResolver, FakeResolver, chosen
 from tests.fakes.sources import FakeBases, FakePythons
@@ -36,7 +37,7 @@ def test_the_same_spec_gives_the_same_lock() -> None:
 
 def test_a_lock_has_base_interpreter_packages_and_tools() -> None:
     made = lock(CATALOG, replace(SPEC, base="debian-new"), lock_ports())
-    assert (made.base.id, str(made.python.version), made.tools) == ("debian-new", "3.8.18", (PROBE, UV))
+    assert (made.base.id, str(made.python.version), made.tools) == ("debian-new", "3.8.18", (HOOK, PROBE, UV))
     assert [pin.name for pin in made.group(PackageGroup.FRAMEWORK)] == ["tensorflow-gpu"]
     assert [pin.name for pin in made.group(PackageGroup.CUDA)] == ["nvidia-cublas-cu11", "nvidia-cudnn-cu11"]
 
@@ -94,7 +95,7 @@ def test_what_does_not_go_together_is_no_lock() -> None:
 def test_a_memory_policy_that_cannot_be_had_is_told_before_anything_is_looked_for() -> None:
     bases = FakeBases()
     with pytest.raises(UsageError):
-        lock(CATALOG, Spec(environment="tf-1.7-cuda9.0", memory=MemoryPolicy.GROWTH), lock_ports(bases=bases))
+        lock(CATALOG, Spec(environment="tf-1.7-cuda9.0", memory=parse("async-allocator")), lock_ports(bases=bases))
     assert not bases.asked
 
 

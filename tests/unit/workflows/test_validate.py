@@ -12,6 +12,7 @@ from envbuilder.locking.lockfile import dump
 from envbuilder.model.builds import RunResult
 from envbuilder.model.findings import Report, Tier
 from envbuilder.model.locks import Lock, PackageGroup, PackagePin, Spec
+from envbuilder.model.memory import parse
 from envbuilder.workflows.lock import lock
 from envbuilder.workflows.validate import LOCK_IN_IMAGE, Validation, lock_inside, validate
 from tests.fakes.catalogs import ROOT, real_catalog
@@ -92,3 +93,17 @@ def test_a_lock_of_another_version_in_the_image_is_told_with_what_to_do() -> Non
 def test_a_probe_that_gives_no_answer_is_a_failure_and_no_finding() -> None:
     with pytest.raises(ToolFailed):
         judged(engine_with(said(b"", status=127)), Validation(image=IMAGE), cpu_lock())
+
+
+def test_another_memory_policy_is_given_to_the_container_and_expected_of_it() -> None:
+    engine = engine_with(said(FACTS.read_bytes()))
+    report = judged(engine, Validation(image=IMAGE, memory=parse("limit:4096MiB")), cpu_lock())
+    assert engine.runs[0].env == (("ENVBUILDER_MEMORY", "limit:4GiB"),)
+    assert "memory-policy-applied" in {result.id for result in report.results}
+
+
+def test_a_policy_for_an_image_from_before_the_hook_is_refused() -> None:
+    engine = engine_with(said(FACTS.read_bytes()))
+    with pytest.raises(UsageError, match="before there were memory policies"):
+        judged(engine, Validation(image=IMAGE, memory=parse("growth")), replace(cpu_lock(), tools=()))
+    assert not engine.runs

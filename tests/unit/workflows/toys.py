@@ -14,6 +14,7 @@ from envbuilder.bases.tree_content import TreeContent
 from envbuilder.errors import SourceUnreachable
 from envbuilder.indexing.index import IndexFile
 from envbuilder.model.locks import Lock, PackageGroup, PackagePin
+from envbuilder.model.memory import HOOK
 from envbuilder.model.trees import DebianTree
 from envbuilder.model.versions import Release
 from envbuilder.store import Store
@@ -94,6 +95,7 @@ class World:
             fetch=lambda file, progress: self._fetch(file, progress, store),
             archive=lambda _lock: self.archive,
             probe=lambda _lock: b"probe",
+            hook=lambda lock: b"hook" if lock.tool(HOOK) else b"",
             provided=lambda _content: self.provided,
             package_of=lambda name: self.known.get(name, ""),
             work=self.folder / machine / "work",

@@ -1,0 +1,178 @@
+"""Memory policies: how TensorFlow may take the memory of each GPU, and the one way to write that down."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+
+VARIABLE = "ENVBUILDER_MEMORY"
+"""Environment variable that holds the policy in a container; overrides that of the image."""
+
+HOOK = "memory-hook"
+"""Name of the hook among the tools of a lock."""
+
+HOOK_PATH = "/opt/envbuilder/memory_hook.py"
+"""Where the hook is in an image."""
+
+START_NAME = "envbuilder_memory.pth"
+
+START = (
+    f'import os; os.environ.get("{VARIABLE}", "all") in ("", "all") or eval(compile('
+    f'open("{HOOK_PATH}").read().partition("# --- the rest")[0], "{HOOK_PATH}", "exec"), '
+    f'{{"__name__": "envbuilder_memory_start", "__file__": "{HOOK_PATH}"}})'
+)
+"""The line of a .pth file that runs the hook at the start of the interpreter, unless TensorFlow's default holds."""
+
+LEAST = 256 << 20
+"""Bytes of the smallest limit: the libraries alone (cuBLAS, cuDNN) want workspaces of tens of MiB."""
+
+_UNITS = {"GiB": 1 << 30, "GB": 10**9, "MiB": 1 << 20, "MB": 10**6, "KiB": 1 << 10, "": 1}
+"""Bytes of each unit, in the order in which one is chosen for writing."""
+
+_SIZE = re.compile(r"([0-9]{1,19})(GiB|GB|MiB|MB|KiB|)")
+_SHARE = re.compile(r"[01](\.[0-9]{1,9})?")
+_EXPECTED = "all, growth, fraction:0.8, limit:4GiB or async-allocator"
+
+
+class Way(StrEnum):
+    """How the memory of a GPU is taken.
+
+    `all`: TensorFlow's default, nearly everything at start. `growth`: as it is needed, never given back. `fraction`:
+    a part of the device's memory. `limit`: so many bytes. `async-allocator`: by CUDA's pool, as it is needed.
+    """
+
+    ALL = "all"
+    GROWTH = "growth"
+    FRACTION = "fraction"
+    LIMIT = "limit"
+    ASYNC = "async-allocator"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuMemory:
+    """What holds for one GPU.
+
+    Attributes:
+        way: How the memory is taken.
+        share: Part of the device's memory, above 0 and at most 1; 0 for every other way.
+        limit: Bytes; 0 for every other way.
+    """
+
+    way: Way
+    share: Decimal = Decimal(0)
+    limit: int = 0
+
+    def __str__(self) -> str:
+        match self.way:
+            case Way.FRACTION:
+                return f"{self.way}:{self.share}"
+            case Way.LIMIT:
+                return f"{self.way}:{_size(self.limit)}"
+            case _:
+                return self.way.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryPolicy:
+    """How TensorFlow takes GPU memory.
+
+    Attributes:
+        gpus: One entry holds for every GPU; several hold for one GPU each, in the order of TensorFlow.
+    """
+
+    gpus: tuple[GpuMemory, ...] = (GpuMemory(way=Way.ALL),)
+
+    def __str__(self) -> str:
+        return ",".join(str(gpu) for gpu in self.gpus)
+
+    @property
+    def is_default(self) -> bool:
+        """Whether TensorFlow does this by itself."""
+        return all(gpu.way is Way.ALL for gpu in self.gpus)
+
+    @property
+    def is_async(self) -> bool:
+        """Whether CUDA's own pool is used."""
+        return self.gpus[0].way is Way.ASYNC
+
+
+ALL = MemoryPolicy()
+GROWTH = MemoryPolicy(gpus=(GpuMemory(way=Way.GROWTH),))
+
+
+def parse(text: str) -> MemoryPolicy:
+    """Read the canonical text, or another spelling of the same policy.
+
+    Raises:
+        ValueError: It is none.
+
+    Example:
+        >>> str(parse("limit:4096MiB,growth"))
+        'limit:4GiB,growth'
+    """
+    return together(tuple(parse_one(part.strip()) for part in text.split(",")))
+
+
+def parse_one(text: str) -> GpuMemory:
+    """Read what holds for one GPU.
+
+    Raises:
+        ValueError: It is none.
+    """
+    name, colon, amount = text.partition(":")
+    if name == Way.FRACTION and colon:
+        return fraction(amount)
+    if name == Way.LIMIT and colon:
+        return limit(amount)
+    if text not in {Way.ALL, Way.GROWTH, Way.ASYNC}:
+        raise ValueError(f"{text!r} is no memory policy: {_EXPECTED}")
+    return GpuMemory(way=Way(text))
+
+
+def fraction(text: str) -> GpuMemory:
+    """A part of a device's memory, such as `0.8`.
+
+    Raises:
+        ValueError: Not above 0 and at most 1; above 1 TensorFlow would use memory of the host.
+    """
+    share = Decimal(text) if _SHARE.fullmatch(text) else Decimal(0)
+    if not 0 < share <= 1:
+        raise ValueError(f"{text!r} is no fraction above 0 and at most 1, such as 0.8")
+    plain = f"{share:f}"
+    return GpuMemory(way=Way.FRACTION, share=Decimal(plain.rstrip("0").rstrip(".") if "." in plain else plain))
+
+
+def limit(text: str) -> GpuMemory:
+    """So many bytes, such as `4GiB`.
+
+    Raises:
+        ValueError: No whole number with a known unit, or less than `LEAST`.
+    """
+    match = _SIZE.fullmatch(text)
+    if not match:
+        raise ValueError(f"{text!r} is no size: a whole number with KiB, MiB, GiB, MB or GB, such as 4GiB")
+    size = int(match[1]) * _UNITS[match[2]]
+    if size < LEAST:
+        raise ValueError(f"{text!r} is less than {_size(LEAST)}, with which no TensorFlow starts on a GPU")
+    return GpuMemory(way=Way.LIMIT, limit=size)
+
+
+def together(gpus: tuple[GpuMemory, ...]) -> MemoryPolicy:
+    """One policy from what holds for each GPU.
+
+    Raises:
+        ValueError: They cannot hold in one process.
+    """
+    ways = {gpu.way for gpu in gpus}
+    if Way.ASYNC in ways and len(gpus) > 1:
+        raise ValueError("async-allocator holds for all GPUs of a process: write it alone")
+    if ways >= {Way.ALL, Way.GROWTH}:
+        raise ValueError("all and growth exclude each other: TensorFlow has one switch for growth, for all GPUs")
+    return MemoryPolicy(gpus=gpus)
+
+
+def _size(size: int) -> str:
+    unit = next(unit for unit, length in _UNITS.items() if size % length == 0)
+    return f"{size // _UNITS[unit]}{unit}"

@@ -1,0 +1,101 @@
+"""The memory hook with real TensorFlow: the configuration that it receives, and a fork that still works."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from envbuilder.bases.uv_tool import find_uv
+from envbuilder.incontainer import memory_hook
+from envbuilder.locking.shipped import load_closures
+from envbuilder.model.memory import HOOK_PATH, START, START_NAME
+
+LOCKS = Path(__file__).parents[2] / "matrices" / "locks"
+TWO_GPUS = """
+import tensorflow as tf
+from tensorflow.python.eager import context
+sys.modules["envbuilder_memory"].totals = lambda: [8 << 30, 16 << 30]
+made = context.context()
+made._initialize_physical_devices()
+gpus = [context.PhysicalDevice(name="/physical_device:GPU:%d" % index, device_type="GPU") for index in range(2)]
+made._physical_devices = list(made._physical_devices) + gpus
+made._visible_device_list = list(made._physical_devices)
+made._memory_growth_map = dict((gpu, None) for gpu in gpus)
+received = tf.Session()._config if tf.__version__.startswith("1.") else made.config
+"""
+TELL = """
+options = received.gpu_options
+print(json.dumps([options.allow_growth, options.per_process_gpu_memory_fraction,
+                  [list(device.memory_limit_mb) for device in options.experimental.virtual_devices]]))
+"""
+FORKED = """
+import tensorflow as tf
+child = os.fork()
+if child == 0:
+    first = tf.__version__.startswith("1.")
+    total = tf.Session().run(tf.constant(20) + 22) if first else int(tf.constant(20) + 22)
+    os._exit(0 if total == 42 else 1)
+print(json.dumps(os.waitpid(child, 0)[1]))
+"""
+
+
+@cache
+def _site(row: str, folder: Path) -> tuple[Path, Path]:
+    """Interpreter and site-packages of a row's TensorFlow, with the hook."""
+    [closure, *_] = load_closures((LOCKS / f"{row}.yaml").read_text(encoding="utf-8"), row, row)
+    venv, uv = folder / row, str(find_uv())
+    wanted = [f"{each.name}=={each.version}" for each in closure.packages]
+    subprocess.run([uv, "venv", "-q", "--python", str(closure.python), str(venv)], check=True)
+    subprocess.run([uv, "pip", "install", "-q", "--no-deps", "--python", str(venv), *wanted], check=True)
+    site = next(venv.glob("lib/python*/site-packages"))
+    (site / START_NAME).write_text(START.replace(HOOK_PATH, str(memory_hook.__file__)) + "\n", encoding="utf-8")
+    return venv / "bin" / "python", site
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("memory")
+
+
+def ran(folder: Path, row: str, code: str, policy: str, **env: str) -> object:
+    python, _ = _site(row, folder)
+    ended = subprocess.run(
+        [str(python), "-W", "ignore", "-c", f"import json, os, sys\n{code}"],
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "ENVBUILDER_MEMORY": policy, **env},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    return json.loads(ended.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("row", ["tf-1.15-cpu", "tf-2.15-cpu"])
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        ("growth", [True, 0.0, []]),
+        ("fraction:0.8", [False, 0.8, []]),
+        ("limit:4GiB", [False, 0.0, [[4096], [4096]]]),
+        ("limit:4GiB,growth", [True, 0.0, [[4096], []]]),
+        ("fraction:0.5,fraction:0.25", [False, 0.0, [[4096], [4096]]]),
+    ],
+)
+def test_tensorflow_receives_the_policy(folder: Path, row: str, policy: str, expected: list[object]) -> None:
+    assert ran(folder, row, TWO_GPUS + TELL, policy) == expected
+
+
+@pytest.mark.parametrize("row", ["tf-1.15-cpu", "tf-2.15-cpu"])
+def test_a_fork_after_the_import_computes(folder: Path, row: str) -> None:
+    assert ran(folder, row, FORKED, "limit:4GiB") == 0
+
+
+def test_own_memory_growth_wins(folder: Path) -> None:
+    own = "made.set_memory_growth(gpus[0], False); made.set_memory_growth(gpus[1], False); received = made.config\n"
+    assert ran(folder, "tf-2.15-cpu", TWO_GPUS + own + TELL, "growth") == [False, 0.0, []]
