@@ -17,7 +17,14 @@ _ORDER = (
     "own_check",
     "framework",
     "training",
+    "placing",
     "operations",
+    "gpu_operations",
+    "gpu_training",
+    "gpu_speed",
+    "gpu_together",
+    "gpu_memory",
+    "rehearsal",
     "main",
 )
 _WIDTH = 120

@@ -1,8 +1,7 @@
 """Operations on every GPU: where they really ran, and how their numbers compare."""
 
-import re
-
 from envbuilder.incontainer.probe.framework import devices, is_first, session_config
+from envbuilder.incontainer.probe.placing import same_device
 from envbuilder.incontainer.probe.values import look
 
 
@@ -63,11 +62,6 @@ def convolution_by_hand():
     picture = operands()[0]
     total = sum(picture[row : row + 62, column : column + 62] for row in range(3) for column in range(3))
     return total.reshape(1, 62, 62, 1)
-
-
-def same_device(asked, placed):
-    """Whether /GPU:0 is the device that TensorFlow calls /job:localhost/replica:0/task:0/device:GPU:0."""
-    return re.search(r"(^|[:/])" + re.escape(asked.strip("/")) + "$", placed, re.IGNORECASE) is not None
 
 
 def placed_result(tf, device, operation, expected):

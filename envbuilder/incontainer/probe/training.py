@@ -6,7 +6,7 @@ import tempfile
 
 from envbuilder.incontainer.probe.framework import is_first, session_config
 
-STEPS = 30
+TRAINING_STEPS = 30
 
 
 def data():
@@ -40,7 +40,7 @@ def train_first(tf):
         with tf.Session(config=session_config(tf)) as session:
             session.run(tf.global_variables_initializer())
             values = []
-            for _ in range(STEPS):
+            for _ in range(TRAINING_STEPS):
                 values.append(session.run([loss, step])[0])
             names = [device.name for device in session.list_devices()] if hasattr(session, "list_devices") else []
     return losses(values, "session", ", ".join(names))
@@ -87,7 +87,7 @@ def train_second(tf, keep):
     seed_everything(tf)
     model = keras_model(tf)
     model.compile(optimizer=tf.keras.optimizers.SGD(0.05), loss="mse")
-    course = model.fit(inputs, outputs, epochs=STEPS, batch_size=len(inputs), shuffle=False, verbose=0)
+    course = model.fit(inputs, outputs, epochs=TRAINING_STEPS, batch_size=len(inputs), shuffle=False, verbose=0)
     keep["model"] = model
     return losses(course.history["loss"], "keras", device_of(model.weights[0]))
 
