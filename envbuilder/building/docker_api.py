@@ -91,6 +91,11 @@ class DockerApi:
         with translated(), self._client.patient():
             yield from self._client.load_image(pieces)
 
+    def save(self, reference: str) -> Iterator[bytes]:
+        """`GET /images/…/get`: the image as an archive, in pieces."""
+        with translated(), self._client.patient():
+            yield from self._client.get_image(reference)
+
     def images(self) -> Sequence[Record]:
         """All images that are not steps of others, in short: without their layers."""
         with translated():

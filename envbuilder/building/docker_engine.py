@@ -12,7 +12,7 @@ from envbuilder.building.docker_build import build
 from envbuilder.building.docker_images import engine_info, image_info
 from envbuilder.building.docker_loading import load_image
 from envbuilder.building.docker_run import run
-from envbuilder.building.docker_transfer import load, pull, push, registry_digest
+from envbuilder.building.docker_transfer import load, pull, push, registry_digest, save
 from envbuilder.building.engine import Engine, Listener
 from envbuilder.model.builds import (
     BuildRequest,
@@ -94,6 +94,10 @@ class DockerEngine:
     def load_image(self, image: AssembledImage, store: Store, tags: tuple[str, ...]) -> LoadResult:
         """See `Engine.load_image`."""
         return load_image(self._api(), image, store, tags)
+
+    def save(self, reference: str, archive: Path) -> None:
+        """See `Engine.save`."""
+        save(self._api(), reference, archive)
 
     def tag(self, image_id: str, reference: ImageRef) -> None:
         """See `Engine.tag`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -43,6 +44,18 @@ def pull(api: DockerApi, reference: ImageRef, listener: Listener) -> ImageInfo:
         repository=reference.repository, tag="" if reference.digest else reference.tag, digest=reference.digest
     )
     return _present(api, str(name))
+
+
+def save(api: DockerApi, reference: str, archive: Path) -> None:
+    """Write an image into an archive."""
+    try:
+        with archive.open("wb") as copy:
+            for piece in api.save(reference):
+                copy.write(piece)
+    except OSError as error:
+        if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
+            raise
+        raise DiskFull(f"no room for {archive}", hint="free some space: `envbuilder cache prune`") from error
 
 
 def load(api: DockerApi, archive: Path) -> ImageInfo:

@@ -72,6 +72,15 @@ class Engine(Protocol):
         """
         ...
 
+    def save(self, reference: str, archive: Path) -> None:
+        """Write an image into a `docker save` archive, which `load` takes.
+
+        Raises:
+            EngineError: There is no such image.
+            DiskFull: There is no room.
+        """
+        ...
+
     def tag(self, image_id: str, reference: ImageRef) -> None:
         """Give an image another name."""
         ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from envbuilder.checking import content
 from envbuilder.checking.check import Check
 from envbuilder.checking.driver import describe
 from envbuilder.checking.table import bare_checks, checks_for
@@ -10,7 +11,9 @@ from envbuilder.model.facts import Facts, Seen
 from envbuilder.model.findings import CheckResult, NotProven, Report, Tier
 
 NOT_COVERED: dict[Tier, tuple[str, ...]] = {
+    Tier.STATIC: content.NOT_COVERED,
     Tier.CPU: (
+        "that every file is the one of the lock: tier static looks at that",
         "that a driver fits: none was asked",
         "that TensorFlow sees a GPU and computes on it",
         "that the wheel has code for your GPU",

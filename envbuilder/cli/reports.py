@@ -10,6 +10,7 @@ from envbuilder.model.findings import Report, Tier
 from envbuilder.reporting.registry import FORMATS, format_named
 
 TIERS = click.Choice([Tier.CPU.value, Tier.GPU.value])
+ALL_TIERS = click.Choice([tier.value for tier in Tier])
 FORMAT_NAMES = click.Choice(sorted(FORMATS))
 
 

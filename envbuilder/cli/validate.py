@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from pathlib import Path
 
@@ -10,13 +11,16 @@ import click
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.places import places
-from envbuilder.cli.reports import FORMAT_NAMES, TIERS, finish
+from envbuilder.cli.reports import ALL_TIERS, FORMAT_NAMES, finish
+from envbuilder.cli.subjects import readable_subject
 from envbuilder.cli.targets import read_lock
-from envbuilder.errors import EngineUnavailable
-from envbuilder.model.findings import Tier
+from envbuilder.errors import EngineUnavailable, UsageError
+from envbuilder.model.findings import Report, Tier
+from envbuilder.model.locks import Lock
 from envbuilder.model.rows import Catalog
 from envbuilder.reporting.registry import format_named
 from envbuilder.workflows.validate import ImageEngine, Validation, validate
+from envbuilder.workflows.validate_static import validate_static
 
 
 @click.command("validate")
@@ -28,8 +32,12 @@ from envbuilder.workflows.validate import ImageEngine, Validation, validate
     show_default=True,
     help="Where the image is. assemble: in the store; run by runc or namespaces. auto: the engine if it has it.",
 )
-@click.option("--tier", type=TIERS, help="How far to go. Default: gpu when the engine has GPUs, else cpu.")
-@click.option("--require", type=TIERS, help="Tier that must be proven: what could not be looked at is a failure.")
+@click.option(
+    "--tier",
+    type=ALL_TIERS,
+    help="How far to go. static: nothing is run. Default: gpu when the engine has GPUs, else cpu.",
+)
+@click.option("--require", type=ALL_TIERS, help="Tier that must be proven: what could not be looked at is a failure.")
 @click.option(
     "--lock",
     "lock_file",
@@ -72,10 +80,23 @@ def command(  # noqa: PLR0913  one parameter for each option
     )
     composition.say(f"looking inside {wanted.image}")
     lock = read_lock(lock_file) if lock_file else None
-    report = validate(catalog, wanted, lock, _engine(composition, wanted.image, engine), time.monotonic)
+    if wanted.tier is Tier.STATIC:
+        report = _static(composition, wanted, lock, engine)
+    else:
+        report = validate(catalog, wanted, lock, _engine(composition, wanted.image, engine), time.monotonic)
     if junit_file:
         junit_file.write_text(format_named("junit").write(report, color=False), encoding="utf-8")
     finish(report, "json" if as_json else format_name)
+
+
+def _static(composition: Composition, wanted: Validation, lock: Lock | None, engine: str) -> Report:
+    if wanted.required not in {None, Tier.STATIC}:
+        raise UsageError("tier static runs nothing", hint="use --tier cpu or --tier gpu with --require")
+    work = composition.places.cache / "work"
+    work.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=work, prefix="validate-") as folder:
+        subject = readable_subject(composition, wanted.image, engine, Path(folder))
+        return validate_static(subject, lock, Path(folder), time.monotonic, required=wanted.required)
 
 
 def _engine(composition: Composition, image: str, name: str) -> ImageEngine:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -16,15 +14,12 @@ from envbuilder.cli.locks import obtain_lock
 from envbuilder.cli.options import source_options
 from envbuilder.cli.output import json_option, print_json
 from envbuilder.cli.places import places
-from envbuilder.delivering.stored import read_layout
-from envbuilder.errors import EngineUnavailable, UsageError
-from envbuilder.files import CHUNK
+from envbuilder.cli.subjects import subject_of
+from envbuilder.errors import UsageError
 from envbuilder.locking.lockfile import digest
 from envbuilder.model.locks import Lock, Sources
-from envbuilder.model.refs import ImageRef
-from envbuilder.registries.pulling import fetch_blob, find
 from envbuilder.workflows.assemble import assemble
-from envbuilder.workflows.verify import Subject, Verification, verify
+from envbuilder.workflows.verify import Verification, verify
 
 
 @click.command("verify")
@@ -53,7 +48,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     here = places()
     composition = Composition(here, load_catalog(here.matrices))
     lock, merged = obtain_lock(composition, target, sources)
-    subject = _subject(composition, image, name, engine)
+    subject = subject_of(composition, image, name, engine)
     work = here.cache / "work"
     work.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=work, prefix="verify-") as folder:
@@ -74,98 +69,6 @@ def _expected(composition: Composition, lock: Lock, sources: Sources) -> Callabl
     composition.add_archives(sources)
     assemble([lock], lock.image.format, composition.daemonless.assemble_ports(sources), lambda _event: None)
     return composition.store.verified
-
-
-def _subject(composition: Composition, image: str, name: str, engine: str) -> Subject:
-    path = Path(image)
-    if path.exists():
-        return _of_path(path, name)
-    kept = composition.records.image(image)
-    if kept is not None and engine != "docker":
-        return _of_store(composition, image)
-    held = _of_engine(composition, image) if engine != "assemble" else None
-    if held is not None:
-        return held
-    host = image.partition("/")[0]
-    if "/" in image and ("." in host or ":" in host or host == "localhost"):
-        return _of_registry(composition, image)
-    raise UsageError(
-        f"there is no path, no assembled image and no image of the engine called {image}",
-        hint="`envbuilder cache list` shows what was assembled here",
-    )
-
-
-def _of_path(path: Path, name: str) -> Subject:
-    stored = read_layout(path, name)
-    config = json.loads(stored.config.content)
-
-    def fetch(number: int, target: Path) -> None:
-        with stored.open(stored.layers[number]) as source, target.open("wb") as copy:
-            shutil.copyfileobj(source, copy, CHUNK)
-
-    return Subject(
-        name=str(path),
-        manifest=stored.manifest.descriptor.digest if stored.manifest else "",
-        config=stored.config.descriptor.digest,
-        layers=stored.layers if stored.manifest else (),
-        diff_ids=tuple(config["rootfs"]["diff_ids"]),
-        fetch=fetch,
-    )
-
-
-def _of_store(composition: Composition, name: str) -> Subject:
-    kept = composition.records.image(name)
-    if kept is None:
-        raise UsageError(f"there is no image {name}")
-    image = kept.image
-    layers = tuple(layer.blob for layer in image.layers)
-    for blob in layers:
-        composition.store.verified(blob.digest)
-
-    def fetch(number: int, target: Path) -> None:
-        shutil.copyfile(composition.store.path(layers[number].digest), target)
-
-    return Subject(
-        name=name,
-        manifest=image.manifest.descriptor.digest,
-        config=image.config.descriptor.digest,
-        layers=layers,
-        diff_ids=tuple(layer.diff_id for layer in image.layers),
-        fetch=fetch,
-    )
-
-
-def _of_engine(composition: Composition, name: str) -> Subject | None:
-    try:
-        found = composition.engine.image(name)
-    except EngineUnavailable:
-        return None
-    if found is None:
-        return None
-    # An engine with the containerd store names images by their manifest, others by their configuration.
-    return Subject(name=name, manifest="", config=found.id, layers=(), diff_ids=found.diff_ids)
-
-
-def _of_registry(composition: Composition, name: str) -> Subject:
-    reference = ImageRef.parse(name)
-    with composition.daemonless.registry_client() as client:
-        found = find(client, reference)
-    config = json.loads(found.config.content)
-
-    def fetch(number: int, target: Path) -> None:
-        blob = found.layers[number]
-        with composition.daemonless.registry_client() as again:
-            fetch_blob(again, reference, blob, composition.store)
-        shutil.copyfile(composition.store.path(blob.digest), target)
-
-    return Subject(
-        name=name,
-        manifest=found.manifest.descriptor.digest,
-        config=found.config.descriptor.digest,
-        layers=found.layers,
-        diff_ids=tuple(config["rootfs"]["diff_ids"]),
-        fetch=fetch,
-    )
 
 
 def _tell(lock: Lock, found: Verification) -> None:

@@ -8,8 +8,9 @@ from typing import TypeAlias
 
 
 class Tier(StrEnum):
-    """How far a validation went: the image was run without a GPU, or with one."""
+    """How far a validation went: nothing was run, the image was run without a GPU, or with one."""
 
+    STATIC = "static"
     CPU = "cpu"
     GPU = "gpu"
 

@@ -25,6 +25,7 @@ class Subject:
         layers: Digest and bytes of each packed layer, lowest first; none where only diff ids are known.
         diff_ids: Digest of each tar, lowest first.
         fetch: Brings a layer into a file, for a look inside; None where that cannot be done.
+        document: Its configuration; `{}` where that is not at hand.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Subject:
     layers: tuple[Descriptor, ...]
     diff_ids: tuple[str, ...]
     fetch: Callable[[int, Path], None] | None = None
+    document: bytes = b"{}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

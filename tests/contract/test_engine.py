@@ -68,6 +68,19 @@ def test_an_archive_without_a_name_is_loaded_by_id(world: World, tmp_path: Path)
     assert loaded.id == base.id
 
 
+def test_a_saved_image_is_the_one_that_is_loaded_again(world: World, tmp_path: Path) -> None:
+    archive = tmp_path / "saved.tar"
+    world.engine.save(world.base, archive)
+    base = world.engine.image(world.base)
+    assert base is not None
+    assert world.engine.load(archive).diff_ids == base.diff_ids
+
+
+def test_saving_what_is_not_there_is_an_engine_error(world: World, tmp_path: Path) -> None:
+    with pytest.raises(EngineError):
+        world.engine.save(world.new_name(), tmp_path / "saved.tar")
+
+
 def test_an_archive_with_two_images_is_refused(world: World, tmp_path: Path) -> None:
     archive = tmp_path / "two.tar"
     save_archive(archive, (world.new_name(),), (world.new_name(),), run=world.run)

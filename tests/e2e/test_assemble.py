@@ -205,6 +205,15 @@ def test_a_registry_is_sent_every_layer_once_and_a_changed_one_is_found(
     assert [each["layer"] for each in differences if each["layer"].startswith("packages")] == ["packages"]
     assert file in json.dumps(differences)
 
+    static = ("validate", "--tier", "static", "--require", "static", "--lock", assembled.lock, "--json")
+    good = tool(*static, assembled.layout)
+    assert good.status == 0, good.stdout + good.stderr
+    bad = tool(*static, tmp_path / "changed")
+    assert bad.status == 1
+    failed = {each["id"]: each.get("problem") for each in bad.document()["results"] if each["outcome"] == "failed"}
+    assert failed.keys() == {"layers-match-lock", "files-recorded"}
+    assert file in str(failed["files-recorded"])
+
 
 def test_skopeo_reads_the_layout(assembled: Assembled) -> None:
     seen = json.loads(_run("skopeo", "inspect", f"oci:{assembled.layout}:{TAG}").stdout)

@@ -100,6 +100,7 @@ class FakeEngine:
         self._held: dict[str, ImageInfo] = {}
         self._known_digests: dict[str, str] = {}
         self._built: set[str] = set()
+        self._archives: dict[str, bytes] = {}
         self._layers: dict[str, tuple[ImageLayer, ...]] = {}
         self._registries = {*registries, *(name.partition("/")[0] for name in self.published)}
         self._results = list(results)
@@ -169,7 +170,11 @@ class FakeEngine:
             size=size,
         )
         self._keep(image, *entries[0]["RepoTags"] or ())
+        self._archives[image.id] = archive.read_bytes()
         return self._get(image.id)
+
+    def save(self, reference: str, archive: Path) -> None:
+        archive.write_bytes(self._archives[self._get(reference).id])
 
     def tag(self, image_id: str, reference: ImageRef) -> None:
         self._keep(self._get(image_id), str(reference))

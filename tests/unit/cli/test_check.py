@@ -30,7 +30,7 @@ def test_real_facts_are_compared_with_a_lock(envbuilder: CommandLine, locked: st
     # The probe had been asked for GPUs, and there was none.
     outcomes = {each["id"]: each["outcome"] for each in report["results"]}
     assert (report["tier"], outcomes["tensorflow-imports"], outcomes["training-loss-falls"]) == (
-        "cpu",
+        "gpu",
         "passed",
         "passed",
     )

@@ -150,7 +150,15 @@ def test_a_step_that_hangs_costs_its_budget_and_nothing_else(tmp_path: Path) -> 
 
 def test_every_name_of_the_joined_file_is_given_once() -> None:
     names = [
-        node.name for node in ast.parse(PROBE.read_bytes()).body if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        name
+        for node in ast.parse(PROBE.read_bytes()).body
+        for name in (
+            [node.name]
+            if isinstance(node, ast.FunctionDef | ast.ClassDef)
+            else [each.id for target in node.targets for each in ast.walk(target) if isinstance(each, ast.Name)]
+            if isinstance(node, ast.Assign)
+            else []
+        )
     ]
     assert sorted(names) == sorted(set(names))
     assert "envbuilder.incontainer" not in PROBE.read_text(encoding="utf-8")

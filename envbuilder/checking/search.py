@@ -1,0 +1,79 @@
+"""Where the loader of an image looks for a library, by the files alone.
+
+Source: ld.so(8): RPATH or RUNPATH of the library that asks, LD_LIBRARY_PATH, folders of ld.so.conf, default ones.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import dataclass
+
+from envbuilder.model.contents import ImageContent, LibraryFile
+
+_DEFAULT = ("lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu", "lib64", "usr/lib64", "lib", "usr/lib", "usr/local/lib")
+_MOST_LINKS = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """The loader's view of one image.
+
+    Attributes:
+        content: The image.
+        folders: Where every library is looked for, relative paths.
+        names: Base names of all files and links.
+    """
+
+    content: ImageContent
+    folders: tuple[str, ...]
+    names: frozenset[str]
+
+    @classmethod
+    def of(cls, content: ImageContent) -> Search:
+        """The view of the loader, with LD_LIBRARY_PATH of the image."""
+        configured = [
+            line.split("#")[0].strip().strip("/")
+            for path, text in sorted(content.texts.items())
+            if path.startswith("etc/ld.so.conf")
+            for line in text.decode("utf-8", "replace").splitlines()
+            if line.strip().startswith("/")
+        ]
+        own = [folder.strip("/") for folder in content.env.get("LD_LIBRARY_PATH", "").split(":") if folder]
+        names = frozenset(path.rpartition("/")[2] for path in content.paths)
+        return cls(content=content, folders=(*own, *configured, *_DEFAULT), names=names)
+
+    def finds(self, name: str, library: LibraryFile) -> bool:
+        """Whether the loader finds a library that another one asks for."""
+        if "/" in name:
+            return self._is_there(name.lstrip("/"))
+        origin = f"/{library.path.rpartition('/')[0]}"
+        own = (folder.replace("${ORIGIN}", origin).replace("$ORIGIN", origin) for folder in library.search)
+        places = [*(posixpath.normpath(folder).lstrip("/") for folder in own), *self.folders]
+        return any(self._is_there(f"{place}/{name}") for place in places)
+
+    def is_somewhere(self, name: str) -> bool:
+        """Whether a library of that name lies anywhere: another one may have loaded it before."""
+        return name in self.names
+
+    def _is_there(self, path: str) -> bool:
+        """Whether a path leads to a file, through links of files and of folders."""
+        for _ in range(_MOST_LINKS):
+            found = self._step(path)
+            if found is None:
+                return False
+            if found == path:
+                return True
+            path = found
+        return False
+
+    def _step(self, path: str) -> str | None:
+        """The path with its first link followed; itself when it is a file; None when it leads nowhere."""
+        parts = path.split("/")
+        for count in range(1, len(parts) + 1):
+            head = "/".join(parts[:count])
+            target = self.content.paths.get(head)
+            if target:
+                base = "/" if target.startswith("/") else f"/{head.rpartition('/')[0]}"
+                rest = "/".join(parts[count:])
+                return posixpath.normpath(posixpath.join(base, target, rest)).lstrip("/")
+        return path if path in self.content.paths else None

@@ -1,0 +1,133 @@
+"""Which image a command line means that takes images from everywhere: a path, the store, the engine, a registry."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from envbuilder.cli.composition import Composition
+from envbuilder.delivering.stored import read_layout
+from envbuilder.errors import EngineUnavailable, UsageError
+from envbuilder.files import CHUNK
+from envbuilder.model.refs import ImageRef
+from envbuilder.registries.pulling import fetch_blob, find
+from envbuilder.workflows.verify import Subject
+
+
+def subject_of(composition: Composition, image: str, name: str, engine: str) -> Subject:
+    """An image that a command line names.
+
+    Args:
+        composition: Adapters.
+        image: A path, a name in the store or the engine, or a name with a registry's host.
+        name: Which image of a layout, when it holds several.
+        engine: `docker`, `assemble` or `auto`: where a name is looked for.
+
+    Raises:
+        UsageError: There is none.
+    """
+    path = Path(image)
+    if path.exists():
+        return _of_path(path, name)
+    kept = composition.records.image(image)
+    if kept is not None and engine != "docker":
+        return _of_store(composition, image)
+    held = _of_engine(composition, image) if engine != "assemble" else None
+    if held is not None:
+        return held
+    host = image.partition("/")[0]
+    if "/" in image and ("." in host or ":" in host or host == "localhost"):
+        return _of_registry(composition, image)
+    raise UsageError(
+        f"there is no path, no assembled image and no image of the engine called {image}",
+        hint="`envbuilder cache list` shows what was assembled here",
+    )
+
+
+def _of_path(path: Path, name: str) -> Subject:
+    stored = read_layout(path, name)
+    config = json.loads(stored.config.content)
+
+    def fetch(number: int, target: Path) -> None:
+        with stored.open(stored.layers[number]) as source, target.open("wb") as copy:
+            shutil.copyfileobj(source, copy, CHUNK)
+
+    return Subject(
+        name=str(path),
+        manifest=stored.manifest.descriptor.digest if stored.manifest else "",
+        config=stored.config.descriptor.digest,
+        layers=stored.layers if stored.manifest else (),
+        diff_ids=tuple(config["rootfs"]["diff_ids"]),
+        fetch=fetch,
+        document=stored.config.content,
+    )
+
+
+def _of_store(composition: Composition, name: str) -> Subject:
+    kept = composition.records.image(name)
+    if kept is None:
+        raise UsageError(f"there is no image {name}")
+    image = kept.image
+    layers = tuple(layer.blob for layer in image.layers)
+    for blob in layers:
+        composition.store.verified(blob.digest)
+
+    def fetch(number: int, target: Path) -> None:
+        shutil.copyfile(composition.store.path(layers[number].digest), target)
+
+    return Subject(
+        name=name,
+        manifest=image.manifest.descriptor.digest,
+        config=image.config.descriptor.digest,
+        layers=layers,
+        diff_ids=tuple(layer.diff_id for layer in image.layers),
+        fetch=fetch,
+        document=image.config.content,
+    )
+
+
+def _of_engine(composition: Composition, name: str) -> Subject | None:
+    try:
+        found = composition.engine.image(name)
+    except EngineUnavailable:
+        return None
+    if found is None:
+        return None
+    # An engine with the containerd store names images by their manifest, others by their configuration.
+    return Subject(name=name, manifest="", config=found.id, layers=(), diff_ids=found.diff_ids)
+
+
+def _of_registry(composition: Composition, name: str) -> Subject:
+    reference = ImageRef.parse(name)
+    with composition.daemonless.registry_client() as client:
+        found = find(client, reference)
+    config = json.loads(found.config.content)
+
+    def fetch(number: int, target: Path) -> None:
+        blob = found.layers[number]
+        with composition.daemonless.registry_client() as again:
+            fetch_blob(again, reference, blob, composition.store)
+        shutil.copyfile(composition.store.path(blob.digest), target)
+
+    return Subject(
+        name=name,
+        manifest=found.manifest.descriptor.digest,
+        config=found.config.descriptor.digest,
+        layers=found.layers,
+        diff_ids=tuple(config["rootfs"]["diff_ids"]),
+        fetch=fetch,
+        document=found.config.content,
+    )
+
+
+def readable_subject(composition: Composition, image: str, engine: str, work: Path) -> Subject:
+    """Like `subject_of`; an image of the engine is written into a file in `work`, so that its layers can be read."""
+    subject = subject_of(composition, image, "", engine)
+    if subject.fetch is not None:
+        return subject
+    composition.say(f"reading {image} out of the engine")
+    archive = work / "image.tar"
+    composition.engine.save(image, archive)
+    return replace(_of_path(archive, ""), name=image)

@@ -1,0 +1,211 @@
+"""Looking into the layers of an image without unpacking it: paths, libraries, small texts, digests."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+from typing import IO, BinaryIO
+
+from envbuilder.delivering.layer_tar import Found, LayerTar
+from envbuilder.delivering.packed import unpacked
+from envbuilder.model.contents import ImageContent, LibraryFile
+from envbuilder.tar.members import Kind
+
+_ELF = b"\x7fELF"
+_COMPARED = re.compile(r".*/site-packages/.*|(?!usr/(?!local/)|lib|bin/|sbin/|var/|opt/python/).*")
+"""What distributions bring, and wherever own files may lie."""
+
+_TEXTS = re.compile(
+    r"opt/envbuilder/envbuilder\.lock|etc/ld\.so\.conf|etc/ld\.so\.conf\.d/[^/]+|"
+    r".*/site-packages/[^/]+\.dist-info/(METADATA|RECORD)"
+)
+_LARGEST_TEXT = 1 << 25
+_WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"
+_AT_ONCE = 2
+
+
+@dataclass(kw_only=True)
+class _Layer:
+    """What one layer adds and takes away; see `ImageContent` for the fields."""
+
+    paths: dict[str, str] = field(default_factory=dict)
+    libraries: dict[str, LibraryFile] = field(default_factory=dict)
+    texts: dict[str, bytes] = field(default_factory=dict)
+    digests: dict[str, str] = field(default_factory=dict)
+    gone: list[str] = field(default_factory=list)
+    emptied: list[str] = field(default_factory=list)
+    links: list[tuple[str, str]] = field(default_factory=list)
+    diff_id: str = ""
+
+
+def survey(
+    layers: Sequence[Callable[[Path], None]],
+    config: Mapping[str, object],
+    manifest: str,
+    read_library: Callable[[str, BinaryIO], LibraryFile],
+    work: Path,
+) -> ImageContent:
+    """Look into an image.
+
+    Args:
+        layers: Each brings one layer's blob into a file; lowest first.
+        config: The image's configuration.
+        manifest: Digest of its manifest; empty where there is none.
+        read_library: Reads an ELF file.
+        work: Folder for layers and libraries while they are read.
+
+    Raises:
+        VerificationFailed: A layer is damaged.
+    """
+
+    def look(number: int) -> _Layer:
+        blob = work / f"layer-{number}"
+        layers[number](blob)
+        try:
+            return _Look(read_library).at(blob)
+        finally:
+            blob.unlink(missing_ok=True)
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        found = list(pool.map(look, range(len(layers))))
+    whole = _Layer()
+    for layer in found:
+        _lay(whole, layer)
+    return replace(
+        _described(config, manifest),
+        diff_ids=tuple(layer.diff_id for layer in found),
+        paths=whole.paths,
+        libraries=tuple(whole.libraries[path] for path in sorted(whole.libraries)),
+        texts=whole.texts,
+        digests=whole.digests,
+    )
+
+
+class _Look:
+    """Reading one layer from front to end."""
+
+    def __init__(self, read_library: Callable[[str, BinaryIO], LibraryFile]) -> None:
+        self.layer = _Layer()
+        self._read_library = read_library
+
+    def at(self, blob: Path) -> _Layer:
+        """What a blob holds."""
+        with unpacked(blob) as stream:
+            tar = LayerTar(stream, blob.name)
+            for each in tar.members():
+                self._note(each, tar)
+            self.layer.diff_id = stream.diff_id()
+        return self.layer
+
+    def _note(self, each: Found, tar: LayerTar) -> None:
+        path = each.member.path
+        above, _, name = path.rpartition("/")
+        if name == _OPAQUE:
+            self.layer.emptied.append(above)
+        elif name.startswith(_WHITEOUT):
+            self.layer.gone.append(f"{above}/{name.removeprefix(_WHITEOUT)}".lstrip("/"))
+        elif each.link_to:
+            self.layer.links.append((path, each.link_to))
+        elif each.member.kind is Kind.SYMLINK:
+            self.layer.paths[path] = each.member.target
+        elif each.member.kind is Kind.FILE:
+            self.layer.paths[path] = ""
+            self._read(path, each.member.size, tar.content())
+
+    def _read(self, path: str, size: int, pieces: Iterator[bytes]) -> None:
+        first = next(pieces, b"")
+        text = bytearray() if size <= _LARGEST_TEXT and _TEXTS.fullmatch(path) else None
+        digest = hashlib.sha256() if _COMPARED.fullmatch(path) else None
+        if first.startswith(_ELF):
+            with tempfile.TemporaryFile() as library:
+                _pour(chain((first,), pieces), text, digest, library)
+                library.seek(0)
+                self.layer.libraries[path] = self._read_library(path, library)
+        elif text is not None or digest is not None:
+            _pour(chain((first,), pieces), text, digest, None)
+        if text is not None:
+            self.layer.texts[path] = bytes(text)
+        if digest is not None:
+            self.layer.digests[path] = digest.hexdigest()
+
+
+def _pour(
+    pieces: Iterable[bytes], text: bytearray | None, digest: hashlib._Hash | None, copy: IO[bytes] | None
+) -> None:
+    for piece in pieces:
+        if text is not None:
+            text += piece
+        if digest is not None:
+            digest.update(piece)
+        if copy is not None:
+            copy.write(piece)
+
+
+def _lay(whole: _Layer, layer: _Layer) -> None:
+    """Put a layer on top of those below."""
+    for path in layer.gone:
+        _take_away(whole, path, itself=True)
+    for path in layer.emptied:
+        _take_away(whole, path, itself=False)
+    for path in layer.paths:
+        _forget(whole, path)
+    whole.paths.update(layer.paths)
+    whole.libraries.update(layer.libraries)
+    whole.texts.update(layer.texts)
+    whole.digests.update(layer.digests)
+    for path, first in layer.links:
+        _forget(whole, path)
+        whole.paths[path] = whole.paths.get(first, "")
+        if first in whole.libraries:
+            whole.libraries[path] = replace(whole.libraries[first], path=path)
+        if first in whole.digests:
+            whole.digests[path] = whole.digests[first]
+        if first in whole.texts:
+            whole.texts[path] = whole.texts[first]
+
+
+def _take_away(whole: _Layer, path: str, *, itself: bool) -> None:
+    for each in [each for each in whole.paths if each.startswith(f"{path}/") or (itself and each == path)]:
+        _forget(whole, each)
+
+
+def _forget(whole: _Layer, path: str) -> None:
+    whole.paths.pop(path, None)
+    whole.libraries.pop(path, None)
+    whole.texts.pop(path, None)
+    whole.digests.pop(path, None)
+
+
+def _described(config: Mapping[str, object], manifest: str) -> ImageContent:
+    inner = _mapping(config.get("config"))
+    history = config.get("history")
+    entries = [_mapping(each) for each in history] if isinstance(history, list) else []
+    env = inner.get("Env")
+    pairs = [str(each).partition("=") for each in env] if isinstance(env, list) else []
+    return ImageContent(
+        manifest=manifest,
+        diff_ids=(),
+        assembled=any(str(each.get("created_by", "")).startswith("envbuilder: ") for each in entries),
+        labels={name: str(value) for name, value in _mapping(inner.get("Labels")).items()},
+        env={name: value for name, _, value in pairs},
+        user=str(inner.get("User") or ""),
+        folder=str(inner.get("WorkingDir") or ""),
+        paths={},
+        libraries=(),
+    )
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}
+
+
+def config_of(content: bytes) -> Mapping[str, object]:
+    """The configuration of an image as a mapping; empty when it is none."""
+    return _mapping(json.loads(content))

@@ -1,0 +1,82 @@
+"""Image to report without running it: the static tier."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+from envbuilder.auditing.damage import Damaged
+from envbuilder.auditing.shared_objects import open_elf, read_shared_object
+from envbuilder.checking.content import judge_content
+from envbuilder.delivering.surveying import survey
+from envbuilder.errors import UsageError
+from envbuilder.locking.lockfile import digest, dump_pins, load
+from envbuilder.model.contents import ContentExpectation, ImageContent, LibraryFile
+from envbuilder.model.findings import Report, Tier
+from envbuilder.model.locks import Lock
+from envbuilder.planning.layers import plan
+from envbuilder.workflows.verify import Subject
+
+LOCK_PATH = "opt/envbuilder/envbuilder.lock"
+
+
+def validate_static(
+    subject: Subject, lock: Lock | None, work: Path, clock: Callable[[], float], *, required: Tier | None = None
+) -> Report:
+    """Look into the layers of an image and judge what is there.
+
+    Args:
+        subject: The image; its layers can be fetched.
+        lock: What it should be; None takes the lock that is inside it.
+        work: Folder for layers while they are read.
+        clock: Seconds that only go forward.
+        required: Tier that must be proven.
+
+    Raises:
+        UsageError: There is no lock in it and none was given; or its layers cannot be had.
+        VerificationFailed: A layer is damaged.
+    """
+    started = clock()
+    content = _content(subject, work)
+    expected = lock or _lock_inside(content, subject.name)
+    planned = plan(expected, digest(expected))
+    expectation = ContentExpectation(
+        lock=expected, lock_text=dump_pins(expected).encode(), labels=planned.labels, env=planned.env
+    )
+    return judge_content(expectation, content, subject=subject.name, seconds=clock() - started, required=required)
+
+
+def _content(subject: Subject, work: Path) -> ImageContent:
+    fetch = subject.fetch
+    if fetch is None:
+        raise UsageError(f"the layers of {subject.name} cannot be read where it is", hint="`docker save` it to a file")
+    with tempfile.TemporaryDirectory(dir=work, prefix="static-") as folder:
+        return survey(
+            [partial(fetch, number) for number in range(len(subject.diff_ids))],
+            json.loads(subject.document),
+            subject.manifest,
+            read_library,
+            Path(folder),
+        )
+
+
+def _lock_inside(content: ImageContent, name: str) -> Lock:
+    text = content.texts.get(LOCK_PATH)
+    if text is None:
+        raise UsageError(
+            f"{name} does not carry its lock", hint="was it built by envbuilder? name the lock: --lock FILE"
+        )
+    return load(text.decode("utf-8", "replace"), f"{name}:/{LOCK_PATH}")
+
+
+def read_library(path: str, stream: BinaryIO) -> LibraryFile:
+    """What an ELF file asks for; one that is damaged says so."""
+    try:
+        found = read_shared_object(open_elf(stream))
+    except Damaged as error:
+        return LibraryFile(path=path, damage=str(error))
+    return LibraryFile(path=path, needed=found.needed, search=found.runpath)
