@@ -10,7 +10,7 @@ MIB = 1 << 20
 ROW = 4 * MIB
 GROWTH_BLOCK = 256 * MIB
 LIMIT = 1024 * MIB
-HOLES, HOLE_SHARE, LARGER_SHARE = 16, 0.05, 0.125
+HOLES, HOLE_SHARE, LARGER_SHARE = 16, 0.05, 0.08
 FILLED = 4 * ((1 << 31) - ROW)
 REHEARSAL_ROOM, IMPOSSIBLE = 512 * MIB, 1 << 50
 
@@ -54,7 +54,9 @@ class Blocks(object):
         with graph.as_default(), tf.device(device):
             self.rows = tf.placeholder(tf.int32, [])
             self.block = tf.get_session_handle(empty(tf, [self.rows, ROW // 4]))
-            self.in_use, self.most = tf.contrib.memory_stats.BytesInUse(), tf.contrib.memory_stats.BytesLimit()
+            if is_gpu(device):
+                # These two have no kernel for the CPU.
+                self.in_use, self.most = tf.contrib.memory_stats.BytesInUse(), tf.contrib.memory_stats.BytesLimit()
         self.session = tf.Session(graph=graph, config=config or session_config(tf))
 
     def take(self, size):
@@ -62,7 +64,7 @@ class Blocks(object):
         rows = max(1, int(size) // ROW)
         if self.session is not None:
             handle = self.session.run(self.block, {self.rows: rows})
-            return self._on_device(handle, handle.handle.decode().rsplit(";", 1)[1])
+            return self._on_device(handle, text(handle.handle).rsplit(";", 1)[1])
         with self.tf.device(self.device):
             tensor = empty(self.tf, [rows, ROW // 4])
         return self._on_device(tensor, tensor.device)
@@ -79,10 +81,12 @@ class Blocks(object):
 
     def used(self):
         """Bytes in use by TensorFlow's own count; None where it does not tell (2.0 to 2.4)."""
+        if not is_gpu(self.device):
+            return None
         if self.session is not None:
             return int(self.session.run(self.in_use))
         ask = getattr(self.tf.config.experimental, "get_memory_info", None)
-        return int(ask(self.device.strip("/"))["current"]) if ask and is_gpu(self.device) else None
+        return int(ask(self.device.strip("/"))["current"]) if ask else None
 
     def attempt(self, size):
         """Take and give back: whether it was given."""
@@ -105,20 +109,22 @@ def empty(tf, shape):
 def limit_of(tf, blocks):
     """Bytes that TensorFlow would hold at most on a device, by its own count; None when it does not tell."""
     if blocks.session is not None:
-        return int(blocks.session.run(blocks.most))
+        return int(blocks.session.run(blocks.most)) if is_gpu(blocks.device) else None
     from tensorflow.python.client import device_lib
 
     found = [each.memory_limit for each in device_lib.list_local_devices() if same_device(blocks.device, each.name)]
     return int(found[0]) if found else None
 
 
-def room_to_fill(tf, blocks, free):
-    """Bytes that TensorFlow could still take; a release that has to fill a block counts its numbers in 32 bits."""
+def room_to_fill(blocks, held, most):
+    """Bytes that TensorFlow could still take in one piece: what is free, and what it may hold without its pool.
+
+    A release that has to fill a block counts its numbers in 32 bits.
+    """
     from tensorflow.python.ops import gen_array_ops
 
-    bounds = [free] + ([limit_of(tf, blocks)] if is_gpu(blocks.device) else [])
-    bounds += [] if hasattr(gen_array_ops, "empty") else [FILLED]
-    return min(each for each in bounds if each)
+    bounds = [room_of(blocks.device)["free"]] + ([most - held] if most and is_gpu(blocks.device) else [])
+    return min(bounds + ([] if hasattr(gen_array_ops, "empty") else [FILLED]))
 
 
 def memory_on(tf, device):
@@ -134,7 +140,7 @@ def memory_on(tf, device):
     blocks.release(block)
     del block
     seen["limit"] = look(limit_of, tf, blocks)
-    free = room_to_fill(tf, blocks, before["free"])
+    free = room_to_fill(blocks, seen["held_grown"], seen["limit"].get("value"))
     seen["room"] = free
     seen["large"] = blocks.attempt(0.9 * free)
     seen["impossible"] = blocks.attempt(2 * before["total"] if is_gpu(device) else IMPOSSIBLE)

@@ -1,11 +1,15 @@
 """The operations that networks are made of, each on one device and compared with the CPU."""
 
+import re
+
 from envbuilder.incontainer.probe.framework import is_first
 from envbuilder.incontainer.probe.placing import (
+    RESULT,
     NotInRelease,
     compared_on,
     compat,
     is_gpu,
+    run_eager,
     run_ops,
     soft_placement,
     whole,
@@ -64,9 +68,10 @@ def batch_norm_on(tf, device):
 
 
 def rnn_on(tf, device):
-    """An LSTM layer: through cuDNN where the release and the device have it, which `cudnn` says."""
+    """An LSTM layer: through cuDNN where the release and the device have it; `cudnn` says so, None: not known."""
     seen = (first_rnn if is_first(tf) else second_rnn)(tf, device)
-    return dict(seen, cudnn=any(name.startswith("CudnnRNN") for name in seen["operations"]))
+    told = seen["operations"] not in ([], [RESULT])
+    return dict(seen, cudnn=any(name.startswith("CudnnRNN") for name in seen["operations"]) if told else None)
 
 
 def small(*shape):
@@ -75,7 +80,7 @@ def small(*shape):
 
 
 def second_rnn(tf, device):
-    """TensorFlow 2.x: the layer of Keras with its defaults."""
+    """TensorFlow 2.x: the layer of Keras with its defaults; the weights of cuDNN are made from those of the layer."""
     inputs = small(BATCH, TIMES, WIDTH)
     # Keras lays out shapes and counters wherever it likes; the proof is the list of operations.
     was = soft_placement(tf, True)
@@ -89,7 +94,13 @@ def second_rnn(tf, device):
         def build(tf, sequence):
             return [layer(sequence)]
 
-        return compared_on(tf, device, build, [inputs], "CudnnRNN|MatMul", lambda: [lstm_by_hand(inputs, *weights)])
+
+        def by_hand():
+            return [lstm_by_hand(inputs, *weights)]
+
+        # At once: what runs inside a function of Keras is not told of.
+        main = "CudnnRNN|MatMul|" + re.escape(RESULT)
+        return compared_on(tf, device, build, [inputs], main, by_hand, run_eager)
     finally:
         soft_placement(tf, was)
 

@@ -1,7 +1,7 @@
 """Operations on every GPU: where they really ran, and how their numbers compare."""
 
 from envbuilder.incontainer.probe.framework import devices, is_first, session_config
-from envbuilder.incontainer.probe.placing import same_device
+from envbuilder.incontainer.probe.placing import same_device, soft_placement
 from envbuilder.incontainer.probe.values import look
 
 
@@ -10,9 +10,13 @@ def on_gpu():
     import tensorflow as tf
 
     names = [item["name"] for item in devices() if item["type"] == "GPU"]
-    if not is_first(tf) and names:
-        tf.config.set_soft_device_placement(False)
-    return {"gpus": [compute_on(tf, "/GPU:{0}".format(index)) for index in range(len(names))]}
+    if not names:
+        return {"gpus": []}
+    was = soft_placement(tf, False)
+    try:
+        return {"gpus": [compute_on(tf, "/GPU:{0}".format(index)) for index in range(len(names))]}
+    finally:
+        soft_placement(tf, was)
 
 
 def compute_on(tf, device):

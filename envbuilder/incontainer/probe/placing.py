@@ -3,9 +3,10 @@
 import re
 
 from envbuilder.incontainer.probe.framework import devices, is_first, session_config
-from envbuilder.incontainer.probe.values import look
+from envbuilder.incontainer.probe.values import look, text
 
 REFERENCE = "/CPU:0"
+RESULT = "(result)"
 
 
 class NotInRelease(Exception):
@@ -100,6 +101,32 @@ def run_function(tf, device, build, inputs):
     return values, nodes_of(told.partition_graphs)
 
 
+def run_eager(tf, device, build, inputs):
+    """TensorFlow 2.x: operation by operation, each told with the device of its results.
+
+    TensorFlow 2.0 and 2.1 do not tell; there the device of the results is all that is known.
+    """
+    nodes = []
+
+    def note(kind, inputs, attributes, outputs, op_name=None, graph=None):
+        nodes.extend((text(kind), each.device) for each in outputs if graph is None)
+
+    try:
+        from tensorflow.python.framework import op_callbacks
+    except ImportError:
+        op_callbacks = None
+    with tf.device(device):
+        tensors = [tf.constant(each) for each in inputs]
+        if op_callbacks is not None:
+            op_callbacks.add_op_callback(note)
+        try:
+            results = build(tf, *tensors)
+        finally:
+            if op_callbacks is not None:
+                op_callbacks.remove_op_callback(note)
+    return [each.numpy() for each in results], nodes or [(RESULT, each.device) for each in results]
+
+
 def nodes_of(graphs):
     """Type and device of every operation of some graphs."""
     return [(node.op, node.device) for graph in graphs for node in graph.node]
@@ -120,12 +147,12 @@ def evidence_of(device, place):
     return {"placed": [place], "on_device": same_device(device, place), "operations": []}
 
 
-def compared_on(tf, device, build, inputs, main, reference=None):
+def compared_on(tf, device, build, inputs, main, reference=None, run=run_ops):
     """Run a graph on a device and compare its results with those of the CPU, or of a reference by numpy.
 
     Numbers are given only when all main operations ran on the device.
     """
-    values, nodes = run_ops(tf, device, build, inputs)
+    values, nodes = run(tf, device, build, inputs)
     seen = evidence(device, nodes, main)
     if not seen["on_device"]:
         return dict(seen, absolute=None, relative=None, reference="", tf32=tensor_float(tf))
