@@ -18,8 +18,8 @@ ExamineCuda: TypeAlias = Callable[[CudaExpectation, Facts], Outcome]
 RUNNING = frozenset({Tier.CPU, Tier.GPU})
 WITH_GPU = frozenset({Tier.GPU})
 NO_IMPORT = "TensorFlow did not import"
-# Source: the rehearsal on the CPU, 2026-11-21: 1.13.2, 1.15.5, 2.4.4, 2.15.1 and 2.20.0 compile, 1.4.1 leaves the graph as
-# it is, 2.0.4 has no such option of tf.function. Releases from 1.5 to 1.12 were not tried.
+# Source: the rehearsal on the CPU, 2026-11-21: 1.13.2, 1.15.5, 2.4.4, 2.15.1 and 2.20.0 compile, 1.4.1 leaves the graph
+# as it is, 2.0.4 has no such option of tf.function. Releases from 1.5 to 1.12 were not tried.
 FUNCTIONS_SINCE = Version("2.0")
 XLA_SINCE = Version("1.13")
 CPU_ROW = "this is a CPU environment: its TensorFlow cannot use a GPU"

@@ -194,7 +194,7 @@ def limit_all(tf):
         config.set_virtual_device_configuration(each, [config.VirtualDeviceConfiguration(memory_limit=LIMIT // MIB)])
 
 
-def memory():
+def memory_course():
     """The course of this process on every GPU, one after the other."""
     import tensorflow as tf
 
@@ -232,6 +232,6 @@ def session_gpus(tf, config):
 
 def part_memory(request, report, only):
     """Child: one of the steps about memory, alone in its process."""
-    steps = {"gpu-memory": memory, "gpu-memory-limit": memory_limit}
+    steps = {"gpu-memory": memory_course, "gpu-memory-limit": memory_limit}
     for name in only:
         report(name, steps[name])

@@ -85,7 +85,7 @@ def test_the_same_facts_fail_the_gpu_tier() -> None:
 
 
 def test_with_gpus_the_gpu_tier_passes() -> None:
-    facts = facts_named(HEALTHY, ("two-a100",))
+    facts = facts_named(HEALTHY, ("two-a100", "two-a100-work"))
     report = judge(TF_2_20, facts, tier=Tier.GPU, required=Tier.GPU, subject="image", seconds=1)
 
     assert report.passed, report.failed
