@@ -1,22 +1,13 @@
 """Several devices together: a sum over all of them."""
 
-import os
 import re
 
 from envbuilder.incontainer.probe.framework import is_first, session_config
+from envbuilder.incontainer.probe.machine import shared_memory
 from envbuilder.incontainer.probe.placing import gpu_names, nodes_of, same_device
 
 LENGTH = 1024
 SUMS = "Nccl|CollectiveReduce"
-
-
-def shared_memory():
-    """Bytes of /dev/shm, through which NCCL may talk; None without it."""
-    try:
-        found = os.statvfs("/dev/shm")
-    except OSError:
-        return None
-    return found.f_frsize * found.f_blocks
 
 
 def all_reduce():

@@ -47,7 +47,7 @@ STEPS = (
 # Each in a process of its own, after all others: what it does to the memory may disturb nobody.
 MEMORY_STEPS = ("gpu-memory", "gpu-memory-limit")
 # The first kernel waits until the driver has compiled PTX, and the first operations until cuDNN has chosen.
-BUDGETS = {"import": 300, "gpu-first": 600, "gpu": 600, "gpu-operations": 300, "gpu-xla": 300}
+BUDGETS = {"import": 300, "gpu-first": 600, "gpu": 600, "gpu-operations": 300, "gpu-xla": 300, "gpu-memory": 300}
 
 
 def part_tensorflow(request, report, only):
