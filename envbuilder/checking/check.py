@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from packaging.version import Version
+
 from envbuilder.model.expectations import CudaExpectation, Expectation
 from envbuilder.model.facts import Facts, Unseen
 from envbuilder.model.findings import NotProven, Outcome, Tier
@@ -16,6 +18,10 @@ ExamineCuda: TypeAlias = Callable[[CudaExpectation, Facts], Outcome]
 RUNNING = frozenset({Tier.CPU, Tier.GPU})
 WITH_GPU = frozenset({Tier.GPU})
 NO_IMPORT = "TensorFlow did not import"
+# Source: the rehearsal on the CPU, 2026-11-21: 1.13.2, 1.15.5, 2.4.4, 2.15.1 and 2.20.0 compile, 1.4.1 leaves the graph
+# as it is, 2.0.4 has no such option of tf.function. Releases from 1.5 to 1.12 were not tried.
+FUNCTIONS_SINCE = Version("2.0")
+XLA_SINCE = Version("1.13")
 CPU_ROW = "this is a CPU environment: its TensorFlow cannot use a GPU"
 
 
@@ -32,6 +38,17 @@ def has_cuda(expectation: Expectation) -> bool:
 def opens_cuda_late(expectation: Expectation) -> bool:
     """The check has a meaning where TensorFlow opens the CUDA libraries after its import."""
     return expectation.cuda is not None and expectation.cuda.linkage == "dlopen"
+
+
+def has_functions(expectation: Expectation) -> bool:
+    """The check has a meaning where TensorFlow has `tf.function`."""
+    return expectation.framework_version >= FUNCTIONS_SINCE
+
+
+def has_xla(expectation: Expectation) -> bool:
+    """The check has a meaning where XLA compiles what it is told to."""
+    version = expectation.framework_version
+    return version >= XLA_SINCE and version.release[:2] != (2, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from envbuilder.checking.check import was_tried, without_tensorflow
 from envbuilder.checking.driver import RUN_WITH_GPUS, interface_of
+from envbuilder.checking.each_gpu import NO_GPU
+from envbuilder.checking.gpu_numbers import operation, worst
+from envbuilder.checking.tolerances import WHOLE_NUMBERS
 from envbuilder.model.cuda import Coverage
 from envbuilder.model.expectations import CudaExpectation, Expectation
 from envbuilder.model.facts import DriverInterface, Fact, Facts, Gpu, GpuWork, Placed, Seen, Unseen
 from envbuilder.model.findings import Failed, NotProven, Outcome, Passed
+from envbuilder.model.gpu_facts import Compared, Operations
 from envbuilder.model.versions import Release
-
-# The operands are small whole numbers, so a matrix product is exact even in TF32; a convolution may be computed by a
-# transform (Winograd), whose rounding on numbers of this size is below 1e-4.
-TOLERANCE = 1e-3
-NO_GPU = "TensorFlow sees no GPU, so nothing was computed on one"
 
 
 def gpu_visible_to_tensorflow(cuda: CudaExpectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
@@ -111,7 +112,8 @@ def gpu_matmul_on_gpu(expectation: Expectation, facts: Facts) -> Outcome:  # noq
     works = _works(facts)
     if not isinstance(works, tuple):
         return works
-    return _judged(tuple((work.asked, work.matmul) for work in works), "cuBLAS")
+    whole = _judged(tuple((work.asked, work.matmul) for work in works), "cuBLAS")
+    return _and_compared(whole, facts, lambda work: work.matmul)
 
 
 def gpu_convolution_on_gpu(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
@@ -119,7 +121,14 @@ def gpu_convolution_on_gpu(expectation: Expectation, facts: Facts) -> Outcome:  
     works = _works(facts)
     if not isinstance(works, tuple):
         return works
-    return _judged(tuple((work.asked, work.convolution) for work in works), "cuDNN")
+    whole = _judged(tuple((work.asked, work.convolution) for work in works), "cuDNN")
+    return _and_compared(whole, facts, lambda work: work.convolution)
+
+
+def _and_compared(first: Outcome, facts: Facts, pick: Callable[[Operations], Fact[Compared]]) -> Outcome:
+    """The outcome, and the same operation against the CPU where the probe did that too."""
+    asked = not isinstance(facts.tier.operations, Unseen) or was_tried(facts.tier.operations)
+    return worst([operation(facts, pick), first]) if asked else first
 
 
 def _judged(works: tuple[tuple[str, Fact[Placed]], ...], library: str) -> Outcome:
@@ -141,4 +150,4 @@ def _problem(work: Fact[Placed]) -> str:
         return f"ran on {placed.placed or 'an unknown device'} instead"
     if placed.difference is None:
         return "gave no finite numbers"
-    return f"differs from numpy by {placed.difference:.4g}" if placed.difference > TOLERANCE else ""
+    return f"differs from numpy by {placed.difference:.4g}" if placed.difference > WHOLE_NUMBERS else ""

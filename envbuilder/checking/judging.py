@@ -21,8 +21,8 @@ NOT_COVERED: dict[Tier, tuple[str, ...]] = {
         "that the wheel has code for your GPU",
     ),
     Tier.GPU: (
-        "that training on a GPU is as fast as the GPU allows",
-        "that several GPUs work together (NCCL)",
+        "that the measured speed is what the GPU can do",
+        "that several GPUs work together, where there is only one",
         "that other GPUs and drivers than those seen here work",
     ),
 }

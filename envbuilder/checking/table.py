@@ -2,8 +2,29 @@
 
 from __future__ import annotations
 
-from envbuilder.checking import distributions, driver, framework, gpu, interpreter, libraries, memory
-from envbuilder.checking.check import RUNNING, WITH_GPU, Check, always, has_cuda, on_cuda, opens_cuda_late
+from envbuilder.checking import (
+    distributions,
+    driver,
+    framework,
+    gpu,
+    gpu_memory,
+    gpu_numbers,
+    gpu_work,
+    interpreter,
+    libraries,
+    memory,
+)
+from envbuilder.checking.check import (
+    RUNNING,
+    WITH_GPU,
+    Check,
+    always,
+    has_cuda,
+    has_functions,
+    has_xla,
+    on_cuda,
+    opens_cuda_late,
+)
 from envbuilder.model.findings import Tier
 
 CHECKS: tuple[Check, ...] = (
@@ -82,6 +103,50 @@ CHECKS: tuple[Check, ...] = (
         title="convolution on GPU",
         tiers=WITH_GPU,
         examine=gpu.gpu_convolution_on_gpu,
+    ),
+    Check(id="gpu-first-kernel", title="first kernel", tiers=WITH_GPU, examine=gpu_work.gpu_first_kernel),
+    Check(
+        id="gpu-convolution-gradient-on-gpu",
+        title="convolution gradient on GPU",
+        tiers=WITH_GPU,
+        examine=gpu_numbers.gpu_convolution_gradient_on_gpu,
+    ),
+    Check(
+        id="gpu-batch-norm-on-gpu",
+        title="batch normalisation on GPU",
+        tiers=WITH_GPU,
+        examine=gpu_numbers.gpu_batch_norm_on_gpu,
+    ),
+    Check(id="gpu-rnn-on-gpu", title="LSTM on GPU", tiers=WITH_GPU, examine=gpu_numbers.gpu_rnn_on_gpu),
+    Check(
+        id="gpu-training-loss-falls",
+        title="training on GPU",
+        tiers=WITH_GPU,
+        examine=gpu_work.gpu_training_loss_falls,
+    ),
+    Check(
+        id="gpu-function-equals-eager",
+        title="functions on GPU",
+        tiers=WITH_GPU,
+        examine=gpu_numbers.gpu_function_equals_eager,
+        applies=has_functions,
+    ),
+    Check(id="gpu-xla", title="XLA on GPU", tiers=WITH_GPU, examine=gpu_numbers.gpu_xla, applies=has_xla),
+    Check(
+        id="gpu-mixed-precision",
+        title="mixed precision on GPU",
+        tiers=WITH_GPU,
+        examine=gpu_numbers.gpu_mixed_precision,
+    ),
+    Check(id="gpu-latency", title="latency of a kernel", tiers=WITH_GPU, examine=gpu_work.gpu_latency),
+    Check(id="gpu-throughput", title="rate of matrix products", tiers=WITH_GPU, examine=gpu_work.gpu_throughput),
+    Check(id="gpu-all-reduce", title="GPUs together", tiers=WITH_GPU, examine=gpu_work.gpu_all_reduce),
+    Check(id="gpu-memory-policy", title="GPU memory", tiers=WITH_GPU, examine=gpu_memory.gpu_memory_policy),
+    Check(
+        id="gpu-memory-recovers",
+        title="GPU memory after a refusal",
+        tiers=WITH_GPU,
+        examine=gpu_memory.gpu_memory_recovers,
     ),
 )
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import NoReturn, TypeVar
+from typing import NoReturn
 
 from envbuilder.errors import Fault, InvalidInput
 from envbuilder.model.facts import (
     FACTS_SCHEMA,
-    NOT_ASKED,
     BuildFacts,
     Device,
     Driver,
     DriverInterface,
-    Fact,
     Facts,
     Gpu,
     GpuWork,
@@ -28,15 +25,13 @@ from envbuilder.model.facts import (
     OwnCheck,
     Placed,
     RoundTrip,
-    Seen,
     Training,
-    Unseen,
 )
 from envbuilder.model.versions import Release
+from envbuilder.probing.gpu_decoding import gpu_tier
 from envbuilder.probing.memory_decoding import memory_facts
 from envbuilder.probing.reading import Item, WrongField, printable
-
-T = TypeVar("T")
+from envbuilder.probing.reading_facts import read_fact
 
 
 def decode(document: str | bytes, origin: str) -> Facts:
@@ -83,33 +78,22 @@ def _facts(root: Item, origin: str) -> Facts:
     return Facts(
         origin=origin,
         seconds=root["seconds"].number() or 0.0,
-        interpreter=_fact(facts["interpreter"], _interpreter),
-        machine=_fact(facts["machine"], _machine),
-        distributions=_fact(facts["distributions"], _texts_by_name),
-        libraries=_fact(facts["libraries"], _libraries),
-        driver=_fact(facts["driver"], _driver),
-        loader=_fact(facts["loader"], _loader),
-        own_check=_fact(facts["tensorflow-own-check"], _own_check),
-        imported=_fact(facts["tensorflow-import"], _imported),
-        build=_fact(facts["tensorflow-build"], _build),
-        devices=_fact(facts["tensorflow-devices"], _devices),
-        training=_fact(facts["tensorflow-training"], _training),
-        saving=_fact(facts["tensorflow-saving"], _saving),
-        gpu=_fact(facts["tensorflow-gpu"], _gpu_work),
-        log=_fact(facts["tensorflow-log"], _texts),
-        memory=_fact(facts["tensorflow-memory-policy"], memory_facts),
-    )
-
-
-def _fact(item: Item, read: Callable[[Item], T]) -> Fact[T]:
-    if item.value is None:
-        return NOT_ASKED
-    seconds = item["seconds"].number() or 0.0
-    if item["ok"].flag():
-        return Seen(value=read(item["value"]), seconds=seconds)
-    error = item["error"]
-    return Unseen(
-        kind=error["type"].text(), message=error["message"].text(), trace=_texts(error["trace"]), seconds=seconds
+        interpreter=read_fact(facts["interpreter"], _interpreter),
+        machine=read_fact(facts["machine"], _machine),
+        distributions=read_fact(facts["distributions"], _texts_by_name),
+        libraries=read_fact(facts["libraries"], _libraries),
+        driver=read_fact(facts["driver"], _driver),
+        loader=read_fact(facts["loader"], _loader),
+        own_check=read_fact(facts["tensorflow-own-check"], _own_check),
+        imported=read_fact(facts["tensorflow-import"], _imported),
+        build=read_fact(facts["tensorflow-build"], _build),
+        devices=read_fact(facts["tensorflow-devices"], _devices),
+        training=read_fact(facts["tensorflow-training"], _training),
+        saving=read_fact(facts["tensorflow-saving"], _saving),
+        gpu=read_fact(facts["tensorflow-gpu"], _gpu_work),
+        tier=gpu_tier(facts),
+        log=read_fact(facts["tensorflow-log"], _texts),
+        memory=read_fact(facts["tensorflow-memory-policy"], memory_facts),
     )
 
 
@@ -159,7 +143,7 @@ def _machine(item: Item) -> Machine:
 
 
 def _libraries(item: Item) -> tuple[Library, ...]:
-    return tuple(Library(soname=name, load=_fact(load, _load)) for name, load in item.members())
+    return tuple(Library(soname=name, load=read_fact(load, _load)) for name, load in item.members())
 
 
 def _load(item: Item) -> LibraryLoad:
@@ -175,7 +159,7 @@ def _load(item: Item) -> LibraryLoad:
 
 def _driver(item: Item) -> Driver:
     return Driver(
-        interface=_fact(item["interface"], _driver_interface),
+        interface=read_fact(item["interface"], _driver_interface),
         module=_release(item["module"]["release"]),
         library=_release(item["library"]),
     )
@@ -280,8 +264,8 @@ def _gpu_work(item: Item) -> tuple[GpuWork, ...]:
     return tuple(
         GpuWork(
             asked=entry["asked"].text(),
-            matmul=_fact(entry["matmul"], _placed),
-            convolution=_fact(entry["convolution"], _placed),
+            matmul=read_fact(entry["matmul"], _placed),
+            convolution=read_fact(entry["convolution"], _placed),
         )
         for entry in item["gpus"].items()
     )

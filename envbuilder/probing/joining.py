@@ -18,7 +18,14 @@ _ORDER = (
     "framework",
     "memory_policy",
     "training",
+    "placing",
     "operations",
+    "gpu_operations",
+    "gpu_training",
+    "gpu_speed",
+    "gpu_together",
+    "gpu_memory",
+    "rehearsal",
     "main",
 )
 _WIDTH = 120

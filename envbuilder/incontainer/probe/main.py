@@ -6,14 +6,21 @@ import os
 import re
 import sys
 
-from envbuilder.incontainer.probe.children import Steps
+from envbuilder.incontainer.probe.children import NOT_ENOUGH, Steps
 from envbuilder.incontainer.probe.driver import driver, loader, part_driver
 from envbuilder.incontainer.probe.framework import build, devices, imported
+from envbuilder.incontainer.probe.gpu_memory import part_memory
+from envbuilder.incontainer.probe.gpu_operations import function_on, mixed_on, operations_on
+from envbuilder.incontainer.probe.gpu_speed import first_kernels, latency_on, throughput_on
+from envbuilder.incontainer.probe.gpu_together import all_reduce
+from envbuilder.incontainer.probe.gpu_training import compiled_on, training_on
 from envbuilder.incontainer.probe.libraries import libraries, part_libraries
 from envbuilder.incontainer.probe.machine import distributions, interpreter, machine
 from envbuilder.incontainer.probe.memory_policy import memory_policy
 from envbuilder.incontainer.probe.operations import on_gpu
 from envbuilder.incontainer.probe.own_check import own_check_fact, part_own_check
+from envbuilder.incontainer.probe.placing import on_every_gpu
+from envbuilder.incontainer.probe.rehearsal import part_rehearsal, rehearse
 from envbuilder.incontainer.probe.training import saving, training
 from envbuilder.incontainer.probe.values import CLOCK, look, text, unseen
 
@@ -26,11 +33,23 @@ STEPS = (
     ("build", "", build, ()),
     ("memory-policy", "", memory_policy, ()),
     ("devices", "", devices, ()),
+    ("gpu-first", "gpu", on_every_gpu(first_kernels), ()),
     ("training", "train", training, ("keep",)),
     ("saving", "train", saving, ("keep",)),
     ("gpu", "gpu", on_gpu, ()),
+    ("gpu-operations", "gpu", on_every_gpu(operations_on), ()),
+    ("gpu-training", "gpu", on_every_gpu(training_on), ()),
+    ("gpu-function", "gpu", on_every_gpu(function_on), ()),
+    ("gpu-xla", "gpu", on_every_gpu(compiled_on), ()),
+    ("gpu-mixed", "gpu", on_every_gpu(mixed_on), ()),
+    ("gpu-latency", "gpu", on_every_gpu(latency_on), ()),
+    ("gpu-throughput", "gpu", on_every_gpu(throughput_on), ()),
+    ("gpu-all-reduce", "gpu", all_reduce, ()),
 )
-BUDGETS = {"import": 300, "gpu": 600}
+# Each in a process of its own, after all others: what it does to the memory may disturb nobody.
+MEMORY_STEPS = ("gpu-memory", "gpu-memory-limit")
+# The first kernel waits until the driver has compiled PTX, and the first operations until cuDNN has chosen.
+BUDGETS = {"import": 300, "gpu-first": 600, "gpu": 600, "gpu-operations": 300, "gpu-xla": 300, "gpu-memory": 300}
 
 
 def part_tensorflow(request, report, only):
@@ -57,7 +76,18 @@ def tensorflow(request, path):
     seen = steps.run(first="import")
     missing = unseen("NotReached", "TensorFlow did not import")
     facts = dict(("tensorflow-" + name, seen.get(name) or missing) for name in asked_steps(request))
+    facts.update(memory_facts(request, path, budgets, steps.deadline))
     facts["tensorflow-log"] = {"ok": True, "seconds": 0.0, "value": telling(steps.log)}
+    return facts
+
+
+def memory_facts(request, path, budgets, deadline):
+    """The facts about memory, within the time that is left."""
+    facts = {}
+    for name in MEMORY_STEPS if request["gpu"] else ():
+        left = deadline - CLOCK()
+        seen = Steps("memory", path, [name], budgets, left).run() if left > NOT_ENOUGH else {}
+        facts["tensorflow-" + name] = seen.get(name) or unseen("NotReached", "the time for all steps was used up")
     return facts
 
 
@@ -72,6 +102,8 @@ PARTS = {
     "driver": part_driver,
     "own-check": part_own_check,
     "tensorflow": part_tensorflow,
+    "memory": part_memory,
+    "rehearsal": part_rehearsal,
 }
 
 
@@ -108,7 +140,7 @@ def everything(request, path):
     own = facts["tensorflow-own-check"]
     facts["tensorflow-own-check"] = own["value"] if own["ok"] else own
     together = look(tensorflow, request, path)
-    names = ["tensorflow-" + name for name in asked_steps(request)]
+    names = ["tensorflow-" + name for name in asked_steps(request) + list(MEMORY_STEPS if request["gpu"] else ())]
     facts.update(together["value"] if together["ok"] else dict((name, together) for name in names))
     return facts
 
@@ -134,6 +166,7 @@ def main():
     parser.add_argument("--request", metavar="FILE", default="", help="what to look at, as JSON")
     parser.add_argument("--part", choices=sorted(PARTS), help=argparse.SUPPRESS)
     parser.add_argument("--only", default="", help=argparse.SUPPRESS)
+    parser.add_argument("--rehearse", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     # The folder of this file is no part of the environment: nothing in /tmp may shadow a module.
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != os.path.dirname(os.path.abspath(__file__))]
@@ -152,5 +185,5 @@ def main():
         sys.stderr.flush()
         os._exit(0)
     started = CLOCK()
-    facts = everything(request, options.request)
+    facts = rehearse(options.request) if options.rehearse else everything(request, options.request)
     write(output, {"schema": SCHEMA, "request": request, "seconds": round(CLOCK() - started, 3), "facts": facts})

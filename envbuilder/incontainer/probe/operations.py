@@ -1,8 +1,7 @@
 """Operations on every GPU: where they really ran, and how their numbers compare."""
 
-import re
-
 from envbuilder.incontainer.probe.framework import devices, is_first, session_config
+from envbuilder.incontainer.probe.placing import same_device, soft_placement
 from envbuilder.incontainer.probe.values import look
 
 
@@ -11,9 +10,13 @@ def on_gpu():
     import tensorflow as tf
 
     names = [item["name"] for item in devices() if item["type"] == "GPU"]
-    if not is_first(tf) and names:
-        tf.config.set_soft_device_placement(False)
-    return {"gpus": [compute_on(tf, "/GPU:{0}".format(index)) for index in range(len(names))]}
+    if not names:
+        return {"gpus": []}
+    was = soft_placement(tf, False)
+    try:
+        return {"gpus": [compute_on(tf, "/GPU:{0}".format(index)) for index in range(len(names))]}
+    finally:
+        soft_placement(tf, was)
 
 
 def compute_on(tf, device):
@@ -63,11 +66,6 @@ def convolution_by_hand():
     picture = operands()[0]
     total = sum(picture[row : row + 62, column : column + 62] for row in range(3) for column in range(3))
     return total.reshape(1, 62, 62, 1)
-
-
-def same_device(asked, placed):
-    """Whether /GPU:0 is the device that TensorFlow calls /job:localhost/replica:0/task:0/device:GPU:0."""
-    return re.search(r"(^|[:/])" + re.escape(asked.strip("/")) + "$", placed, re.IGNORECASE) is not None
 
 
 def placed_result(tf, device, operation, expected):

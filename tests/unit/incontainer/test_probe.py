@@ -148,6 +148,18 @@ def test_a_step_that_hangs_costs_its_budget_and_nothing_else(tmp_path: Path) -> 
     assert facts["tensorflow-devices"]["ok"]
 
 
+def test_nothing_is_done_on_a_gpu_unless_it_is_asked_for(tmp_path: Path) -> None:
+    fake_package(tmp_path, "tensorflow", TENSORFLOW.format(build="return False"))
+    fake_package(tmp_path, "numpy", "__version__ = '9.9'")
+
+    def steps(**asked: object) -> set[str]:
+        facts = facts_of(run(tmp_path, {"schema": 1, "train": False, **asked}, path=str(tmp_path)))
+        return {name for name in facts if name.startswith("tensorflow-gpu")}
+
+    assert steps() == set()
+    assert {"tensorflow-gpu-first", "tensorflow-gpu-memory", "tensorflow-gpu-memory-limit"} <= steps(gpu=True)
+
+
 def test_every_name_of_the_joined_file_is_given_once() -> None:
     names = [
         name
