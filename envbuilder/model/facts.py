@@ -2,75 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar
 
+from envbuilder.model.hardware_facts import Compute, Nvml
+from envbuilder.model.seeing import NOT_ASKED as NOT_ASKED
+from envbuilder.model.seeing import Fact as Fact
+from envbuilder.model.seeing import Seen as Seen
+from envbuilder.model.seeing import Unseen as Unseen
 from envbuilder.model.versions import Release
 
 FACTS_SCHEMA = 1
-T = TypeVar("T")
-_ERROR_LINE = re.compile(r"[\w.]*(Error|Exception): ")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen(Generic[T]):
-    """A fact.
-
-    Attributes:
-        value: What was seen.
-        seconds: How long looking took.
-    """
-
-    value: T
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unseen:
-    """A fact that could not be seen.
-
-    Attributes:
-        kind: Name of the exception, or `Signal`, `Timeout`, `Exit` when the process ended, `NotReached` when an earlier
-            fact failed, `NotAsked` when the request left it out.
-        message: The error's text; the signal's name for `Signal`.
-        trace: Last lines of the traceback, or of what the process wrote.
-        seconds: How long looking took.
-    """
-
-    kind: str
-    message: str
-    trace: tuple[str, ...] = ()
-    seconds: float = 0.0
-
-    @property
-    def headline(self) -> str:
-        r"""The line that says most: the first, or the error at the end of a traceback that stands in the message.
-
-        Example:
-            >>> Unseen(kind="ImportError", message="Traceback:\n  File x\nImportError: no libx\n\nSee y").headline
-            'ImportError: no libx'
-        """
-        lines = [line.strip() for line in self.message.splitlines() if line.strip()]
-        if not lines:
-            return self.kind
-        errors = [line for line in lines if _ERROR_LINE.match(line)]
-        return errors[-1] if lines[0].startswith("Traceback") and errors else lines[0]
-
-    @property
-    def summary(self) -> str:
-        """Kind and headline; the kind only once."""
-        return self.headline if self.headline.startswith(f"{self.kind}:") else f"{self.kind}: {self.headline}"
-
-    @property
-    def text(self) -> str:
-        """Everything that was written about it, for searching."""
-        return "\n".join((self.kind, self.message, *self.trace))
-
-
-NOT_ASKED = Unseen(kind="NotAsked", message="the probe was not asked for it")
-
-Fact: TypeAlias = Seen[T] | Unseen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -386,6 +327,8 @@ class Facts:
         saving: One entry per format.
         gpu: One entry per GPU that TensorFlow sees; empty when it sees none.
         log: Lines about libraries and GPUs that TensorFlow wrote.
+        nvml: What the management library says.
+        compute: What the GPUs computed through CUDA's own libraries.
     """
 
     origin: str
@@ -404,3 +347,5 @@ class Facts:
     saving: Fact[tuple[RoundTrip, ...]]
     gpu: Fact[tuple[GpuWork, ...]]
     log: Fact[tuple[str, ...]]
+    nvml: Fact[Nvml] = NOT_ASKED
+    compute: Fact[Compute] = NOT_ASKED

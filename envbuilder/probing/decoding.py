@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import NoReturn, TypeVar
+from typing import NoReturn
 
 from envbuilder.errors import Fault, InvalidInput
 from envbuilder.model.facts import (
     FACTS_SCHEMA,
-    NOT_ASKED,
     BuildFacts,
     Device,
     Driver,
     DriverInterface,
-    Fact,
     Facts,
     Gpu,
     GpuWork,
@@ -28,14 +25,12 @@ from envbuilder.model.facts import (
     OwnCheck,
     Placed,
     RoundTrip,
-    Seen,
     Training,
-    Unseen,
 )
 from envbuilder.model.versions import Release
+from envbuilder.probing import hardware_decoding
 from envbuilder.probing.reading import Item, WrongField, printable
-
-T = TypeVar("T")
+from envbuilder.probing.reading import fact as _fact
 
 
 def decode(document: str | bytes, origin: str) -> Facts:
@@ -96,18 +91,8 @@ def _facts(root: Item, origin: str) -> Facts:
         saving=_fact(facts["tensorflow-saving"], _saving),
         gpu=_fact(facts["tensorflow-gpu"], _gpu_work),
         log=_fact(facts["tensorflow-log"], _texts),
-    )
-
-
-def _fact(item: Item, read: Callable[[Item], T]) -> Fact[T]:
-    if item.value is None:
-        return NOT_ASKED
-    seconds = item["seconds"].number() or 0.0
-    if item["ok"].flag():
-        return Seen(value=read(item["value"]), seconds=seconds)
-    error = item["error"]
-    return Unseen(
-        kind=error["type"].text(), message=error["message"].text(), trace=_texts(error["trace"]), seconds=seconds
+        nvml=_fact(facts["nvml"], hardware_decoding.nvml),
+        compute=_fact(facts["compute"], hardware_decoding.compute),
     )
 
 

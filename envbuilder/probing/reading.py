@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TypeVar
 
+from envbuilder.model.seeing import NOT_ASKED, Fact, Seen, Unseen
 from envbuilder.model.versions import Release
 
 T = TypeVar("T")
@@ -100,3 +101,15 @@ class Item:
 def printable(text: str) -> str:
     """The text without lone surrogates, which JSON can carry and UTF-8 cannot."""
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def fact(item: Item, read: Callable[[Item], T]) -> Fact[T]:
+    """A fact: its value through a reader, or its error; a fact that is not there was not asked for."""
+    if item.value is None:
+        return NOT_ASKED
+    seconds = item["seconds"].number() or 0.0
+    if item["ok"].flag():
+        return Seen(value=read(item["value"]), seconds=seconds)
+    error = item["error"]
+    trace = tuple(line.text() for line in error["trace"].items())
+    return Unseen(kind=error["type"].text(), message=error["message"].text(), trace=trace, seconds=seconds)

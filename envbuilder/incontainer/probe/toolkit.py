@@ -52,7 +52,8 @@ class CudaLibrary(object):
     """
 
     def __init__(self, sonames, folders, explain):
-        self.explain, self.handle, self.path, self.soname = explain, None, "", sonames[0] if sonames else ""
+        self.explain, self.handle, self.path = explain, None, ""
+        self.soname = sonames[0] if sonames else ""
         self.error = "" if sonames else "not in the request"
         for soname in sonames:
             target = where(soname, folders)[0]
@@ -89,10 +90,10 @@ class CudaLibrary(object):
             raise CudaFailed("{0}: {1} {2}".format(name, code, self.explain(self.handle, code)).rstrip())
 
     def version(self, name):
-        """Version that a function writes as a number, such as 12.4."""
+        """Version that a function writes as a number, such as 12.4; None for 0, which means that there is no driver."""
         value = ctypes.c_int(0)
         self.call(name, ctypes.byref(value))
-        return "{0}.{1}".format(value.value // 1000, value.value % 1000 // 10)
+        return None if value.value == 0 else "{0}.{1}".format(value.value // 1000, value.value % 1000 // 10)
 
 
 def named_by(library, names, code):
@@ -131,7 +132,7 @@ class Toolkit(object):
         self.stub = self._driver_is_stub()
         known = first_stack(folders) if not asked["libcudart"] else ((), (), ())
         self.cudart, self.cublas, self.cudnn = (
-            CudaLibrary(asked[stem] or list(names), folders, explain)
+            CudaLibrary(asked[stem] or names, folders, explain)
             for stem, names, explain in zip(CUDA_STEMS, known, (explain_runtime, explain_cublas, explain_cudnn))
         )
 
@@ -152,12 +153,11 @@ CUDA_STEMS = ("libcudart", "libcublas", "libcudnn")
 
 
 def first_stack(folders):
-    """Sonames of runtime, cuBLAS and cuDNN of the newest CUDA whose runtime is there."""
-    for runtime, cublas, cudnn in CUDA_STACKS:
-        if is_there(runtime, folders):
-            return (runtime,), (cublas,), cudnn
-    every = tuple(runtime for runtime, _, _ in CUDA_STACKS)
-    return every, (CUDA_STACKS[0][1],), CUDA_STACKS[0][2]
+    """Sonames of runtime, cuBLAS and cuDNN: of the newest CUDA with runtime and cuBLAS, with the runtime, or of all."""
+    started = [stack for stack in CUDA_STACKS if is_there(stack[0], folders)]
+    whole = [stack for stack in started if is_there(stack[1], folders)]
+    runtime, cublas, cudnn = (whole + started + [CUDA_STACKS[0]])[0]
+    return (runtime,), (cublas,), cudnn
 
 
 def is_there(soname, folders):
