@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from envbuilder.model.hardware_facts import Compute, Nvml
-from envbuilder.model.seeing import NOT_ASKED as NOT_ASKED
-from envbuilder.model.seeing import Fact as Fact
-from envbuilder.model.seeing import Seen as Seen
-from envbuilder.model.seeing import Unseen as Unseen
+from envbuilder.model.seeing import NOT_ASKED, Fact, Seen, Unseen
 from envbuilder.model.versions import Release
+
+# Beside what is defined here: whoever reads facts needs these too.
+__all__ = ("NOT_ASKED", "Fact", "Seen", "Unseen")
 
 FACTS_SCHEMA = 1
 

@@ -123,11 +123,13 @@ class MemoryRoundTrip:
         free: Bytes that were free before any work.
         total: All bytes.
         equal: Whether the same bytes came back.
+        bus: Address on the PCI bus, such as `0000:3B:00.0`; NVML writes it with more zeros in front.
     """
 
     free: int
     total: int
     equal: bool
+    bus: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -112,7 +112,9 @@ def _compute_gpu(item: Item) -> ComputeGpu:
 
 
 def _memory(item: Item) -> MemoryRoundTrip:
-    return MemoryRoundTrip(free=item["free"].integer(), total=item["total"].integer(), equal=item["equal"].flag())
+    return MemoryRoundTrip(
+        free=item["free"].integer(), total=item["total"].integer(), equal=item["equal"].flag(), bus=item["bus"].text()
+    )
 
 
 def _known(item: Item) -> KnownResult:

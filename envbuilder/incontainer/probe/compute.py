@@ -43,11 +43,15 @@ def started(toolkit):
 
 
 def gpu_memory_round_trip(toolkit):
-    """Bytes that are free and all bytes, before anything is computed; a few bytes there and back."""
-    sent = floats(range(4096))
+    """Bytes that are free and all bytes, before anything is computed; a few bytes there and back; place on the bus."""
+    sent, device = floats(range(4096)), ctypes.c_int(0)
+    bus = ctypes.create_string_buffer(64)
+    toolkit.cudart.call("cudaGetDevice", ctypes.byref(device))
+    toolkit.cudart.call("cudaDeviceGetPCIBusId", bus, 64, device)
     with GpuMemory(toolkit.cudart) as memory:
         free, total = memory.free_and_total()
-        return {"free": free, "total": total, "equal": memory.get(memory.put(sent), len(sent)) == sent}
+        equal = memory.get(memory.put(sent), len(sent)) == sent
+    return {"free": free, "total": total, "equal": equal, "bus": bus.value}
 
 
 class Handle(object):

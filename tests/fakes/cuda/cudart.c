@@ -1,5 +1,5 @@
 /* A runtime whose GPU memory is that of the process. FAKE_CUDA names what goes wrong:
-   `no-memory`: nothing can be taken; `leak-told`: at the end it says on standard error how much was not given back. */
+   `no-memory`: nothing can be taken. Every block that is taken or given back is a line in the file FAKE_NOTES. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,10 @@ int cudaGetDeviceCount(int *count) {
   cuDriverGetVersion(&driver);
   return driver / 1000 < RUNTIME / 1000 ? 35 : cuDeviceGetCount(count);
 }
-int cudaSetDevice(int device) { return sticky; }
+static int current;
+int cudaSetDevice(int device) { current = device; return sticky; }
+int cudaGetDevice(int *device) { *device = current; return sticky; }
+int cudaDeviceGetPCIBusId(char *to, int size, int device) { snprintf(to, size, "0000:%02X:00.0", 0x3b + device); return sticky; }
 void fakeIllegalAddress(void) { sticky = 700; }
 int cudaMalloc(void **pointer, size_t size) {
   if (sticky || is("no-memory")) return sticky ? sticky : 2;

@@ -67,7 +67,7 @@ def test_every_interpreter_computes_on_every_gpu(python: Path, stack: Path) -> N
     assert gpu["convolution"]["value"]["difference"] == 0.0
     assert [each["size"] for each in gpu["speed"]["value"]["products"]] == [1024, 4096]
     assert all(each["equal"] and each["teraflops"] > 0 for each in gpu["speed"]["value"]["products"])
-    assert gpu["memory"]["value"] == {"free": (1 << 33) - (1 << 28), "total": 1 << 33, "equal": True}
+    assert gpu["memory"]["value"] == {"free": (1 << 33) - (1 << 28), "total": 1 << 33, "equal": True, "bus": "0000:3C:00.0"}
     assert gpu["speed"]["value"]["free"] == (1 << 33) - (1 << 28), "all memory was given back"
     assert set(facts) == {"interpreter", "machine", "libraries", "driver", "loader", "nvml", "compute"}
 
