@@ -43,7 +43,7 @@ def _release(item: Item) -> Release | None:
 def _switch(item: Item) -> bool | None:
     if item.value is None:
         return None
-    if item.value not in {"on", "off"}:
+    if item.text() not in {"on", "off"}:
         raise WrongField(item.path, "must be on or off")
     return item.value == "on"
 
