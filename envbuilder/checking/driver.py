@@ -12,6 +12,8 @@ RUN_WITH_GPUS = (
     "run on a host with an NVIDIA driver and the NVIDIA Container Toolkit, with `docker run --gpus all`; there"
     " `nvidia-smi` must list the GPU"
 )
+# From here on one driver runs every release of a family.
+_FIRST_FAMILY = 11
 
 
 def interface_of(facts: Facts) -> DriverInterface | NotProven:
@@ -69,16 +71,62 @@ def driver_floor(cuda: CudaExpectation, facts: Facts) -> Outcome:
         return interface
     if not interface.loadable or interface.stub or not isinstance(facts.driver, Seen):
         return NotProven(reason="there is no driver")
-    release = facts.driver.value.release
-    if release is None:
+    driver = facts.driver.value
+    if driver.release is None:
         return _by_cuda(cuda, interface.cuda)
-    if release >= cuda.driver:
-        return Passed(seen=f"driver {release}, CUDA {cuda.release} needs {cuda.driver}")
+    if driver.release >= cuda.driver:
+        rule = _rule(cuda, interface.cuda)
+        return Passed(seen=f"driver {driver.release}, CUDA {cuda.release} needs {cuda.driver} ({rule})")
+    if driver.library and driver.module and driver.library > driver.module:
+        return _forward(cuda, driver.module, driver.library, interface)
     return Failed(
-        problem=f"the driver is {release}, CUDA {cuda.release} needs {cuda.driver} or newer",
-        remedy=f"update the driver of the host to {cuda.driver} or newer, or take an environment with an older CUDA"
-        " (`envbuilder list`)",
+        problem=f"the driver is {driver.release}, CUDA {cuda.release} needs {cuda.driver} or newer{_covered(cuda)}",
+        remedy=f"{_newer(cuda)}; on a data-center GPU NVIDIA's package cuda-compat-{_dashed(cuda.release)} on the"
+        " loader path can stand in for a newer driver, where it supports this branch",
     )
+
+
+def _rule(cuda: CudaExpectation, supported: Release | None) -> str:
+    """Which of NVIDIA's rules lets the driver run this CUDA.
+
+    Source: docs.nvidia.com/deploy/cuda-compatibility, minor-version compatibility, read 2026-11-20.
+    """
+    if supported is not None and supported.head(2) >= cuda.release.head(2):
+        return f"it supports CUDA {supported}, and every older one"
+    if cuda.release.major >= _FIRST_FAMILY:
+        return f"minor-version compatibility: every CUDA {cuda.release.major}.x runs on it, but it may not compile PTX"
+    return "the release that came with this CUDA, or a newer one"
+
+
+def _forward(cuda: CudaExpectation, module: Release, library: Release, interface: DriverInterface) -> Outcome:
+    """The user-space library is newer than the kernel module, as NVIDIA's forward-compatibility package makes it."""
+    stands = f"libcuda {library} stands before the older kernel module {module}"
+    if interface.init_code == 0 and interface.gpus and library >= cuda.driver:
+        return Passed(seen=f"forward compatibility: {stands}, and starts; CUDA {cuda.release} needs {cuda.driver}")
+    why = f"needs {cuda.driver}" if library < cuda.driver else f"it gives {interface.init_code} {interface.init_name}"
+    return Failed(
+        problem=f"{stands} (forward compatibility, cuda-compat), and does not run CUDA {cuda.release}: {why.rstrip()}",
+        remedy=f"{_newer(cuda)}; forward compatibility is for data-center GPUs and for the branches that the package"
+        " supports only",
+    )
+
+
+def _covered(cuda: CudaExpectation) -> str:
+    """What the floor already takes into account."""
+    if cuda.release.major < _FIRST_FAMILY:
+        return ""
+    return f", the oldest of all CUDA {cuda.release.major}.x (minor-version compatibility)"
+
+
+def _newer(cuda: CudaExpectation) -> str:
+    return (
+        f"update the driver of the host to {cuda.driver} or newer, or take an environment with an older CUDA"
+        " (`envbuilder list`)"
+    )
+
+
+def _dashed(release: Release) -> str:
+    return "-".join(str(part) for part in release.head(2))
 
 
 def _by_cuda(cuda: CudaExpectation, supported: Release | None) -> Outcome:
@@ -92,8 +140,7 @@ def _by_cuda(cuda: CudaExpectation, supported: Release | None) -> Outcome:
         )
     return Failed(
         problem=f"the driver supports CUDA up to {supported}, the image has {cuda.release}",
-        remedy=f"update the driver of the host to {cuda.driver} or newer, or take an environment with an older CUDA"
-        " (`envbuilder list`)",
+        remedy=_newer(cuda),
     )
 
 

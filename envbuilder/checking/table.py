@@ -10,9 +10,11 @@ from envbuilder.checking import (
     gpu_memory,
     gpu_numbers,
     gpu_work,
+    hardware,
     interpreter,
     libraries,
     memory,
+    nvml,
 )
 from envbuilder.checking.check import (
     RUNNING,
@@ -85,6 +87,20 @@ CHECKS: tuple[Check, ...] = (
     Check(id="save-load-equal", title="saving and loading", tiers=RUNNING, examine=framework.save_load_equal),
     Check(id="driver-present", title="driver and GPU", tiers=WITH_GPU, examine=driver.driver_present),
     Check(id="driver-floor", title="driver release", tiers=WITH_GPU, examine=on_cuda(driver.driver_floor)),
+    Check(id="nvml-agrees", title="NVML and CUDA agree", tiers=WITH_GPU, examine=nvml.nvml_agrees),
+    Check(id="gpu-memory-free", title="free GPU memory", tiers=WITH_GPU, examine=nvml.gpu_memory_free),
+    Check(
+        id="cublas-result-right",
+        title="cuBLAS without TensorFlow",
+        tiers=WITH_GPU,
+        examine=on_cuda(hardware.cublas_result_right),
+    ),
+    Check(
+        id="cudnn-result-right",
+        title="cuDNN without TensorFlow",
+        tiers=WITH_GPU,
+        examine=on_cuda(hardware.cudnn_result_right),
+    ),
     Check(
         id="gpu-visible-to-tensorflow",
         title="TensorFlow sees the GPUs",

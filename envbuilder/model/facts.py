@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from envbuilder.model.gpu_facts import GpuTier
+from envbuilder.model.hardware_facts import Compute, Nvml
 from envbuilder.model.memory_facts import MemoryFacts
 from envbuilder.model.seen import NOT_ASKED, Fact, Seen, Unseen
 from envbuilder.model.versions import Release
 
+# Beside what is defined here: whoever reads facts needs these too.
 __all__ = ["NOT_ASKED", "Fact", "Seen", "Unseen"]
 
 FACTS_SCHEMA = 1
@@ -329,6 +331,8 @@ class Facts:
         tier: What the steps of the gpu tier saw.
         log: Lines about libraries and GPUs that TensorFlow wrote.
         memory: The memory policy in force.
+        nvml: What the management library says.
+        compute: What the GPUs computed through CUDA's own libraries.
     """
 
     origin: str
@@ -349,3 +353,5 @@ class Facts:
     tier: GpuTier
     log: Fact[tuple[str, ...]]
     memory: Fact[MemoryFacts] = NOT_ASKED
+    nvml: Fact[Nvml] = NOT_ASKED
+    compute: Fact[Compute] = NOT_ASKED

@@ -28,6 +28,7 @@ from envbuilder.model.facts import (
     Training,
 )
 from envbuilder.model.versions import Release
+from envbuilder.probing import hardware_decoding
 from envbuilder.probing.gpu_decoding import gpu_tier
 from envbuilder.probing.memory_decoding import memory_facts
 from envbuilder.probing.reading import Item, WrongField, printable
@@ -94,6 +95,8 @@ def _facts(root: Item, origin: str) -> Facts:
         tier=gpu_tier(facts),
         log=read_fact(facts["tensorflow-log"], _texts),
         memory=read_fact(facts["tensorflow-memory-policy"], memory_facts),
+        nvml=read_fact(facts["nvml"], hardware_decoding.nvml),
+        compute=read_fact(facts["compute"], hardware_decoding.compute),
     )
 
 

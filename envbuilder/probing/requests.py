@@ -17,7 +17,7 @@ class ProbeRequest:
         sonames: Libraries to open.
         optional_sonames: Libraries that only a feature needs.
         train: Whether to train, save and load.
-        gpu: Whether to compute on GPUs.
+        gpu: Whether to compute on GPUs, in TensorFlow and through CUDA's own libraries.
         limit: Seconds for everything that runs in TensorFlow.
     """
 

@@ -1,6 +1,6 @@
 """Look at one Python environment with TensorFlow and print what is there as one JSON document.
 
-    python probe.py [--request FILE]
+    python probe.py [--request FILE] [--hardware]
 
 This file stands alone: standard library only, and syntax that CPython 2.7 and 3.5 to 3.13 all run, because it is put
 unchanged into images of every age. It is joined from the modules in envbuilder/incontainer/probe. It has no opinion:
@@ -8,8 +8,11 @@ whether a fact is good or bad is decided elsewhere.
 
 The request is JSON; every field may be left out:
 
-    {"schema": 1, "sonames": [], "optional_sonames": [], "train": true, "gpu": false, "limit": 600,
-     "budgets": {STEP: SECONDS}}
+    {"schema": 1, "sonames": [], "optional_sonames": [], "train": true, "gpu": false, "hardware": false,
+     "limit": 600, "budgets": {STEP: SECONDS}}
+
+`hardware` (driver, NVML, CUDA libraries on every GPU; no framework) is true where `gpu` is. With `--hardware` only that
+is looked at, and TensorFlow is not touched.
 
 The answer is {"schema": 1, "request": {...}, "seconds": S, "facts": {NAME: FACT}}, where a FACT is either
 {"ok": true, "seconds": S, "value": ...} or {"ok": false, "seconds": S, "error": {"type", "message", "trace"}}.

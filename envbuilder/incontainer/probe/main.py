@@ -7,6 +7,7 @@ import re
 import sys
 
 from envbuilder.incontainer.probe.children import NOT_ENOUGH, Steps
+from envbuilder.incontainer.probe.compute import compute, part_compute
 from envbuilder.incontainer.probe.driver import driver, loader, part_driver
 from envbuilder.incontainer.probe.framework import build, devices, imported
 from envbuilder.incontainer.probe.gpu_memory import part_memory
@@ -17,10 +18,12 @@ from envbuilder.incontainer.probe.gpu_training import compiled_on, training_on
 from envbuilder.incontainer.probe.libraries import libraries, part_libraries
 from envbuilder.incontainer.probe.machine import distributions, interpreter, machine
 from envbuilder.incontainer.probe.memory_policy import memory_policy
+from envbuilder.incontainer.probe.nvml import nvml_fact, part_nvml
 from envbuilder.incontainer.probe.operations import on_gpu
 from envbuilder.incontainer.probe.own_check import own_check_fact, part_own_check
 from envbuilder.incontainer.probe.placing import on_every_gpu
 from envbuilder.incontainer.probe.rehearsal import part_rehearsal, rehearse
+from envbuilder.incontainer.probe.toolkit import known_sonames
 from envbuilder.incontainer.probe.training import saving, training
 from envbuilder.incontainer.probe.values import CLOCK, look, text, unseen
 
@@ -100,6 +103,8 @@ def telling(log):
 PARTS = {
     "libraries": part_libraries,
     "driver": part_driver,
+    "nvml": part_nvml,
+    "compute": part_compute,
     "own-check": part_own_check,
     "tensorflow": part_tensorflow,
     "memory": part_memory,
@@ -121,24 +126,43 @@ def read_request(path):
         "optional_sonames": [text(name) for name in asked.get("optional_sonames", [])],
         "train": bool(asked.get("train", True)),
         "gpu": bool(asked.get("gpu", False)),
+        "hardware": bool(asked.get("hardware", asked.get("gpu", False))),
         "budgets": dict((text(name), float(seconds)) for name, seconds in asked.get("budgets", {}).items()),
         "limit": float(asked.get("limit", TENSORFLOW_LIMIT)),
     }
 
 
-def everything(request, path):
-    """All facts by name."""
+def hardware_only(request):
+    """The request that `--hardware` means: the libraries that it names, or else all known ones that are there."""
+    sonames = request["sonames"] or known_sonames()
+    return dict(request, hardware=True, gpu=False, train=False, sonames=sonames)
+
+
+def opened(fact):
+    """A fact that a function gave, without the fact that looking at the function made of it."""
+    return fact["value"] if fact["ok"] else fact
+
+
+def without_framework(request, path):
+    """Facts by name that need no TensorFlow, in the order in which they are taken."""
     facts = {
         "interpreter": look(interpreter),
         "machine": look(machine),
-        "distributions": look(distributions),
         "libraries": look(libraries, request, path),
         "driver": look(driver, path),
         "loader": look(loader),
-        "tensorflow-own-check": look(own_check_fact, path),
     }
-    own = facts["tensorflow-own-check"]
-    facts["tensorflow-own-check"] = own["value"] if own["ok"] else own
+    if request["hardware"]:
+        facts["nvml"] = opened(look(nvml_fact, path))
+        facts["compute"] = opened(look(compute, request, path))
+    return facts
+
+
+def everything(request, path):
+    """All facts by name."""
+    facts = without_framework(request, path)
+    facts["distributions"] = look(distributions)
+    facts["tensorflow-own-check"] = opened(look(own_check_fact, path))
     together = look(tensorflow, request, path)
     names = ["tensorflow-" + name for name in asked_steps(request) + list(MEMORY_STEPS if request["gpu"] else ())]
     facts.update(together["value"] if together["ok"] else dict((name, together) for name in names))
@@ -164,6 +188,9 @@ def main():
     """Read the command line, look, and write."""
     parser = argparse.ArgumentParser(description="Print what is in this Python environment as JSON.")
     parser.add_argument("--request", metavar="FILE", default="", help="what to look at, as JSON")
+    parser.add_argument(
+        "--hardware", action="store_true", help="look at driver, GPUs and CUDA libraries only, without TensorFlow"
+    )
     parser.add_argument("--part", choices=sorted(PARTS), help=argparse.SUPPRESS)
     parser.add_argument("--only", default="", help=argparse.SUPPRESS)
     parser.add_argument("--rehearse", action="store_true", help=argparse.SUPPRESS)
@@ -185,5 +212,10 @@ def main():
         sys.stderr.flush()
         os._exit(0)
     started = CLOCK()
-    facts = rehearse(options.request) if options.rehearse else everything(request, options.request)
+    if options.hardware:
+        request = hardware_only(request)
+    if options.rehearse:
+        facts = rehearse(options.request)
+    else:
+        facts = (without_framework if options.hardware else everything)(request, options.request)
     write(output, {"schema": SCHEMA, "request": request, "seconds": round(CLOCK() - started, 3), "facts": facts})

@@ -1,0 +1,214 @@
+"""What driver, management library and CUDA's own libraries showed, without a framework."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from envbuilder.model.seen import Fact
+from envbuilder.model.versions import Release
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuProcess:
+    """A process that holds memory of a GPU.
+
+    Attributes:
+        pid: Its number, on the host where the looking was done in a container.
+        memory: Bytes; None when the driver does not tell.
+    """
+
+    pid: int
+    memory: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuBytes:
+    """Memory of a GPU in bytes.
+
+    Attributes:
+        total: All of it.
+        used: By processes; with what the driver keeps where that is not told apart (before driver 510).
+        free: What can be taken.
+    """
+
+    total: int
+    used: int
+    free: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NvmlGpu:
+    """One GPU as NVML shows it; what it does not tell is None, and `errors` says why.
+
+    Attributes:
+        index: Its number for NVML, in the order of the bus; CUDA may count otherwise.
+        name: Such as `NVIDIA A100-SXM4-40GB`.
+        uuid: Such as `GPU-5c2e…`.
+        capability: Compute capability.
+        memory: Its memory.
+        mig: Whether it is split into MIG devices.
+        instances: Number of MIG devices that this process may use; None without MIG.
+        ecc: Whether its memory corrects errors.
+        persistence: Whether the driver stays loaded without a program.
+        compute_mode: `default`, `exclusive-process`, `exclusive-thread` or `prohibited`.
+        bus: Address on the PCI bus.
+        processes: By pid; empty in many containers even where there are some.
+        errors: `(attribute, reason)`, sorted; `handle` where nothing at all could be asked.
+    """
+
+    index: int
+    name: str | None
+    uuid: str | None
+    capability: Release | None
+    memory: GpuBytes | None
+    mig: bool | None
+    instances: int | None
+    ecc: bool | None
+    persistence: bool | None
+    compute_mode: str | None
+    bus: str | None
+    processes: tuple[GpuProcess, ...] | None
+    errors: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nvml:
+    """What `libnvidia-ml.so.1` says.
+
+    Attributes:
+        loadable: Whether it could be opened.
+        error: What the loader said.
+        stub: Whether it is the linker's stub.
+        init_code: Result of `nvmlInit`; 0 is success; None when not called.
+        init_name: It in words, such as `Driver/library version mismatch`.
+        driver: Release of the driver.
+        version: Release of NVML itself.
+        visible: CUDA_VISIBLE_DEVICES of the process; None when not set. NVML does not obey it.
+        gpus: By index; empty when `nvmlInit` failed.
+    """
+
+    loadable: bool
+    error: str
+    stub: bool
+    init_code: int | None
+    init_name: str
+    driver: Release | None
+    version: Release | None
+    visible: str | None
+    gpus: tuple[NvmlGpu, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CudaLibraryFound:
+    """One of CUDA's libraries.
+
+    Attributes:
+        soname: As asked for.
+        loaded: Whether it could be opened.
+        path: Real path; empty when it could not.
+        error: Why not.
+    """
+
+    soname: str
+    loaded: bool
+    path: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryRoundTrip:
+    """Memory taken, written and read back.
+
+    Attributes:
+        free: Bytes that were free before any work.
+        total: All bytes.
+        equal: Whether the same bytes came back.
+        bus: Address on the PCI bus, such as `0000:3B:00.0`; NVML writes it with more zeros in front.
+    """
+
+    free: int
+    total: int
+    equal: bool
+    bus: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownResult:
+    """An operation on small whole numbers, whose result is known exactly.
+
+    Attributes:
+        difference: Largest difference; None when a number is not finite.
+    """
+
+    difference: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimedProduct:
+    """A product of two square matrices in float32.
+
+    Attributes:
+        size: Rows.
+        milliseconds: Best of a few, between two events on the GPU.
+        teraflops: 2·size³ operations in that time, in 10¹² per second; None when no time passed.
+        equal: Whether every number of the result is right.
+    """
+
+    size: int
+    milliseconds: float
+    teraflops: float | None
+    equal: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Speed:
+    """Timed products of one GPU, and the bytes that were free after them."""
+
+    products: tuple[TimedProduct, ...]
+    free: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComputeGpu:
+    """What one GPU did through CUDA's own libraries.
+
+    Attributes:
+        index: Its number for CUDA.
+        memory: Runtime.
+        matmul: cuBLAS.
+        convolution: cuDNN.
+        speed: cuBLAS.
+    """
+
+    index: int
+    memory: Fact[MemoryRoundTrip]
+    matmul: Fact[KnownResult]
+    convolution: Fact[KnownResult]
+    speed: Fact[Speed]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compute:
+    """Work on the GPUs without a framework.
+
+    Attributes:
+        cudart: The runtime.
+        cublas: cuBLAS.
+        cudnn: cuDNN.
+        stub: Whether `libcuda.so.1` is the linker's stub; None when it cannot be opened.
+        runtime: CUDA of the runtime; None when it did not tell, as up to CUDA 11 without a GPU.
+        driver: Newest CUDA that the driver supports; None without a driver.
+        error: Why the GPUs could not be counted; empty when they could.
+        count: GPUs that the runtime sees; None when it could not count them.
+        gpus: By index.
+    """
+
+    cudart: CudaLibraryFound
+    cublas: CudaLibraryFound
+    cudnn: CudaLibraryFound
+    stub: bool | None
+    runtime: Release | None
+    driver: Release | None
+    error: str
+    count: int | None
+    gpus: tuple[ComputeGpu, ...]
