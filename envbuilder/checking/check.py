@@ -51,6 +51,11 @@ def has_xla(expectation: Expectation) -> bool:
     return version >= XLA_SINCE and version.release[:2] != (2, 0)
 
 
+def nowhere(facts: Facts) -> str:  # noqa: ARG001 - one signature for all conditions
+    """The check has a meaning on every machine."""
+    return ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
     """One check.
@@ -62,6 +67,8 @@ class Check:
         examine: Compares; pure.
         applies: Environments for which it has a meaning; for others it is not in the report. A check of the GPU tier
             applies to every environment, so that a GPU can never be left out silently.
+        beside: Why it has no meaning on the machine that was seen, such as one GPU for a check of several; empty where
+            it has one. It is then told among what was not proven by this run, and is no result.
     """
 
     id: str
@@ -69,6 +76,7 @@ class Check:
     tiers: frozenset[Tier]
     examine: Examine
     applies: Callable[[Expectation], bool] = always
+    beside: Callable[[Facts], str] = nowhere
 
     @property
     def lowest(self) -> Tier:

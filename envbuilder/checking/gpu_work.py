@@ -75,6 +75,14 @@ def gpu_throughput(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: 
     return worst([single, half])
 
 
+def one_gpu(facts: Facts) -> str:
+    """Why there is nothing to sum over several GPUs; empty where there are several, or nobody knows."""
+    fact = facts.tier.all_reduce
+    if isinstance(fact, Unseen) or fact.value.devices != 1:
+        return ""
+    return "that several GPUs work together (NCCL): there is one"
+
+
 def gpu_all_reduce(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
     """A sum over all GPUs is right on each of them."""
     fact = facts.tier.all_reduce

@@ -22,7 +22,6 @@ NOT_COVERED: dict[Tier, tuple[str, ...]] = {
     ),
     Tier.GPU: (
         "that the measured speed is what the GPU can do",
-        "that several GPUs work together, where there is only one",
         "that other GPUs and drivers than those seen here work",
     ),
 }
@@ -45,7 +44,10 @@ def judge(  # noqa: PLR0913 - each is one fact of the run
     """
     ran = checks_for(tier)
     beyond = [check for check in checks_for(required) if check not in ran] if required else []
-    results = [_result(check, expectation, facts) for check in ran if check.applies(expectation)]
+    beside = {check.id: why for check in ran if (why := check.beside(facts)) and check.applies(expectation)}
+    results = [
+        _result(check, expectation, facts) for check in ran if check.applies(expectation) and check.id not in beside
+    ]
     results += [_left_out(check, tier) for check in beyond if check.applies(expectation)]
     return Report(
         subject=subject,
@@ -55,7 +57,7 @@ def judge(  # noqa: PLR0913 - each is one fact of the run
         results=tuple(results),
         facts=summary(facts),
         deviations=expectation.deviations,
-        not_covered=NOT_COVERED[tier],
+        not_covered=(*NOT_COVERED[tier], *beside.values()),
         seconds=seconds,
         figures=figures(facts),
     )

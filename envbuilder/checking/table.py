@@ -156,7 +156,13 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(id="gpu-latency", title="latency of a kernel", tiers=WITH_GPU, examine=gpu_work.gpu_latency),
     Check(id="gpu-throughput", title="rate of matrix products", tiers=WITH_GPU, examine=gpu_work.gpu_throughput),
-    Check(id="gpu-all-reduce", title="GPUs together", tiers=WITH_GPU, examine=gpu_work.gpu_all_reduce),
+    Check(
+        id="gpu-all-reduce",
+        title="GPUs together",
+        tiers=WITH_GPU,
+        examine=gpu_work.gpu_all_reduce,
+        beside=gpu_work.one_gpu,
+    ),
     Check(id="gpu-memory-policy", title="GPU memory", tiers=WITH_GPU, examine=gpu_memory.gpu_memory_policy),
     Check(
         id="gpu-memory-recovers",

@@ -134,3 +134,13 @@ def test_every_missing_library_is_named_at_once() -> None:
     assert TF_2_4.cuda
     assert isinstance(outcome, Failed)
     assert all(soname in outcome.problem for soname in TF_2_4.cuda.sonames)
+
+
+def test_with_one_gpu_several_are_told_as_not_covered_and_a_required_gpu_tier_does_not_fail_for_it() -> None:
+    alone = {"devices": 1, "shm": 67108864, "how": "", "expected": None, "replicas": []}
+    change = {"facts": {"tensorflow-gpu-all-reduce": {"ok": True, "seconds": 1.0, "value": alone}}}
+    facts = facts_named(HEALTHY, ("two-a100", "two-a100-work"), change)
+    report = judge(TF_2_20, facts, tier=Tier.GPU, required=Tier.GPU, subject="one GPU", seconds=0)
+
+    assert "gpu-all-reduce" not in {each.id for each in report.results}
+    assert any("several GPUs" in line for line in report.not_covered)
