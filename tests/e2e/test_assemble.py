@@ -283,7 +283,8 @@ def _installed(venv: Path) -> dict[str, str]:
     """What is in a virtual environment, as digests by path, without the NAMED DIFFERENCES.
 
     Left out: bytecode; INSTALLER, REQUESTED and uv's own notes, which say who installed; of RECORD the lines of all
-    these and of scripts; the start of the memory hook; the skeleton of a virtual environment; of scripts the first line with the interpreter.
+    these and of scripts; the start of the memory hook; the skeleton of a virtual environment; of scripts the first line
+    with the interpreter.
     """
     found = {}
     for path in venv.rglob("*"):
