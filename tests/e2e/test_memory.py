@@ -10,12 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.bases.uv_tool import find_uv
 from envbuilder.incontainer import memory_hook
-from envbuilder.locking.shipped import load_closures
 from envbuilder.model.memory import HOOK_PATH, START, START_NAME
+from tests.e2e.environments import environment
 
-LOCKS = Path(__file__).parents[2] / "matrices" / "locks"
 TWO_GPUS = """
 import tensorflow as tf
 from tensorflow.python.eager import context
@@ -47,14 +45,10 @@ print(json.dumps(os.waitpid(child, 0)[1]))
 @cache
 def _site(row: str, folder: Path) -> tuple[Path, Path]:
     """Interpreter and site-packages of a row's TensorFlow, with the hook."""
-    [closure, *_] = load_closures((LOCKS / f"{row}.yaml").read_text(encoding="utf-8"), row, row)
-    venv, uv = folder / row, str(find_uv())
-    wanted = [f"{each.name}=={each.version}" for each in closure.packages]
-    subprocess.run([uv, "venv", "-q", "--python", str(closure.python), str(venv)], check=True)
-    subprocess.run([uv, "pip", "install", "-q", "--no-deps", "--python", str(venv), *wanted], check=True)
-    site = next(venv.glob("lib/python*/site-packages"))
+    python = environment(row, folder / row)
+    site = next(python.parents[1].glob("lib/python*/site-packages"))
     (site / START_NAME).write_text(START.replace(HOOK_PATH, str(memory_hook.__file__)) + "\n", encoding="utf-8")
-    return venv / "bin" / "python", site
+    return python, site
 
 
 @pytest.fixture(scope="module")

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from envbuilder.probing.joining import probe_source
+from tests.e2e.environments import environment
 
-LOCKS = Path(__file__).parents[2] / "matrices" / "locks"
-RELEASES = {"tf-1.15-cpu": "3.7", "tf-2.15-cpu": "3.11"}
+RELEASES = ("tf-1.15-cpu", "tf-2.15-cpu")
 COMPARED = ("matmul", "convolution", "convolution-gradient", "batch-norm", "rnn")
 
 
-@pytest.fixture(scope="module", params=RELEASES, ids=list(RELEASES))
+@pytest.fixture(scope="module", params=RELEASES)
 def facts(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What a rehearsal says in an environment of the row."""
     row = str(request.param)
     folder = tmp_path_factory.mktemp(row)
-    python = installed(row, RELEASES[row], folder)
+    python = environment(row, folder)
     probe = folder / "probe.py"
     probe.write_bytes(probe_source())
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -38,26 +35,6 @@ def facts(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     assert done.returncode == 0, done.stderr.decode()
     document: dict[str, Any] = json.loads(done.stdout)
     return {"row": row, **document["facts"]}
-
-
-def installed(row: str, version: str, folder: Path) -> Path:
-    """The interpreter of a new environment with exactly the packages of a row."""
-    uv = shutil.which("uv")
-    assert uv, "uv is not on the path"
-    closures = yaml.safe_load((LOCKS / f"{row}.yaml").read_text("utf-8"))["closures"]
-    packages = next(each["packages"] for each in closures if each["python"] == version)
-    pins = ["==".join(line.split()[:2]) for line in packages]
-    subprocess.run([uv, "venv", "-q", "--python", interpreter(version), folder / "venv"], check=True)
-    python = folder / "venv" / "bin" / "python"
-    subprocess.run([uv, "pip", "install", "-q", "--no-deps", "--python", python, *pins], check=True)
-    return python
-
-
-def interpreter(version: str) -> str:
-    """Path of an interpreter of pyenv, or the version for uv to find or fetch."""
-    pyenv = Path(os.environ.get("PYENV_ROOT", str(Path.home() / ".pyenv")), "versions")
-    found = sorted(pyenv.glob(f"{version}.*/bin/python"))
-    return str(found[-1]) if found else version
 
 
 def work(facts: dict[str, Any], name: str) -> Any:  # noqa: ANN401  any JSON
