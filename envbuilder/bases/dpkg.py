@@ -19,7 +19,7 @@ def installed(status: str) -> tuple[OsPackagePin, ...]:
 
     Example:
         >>> installed("Package: six\nStatus: install ok installed\nVersion: 1.16-4\n")
-        (OsPackagePin(name='six', version='1.16-4', sha256=''),)
+        (OsPackagePin(name='six', version='1.16-4', sha256='', file='', size=0),)
     """
     found = {}
     for paragraph in re.split(r"\n{2,}", status):

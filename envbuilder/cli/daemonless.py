@@ -184,7 +184,15 @@ class Daemonless:
 
     def _tool(self, lock: Lock, name: str) -> bytes:
         pin = lock.tool(name)
-        return self.composition.store.read(f"sha256:{pin.sha256}") if pin else b""
+        if pin is None:
+            return b""
+        digest = f"sha256:{pin.sha256}"
+        if not self.composition.store.has(digest):
+            raise SourceUnreachable(
+                f"the {name} of envbuilder {pin.version} that the lock names is not on this machine",
+                hint="build from a bundle that holds it (--bundle FILE), or lock again: `envbuilder lock`",
+            )
+        return self.composition.store.read(digest)
 
 
 def _nowhere(pins: Sequence[PackagePin], _python: str) -> list[IndexFile]:

@@ -92,7 +92,9 @@ def keep_image(composition: Composition, made: Lock) -> None:
 def _holds(composition: Composition, spec: Spec, kept: Lock) -> bool:
     """Whether a kept lock is what a new one would be: everybody who builds a row gets what it ships with."""
     catalog = composition.catalog
-    return not check(catalog, spec, kept) and as_shipped(catalog, spec, kept, composition.closures)
+    own = {(pin.name, pin.sha256) for pin in (composition.probe_pin(), composition.hook_pin())}
+    named = {(pin.name, pin.sha256) for pin in kept.tools}
+    return own <= named and not check(catalog, spec, kept) and as_shipped(catalog, spec, kept, composition.closures)
 
 
 def _name(spec: Spec) -> str:

@@ -231,3 +231,12 @@ def test_a_suite_that_the_catalog_does_not_have_is_told(envbuilder: CommandLine)
 def test_an_empty_store_of_interpreters_says_how_to_fill_it(envbuilder: CommandLine) -> None:
     assert "envbuilder python pack" in envbuilder("python", "list").stdout
     assert json.loads(envbuilder("python", "list", "--json").stdout)["archives"] == []
+
+
+def test_a_kept_lock_of_another_version_is_made_again(envbuilder: CommandLine) -> None:
+    """The row's lock in the cache folder names the probe; everybody who builds a row gets that of this version."""
+    place = envbuilder.folder / "cache" / "locks" / "tf-2.15-cpu"
+    place.mkdir(parents=True)
+    (place / "envbuilder.lock").write_text(fresh_lock(), encoding="utf-8")
+    ended = envbuilder("plan", "tf-2.15-cpu", "--debian-mirror", "http://127.0.0.1:9/debian")
+    assert "using the lock" not in ended.stderr
