@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from dataclasses import replace
 from datetime import date
@@ -11,8 +12,11 @@ from packaging.version import Version
 
 from envbuilder.bases.file_store import FileStore
 from envbuilder.catalog.loading import load_catalog
+from envbuilder.cli.daemonless import PROBE
 from envbuilder.locking.lockfile import dump
 from envbuilder.model.locks import Lock, Spec
+from envbuilder.model.memory import HOOK
+from envbuilder.probing.joining import memory_hook, probe_source
 from envbuilder.workflows.lock import lock
 from tests.fakes.catalogs import DATA, good_lock
 from tests.fakes.ports import UV, lock_ports
@@ -41,11 +45,15 @@ def two_releases(envbuilder: CommandLine) -> CommandLine:
 
 
 def locked(here: CommandLine, version: str | None = None, upgrade: date | None = None) -> Lock:
-    """A lock of the CPU row whose only tool lies in the cache folder."""
+    """A lock of the CPU row by this version; the uv that it names lies in the cache folder."""
     tool = here.write("uv", "#!/bin/sh\n")
     pin = replace(UV, sha256=FileStore(folder=here.folder / "cache" / "files").add(tool))
     spec = Spec(environment="tf-2.15-cpu", tensorflow=Version(version) if version else None)
-    ports = lock_ports(tools=(pin,))
+    own = [
+        replace(UV, name=name, sha256=hashlib.sha256(content).hexdigest())
+        for name, content in ((HOOK, memory_hook()), (PROBE, probe_source()))
+    ]
+    ports = lock_ports(tools=(*own, pin))
     return lock(load_catalog(here.folder / "matrices"), spec, ports, upgrade=upgrade)
 
 
