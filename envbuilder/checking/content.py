@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import posixpath
 import re
 from base64 import urlsafe_b64decode
 from binascii import Error as NotBase64
@@ -184,7 +185,7 @@ def files_recorded(expectation: ContentExpectation, content: ImageContent) -> Ou
             continue
         site = path.rsplit("/", 2)[0]
         for name, digest in _recorded(text):
-            file = _joined(site, name)
+            file = posixpath.normpath(f"/{site}/{name}").lstrip("/")
             if file not in content.paths:
                 wrong.append(f"/{file} is missing")
             elif digest and content.digests.get(file, digest) != digest:
@@ -204,16 +205,6 @@ def _recorded(text: bytes) -> Iterator[tuple[str, str]]:
                 yield row[0], urlsafe_b64decode(f"{value}===").hex() if kind == "sha256" else ""
             except (NotBase64, ValueError):
                 yield row[0], "unreadable"
-
-
-def _joined(folder: str, name: str) -> str:
-    parts = folder.split("/")
-    for part in name.split("/"):
-        if part == "..":
-            parts.pop()
-        elif part not in {"", "."}:
-            parts.append(part)
-    return "/".join(parts)
 
 
 def libraries_closed(expectation: ContentExpectation, content: ImageContent) -> Outcome:  # noqa: ARG001

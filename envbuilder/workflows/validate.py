@@ -171,12 +171,26 @@ def lock_of(shown: RunResult, place: str) -> Lock:
     Raises:
         UsageError: There is none.
     """
-    if shown.status:
+    return lock_in(None if shown.status else shown.stdout, place)
+
+
+def lock_in(content: bytes | None, place: str) -> Lock:
+    """The lock in a file of an image.
+
+    Args:
+        content: The file; None when there is none.
+        place: Where, for errors.
+
+    Raises:
+        UsageError: There is none.
+        InvalidInput: It is of another version.
+    """
+    if content is None:
         raise UsageError(
             f"{place} does not carry its lock", hint="was it built by envbuilder? name the lock: --lock FILE"
         )
     try:
-        return load(shown.stdout.decode("utf-8", errors="replace"), f"{place}:{LOCK_IN_IMAGE}")
+        return load(content.decode("utf-8", errors="replace"), f"{place}:{LOCK_IN_IMAGE}")
     except InvalidInput as error:
         error.hint = "the lock in the image is of another version; name one: --lock FILE"
         raise

@@ -14,14 +14,13 @@ from envbuilder.auditing.shared_objects import open_elf, read_shared_object
 from envbuilder.checking.content import judge_content
 from envbuilder.delivering.surveying import survey
 from envbuilder.errors import UsageError
-from envbuilder.locking.lockfile import digest, dump_pins, load
+from envbuilder.locking.lockfile import digest, dump_pins
 from envbuilder.model.contents import ContentExpectation, ImageContent, LibraryFile
 from envbuilder.model.findings import Report, Tier
 from envbuilder.model.locks import Lock
 from envbuilder.planning.layers import plan
+from envbuilder.workflows.validate import LOCK_IN_IMAGE, lock_in
 from envbuilder.workflows.verify import Subject
-
-LOCK_PATH = "opt/envbuilder/envbuilder.lock"
 
 
 def validate_static(
@@ -42,7 +41,7 @@ def validate_static(
     """
     started = clock()
     content = _content(subject, work)
-    expected = lock or _lock_inside(content, subject.name)
+    expected = lock or lock_in(content.texts.get(LOCK_IN_IMAGE.lstrip("/")), subject.name)
     planned = plan(expected, digest(expected))
     expectation = ContentExpectation(
         lock=expected, lock_text=dump_pins(expected).encode(), labels=planned.labels, env=planned.env
@@ -62,15 +61,6 @@ def _content(subject: Subject, work: Path) -> ImageContent:
             read_library,
             Path(folder),
         )
-
-
-def _lock_inside(content: ImageContent, name: str) -> Lock:
-    text = content.texts.get(LOCK_PATH)
-    if text is None:
-        raise UsageError(
-            f"{name} does not carry its lock", hint="was it built by envbuilder? name the lock: --lock FILE"
-        )
-    return load(text.decode("utf-8", "replace"), f"{name}:/{LOCK_PATH}")
 
 
 def read_library(path: str, stream: BinaryIO) -> LibraryFile:

@@ -176,3 +176,11 @@ def test_a_link_that_turns_in_a_circle_is_no_library() -> None:
     path = f"usr/lib/x86_64-linux-gnu/{CUDA}"
     circle = replace(GOOD, paths={**GOOD.paths, path: "b", "usr/lib/x86_64-linux-gnu/b": CUDA})
     assert isinstance(outcome("cuda-libraries-present", circle), Failed)
+
+
+def test_a_list_of_files_that_leads_out_of_the_image_is_a_missing_file() -> None:
+    record = f"{SITE}/x-1.dist-info/RECORD"
+    outside = replace(GOOD, texts={**GOOD.texts, record: b"../../../../../../../../etc/gone,,\n"})
+    found = outcome("files-recorded", outside)
+    assert isinstance(found, Failed)
+    assert "/etc/gone is missing" in found.problem
