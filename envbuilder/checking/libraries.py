@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from envbuilder.checking.check import not_seen
+from envbuilder.checking.check import not_seen, was_tried
 from envbuilder.model.expectations import CudaExpectation, Expectation
 from envbuilder.model.facts import Facts, Library, LibraryLoad, Seen, Unseen
 from envbuilder.model.findings import Failed, NotProven, Outcome, Passed
@@ -118,6 +118,26 @@ def cudnn_version(cuda: CudaExpectation, facts: Facts) -> Outcome:
         remedy=f"put {rule} into the image (the lock says {cuda.cudnn_release}); rebuild from the lock, and let no"
         " package bring a cuDNN of its own",
     )
+
+
+def cudnn_starts(cuda: CudaExpectation, facts: Facts) -> Outcome:
+    """CuDNN does its first work: the libraries that it opens by itself are there too."""
+    fact = facts.cudnn
+    if isinstance(fact, Unseen):
+        if not was_tried(fact):
+            return not_seen("the start of cuDNN", fact)
+        said = next((line for line in fact.trace if "cannot open shared object" in line or "Could not" in line), "")
+        return Failed(
+            problem=f"cuDNN ends the process when it starts ({fact.headline}){': ' if said else ''}{said}",
+            remedy="a library that cuDNN opens by itself is not on the loader path: rebuild from a fresh lock"
+            " (`envbuilder lock`), whose library set has it",
+        )
+    if fact.value.status:
+        return Failed(
+            problem=f"{fact.value.soname} makes no descriptor: status {fact.value.status}",
+            remedy="rebuild from the lock: parts of cuDNN of different versions are mixed",
+        )
+    return Passed(seen=f"{fact.value.soname} makes a descriptor, cuDNN {cuda.cudnn_release}")
 
 
 def no_cuda_stub(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature for all checks

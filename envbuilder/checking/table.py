@@ -60,6 +60,13 @@ CHECKS: tuple[Check, ...] = (
         examine=on_cuda(libraries.cudnn_version),
         applies=has_cuda,
     ),
+    Check(
+        id="cudnn-starts",
+        title="cuDNN starts",
+        tiers=RUNNING,
+        examine=on_cuda(libraries.cudnn_starts),
+        applies=has_cuda,
+    ),
     Check(id="no-cuda-stub", title="no driver stub", tiers=RUNNING, examine=libraries.no_cuda_stub),
     Check(id="tensorflow-imports", title="import tensorflow", tiers=RUNNING, examine=framework.tensorflow_imports),
     Check(id="tensorflow-version", title="TensorFlow version", tiers=RUNNING, examine=framework.tensorflow_version),

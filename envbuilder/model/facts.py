@@ -100,6 +100,19 @@ class Library:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CudnnStart:
+    """The first call into cuDNN that makes something.
+
+    Attributes:
+        soname: Which cuDNN.
+        status: Its result; 0 is success.
+    """
+
+    soname: str
+    status: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Gpu:
     """One GPU as the driver knows it.
 
@@ -331,6 +344,7 @@ class Facts:
         tier: What the steps of the gpu tier saw.
         log: Lines about libraries and GPUs that TensorFlow wrote.
         memory: The memory policy in force.
+        cudnn: Whether cuDNN starts.
         nvml: What the management library says.
         compute: What the GPUs computed through CUDA's own libraries.
     """
@@ -353,5 +367,6 @@ class Facts:
     tier: GpuTier
     log: Fact[tuple[str, ...]]
     memory: Fact[MemoryFacts] = NOT_ASKED
+    cudnn: Fact[CudnnStart] = NOT_ASKED
     nvml: Fact[Nvml] = NOT_ASKED
     compute: Fact[Compute] = NOT_ASKED

@@ -9,6 +9,7 @@ from envbuilder.errors import Fault, InvalidInput
 from envbuilder.model.facts import (
     FACTS_SCHEMA,
     BuildFacts,
+    CudnnStart,
     Device,
     Driver,
     DriverInterface,
@@ -95,6 +96,7 @@ def _facts(root: Item, origin: str) -> Facts:
         tier=gpu_tier(facts),
         log=read_fact(facts["tensorflow-log"], _texts),
         memory=read_fact(facts["tensorflow-memory-policy"], memory_facts),
+        cudnn=read_fact(facts["cudnn-start"], _cudnn),
         nvml=read_fact(facts["nvml"], hardware_decoding.nvml),
         compute=read_fact(facts["compute"], hardware_decoding.compute),
     )
@@ -158,6 +160,10 @@ def _load(item: Item) -> LibraryLoad:
         version=_release(item["version"]),
         cudart=_release(item["cudart"]),
     )
+
+
+def _cudnn(item: Item) -> CudnnStart:
+    return CudnnStart(soname=item["soname"].text(), status=item["status"].integer())
 
 
 def _driver(item: Item) -> Driver:

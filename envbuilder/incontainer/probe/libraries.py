@@ -136,6 +136,36 @@ def part_libraries(request, report, only):
         report(soname, library_facts, soname, folders)
 
 
+def cudnn_start(request):
+    """Make cuDNN do its first work, which opens the libraries behind it; no GPU and no driver is needed for that.
+
+    cuDNN ends the process when one of them is missing: 8.5 to 8.7 for CUDA 11 open libnvrtc.so by that very name.
+    """
+    soname = cudnn_soname(request)
+    library = ctypes.CDLL(where(soname, own_search_path())[0])
+    descriptor = ctypes.c_void_p()
+    status = library.cudnnCreateTensorDescriptor(ctypes.byref(descriptor))
+    if status == 0:
+        library.cudnnDestroyTensorDescriptor(descriptor)
+    return {"soname": soname, "status": status}
+
+
+def cudnn_soname(request):
+    """The cuDNN that a request asks for; empty when it asks for none."""
+    named = [name for name in request["sonames"] if name.split(".so")[0] == "libcudnn"]
+    return named[0] if named else ""
+
+
+def part_cudnn(request, report, only):
+    """Child: start cuDNN."""
+    report("cudnn-start", cudnn_start, request)
+
+
+def cudnn(request, path):
+    """Whether cuDNN starts; not there when nobody asked for it."""
+    return run_part("cudnn", path, ["cudnn-start"], LIBRARIES_LIMIT)[0]["cudnn-start"]
+
+
 def libraries(request, path):
     """Load every library asked for; one that crashes takes no other with it."""
     wanted = sorted(set(request["sonames"]) | set(request["optional_sonames"]))

@@ -15,7 +15,7 @@ from envbuilder.incontainer.probe.gpu_operations import function_on, mixed_on, o
 from envbuilder.incontainer.probe.gpu_speed import first_kernels, latency_on, throughput_on
 from envbuilder.incontainer.probe.gpu_together import all_reduce
 from envbuilder.incontainer.probe.gpu_training import compiled_on, training_on
-from envbuilder.incontainer.probe.libraries import libraries, part_libraries
+from envbuilder.incontainer.probe.libraries import cudnn, cudnn_soname, libraries, part_cudnn, part_libraries
 from envbuilder.incontainer.probe.machine import distributions, interpreter, machine
 from envbuilder.incontainer.probe.memory_policy import memory_policy
 from envbuilder.incontainer.probe.nvml import nvml_fact, part_nvml
@@ -102,6 +102,7 @@ def telling(log):
 
 PARTS = {
     "libraries": part_libraries,
+    "cudnn": part_cudnn,
     "driver": part_driver,
     "nvml": part_nvml,
     "compute": part_compute,
@@ -152,6 +153,8 @@ def without_framework(request, path):
         "driver": look(driver, path),
         "loader": look(loader),
     }
+    if cudnn_soname(request):
+        facts["cudnn-start"] = opened(look(cudnn, request, path))
     if request["hardware"]:
         facts["nvml"] = opened(look(nvml_fact, path))
         facts["compute"] = opened(look(compute, request, path))

@@ -19,7 +19,13 @@ from tests.unit.checking.expectations import TF_2_4, TF_2_15_CPU
 from tests.unit.checking.test_expecting import ROW
 
 WITH_HOOK = {"memory-policy-applied"}
-CUDA_ONLY = {"cuda-libraries-load", "cuda-runtime-version", "cudnn-version", "tensorflow-cuda-libraries"}
+CUDA_ONLY = {
+    "cudnn-starts",
+    "cuda-libraries-load",
+    "cuda-runtime-version",
+    "cudnn-version",
+    "tensorflow-cuda-libraries",
+}
 
 
 def judged(expectation: Expectation, facts: Facts) -> Report:

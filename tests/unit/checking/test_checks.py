@@ -75,7 +75,7 @@ def test_the_healthy_cpu_facts_pass_the_cpu_tier() -> None:
     report = judge(TF_2_20, facts, tier=Tier.CPU, required=Tier.CPU, subject="image", seconds=1)
 
     assert report.passed, report.failed
-    assert len(report.results) == 14
+    assert len(report.results) == 15
     assert report.deviations == TF_2_20.deviations
 
 

@@ -75,7 +75,9 @@ def test_every_interpreter_computes(python: Path, stack: Path) -> None:
         "bus": "0000:3B:00.0",
     }
     assert gpu["speed"]["value"]["free"] == (1 << 33) - (1 << 28), "all memory was given back"
-    assert set(facts) == {"interpreter", "machine", "libraries", "driver", "loader", "nvml", "compute"}
+    assert set(facts) == {
+        "interpreter", "machine", "libraries", "driver", "loader", "cudnn-start", "nvml", "compute",
+    }  # fmt: skip
 
 
 def test_memory_is_given_back_after_a_failure_too(stack: Path, tmp_path: Path) -> None:
