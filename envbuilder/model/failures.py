@@ -1,0 +1,114 @@
+"""How failures show in logs: classes of failure, and the signatures that tell of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from envbuilder.model.sources import Source
+from envbuilder.model.versions import Release
+
+
+class Role(StrEnum):
+    """What a signature is good for.
+
+    `cause` speaks for a class; `context` only tells something about the machine or the program; `noise` is a line that
+    looks bad and means nothing.
+    """
+
+    CAUSE = "cause"
+    CONTEXT = "context"
+    NOISE = "noise"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailureClass:
+    """A kind of failure.
+
+    Attributes:
+        id: Stable name, such as `driver-too-old`.
+        title: What it is, in one line.
+        harmless: Whether nothing failed.
+        cause: Sentence about the cause.
+        fix: Sentence about the remedy, for when nothing sharper can be computed from the catalog.
+        commands: Commands of the remedy.
+        tell: Command whose output tells this class from those that look alike.
+        explains: Classes whose evidence follows from this one, such as a failed convolution from a missing cuDNN.
+    """
+
+    id: str
+    title: str
+    harmless: bool
+    cause: str
+    fix: str
+    commands: tuple[str, ...]
+    tell: str
+    explains: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signature:
+    """One form that a failure takes in a log, on one line.
+
+    Attributes:
+        id: Stable name.
+        failure: Class that it speaks for; empty for context.
+        role: What it is good for.
+        anchors: Literals of which a line must have one before the pattern is tried; digits, blanks, quotes and
+            `. = > - + % #` in them are ignored.
+        pattern: Regular expression; named groups are what it captures.
+        weight: How often the class is the cause where this line stands, in percent.
+        only_with: Signatures of which one must be in the log too; empty means none is needed.
+        not_with: Signatures of which none may be in the log.
+        cause: Sentence about the cause; empty means that of the class.
+        fix: Sentence about the remedy; empty means that of the class.
+        commands: Commands of the remedy; empty means those of the class.
+        fallback: Whether it counts only where no other cause was found.
+        since: First TensorFlow that writes it; None when unknown.
+        until: Last TensorFlow that writes it; None when unknown.
+        examples: Lines that it must find.
+        near_misses: Lines that it must not find.
+        sources: Where it is known from.
+    """
+
+    id: str
+    failure: str
+    role: Role
+    anchors: tuple[str, ...]
+    pattern: str
+    weight: int
+    only_with: tuple[str, ...]
+    not_with: tuple[str, ...]
+    cause: str
+    fix: str
+    commands: tuple[str, ...]
+    fallback: bool
+    since: Release | None
+    until: Release | None
+    examples: tuple[str, ...]
+    near_misses: tuple[str, ...]
+    sources: tuple[Source, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failures:
+    """All that is known of how failures show.
+
+    Attributes:
+        classes: In order of precedence where the evidence is equal.
+        signatures: By id.
+    """
+
+    classes: tuple[FailureClass, ...]
+    signatures: tuple[Signature, ...]
+
+    def failure(self, name: str) -> FailureClass:
+        """The class with this id.
+
+        Raises:
+            KeyError: There is none.
+        """
+        for known in self.classes:
+            if known.id == name:
+                return known
+        raise KeyError(name)
