@@ -1,0 +1,175 @@
+"""A log to its diagnosis: the causes with their proof and remedy, the noise, and what the log says of versions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from envbuilder.diagnosing.evidence import Evidence, Hit
+from envbuilder.diagnosing.judging import Ranked, rank
+from envbuilder.diagnosing.known import Known, contradictions, merged
+from envbuilder.diagnosing.remedies import remedy
+from envbuilder.diagnosing.rows import row_of
+from envbuilder.diagnosing.scanning import scan
+from envbuilder.diagnosing.scene import Scene, hits_of
+from envbuilder.diagnosing.stating import Stated, stated
+from envbuilder.model.failures import Failures, Role
+from envbuilder.model.rows import Catalog
+
+_LINES = 20
+_QUOTES = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quote:
+    """A line of the log, clean and shortened."""
+
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """A cause that the log speaks for.
+
+    Attributes:
+        name: Id of the class.
+        title: The class in one line.
+        harmless: Whether nothing failed.
+        confidence: From 0 to 1.
+        evidence: Numbers of the lines that speak for it, ascending, at most 20.
+        quotes: The most telling of them.
+        signatures: Ids of the signatures that found them.
+        cause: What is wrong.
+        fix: What to do.
+        commands: To type.
+        tell: Command that tells it from the next candidate; empty when it needs no telling.
+        explains: Classes whose evidence follows from this.
+        notes: Where facts or a lock agree or disagree.
+    """
+
+    name: str
+    title: str
+    harmless: bool
+    confidence: float
+    evidence: tuple[int, ...]
+    quotes: tuple[Quote, ...]
+    signatures: tuple[str, ...]
+    cause: str
+    fix: str
+    commands: tuple[str, ...]
+    tell: str
+    explains: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noise:
+    """A harmless kind of line.
+
+    Attributes:
+        id: Its signature.
+        count: How many lines.
+        first: Number of the first.
+        why: Why it means nothing.
+    """
+
+    id: str
+    count: int
+    first: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """What a log says.
+
+    Attributes:
+        lines: How many lines it has.
+        causes: Most likely first; empty when nothing was found.
+        noise: By first line.
+        seen: Versions, GPUs and memory.
+    """
+
+    lines: int
+    causes: tuple[Cause, ...]
+    noise: tuple[Noise, ...]
+    seen: Stated
+
+
+def diagnose(catalog: Catalog, failures: Failures, read: Callable[[int], bytes], known: Known | None = None) -> Diagnosis:
+    """Read a log to its end and judge it.
+
+    Args:
+        catalog: The rows, for the remedies.
+        failures: The signatures.
+        read: Gives at most that many bytes of the log, and none at its end.
+        known: What is known beside the log, from facts or a lock.
+    """
+    return judge(catalog, failures, scan(failures, read), known)
+
+
+def judge(catalog: Catalog, failures: Failures, evidence: Evidence, known: Known | None = None) -> Diagnosis:
+    """Judge what was found in a log."""
+    said = merged(stated(evidence), known)
+    scene = Scene(evidence=evidence, stated=said, failures=failures, catalog=catalog, row=row_of(catalog, said))
+    ranked = contradictions(scene, rank(scene), known)
+    return Diagnosis(
+        lines=evidence.lines,
+        causes=tuple(_cause(scene, each, notes, alone=_alone(ranked)) for each, notes in ranked),
+        noise=tuple(
+            Noise(id=hit.signature.id, count=hit.count, first=hit.first, why=hit.signature.cause)
+            for hit in evidence.of(Role.NOISE)
+        ),
+        seen=said,
+    )
+
+
+def _alone(ranked: tuple[tuple[Ranked, tuple[str, ...]], ...]) -> bool:
+    """Whether the first cause is sure enough to need no telling from the next."""
+    return len(ranked) < 2 or ranked[0][0].confidence - ranked[1][0].confidence > 0.3
+
+
+def _cause(scene: Scene, ranked: Ranked, notes: tuple[str, ...], *, alone: bool) -> Cause:
+    failure = ranked.failure
+    hits = hits_of(scene, failure.id) or _support(scene, failure.id)
+    words = remedy(scene, failure)
+    return Cause(
+        name=failure.id,
+        title=failure.title,
+        harmless=failure.harmless,
+        confidence=ranked.confidence,
+        evidence=_lines(hits),
+        quotes=_quotes(hits),
+        signatures=tuple(hit.signature.id for hit in hits),
+        cause=words.cause,
+        fix=words.fix,
+        commands=words.commands,
+        tell="" if alone else failure.tell,
+        explains=ranked.explains,
+        notes=notes,
+    )
+
+
+def _support(scene: Scene, name: str) -> tuple[Hit, ...]:
+    """What a class without a signature of its own in this log was judged from."""
+    if scene.failures.failure(name).harmless:
+        return scene.evidence.of(Role.NOISE) or scene.evidence.of(Role.CAUSE)
+    figures = ("ctx-gpu-memory", "ctx-bfc-stats", "ctx-device-memory", "ctx-wsl", "ctx-wsl-host")
+    context = [scene.evidence.hits[figure] for figure in figures if scene.has(figure)]
+    return (*context, *scene.evidence.of(Role.CAUSE))
+
+
+def _lines(hits: tuple[Hit, ...]) -> tuple[int, ...]:
+    numbers: list[int] = []
+    for hit in hits:
+        numbers.extend(sample.line for sample in hit.samples)
+    return tuple(sorted(list(dict.fromkeys(numbers))[:_LINES]))
+
+
+def _quotes(hits: tuple[Hit, ...]) -> tuple[Quote, ...]:
+    """The first line of each signature, then further ones of the strongest, without repeating a text."""
+    samples = [hit.samples[0] for hit in hits]
+    samples += [sample for hit in hits[:1] for sample in hit.samples[1:]]
+    chosen = list({sample.line: sample for sample in samples}.values())[:_QUOTES]
+    return tuple(Quote(line=each.line, text=each.text) for each in sorted(chosen, key=lambda sample: sample.line))

@@ -1,0 +1,115 @@
+"""Evidence to ranked causes: weights, then rules of precedence, then what follows from what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from envbuilder.diagnosing.judging_gpu import (
+    judge_crash,
+    judge_driver,
+    judge_hidden,
+    judge_libraries,
+    judge_no_gpu,
+    judge_wsl,
+)
+from envbuilder.diagnosing.judging_memory import judge_memory
+from envbuilder.diagnosing.scene import Judge, Scene, Scores, first_scores
+from envbuilder.model.failures import FailureClass, Role
+
+LEAST = 0.2
+_EXPLAINING = 0.5
+_FALLBACK = 0.42
+_JUDGES: tuple[Judge, ...] = (
+    judge_libraries,
+    judge_driver,
+    judge_hidden,
+    judge_no_gpu,
+    judge_wsl,
+    judge_memory,
+    judge_crash,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked:
+    """A class of failure as the cause.
+
+    Attributes:
+        failure: Which.
+        confidence: From 0 to 1.
+        explains: Classes that had evidence of their own, which follows from this one.
+    """
+
+    failure: FailureClass
+    confidence: float
+    explains: tuple[str, ...]
+
+
+def rank(scene: Scene) -> tuple[Ranked, ...]:
+    """The causes, most likely first; empty when nothing is known to have failed.
+
+    Returns:
+        Causes of at least `LEAST` confidence. A harmless class stands first only when nothing failed.
+    """
+    scores: Scores = first_scores(scene.evidence)
+    for judge in _JUDGES:
+        scores = judge(scene, scores)
+    scores, explained = _without_consequences(scene, scores)
+    if max(scores.values(), default=0.0) < 0.3:
+        scores = {**scores, **_fallback(scene)}
+    if max(scores.values(), default=0.0) < LEAST:
+        scores = _harmless(scene)
+    place = {failure.id: number for number, failure in enumerate(scene.failures.classes)}
+    names = sorted(scores, key=lambda name: (-round(scores[name], 2), place[name]))
+    return tuple(
+        Ranked(
+            failure=scene.failures.failure(name),
+            confidence=round(scores[name], 2),
+            explains=tuple(effect for effect, cause in explained.items() if cause == name),
+        )
+        for name in names
+        if scores[name] >= LEAST and not _mere_harmless(scene, names[0], name)
+    )
+
+
+def _mere_harmless(scene: Scene, first: str, name: str) -> bool:
+    """A harmless class behind a likely failure says nothing."""
+    failures = scene.failures
+    return failures.failure(name).harmless and not failures.failure(first).harmless and name != first
+
+
+def _without_consequences(scene: Scene, scores: Scores) -> tuple[Scores, dict[str, str]]:
+    """Lower what follows from a likelier or equally likely cause.
+
+    Returns:
+        The scores; and the cause by class that was explained.
+    """
+    left = dict(scores)
+    explained: dict[str, str] = {}
+    for failure in scene.failures.classes:
+        strength = scores.get(failure.id, 0.0)
+        if strength < _EXPLAINING or failure.id in explained:
+            continue
+        for effect in failure.explains:
+            if effect in left and effect not in explained and left[effect] <= strength + 0.3:
+                left[effect] = min(left[effect], LEAST - 0.01)
+                explained[effect] = failure.id
+    return left, explained
+
+
+def _fallback(scene: Scene) -> dict[str, float]:
+    """What a bare exception says when nothing else does."""
+    hits = [hit for hit in scene.evidence.of(Role.CAUSE) if hit.signature.fallback]
+    if not hits or not scene.has("ctx-tensorflow", "ctx-keras-frame", "ctx-tensorflow-frame"):
+        return {}
+    return {hit.signature.failure: _FALLBACK for hit in hits}
+
+
+def _harmless(scene: Scene) -> dict[str, float]:
+    """A log in which nothing failed: only noise, or a search for a GPU that nobody needs."""
+    if scene.has("ctx-traceback") and not scene.has("harmless-cpu-only"):
+        return {}
+    if not scene.evidence.of(Role.NOISE):
+        return {}
+    only_cpu = scene.has("ctx-cpu-wanted") and not scene.has("ctx-gpu-there")
+    return {"harmless-cpu-only" if only_cpu else "harmless-noise": 0.8}

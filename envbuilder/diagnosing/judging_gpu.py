@@ -1,0 +1,145 @@
+"""Which of the reasons for a missing GPU it is: driver, container, WSL, libraries, a choice, or none at all."""
+
+from __future__ import annotations
+
+from envbuilder.diagnosing.scene import Scene, Scores, at_least, at_most
+
+_NO_GPU = (
+    "cuinit-303",
+    "cuinit-no-device",
+    "proc-version-missing",
+    "libcuda-not-found",
+    "libcuda-dso-not-found",
+    "cuda-drivers-not-found",
+)
+_SURELY_WANTED = (
+    "nvidia-smi-failed",
+    "nvidia-smi-missing",
+    "no-devices-were-found",
+    "nvidia-driver-not-detected",
+    "nvml-driver-not-loaded",
+    "nvml-unknown-error",
+    "k8s-insufficient-gpu",
+    "torch-no-driver",
+    "nvidia-module-missing",
+    "no-such-device-nvidia",
+)
+_CPU_FALLBACK = (
+    "no-driver-or-gpu-not-passed",
+    "cuda-soname-missing",
+    "cudnn-missing",
+    "gpu-ignored",
+    "ptx-jit",
+    "cuda-unknown-error",
+    "visible-devices-mistake",
+    "harmless-cpu-only",
+    "wsl",
+)
+_CRASHES = (
+    "keras-tf-mismatch",
+    "protobuf-mismatch",
+    "numpy-abi",
+    "h5py-decode",
+    "setuptools-pkg-resources",
+    "user-code",
+    "host-oom",
+    "cpu-no-avx",
+    "glibc-too-old",
+    "static-tls",
+    "wrong-python-version",
+    "shm-or-nccl",
+    "mixed-install",
+)
+
+
+def judge_libraries(scene: Scene, scores: Scores) -> Scores:
+    """Missing CUDA libraries matter only where there is a GPU to use them."""
+    missing = set(scene.stated.sonames)
+    only_runtime = bool(missing) and all("cudart" in soname for soname in missing)
+    gpu_there = scene.has("ctx-gpu-there", "cannot-dlopen-gpu-libraries", "error-loading-cuda")
+    if gpu_there:
+        return at_most(scores, harmless_cpu_only=0.2, no_driver_or_gpu_not_passed=0.4)
+    if scene.has("import-cuda", "find-dll", "open-cuda-old"):
+        return scores
+    if scene.has("libcuda-not-found", "cuinit-303") and scene.has("dlopen-cuda"):
+        # Neither driver nor toolkit: a machine for which nobody has prepared a GPU.
+        return at_most(at_least(scores, harmless_cpu_only=0.62), cuda_soname_missing=0.3)
+    if scene.has("ignore-cudart") and only_runtime:
+        if scene.has("ctx-wants-gpu"):
+            return at_most(at_least(scores, cuda_soname_missing=0.7), harmless_cpu_only=0.5)
+        return at_most(at_least(scores, harmless_cpu_only=0.75), cuda_soname_missing=0.4)
+    return scores
+
+
+def judge_driver(scene: Scene, scores: Scores) -> Scores:
+    """A driver that is there: too old, of two releases, broken, or hidden from the process."""
+    if scene.has("proc-version-missing", "dev-nvidia0-missing"):
+        scores = at_most(scores, cuda_unknown_error=0.25)
+    if scene.has("cuinit-no-device") and scene.has("ctx-dso-agrees") and not scene.has("proc-version-missing"):
+        if scene.has("ctx-docker"):
+            scores = at_least(scores, no_driver_or_gpu_not_passed=0.6, visible_devices_mistake=0.45)
+        else:
+            scores = at_most(
+                at_least(scores, visible_devices_mistake=0.62, no_driver_or_gpu_not_passed=0.45),
+                no_driver_or_gpu_not_passed=0.5,
+            )
+    driver, floor = scene.stated.driver, scene.driver_floor
+    if driver and floor and "driver-too-old" in scores and not scene.has("unsupported-toolchain"):
+        if driver < floor:
+            scores = at_least(scores, driver_too_old=0.9)
+        elif scene.has("possibly-insufficient-driver") and not scene.has("driver-insufficient"):
+            scores = at_most(scores, driver_too_old=0.12)
+    if driver and floor and driver < floor and scene.has("cuinit-unknown", "cuinit-other", "cuda-unknown-status"):
+        scores = at_least(scores, driver_too_old=0.82)
+    return scores
+
+
+def judge_wsl(scene: Scene, scores: Scores) -> Scores:
+    """In WSL the driver comes from Windows, so its absence has other reasons."""
+    inside = scene.has("ctx-wsl") or (scene.has("ctx-wsl-host") and not scene.has("ctx-windows"))
+    if not inside or scene.has("dso-mismatch", "cannot-dlopen-gpu-libraries", "import-cuda"):
+        return scores
+    if scene.has("libcuda-not-found", "cuinit-303", "nvml-driver-not-loaded", "nvidia-smi-failed"):
+        return at_least(scores, wsl=0.72 if scene.has("ctx-wsl") else 0.6)
+    if scene.has("cuinit-no-device", "cuinit-unknown"):
+        return at_least(scores, wsl=0.55)
+    return scores
+
+
+def judge_hidden(scene: Scene, scores: Scores) -> Scores:
+    """GPUs that were hidden: by `-1` on purpose, by an empty list more often by mistake."""
+    hidden = scene.has("cpu-only-hidden") or "-1" in scene.evidence.captures("visible")
+    if hidden:
+        return at_most(
+            at_least(scores, harmless_cpu_only=0.85), no_driver_or_gpu_not_passed=0.3, visible_devices_mistake=0.45
+        )
+    if scene.has("visible-devices-hidden"):
+        return at_most(at_least(scores, visible_devices_mistake=0.8), no_driver_or_gpu_not_passed=0.4)
+    return scores
+
+
+def judge_no_gpu(scene: Scene, scores: Scores) -> Scores:
+    """Whether a machine without a GPU is a failure at all."""
+    if not scene.has(*_NO_GPU) or scene.has(*_SURELY_WANTED, "ctx-gpu-there", "cannot-dlopen-gpu-libraries"):
+        return at_most(scores, harmless_cpu_only=0.4) if scene.has(*_SURELY_WANTED) else scores
+    if scene.has("ctx-ci", "ctx-cpu-wanted"):
+        return at_most(at_least(scores, harmless_cpu_only=0.85), no_driver_or_gpu_not_passed=0.3, wsl=0.3)
+    wanted = scene.has("ctx-wants-gpu", "ctx-docker", "gpu-ignored")
+    only_notice = not scene.has("cuinit-303", "cuinit-no-device", "proc-version-missing", "libcuda-not-found")
+    if only_notice and not wanted:
+        return at_most(at_least(scores, harmless_cpu_only=0.62), no_driver_or_gpu_not_passed=0.5)
+    last = scene.evidence.last(*_NO_GPU)
+    goes_on = scene.evidence.last("ctx-goes-on") > last
+    if goes_on and not wanted and not scene.has("cuinit-no-device"):
+        return at_most(at_least(scores, harmless_cpu_only=0.62), no_driver_or_gpu_not_passed=0.55)
+    if wanted:
+        return at_most(at_least(scores, no_driver_or_gpu_not_passed=0.7), harmless_cpu_only=0.4)
+    return scores
+
+
+def judge_crash(scene: Scene, scores: Scores) -> Scores:  # noqa: ARG001  every judge has the same shape
+    """A GPU that is not used does not end a program: what ended it goes first."""
+    crash = max((scores.get(name, 0.0) for name in _CRASHES), default=0.0)
+    if crash < 0.65 or scene.has("import-cuda", "import-cudnn", "find-dll", "find-cudnn-dll", "assign-device-cpu-only"):
+        return scores
+    return {name: value * 0.6 if name in _CPU_FALLBACK else value for name, value in scores.items()}

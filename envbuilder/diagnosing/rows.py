@@ -1,0 +1,94 @@
+"""From what a log says to rows of the catalog: which one it ran, and which one would do instead."""
+
+from __future__ import annotations
+
+import re
+
+from envbuilder.diagnosing.stating import Stated
+from envbuilder.model.coverage import support
+from envbuilder.model.cuda import Coverage
+from envbuilder.model.rows import Catalog, Environment
+from envbuilder.model.versions import Release
+
+_DLL = re.compile(r"cudart64_(\d+?)(\d)\.dll")
+
+
+def row_of(catalog: Catalog, said: Stated) -> Environment | None:
+    """The row of the TensorFlow that wrote the log; with CUDA where there is one.
+
+    By its release, else by the library that it missed, within the releases that write such messages.
+    """
+    rows = [row for row in catalog.environments if row.cuda is not None]
+    if said.tensorflow is not None:
+        release = said.tensorflow.head(2)
+        return next((row for row in rows if row.framework.version.release[:2] == release), None)
+    fitting = [row for row in rows if _has_library(row, said.sonames)]
+    within = [row for row in fitting if _writes(row, said)]
+    return (within or fitting or [None])[-1] if said.sonames else None
+
+
+def rows_for_driver(catalog: Catalog, driver: Release) -> tuple[Environment, ...]:
+    """GPU rows that start on a driver, newest first."""
+    found = [
+        row
+        for row in catalog.environments
+        if row.cuda and (floor := catalog.driver_floor(row, row.bases[0])) and floor <= driver
+    ]
+    return tuple(reversed(found))
+
+
+def rows_for_capability(catalog: Catalog, capability: Release) -> tuple[tuple[Environment, Coverage], ...]:
+    """GPU rows that a GPU of this compute capability can use, newest first, machine code before JIT."""
+    found: list[tuple[Environment, Coverage]] = []
+    for row in reversed(catalog.environments):
+        for each in support(catalog.cuda, row, row.bases[0]):
+            if each.architecture.capability == capability and each.coverage is not Coverage.NONE:
+                found.append((row, each.coverage))
+    return tuple(sorted(found, key=lambda pair: pair[1] is Coverage.JIT))
+
+
+def rows_for_cuda(catalog: Catalog, cuda: Release) -> tuple[Environment, ...]:
+    """Rows whose TensorFlow was compiled with this CUDA, newest first."""
+    return tuple(
+        row for row in reversed(catalog.environments) if row.cuda and row.cuda.compiled.head(2) == cuda.head(2)
+    )
+
+
+def rows_for_python(catalog: Catalog, python: Release) -> tuple[Environment, ...]:
+    """Rows with a wheel for an interpreter, newest first."""
+    return tuple(
+        row for row in reversed(catalog.environments) if any(each.head(2) == python.head(2) for each in row.pythons)
+    )
+
+
+def cpu_row(catalog: Catalog, release: tuple[int, ...]) -> Environment | None:
+    """The row without CUDA of a minor release."""
+    return next(
+        (row for row in catalog.environments if row.cuda is None and row.framework.version.release[:2] == release), None
+    )
+
+
+def bound(row: Environment, package: str) -> str:
+    """The row's requirement for a package, such as `protobuf<3.21`; empty when it has none."""
+    return next(
+        (each.requirement for each in (*row.constraints, *row.additions) if re.match(rf"{package}\b", each.requirement)),
+        "",
+    )
+
+
+def _has_library(row: Environment, sonames: tuple[str, ...]) -> bool:
+    if row.cuda is None:
+        return False
+    known = {*row.cuda.sonames, *row.cuda.optional}
+    return any(soname in known or _of_dll(soname) == row.cuda.compiled for soname in sonames)
+
+
+def _of_dll(soname: str) -> Release | None:
+    """The CUDA release in the name of a Windows runtime: `cudart64_101.dll` is 10.1."""
+    match = _DLL.fullmatch(soname)
+    return Release(f"{match[1]}.{match[2]}") if match else None
+
+
+def _writes(row: Environment, said: Stated) -> bool:
+    release = Release(".".join(map(str, row.framework.version.release[:2])))
+    return (said.since is None or release >= said.since) and (said.until is None or release <= said.until)

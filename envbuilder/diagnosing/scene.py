@@ -1,0 +1,90 @@
+"""Everything that a judgement may look at, and the scores that it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from envbuilder.diagnosing.evidence import Evidence, Hit
+from envbuilder.diagnosing.stating import Stated
+from envbuilder.model.failures import Failures, Role
+from envbuilder.model.rows import Catalog, Environment
+from envbuilder.model.versions import Release
+
+Scores: TypeAlias = Mapping[str, float]
+Judge: TypeAlias = "Callable[[Scene, Scores], Scores]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """A log after reading, with the catalog beside it.
+
+    Attributes:
+        evidence: What the signatures found.
+        stated: Versions, GPUs and memory.
+        failures: The signatures.
+        catalog: The rows and driver tables.
+        row: The row of the TensorFlow in question, as far as the log tells; None when it does not.
+    """
+
+    evidence: Evidence
+    stated: Stated
+    failures: Failures
+    catalog: Catalog
+    row: Environment | None
+
+    def has(self, *names: str) -> bool:
+        """Whether one of these signatures found something."""
+        return self.evidence.has(*names)
+
+    @property
+    def cuda(self) -> Release | None:
+        """The CUDA of the TensorFlow in question."""
+        return self.row.cuda.compiled if self.row and self.row.cuda else None
+
+    @property
+    def driver_floor(self) -> Release | None:
+        """The oldest driver for that CUDA."""
+        try:
+            return self.catalog.cuda.driver_floor(self.cuda) if self.cuda else None
+        except KeyError:
+            return None
+
+
+def first_scores(evidence: Evidence) -> dict[str, float]:
+    """Score of each class from the weights alone: the strongest signature, and half of what the others add.
+
+    Returns:
+        From 0 to 0.97, by class; classes without evidence are not there.
+    """
+    doubts: dict[str, float] = {}
+    for hit in sorted(evidence.of(Role.CAUSE), key=lambda hit: -hit.signature.weight):
+        if hit.signature.fallback:
+            continue
+        share = hit.signature.weight / 100 * (0.5 if hit.signature.failure in doubts else 1)
+        doubts[hit.signature.failure] = doubts.get(hit.signature.failure, 1.0) * (1 - share)
+    return {name: min(0.97, 1 - doubt) for name, doubt in doubts.items()}
+
+
+def at_least(scores: Scores, **wanted: float) -> dict[str, float]:
+    """Scores that are raised where they are lower; names with `_` for `-`."""
+    raised = {name.replace("_", "-"): value for name, value in wanted.items()}
+    return {**scores, **{name: max(value, scores.get(name, 0.0)) for name, value in raised.items()}}
+
+
+def at_most(scores: Scores, **wanted: float) -> dict[str, float]:
+    """Scores that are lowered where they are higher; names with `_` for `-`."""
+    lowered = {name.replace("_", "-"): value for name, value in wanted.items()}
+    return {name: min(value, lowered.get(name, value)) for name, value in scores.items()}
+
+
+def hits_of(scene: Scene, failure: str) -> tuple[Hit, ...]:
+    """The standing evidence of one class, strongest first."""
+    hits = [hit for hit in scene.evidence.of(Role.CAUSE) if hit.signature.failure == failure]
+    return tuple(sorted(hits, key=lambda hit: (-hit.signature.weight, hit.first)))
+
+
+def with_row(scene: Scene, row: Environment | None) -> Scene:
+    """The same scene with another row."""
+    return replace(scene, row=row)

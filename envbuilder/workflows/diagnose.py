@@ -1,0 +1,66 @@
+"""Diagnose a log, with the facts of a machine and a lock beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from packaging.version import Version
+
+from envbuilder.catalog.naming import find
+from envbuilder.diagnosing.diagnosis import Diagnosis, diagnose
+from envbuilder.diagnosing.known import Known
+from envbuilder.errors import UnknownEnvironment
+from envbuilder.model.facts import Facts
+from envbuilder.model.failures import Failures
+from envbuilder.model.hosts import host_of
+from envbuilder.model.locks import Lock
+from envbuilder.model.rows import Catalog, Environment
+from envbuilder.model.seen import Seen
+from envbuilder.model.versions import Release
+
+
+def diagnose_log(
+    catalog: Catalog,
+    failures: Failures,
+    read: Callable[[int], bytes],
+    *,
+    facts: Facts | None = None,
+    lock: Lock | None = None,
+) -> Diagnosis:
+    """Read a log to its end and judge it.
+
+    Args:
+        catalog: The rows.
+        failures: The signatures.
+        read: Gives at most that many bytes of the log, and none at its end.
+        facts: What the probe saw on the machine.
+        lock: The environment that it ran in.
+    """
+    return diagnose(catalog, failures, read, known(catalog, facts, lock))
+
+
+def known(catalog: Catalog, facts: Facts | None, lock: Lock | None) -> Known:
+    """What facts and a lock say; the lock goes first, it is what was meant to run."""
+    row = _row(catalog, lock) if lock else None
+    python = facts.interpreter.value.version if facts and isinstance(facts.interpreter, Seen) else None
+    return Known(
+        host=host_of(facts) if facts else None,
+        row=row,
+        tensorflow=_release(lock, facts),
+        python=Release(str(lock.python.version)) if lock else python,
+    )
+
+
+def _row(catalog: Catalog, lock: Lock) -> Environment | None:
+    try:
+        return find(catalog, lock.environment)
+    except UnknownEnvironment:
+        return None
+
+
+def _release(lock: Lock | None, facts: Facts | None) -> Release | None:
+    if lock is not None:
+        return Release(".".join(map(str, Version(lock.framework_version).release)))
+    if facts is not None and isinstance(facts.imported, Seen):
+        return Release(".".join(map(str, Version(facts.imported.value.version).release)))
+    return None
