@@ -6,13 +6,15 @@ from dataclasses import dataclass
 
 from envbuilder.diagnosing.judging_gpu import (
     judge_crash,
+    judge_demand,
     judge_driver,
     judge_hidden,
     judge_libraries,
     judge_no_gpu,
     judge_wsl,
 )
-from envbuilder.diagnosing.judging_memory import judge_memory
+from envbuilder.diagnosing.judging_memory import judge_memory, judge_survived
+from envbuilder.diagnosing.judging_programs import judge_installation
 from envbuilder.diagnosing.scene import Judge, Scene, Scores, first_scores
 from envbuilder.model.failures import FailureClass, Role
 
@@ -24,9 +26,12 @@ _JUDGES: tuple[Judge, ...] = (
     judge_driver,
     judge_hidden,
     judge_no_gpu,
+    judge_demand,
     judge_wsl,
     judge_memory,
+    judge_installation,
     judge_crash,
+    judge_survived,
 )
 
 
@@ -91,7 +96,8 @@ def _without_consequences(scene: Scene, scores: Scores) -> tuple[Scores, dict[st
         if strength < _EXPLAINING or failure.id in explained:
             continue
         for effect in failure.explains:
-            if effect in left and effect not in explained and left[effect] <= strength + 0.3:
+            slack = 0.0 if scene.failures.failure(effect).harmless else 0.3
+            if effect in left and effect not in explained and left[effect] <= strength + slack:
                 left[effect] = min(left[effect], LEAST - 0.01)
                 explained[effect] = failure.id
     return left, explained

@@ -61,6 +61,8 @@ def judge_libraries(scene: Scene, scores: Scores) -> Scores:
         return at_most(scores, harmless_cpu_only=0.2, no_driver_or_gpu_not_passed=0.4)
     if scene.has("import-cuda", "find-dll", "open-cuda-old"):
         return scores
+    if scene.has("cuinit-unknown", "system-not-ready", "operating-system-error"):
+        return at_most(scores, harmless_cpu_only=0.3, cuda_soname_missing=0.4)
     if scene.has("libcuda-not-found", "cuinit-303") and scene.has("dlopen-cuda"):
         # Neither driver nor toolkit: a machine for which nobody has prepared a GPU.
         return at_most(at_least(scores, harmless_cpu_only=0.62), cuda_soname_missing=0.3)
@@ -109,28 +111,48 @@ def judge_wsl(scene: Scene, scores: Scores) -> Scores:
 def judge_hidden(scene: Scene, scores: Scores) -> Scores:
     """GPUs that were hidden: by `-1` on purpose, by an empty list more often by mistake."""
     hidden = scene.has("cpu-only-hidden") or "-1" in scene.evidence.captures("visible")
+    if hidden and scene.has("ctx-gpu-demanded"):
+        return at_most(
+            at_least(scores, visible_devices_mistake=0.85), harmless_cpu_only=0.3, no_driver_or_gpu_not_passed=0.3
+        )
     if hidden:
         return at_most(
             at_least(scores, harmless_cpu_only=0.85), no_driver_or_gpu_not_passed=0.3, visible_devices_mistake=0.45
         )
+    if scene.has("visible-devices-hidden", "visible-devices-emptied") and scene.has("ctx-gpu-demanded"):
+        return at_most(at_least(scores, visible_devices_mistake=0.85), no_driver_or_gpu_not_passed=0.4)
+    if scene.has("visible-devices-emptied") and not scene.has("visible-devices-hidden", "ctx-wants-gpu"):
+        return at_least(scores, harmless_cpu_only=0.7)
     if scene.has("visible-devices-hidden"):
         return at_most(at_least(scores, visible_devices_mistake=0.8), no_driver_or_gpu_not_passed=0.4)
     return scores
+
+
+def judge_demand(scene: Scene, scores: Scores) -> Scores:
+    """A program that ends because it sees no GPU, and a log that does not say why: the candidates."""
+    if not scene.has("ctx-gpu-demanded") or max(scores.values(), default=0.0) >= 0.5:
+        return scores
+    if scene.has("not-built-with-cuda", "ctx-cpu-wanted"):
+        return at_least(scores, gpu_ignored=0.7)
+    return at_least(scores, no_driver_or_gpu_not_passed=0.46, gpu_ignored=0.4)
 
 
 def judge_no_gpu(scene: Scene, scores: Scores) -> Scores:
     """Whether a machine without a GPU is a failure at all."""
     if not scene.has(*_NO_GPU) or scene.has(*_SURELY_WANTED, "ctx-gpu-there", "cannot-dlopen-gpu-libraries"):
         return at_most(scores, harmless_cpu_only=0.4) if scene.has(*_SURELY_WANTED) else scores
-    if scene.has("ctx-ci", "ctx-cpu-wanted"):
+    demanded = scene.has("ctx-gpu-demanded")
+    if demanded and scene.has("visible-devices-emptied"):
+        return scores
+    if scene.has("ctx-ci", "ctx-cpu-wanted") and not demanded:
         return at_most(at_least(scores, harmless_cpu_only=0.85), no_driver_or_gpu_not_passed=0.3, wsl=0.3)
-    wanted = scene.has("ctx-wants-gpu", "ctx-docker", "gpu-ignored")
+    wanted = demanded or scene.has("ctx-wants-gpu", "ctx-docker", "num-gpus-zero")
     only_notice = not scene.has("cuinit-303", "cuinit-no-device", "proc-version-missing", "libcuda-not-found")
     if only_notice and not wanted:
         return at_most(at_least(scores, harmless_cpu_only=0.62), no_driver_or_gpu_not_passed=0.5)
     last = scene.evidence.last(*_NO_GPU)
-    goes_on = scene.evidence.last("ctx-goes-on") > last
-    if goes_on and not wanted and not scene.has("cuinit-no-device"):
+    goes_on = scene.evidence.last("ctx-goes-on", "ctx-finished") > last
+    if goes_on and not wanted and not scene.has("ctx-dso-agrees"):
         return at_most(at_least(scores, harmless_cpu_only=0.62), no_driver_or_gpu_not_passed=0.55)
     if wanted:
         return at_most(at_least(scores, no_driver_or_gpu_not_passed=0.7), harmless_cpu_only=0.4)

@@ -7,7 +7,7 @@ from envbuilder.diagnosing.scene import Scene, Scores, at_least, at_most
 _GIB = 1 << 30
 _HANDLES = ("cublas-alloc-failed", "cudnn-handle-internal", "gemm-launch", "cublas-not-initialized", "cufft-solver-handle")
 _STEP = ("oom-tensor", "bfc-ran-out", "resource-exhausted", "out-of-memory-xla")
-_SHORT = (*_HANDLES, *_STEP, "device-allocate-failed", "dst-tensor", "convolution-algorithm", "retain-out-of-memory")
+_SHORT = (*_HANDLES, *_STEP, "device-allocate-failed", "dst-tensor", "convolution-algorithm", "retain-out-of-memory", "ran-out-in-step", "torch-oom")
 
 
 def judge_memory(scene: Scene, scores: Scores) -> Scores:
@@ -68,8 +68,9 @@ def _pieces(scene: Scene, scores: Scores) -> Scores:
             return at_least(scores, oom_fragmentation=0.9)
     if said.allocator_limit and said.memory and said.allocator_limit < 0.4 * said.memory:
         return at_least(scores, oom_other_process=0.8)
-    if said.allocator_limit and said.allocator_limit < 0.75 * _GIB:
-        return at_least(scores, oom_other_process=0.6)
+    given = [int(text) << 20 for text in scene.evidence.captures("memory_given")]
+    if min([*given, said.allocator_limit or _GIB]) < 0.75 * _GIB:
+        return at_least(scores, oom_other_process=0.7)
     return scores
 
 
@@ -104,3 +105,13 @@ def _second_framework(scene: Scene, scores: Scores) -> Scores:
     if scene.has("ctx-second-framework") and scene.has("ran-out-in-step", "torch-oom") and scene.has("ctx-tensorflow"):
         return at_least(scores, oom_preallocation=0.7)
     return scores
+
+
+def judge_survived(scene: Scene, scores: Scores) -> Scores:
+    """An allocation that failed and was caught: the program goes on and nothing says that it died."""
+    if not scene.has(*_SHORT, "cpu-allocator-oom") or scene.has("ctx-traceback", "killed-line", "exit-137", "oom-killed"):
+        return scores
+    last = scene.evidence.last(*_SHORT, "cpu-allocator-oom")
+    if scene.evidence.last("ctx-goes-on", "ctx-finished") <= last:
+        return scores
+    return {name: min(value, 0.19) if name.startswith(("oom-", "host-oom")) else value for name, value in scores.items()}
