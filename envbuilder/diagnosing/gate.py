@@ -1,16 +1,35 @@
-"""Which lines of a log are worth a look: one regular expression over all anchors of all signatures."""
+"""Which lines of a log are worth a look, told from their words.
+
+Each anchor is stood for by four letters in a row (or by a whole word of three) out of one of its words. Whether a word
+has such letters is asked once for each word; logs have few different words, however long they are.
+"""
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from envbuilder.model.failures import Signature
 
 _DROPPED = b"0123456789 \t.=>-+%#\\'\"`*|"
-# Frequent characters of logs, most frequent first. An anchor is searched from its rarest character on: fewer starts.
-_COMMON = b"etaoinsrldcupmhgfy_/:bwv"
+_WORDS = bytes(byte if byte == 10 or chr(byte).isalpha() and byte < 128 else 32 for byte in range(256))
+_RUN = re.compile(rb"[A-Za-z]+")
+_GRAM = 4
+# Letters of logs, most frequent first: letters that are rare stand for an anchor better.
+_COMMON = b"etaoinsrldcupmhgfybwv"
+_MOST_WORDS = 200_000
+
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Anchor:
+    """An anchor: the word in it that stands for it, the whole of it as a key, and the signatures that it opens."""
+
+    word: bytes
+    key: bytes
+    opened: tuple[Signature, ...]
 
 
 def key_of(line: bytes) -> bytes:
@@ -23,27 +42,51 @@ def key_of(line: bytes) -> bytes:
     return line.translate(None, _DROPPED)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True)
 class Gate:
     """The anchors of a set of signatures.
 
     Attributes:
-        any: Finds a line that may have an anchor.
-        table: Each anchor as a key, with the signatures that it opens.
+        grams: Anchors by the letters that stand for them.
+        known: What was found out about words: the anchors that each may belong to.
     """
 
-    any: re.Pattern[bytes]
-    table: tuple[tuple[bytes, tuple[Signature, ...]], ...]
+    grams: dict[bytes, tuple[_Anchor, ...]]
+    known: dict[bytes, tuple[_Anchor, ...]] = field(default_factory=dict)
 
-    def open_to(self, key: bytes) -> tuple[Signature, ...]:
-        """The signatures with an anchor in the line with this key, each once."""
-        return tuple({each.id: each for anchor, opened in self.table if anchor in key for each in opened}.values())
+    def telling(self, lines: bytes) -> frozenset[bytes]:
+        """The words in these lines that may belong to an anchor."""
+        return frozenset(filter(self._anchors, set(lines.translate(_WORDS).split())))
 
+    def open_to(self, line: bytes, telling: frozenset[bytes] | None = None) -> tuple[Signature, ...]:
+        """The signatures with an anchor in the line, each once.
 
-@dataclass(slots=True)
-class _Node:
-    ends: bool = False
-    after: dict[int, _Node] = field(default_factory=dict)
+        Args:
+            line: The line.
+            telling: Words to look for, where they are known.
+        """
+        words = line.translate(_WORDS).split()
+        if telling is not None and telling.isdisjoint(words):
+            return ()
+        likely = {anchor for word in words for anchor in self._anchors(word)}
+        key = key_of(line) if likely else b""
+        opened = {each.id: each for anchor in likely if anchor.key in key for each in anchor.opened}
+        return tuple(opened[name] for name in sorted(opened))
+
+    def _anchors(self, word: bytes) -> tuple[_Anchor, ...]:
+        found = self.known.get(word)
+        if found is None:
+            if len(self.known) > _MOST_WORDS:
+                self.known.clear()
+            found = self.known[word] = self._looked_up(word)
+        return found
+
+    def _looked_up(self, word: bytes) -> tuple[_Anchor, ...]:
+        grams = self.grams
+        if len(word) < _GRAM:
+            return grams.get(word, ())
+        pieces = {word[start : start + _GRAM] for start in range(len(word) - _GRAM + 1)}
+        return tuple(anchor for piece in pieces & grams.keys() for anchor in grams[piece] if anchor.word in word)
 
 
 def gate(signatures: Iterable[Signature]) -> Gate:
@@ -51,30 +94,24 @@ def gate(signatures: Iterable[Signature]) -> Gate:
     opened: dict[bytes, list[Signature]] = {}
     for signature in signatures:
         for anchor in signature.anchors:
-            opened.setdefault(key_of(anchor.encode()), []).append(signature)
-    root = _Node()
-    for anchor in opened:
-        node = root
-        for letter in _rare_end(anchor):
-            node = node.after.setdefault(letter, _Node())
-        node.ends = True
-    table = tuple((anchor, tuple(each)) for anchor, each in sorted(opened.items()))
-    return Gate(any=re.compile(_expression(root)), table=table)
+            opened.setdefault(anchor.encode(), []).append(signature)
+    grams: defaultdict[bytes, list[_Anchor]] = defaultdict(list)
+    for literal, each in sorted(opened.items()):
+        word, letters = _stand_in(literal)
+        grams[letters].append(_Anchor(word=word, key=key_of(literal), opened=tuple(each)))
+    return Gate(grams={letters: tuple(anchors) for letters, anchors in grams.items()})
 
 
-def _rare_end(anchor: bytes) -> bytes:
-    """The end of an anchor from its rarest character on, at least four characters long."""
-    starts = range(max(1, len(anchor) - 4))
-    return anchor[min(starts, key=lambda start: (-_rarity(anchor[start]), start)) :]
+def _stand_in(anchor: bytes) -> tuple[bytes, bytes]:
+    """The word with the rarest four letters in a row, and these; a whole word of three where none is longer."""
+    runs = _RUN.findall(anchor)
+    grams = [(run, run[start : start + _GRAM]) for run in runs for start in range(len(run) - _GRAM + 1)]
+    if grams:
+        return max(grams, key=lambda pair: _rarity(pair[1]))
+    longest = max(runs, key=len)
+    return longest, longest
 
 
-def _rarity(letter: int) -> int:
-    place = _COMMON.find(letter)
-    return len(_COMMON) if place < 0 else place
-
-
-def _expression(node: _Node) -> bytes:
-    if node.ends or not node.after:
-        return b""
-    branches = [re.escape(bytes([letter])) + _expression(after) for letter, after in sorted(node.after.items())]
-    return branches[0] if len(branches) == 1 else b"(?:" + b"|".join(branches) + b")"
+def _rarity(gram: bytes) -> int:
+    places = [_COMMON.find(letter) for letter in gram]
+    return sum(len(_COMMON) if place < 0 else place for place in places)

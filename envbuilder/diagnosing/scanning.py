@@ -7,6 +7,7 @@ that have one, the first of a kind are read in full and the others counted.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -18,15 +19,22 @@ from envbuilder.model.failures import Failures, Signature
 _READ_IN_FULL = 24
 _FIRST_SAMPLES = 16
 _LAST_SAMPLES = 8
-_KINDS = 60_000
-_KIND_BYTES = 12_000_000
+_MOST_KINDS = 60_000
+_MOST_BYTES = 12_000_000
 _LONGEST_KIND = 2000
 
 
 @dataclass(slots=True)
 class _Kind:
-    """Lines with one key: how many more to read in full, and what they were evidence of."""
+    """Lines with one key.
 
+    Attributes:
+        opened: Signatures with an anchor in them.
+        left: How many more to read in full.
+        found: What those that were read were evidence of.
+    """
+
+    opened: tuple[Signature, ...]
     left: int = _READ_IN_FULL
     found: frozenset[str] = frozenset()
 
@@ -41,7 +49,7 @@ class _Tally:
 
     def add(self, sample: Sample) -> None:
         self.count += 1
-        self.last = sample.line
+        self.last = max(self.last, sample.line)
         if len(self.head) < _FIRST_SAMPLES:
             self.head.append(sample)
         else:
@@ -70,8 +78,9 @@ class Scanner:
     def __init__(self, failures: Failures) -> None:
         self._gate: Gate = gate(failures.signatures)
         self._patterns = {each.id: re.compile(each.pattern) for each in failures.signatures}
-        self._kinds: dict[bytes, _Kind | None] = {}
-        self._kind_bytes = 0
+        self._dull: set[bytes] = set()
+        self._dull_bytes = 0
+        self._kinds: dict[bytes, _Kind] = {}
         self._tallies: dict[str, _Tally] = {}
         self._lines = 0
 
@@ -79,47 +88,64 @@ class Scanner:
         """Look at the lines of one block."""
         keys = key_of(block.data).split(b"\n")
         lines = block.data.split(b"\n")
-        kinds = self._kinds
-        for place, key in enumerate(keys):
-            if key in kinds:
-                kind = kinds[key]
-                if kind is None:
-                    continue
-            else:
-                kind = self._new_kind(key)
-                if kind is None:
-                    continue
-            self._look(kind, block.first + place, lines[place])
         self._lines = block.first + len(lines) - 1
-        if len(kinds) > _KINDS or self._kind_bytes > _KIND_BYTES:
-            # What is forgotten is looked at again: slower, and never wrong.
-            kinds.clear()
-            self._kind_bytes = 0
+        present = set(keys)
+        fresh = present - self._dull - self._kinds.keys()
+        if fresh:
+            self._sort_out(fresh, keys, lines)
+        telling = present & self._kinds.keys()
+        if not telling:
+            return
+        whole = {key for key in telling if self._kinds[key].left > 0}
+        for place, key in enumerate(keys) if whole else ():
+            if key in whole:
+                self._look(self._kinds[key], block.first + place, lines[place])
+        if telling - whole:
+            self._count(telling - whole, keys, block.first)
 
     def evidence(self) -> Evidence:
         """All that was found so far."""
         hits = sorted((tally.hit() for tally in self._tallies.values()), key=lambda hit: (hit.first, hit.signature.id))
         return Evidence(lines=self._lines, hits={hit.signature.id: hit for hit in hits})
 
-    def _new_kind(self, key: bytes) -> _Kind | None:
-        kind = _Kind() if self._gate.any.search(key) else None
-        if len(key) <= _LONGEST_KIND:
-            self._kinds[key] = kind
-            self._kind_bytes += len(key)
-        return kind
+    def _sort_out(self, fresh: set[bytes], keys: list[bytes], lines: list[bytes]) -> None:
+        """Tell kinds of lines that have an anchor from those that have none."""
+        if len(self._dull) > _MOST_KINDS or self._dull_bytes > _MOST_BYTES:
+            # What is forgotten is looked at again: slower, and never wrong.
+            self._dull.clear()
+            self._dull_bytes = 0
+        if len(self._kinds) > _MOST_KINDS:
+            self._kinds.clear()
+        new = {key: line for key, line in zip(keys, lines, strict=True) if key in fresh}
+        telling = self._gate.telling(b"\n".join(new.values()))
+        if telling:
+            for key, line in new.items():
+                opened = self._gate.open_to(line, telling)
+                if opened:
+                    self._kinds[key] = _Kind(opened=opened)
+        dull = fresh - self._kinds.keys()
+        self._dull |= {key for key in dull if len(key) <= _LONGEST_KIND}
+        self._dull_bytes += sum(map(len, dull))
+
+    def _count(self, often: set[bytes], keys: list[bytes], first: int) -> None:
+        """Count lines of kinds that were read often enough."""
+        counts = Counter(keys)
+        last = dict(zip(keys, range(first, first + len(keys)), strict=True))
+        for key in often:
+            for name in self._kinds[key].found:
+                self._tallies[name].count += counts[key]
+                self._tallies[name].last = max(self._tallies[name].last, last[key])
 
     def _look(self, kind: _Kind, number: int, line: bytes) -> None:
-        if kind.left <= 0:
-            for name in kind.found:
-                self._tallies[name].count += 1
-                self._tallies[name].last = number
-            return
         kind.left -= 1
-        found = frozenset(name for piece in _pieces(line) for name in self._match(number, piece))
-        kind.found |= found
+        if len(line) <= LONGEST_TEXT and b"\r" not in line:
+            kind.found |= frozenset(self._match(number, line, kind.opened))
+            return
+        # A long line is a kind of its own; what it was evidence of is known when its pieces were looked at.
+        pieces = ((piece, self._gate.open_to(piece)) for piece in _pieces(line))
+        kind.found |= frozenset(name for piece, opened in pieces for name in self._match(number, piece, opened))
 
-    def _match(self, number: int, piece: bytes) -> Iterator[str]:
-        opened = self._gate.open_to(key_of(piece))
+    def _match(self, number: int, piece: bytes, opened: tuple[Signature, ...]) -> Iterator[str]:
         if not opened:
             return
         text = clean(piece)
