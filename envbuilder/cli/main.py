@@ -28,6 +28,7 @@ VERBS = {
     "validate": ("envbuilder.cli.validate", "Look inside an image and check it against its lock."),
     "probe": ("envbuilder.cli.probe", "Write the probe as one file, to look at a machine elsewhere."),
     "check": ("envbuilder.cli.check", "Judge what the probe saw on another machine."),
+    "diagnose": ("envbuilder.cli.diagnose", "Say why a log ends badly, and what to change."),
     "schema": ("envbuilder.cli.schema", "Print the JSON Schema of a report."),
     "verify": ("envbuilder.cli.verify", "Say whether an image is what its lock says, bit by bit."),
     "reproduce": ("envbuilder.cli.reproduce", "Build a lock twice in different surroundings and compare."),

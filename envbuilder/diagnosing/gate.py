@@ -19,6 +19,13 @@ _RUN = re.compile(rb"[A-Za-z]+")
 _GRAM = 4
 # Letters of logs, most frequent first: letters that are rare stand for an anchor better.
 _COMMON = b"etaoinsrldcupmhgfybwv"
+# Words of ordinary logs stand for an anchor only where it has no other.
+_ORDINARY = frozenset(
+    b"accuracy batch cannot client code data device epoch error errors failed file files from index input kernel layer "
+    b"library line load loading loss memory model module name process python read reading run running server size "
+    b"step steps table task tensor tensorflow the time train training type value values version warning with worker "
+    b"write writing your".split()
+)
 _MOST_WORDS = 200_000
 
 
@@ -65,9 +72,9 @@ class Gate:
             line: The line.
             telling: Words to look for, where they are known.
         """
-        words = line.translate(_WORDS).split()
-        if telling is not None and telling.isdisjoint(words):
-            return ()
+        words: Iterable[bytes] = line.translate(_WORDS).split()
+        if telling is not None:
+            words = telling.intersection(words)
         likely = {anchor for word in words for anchor in self._anchors(word)}
         key = key_of(line) if likely else b""
         opened = {each.id: each for anchor in likely if anchor.key in key for each in anchor.opened}
@@ -107,9 +114,9 @@ def _stand_in(anchor: bytes) -> tuple[bytes, bytes]:
     runs = _RUN.findall(anchor)
     grams = [(run, run[start : start + _GRAM]) for run in runs for start in range(len(run) - _GRAM + 1)]
     if grams:
-        return max(grams, key=lambda pair: _rarity(pair[1]))
-    longest = max(runs, key=len)
-    return longest, longest
+        return max(grams, key=lambda pair: (pair[0].lower() not in _ORDINARY, _rarity(pair[1])))
+    rarest = max(runs, key=lambda run: (len(run), _rarity(run)))
+    return rarest, rarest
 
 
 def _rarity(gram: bytes) -> int:

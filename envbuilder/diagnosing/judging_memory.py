@@ -34,7 +34,7 @@ def _held_at_start(scene: Scene, scores: Scores) -> Scores:
     if free is None or total is None or total <= 0:
         return scores
     if free < 0.2 * total or free < 0.5 * _GIB:
-        return at_least(scores, oom_other_process=0.95)
+        return at_most(at_least(scores, oom_other_process=0.95), oom_batch_too_large=0.3)
     if free < 0.55 * total:
         return at_least(scores, oom_other_process=0.7)
     return at_most(scores, oom_other_process=0.35)

@@ -14,6 +14,7 @@ from envbuilder.diagnosing.rows import (
     rows_for_cuda,
     rows_for_driver,
     rows_for_python,
+    rows_that_fit,
 )
 from envbuilder.diagnosing.scene import Scene, hits_of
 from envbuilder.model.cuda import Coverage
@@ -121,15 +122,33 @@ def _floor(scene: Scene, cuda: Release | None) -> Release | None:
 def _missing_library(scene: Scene, plain: Remedy) -> Remedy:
     row, said = scene.row, scene.stated
     if row is None or row.cuda is None:
-        return plain
-    need = f"CUDA {row.cuda.compiled} with cuDNN {'.'.join(map(str, row.cuda.cudnn.compiled.head(2)))}"
-    who = f"TensorFlow {said.tensorflow}" if said.tensorflow else f"The TensorFlow that asks for it (as {row.framework.version})"
-    other = ""
-    if said.cuda and said.cuda.head(2) != row.cuda.compiled.head(2):
-        same = rows_for_cuda(scene.catalog, said.cuda)
-        other = f" The CUDA {said.cuda} that is here goes with {same[0].id}." if same else f" CUDA {said.cuda} is not that."
-    fix = f"{who} was built with {need}: install these and put them on the loader path, or run {row.id}.{other}"
+        return _missing_of_several(scene, plain)
+    need = f"CUDA {row.cuda.compiled} and cuDNN {'.'.join(map(str, row.cuda.cudnn.compiled.head(2)))}"
+    who = f"TensorFlow {said.tensorflow}" if said.tensorflow else "The TensorFlow that asks for it"
+    fix = f"{who} was built with {need}: put these on the loader path, or run {row.id}.{_other_cuda(scene, row)}"
     return replace(plain, fix=fix, commands=(*plain.commands[:1], _build(row)))
+
+
+def _missing_of_several(scene: Scene, plain: Remedy) -> Remedy:
+    """Several releases open a library of this name, and the log does not say which one runs."""
+    rows = rows_that_fit(scene.catalog, scene.stated)
+    if not rows:
+        return plain
+    fix = (
+        f"Environments that bring it: {rows[0].id} to {rows[-1].id}. Take that of your TensorFlow, or put the CUDA that "
+        f"it was built with on the loader path.{_other_cuda(scene, rows[-1])}"
+    )
+    show = "python -m pip list | grep -i tensorflow"
+    return replace(plain, fix=fix, commands=(show, *plain.commands[:1], _build(rows[-1])))
+
+
+def _other_cuda(scene: Scene, row: Environment) -> str:
+    """What the CUDA that is here would go with."""
+    here = scene.stated.cuda
+    if here is None or row.cuda is None or here.head(2) == row.cuda.compiled.head(2):
+        return ""
+    same = rows_for_cuda(scene.catalog, here)
+    return f" The CUDA {here} that is here goes with {same[0].id}." if same else ""
 
 
 def _cudnn_version(scene: Scene, plain: Remedy) -> Remedy:

@@ -14,17 +14,21 @@ _DLL = re.compile(r"cudart64_(\d+?)(\d)\.dll")
 
 
 def row_of(catalog: Catalog, said: Stated) -> Environment | None:
-    """The row of the TensorFlow that wrote the log; with CUDA where there is one.
+    """The row of the TensorFlow that wrote the log, with CUDA; None when the log does not tell it."""
+    if said.tensorflow is None:
+        fitting = rows_that_fit(catalog, said)
+        return fitting[-1] if fitting and len({row.cuda.compiled for row in fitting if row.cuda}) == 1 else None
+    release = said.tensorflow.head(2)
+    return next(
+        (row for row in catalog.environments if row.cuda and row.framework.version.release[:2] == release), None
+    )
 
-    By its release, else by the library that it missed, within the releases that write such messages.
-    """
+
+def rows_that_fit(catalog: Catalog, said: Stated) -> tuple[Environment, ...]:
+    """Rows that open all libraries that were missed, and whose TensorFlow writes such messages; oldest first."""
     rows = [row for row in catalog.environments if row.cuda is not None]
-    if said.tensorflow is not None:
-        release = said.tensorflow.head(2)
-        return next((row for row in rows if row.framework.version.release[:2] == release), None)
-    fitting = [row for row in rows if _has_library(row, said.sonames)]
-    within = [row for row in fitting if _writes(row, said)]
-    return (within or fitting or [None])[-1] if said.sonames else None
+    fitting = [row for row in rows if all(_has_library(row, soname) for soname in said.sonames)] if said.sonames else []
+    return tuple([row for row in fitting if _writes(row, said)] or fitting)
 
 
 def rows_for_driver(catalog: Catalog, driver: Release) -> tuple[Environment, ...]:
@@ -76,11 +80,10 @@ def bound(row: Environment, package: str) -> str:
     )
 
 
-def _has_library(row: Environment, sonames: tuple[str, ...]) -> bool:
+def _has_library(row: Environment, soname: str) -> bool:
     if row.cuda is None:
         return False
-    known = {*row.cuda.sonames, *row.cuda.optional}
-    return any(soname in known or _of_dll(soname) == row.cuda.compiled for soname in sonames)
+    return soname in row.cuda.sonames or soname in row.cuda.optional or _of_dll(soname) == row.cuda.compiled
 
 
 def _of_dll(soname: str) -> Release | None:

@@ -173,6 +173,6 @@ def _pieces(line: bytes) -> Iterator[bytes]:
 def _shown(text: str, place: int, width: int = 400) -> str:
     """A line as it is quoted: what was found must be in it."""
     text = text.rstrip()
-    start = 0 if place < width // 2 else place - width // 4
+    start = 0 if place < width // 2 else text.rfind(" ", 0, place) + 1
     cut = text[start : start + width].strip()
     return f"{'… ' if start else ''}{cut}{' …' if start + width < len(text) else ''}"

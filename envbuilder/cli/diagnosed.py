@@ -1,0 +1,176 @@
+"""A diagnosis for people and for programs."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import textwrap
+from collections.abc import Iterator
+
+import click
+
+from envbuilder.cli.output import heading
+from envbuilder.diagnosing.diagnosis import Cause, Diagnosis
+from envbuilder.diagnosing.stating import Stated
+
+_SURE = ((0.9, "almost certain"), (0.7, "likely"), (0.5, "more likely than not"), (0.0, "a guess"))
+_WIDTHS = (60, 110)
+_CANDIDATES = 3
+# What TensorFlow and its kin put before a message: time, level, file and line.
+_PREFIX = re.compile(r"^(?:\[[^\]]{1,40}\] ?)?(?:[0-9-]{8,10}[ T][0-9:.]{8,16}: )?[IWEF][0-9]{0,4} (?:[0-9:. ]{6,40} )?\S{1,120}\] ")
+
+
+def as_document(found: Diagnosis) -> dict[str, object]:
+    """The diagnosis as JSON; see docs/diagnose.md."""
+    return {
+        "schema": 1,
+        "causes": [_cause_document(cause) for cause in found.causes],
+        "noise": [{"id": each.id, "lines": each.count, "first": each.first, "why": each.why} for each in found.noise],
+        "seen": _seen(found.seen),
+        "lines": found.lines,
+    }
+
+
+def _cause_document(cause: Cause) -> dict[str, object]:
+    return {
+        "class": cause.name,
+        "confidence": cause.confidence,
+        "evidence": list(cause.evidence),
+        "fix": cause.fix,
+        "cause": cause.cause,
+        "commands": list(cause.commands),
+        "quotes": [{"line": quote.line, "text": quote.text} for quote in cause.quotes],
+        "signatures": list(cause.signatures),
+        "explains": list(cause.explains),
+        "tell": cause.tell or None,
+        "notes": list(cause.notes),
+    }
+
+
+def _seen(said: Stated) -> dict[str, object]:
+    """What the log says of versions; only what it says."""
+    single = {
+        "tensorflow": said.tensorflow,
+        "tensorflow_since": said.since if said.tensorflow is None else None,
+        "tensorflow_until": said.until if said.tensorflow is None else None,
+        "python": said.python,
+        "keras": said.keras,
+        "cuda": said.cuda,
+        "cudnn": said.cudnn,
+        "cudnn_compiled": said.cudnn_compiled,
+        "driver": said.driver,
+        "driver_library": said.driver_library,
+    }
+    document: dict[str, object] = {name: str(value) for name, value in single.items() if value is not None}
+    if said.gpus:
+        document["gpus"] = list(said.gpus)
+    if said.capabilities:
+        document["capabilities"] = [str(each) for each in said.capabilities]
+    if said.sonames:
+        document["missing"] = list(said.sonames)
+    sizes = {"gpu_memory": said.memory, "gpu_memory_free": said.free}
+    return document | {name: size for name, size in sizes.items() if size is not None}
+
+
+def as_text(found: Diagnosis, *, show_all: bool = False) -> str:
+    """The diagnosis in words, as wide as the terminal up to 110 columns."""
+    columns = shutil.get_terminal_size((100, 24)).columns
+    width = min(max(columns, _WIDTHS[0]), _WIDTHS[1])
+    return "\n".join(_lines(found, width, show_all=show_all))
+
+
+def _lines(found: Diagnosis, width: int, *, show_all: bool) -> Iterator[str]:
+    if not found.causes:
+        yield heading("Nothing found.")
+        yield _folded(f"  None of the known failures shows in the {_count(found.lines, 'line')} of this log.", width)
+        yield _folded("  Look at the machine itself: envbuilder doctor", width)
+    shown = found.causes if show_all else found.causes[: 1 + _CANDIDATES]
+    for place, cause in enumerate(shown):
+        yield from _first(cause, width) if place == 0 else _candidate(cause, width, first=place == 1)
+    yield from _noise(found, width, show_all=show_all)
+    seen = _seen_line(found.seen)
+    if seen:
+        yield ""
+        yield _folded(f"The log tells of {seen}.", width)
+
+
+def _first(cause: Cause, width: int) -> Iterator[str]:
+    colour = "green" if cause.harmless else "red"
+    sure = next(words for least, words in _SURE if cause.confidence >= least)
+    title = cause.title if cause.title.startswith("cuDNN") else cause.title[0].upper() + cause.title[1:]
+    yield click.style(title, fg=colour, bold=True)
+    yield f"  {cause.name}, {sure} ({cause.confidence:.0%})"
+    yield ""
+    yield _folded(f"  {cause.cause}", width)
+    for note in cause.notes:
+        yield _folded(f"  {note}.", width)
+    if cause.quotes:
+        yield ""
+        yield from _quotes(cause, width)
+    yield ""
+    yield heading("Fix")
+    yield _folded(f"  {cause.fix}", width)
+    for command in cause.commands:
+        yield f"    {click.style(command, fg='cyan')}"
+    if cause.tell:
+        yield ""
+        yield _folded("To tell it from the candidates below:", width)
+        yield f"    {click.style(cause.tell, fg='cyan')}"
+
+
+def _quotes(cause: Cause, width: int) -> Iterator[str]:
+    digits = len(str(max(quote.line for quote in cause.quotes)))
+    for quote in cause.quotes:
+        room = width - digits - 5
+        text = quote.text if len(quote.text) <= room else _PREFIX.sub("… ", quote.text)
+        text = text if len(text) <= room else f"{text[: room - 2]} …"
+        yield f"  {click.style(f'{quote.line:>{digits}}', dim=True)} | {text}"
+    more = len(cause.evidence) - len(cause.quotes)
+    if more > 0:
+        yield click.style(f"  and {_count(more, 'further line')}", dim=True)
+
+
+def _candidate(cause: Cause, width: int, *, first: bool) -> Iterator[str]:
+    if first:
+        yield ""
+        yield heading("It could also be")
+    lines = f", line {cause.evidence[0]}" if cause.evidence else ""
+    yield _folded(f"  {cause.name} ({cause.confidence:.0%}{lines}): {cause.title}", width)
+    yield _folded(f"      {cause.fix}", width)
+
+
+def _noise(found: Diagnosis, width: int, *, show_all: bool) -> Iterator[str]:
+    if not found.noise:
+        return
+    total = sum(each.count for each in found.noise)
+    yield ""
+    names = ", ".join(each.id for each in found.noise[:4]) + (", …" if len(found.noise) > 4 else "")
+    means = "means" if total == 1 else "mean"
+    yield _folded(f"{_count(total, 'line')} of known noise {means} nothing: {names}.", width)
+    for each in found.noise if show_all else ():
+        yield _folded(f"  {each.first}: {each.why} ({each.id}, {_count(each.count, 'line')})", width)
+
+
+def _seen_line(said: Stated) -> str:
+    parts = [
+        f"TensorFlow {said.tensorflow}" if said.tensorflow else "",
+        f"Keras {said.keras}" if said.keras else "",
+        f"Python {said.python}" if said.python else "",
+        f"CUDA {said.cuda}" if said.cuda else "",
+        f"cuDNN {said.cudnn}" if said.cudnn else "",
+        f"driver {said.driver}" if said.driver else "",
+        *said.gpus[:2],
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _folded(line: str, width: int) -> str:
+    """A paragraph, every line of it as far to the right as the first."""
+    indent = " " * (len(line) - len(line.lstrip()))
+    return textwrap.fill(
+        line.strip(), width, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
