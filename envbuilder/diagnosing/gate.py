@@ -110,12 +110,13 @@ def gate(signatures: Iterable[Signature]) -> Gate:
 
 
 def _stand_in(anchor: bytes) -> tuple[bytes, bytes]:
-    """The word with the rarest four letters in a row, and these; a whole word of three where none is longer."""
+    """A word of the anchor with the rarest four letters in a row, and these; a whole word of three where it must be."""
     runs = _RUN.findall(anchor)
-    grams = [(run, run[start : start + _GRAM]) for run in runs for start in range(len(run) - _GRAM + 1)]
+    telling = [run for run in runs if run.lower() not in _ORDINARY and (len(run) >= _GRAM or run.isupper())] or runs
+    grams = [(run, run[start : start + _GRAM]) for run in telling for start in range(len(run) - _GRAM + 1)]
     if grams:
-        return max(grams, key=lambda pair: (pair[0].lower() not in _ORDINARY, _rarity(pair[1])))
-    rarest = max(runs, key=lambda run: (len(run), _rarity(run)))
+        return max(grams, key=lambda pair: _rarity(pair[1]))
+    rarest = max(telling, key=lambda run: (len(run), _rarity(run)))
     return rarest, rarest
 
 

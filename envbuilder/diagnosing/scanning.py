@@ -22,6 +22,7 @@ _LAST_SAMPLES = 8
 _MOST_KINDS = 60_000
 _MOST_BYTES = 12_000_000
 _LONGEST_KIND = 2000
+_FEW_WORDS = 12
 
 
 @dataclass(slots=True)
@@ -119,6 +120,8 @@ class Scanner:
         new = {key: line for key, line in zip(keys, lines, strict=True) if key in fresh}
         telling = self._gate.telling(b"\n".join(new.values()))
         if telling:
+            if len(telling) <= _FEW_WORDS:
+                new = {key: line for word in telling for key, line in new.items() if word in line}
             for key, line in new.items():
                 opened = self._gate.open_to(line, telling)
                 if opened:
@@ -153,7 +156,7 @@ class Scanner:
             match = self._patterns[signature.id].search(text)
             if match is None:
                 continue
-            captured = {name: value.strip() for name, value in match.groupdict().items() if value}
+            captured = {name: value.strip().rstrip(".") for name, value in match.groupdict().items() if value}
             tally = self._tallies.setdefault(signature.id, _Tally(signature=signature))
             if tally.last != number or captured:
                 tally.add(Sample(line=number, text=_shown(text, match.start()), captured=captured))
