@@ -17,7 +17,9 @@ _SURE = ((0.9, "almost certain"), (0.7, "likely"), (0.5, "more likely than not")
 _WIDTHS = (60, 110)
 _CANDIDATES = 3
 # What TensorFlow and its kin put before a message: time, level, file and line.
-_PREFIX = re.compile(r"^(?:\[[^\]]{1,40}\] ?)?(?:[0-9-]{8,10}[ T][0-9:.]{8,16}: )?[IWEF][0-9]{0,4} (?:[0-9:. ]{6,40} )?\S{1,120}\] ")
+_PREFIX = re.compile(
+    r"^(?:\[[^\]]{1,40}\] ?)?(?:[0-9-]{8,10}[ T][0-9:.]{8,16}: )?[IWEF][0-9]{0,4} (?:[0-9:. ]{6,40} )?\S{1,120}\] "
+)
 
 
 def as_document(found: Diagnosis) -> dict[str, object]:
@@ -168,7 +170,12 @@ def _folded(line: str, width: int) -> str:
     """A paragraph, every line of it as far to the right as the first."""
     indent = " " * (len(line) - len(line.lstrip()))
     return textwrap.fill(
-        line.strip(), width, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        line.strip(),
+        width,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
 
 

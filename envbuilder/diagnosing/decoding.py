@@ -13,7 +13,9 @@ OVERLAP = 1 << 10
 LONGEST_TEXT = 4096
 
 # ECMA-48: control sequences (colours, cursor), titles, and two-byte escapes; the escape byte itself may be lost.
-_ESCAPE = re.compile(r"\x1b(?:\[[0-?]{0,40}[ -/]{0,4}[@-~]|\][^\x07\x1b]{0,400}(?:\x07|\x1b\\)?|[@-Z\\^_])|\[[0-9;]{1,8}m")
+_ESCAPE = re.compile(
+    r"\x1b(?:\[[0-?]{0,40}[ -/]{0,4}[@-~]|\][^\x07\x1b]{0,400}(?:\x07|\x1b\\)?|[@-Z\\^_])|\[[0-9;]{1,8}m"
+)
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _ESCAPED = re.compile(r"\\([_*\[\]`#])")
 _QUOTES = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u00a0": " ", "\ufeff": None})
@@ -21,11 +23,11 @@ _QUOTES = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """Whole lines, or a piece of one line that is longer than a block.
+    r"""Whole lines, or a piece of one line that is longer than a block.
 
     Attributes:
         first: Number of its first line, from 1.
-        data: UTF-8, lines ended by `\\n`, the last without its end.
+        data: UTF-8, lines ended by `\n`, the last without its end.
     """
 
     first: int
@@ -82,7 +84,11 @@ def _utf8(read: Callable[[int], bytes]) -> Iterator[bytes]:
 
 def _encoding(start: bytes) -> str | None:
     """Name of the encoding when it is not one that has ASCII inside."""
-    for mark, name in ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")):
+    for mark, name in (
+        (codecs.BOM_UTF32_LE, "utf-32"),
+        (codecs.BOM_UTF16_LE, "utf-16"),
+        (codecs.BOM_UTF16_BE, "utf-16"),
+    ):
         if start.startswith(mark):
             return name
     sample = start[:2000]

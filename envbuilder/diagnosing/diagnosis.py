@@ -97,7 +97,9 @@ class Diagnosis:
     seen: Stated
 
 
-def diagnose(catalog: Catalog, failures: Failures, read: Callable[[int], bytes], known: Known | None = None) -> Diagnosis:
+def diagnose(
+    catalog: Catalog, failures: Failures, read: Callable[[int], bytes], known: Known | None = None
+) -> Diagnosis:
     """Read a log to its end and judge it.
 
     Args:

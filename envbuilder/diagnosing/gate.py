@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from envbuilder.model.failures import Signature
 
 _DROPPED = b"0123456789 \t.=>-+%#\\'\"`*|"
-_WORDS = bytes(byte if byte == 10 or chr(byte).isalpha() and byte < 128 else 32 for byte in range(256))
+_WORDS = bytes(byte if byte == 10 or (chr(byte).isalpha() and byte < 128) else 32 for byte in range(256))
 _RUN = re.compile(rb"[A-Za-z]+")
 _GRAM = 4
 # Letters of logs, most frequent first: letters that are rare stand for an anchor better.
@@ -27,7 +27,6 @@ _ORDINARY = frozenset(
     b"write writing your".split()
 )
 _MOST_WORDS = 200_000
-
 
 
 @dataclass(frozen=True, slots=True, eq=False)

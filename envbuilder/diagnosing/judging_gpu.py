@@ -54,10 +54,7 @@ _CRASHES = (
 
 def judge_libraries(scene: Scene, scores: Scores) -> Scores:
     """Missing CUDA libraries matter only where there is a GPU to use them."""
-    missing = set(scene.stated.sonames)
-    only_runtime = bool(missing) and all("cudart" in soname for soname in missing)
-    gpu_there = scene.has("ctx-gpu-there", "cannot-dlopen-gpu-libraries", "error-loading-cuda")
-    if gpu_there:
+    if scene.has("ctx-gpu-there", "cannot-dlopen-gpu-libraries", "error-loading-cuda"):
         return at_most(scores, harmless_cpu_only=0.2, no_driver_or_gpu_not_passed=0.4)
     if scene.has("import-cuda", "find-dll", "open-cuda-old"):
         return scores
@@ -66,11 +63,17 @@ def judge_libraries(scene: Scene, scores: Scores) -> Scores:
     if scene.has("libcuda-not-found", "cuinit-303") and scene.has("dlopen-cuda"):
         # Neither driver nor toolkit: a machine for which nobody has prepared a GPU.
         return at_most(at_least(scores, harmless_cpu_only=0.62), cuda_soname_missing=0.3)
-    if scene.has("ignore-cudart") and only_runtime:
-        if scene.has("ctx-wants-gpu"):
-            return at_most(at_least(scores, cuda_soname_missing=0.7), harmless_cpu_only=0.5)
-        return at_most(at_least(scores, harmless_cpu_only=0.75), cuda_soname_missing=0.4)
-    return scores
+    return _only_the_runtime(scene, scores)
+
+
+def _only_the_runtime(scene: Scene, scores: Scores) -> Scores:
+    """TensorFlow says itself that a missing libcudart may be ignored without a GPU."""
+    missing = set(scene.stated.sonames)
+    if not scene.has("ignore-cudart") or not missing or not all("cudart" in soname for soname in missing):
+        return scores
+    if scene.has("ctx-wants-gpu"):
+        return at_most(at_least(scores, cuda_soname_missing=0.7), harmless_cpu_only=0.5)
+    return at_most(at_least(scores, harmless_cpu_only=0.75), cuda_soname_missing=0.4)
 
 
 def judge_driver(scene: Scene, scores: Scores) -> Scores:
@@ -139,27 +142,31 @@ def judge_demand(scene: Scene, scores: Scores) -> Scores:
 
 def judge_no_gpu(scene: Scene, scores: Scores) -> Scores:
     """Whether a machine without a GPU is a failure at all."""
-    if not scene.has(*_NO_GPU) or scene.has(*_SURELY_WANTED, "ctx-gpu-there", "cannot-dlopen-gpu-libraries"):
-        return at_most(scores, harmless_cpu_only=0.4) if scene.has(*_SURELY_WANTED) else scores
+    if scene.has(*_SURELY_WANTED):
+        return at_most(scores, harmless_cpu_only=0.4)
+    if not scene.has(*_NO_GPU) or scene.has("ctx-gpu-there", "cannot-dlopen-gpu-libraries"):
+        return scores
     demanded = scene.has("ctx-gpu-demanded")
     if demanded and scene.has("visible-devices-emptied"):
         return scores
     if scene.has("ctx-ci", "ctx-cpu-wanted") and not demanded:
         return at_most(at_least(scores, harmless_cpu_only=0.85), no_driver_or_gpu_not_passed=0.3, wsl=0.3)
-    wanted = demanded or scene.has("ctx-wants-gpu", "ctx-docker", "num-gpus-zero")
-    only_notice = not scene.has("cuinit-303", "cuinit-no-device", "proc-version-missing", "libcuda-not-found")
-    if only_notice and not wanted:
-        return at_most(at_least(scores, harmless_cpu_only=0.62), no_driver_or_gpu_not_passed=0.5)
-    last = scene.evidence.last(*_NO_GPU)
-    goes_on = scene.evidence.last("ctx-goes-on", "ctx-finished") > last
-    if goes_on and not wanted and not scene.has("ctx-dso-agrees"):
-        return at_most(at_least(scores, harmless_cpu_only=0.62), no_driver_or_gpu_not_passed=0.55)
-    if wanted:
+    if demanded or scene.has("ctx-wants-gpu", "ctx-docker", "num-gpus-zero"):
         return at_most(at_least(scores, no_driver_or_gpu_not_passed=0.7), harmless_cpu_only=0.4)
+    return _nobody_asked(scene, scores)
+
+
+def _nobody_asked(scene: Scene, scores: Scores) -> Scores:
+    """No GPU, and nothing tells that one is wanted: harmless for a mere notice, or when the program goes on."""
+    if not scene.has("cuinit-303", "cuinit-no-device", "proc-version-missing", "libcuda-not-found"):
+        return at_most(at_least(scores, harmless_cpu_only=0.62), no_driver_or_gpu_not_passed=0.5)
+    goes_on = scene.evidence.last("ctx-goes-on", "ctx-finished") > scene.evidence.last(*_NO_GPU)
+    if goes_on and not scene.has("ctx-dso-agrees"):
+        return at_most(at_least(scores, harmless_cpu_only=0.62), no_driver_or_gpu_not_passed=0.55)
     return scores
 
 
-def judge_crash(scene: Scene, scores: Scores) -> Scores:  # noqa: ARG001  every judge has the same shape
+def judge_crash(scene: Scene, scores: Scores) -> Scores:
     """A GPU that is not used does not end a program: what ended it goes first."""
     crash = max((scores.get(name, 0.0) for name in _CRASHES), default=0.0)
     if crash < 0.65 or scene.has("import-cuda", "import-cudnn", "find-dll", "find-cudnn-dll", "assign-device-cpu-only"):

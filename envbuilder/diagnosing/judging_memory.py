@@ -5,9 +5,24 @@ from __future__ import annotations
 from envbuilder.diagnosing.scene import Scene, Scores, at_least, at_most
 
 _GIB = 1 << 30
-_HANDLES = ("cublas-alloc-failed", "cudnn-handle-internal", "gemm-launch", "cublas-not-initialized", "cufft-solver-handle")
+_HANDLES = (
+    "cublas-alloc-failed",
+    "cudnn-handle-internal",
+    "gemm-launch",
+    "cublas-not-initialized",
+    "cufft-solver-handle",
+)
 _STEP = ("oom-tensor", "bfc-ran-out", "resource-exhausted", "out-of-memory-xla")
-_SHORT = (*_HANDLES, *_STEP, "device-allocate-failed", "dst-tensor", "convolution-algorithm", "retain-out-of-memory", "ran-out-in-step", "torch-oom")
+_SHORT = (
+    *_HANDLES,
+    *_STEP,
+    "device-allocate-failed",
+    "dst-tensor",
+    "convolution-algorithm",
+    "retain-out-of-memory",
+    "ran-out-in-step",
+    "torch-oom",
+)
 
 
 def judge_memory(scene: Scene, scores: Scores) -> Scores:
@@ -41,7 +56,7 @@ def _held_at_start(scene: Scene, scores: Scores) -> Scores:
 
 
 def _small_allocations(scene: Scene, scores: Scores) -> Scores:
-    """The device refuses what TensorFlow wanted to reserve: others hold the memory, the more surely the less it asked."""
+    """The device refuses what TensorFlow wants to reserve: others hold the memory, the surer the less it asks for."""
     if not scene.has("device-allocate-failed"):
         return scores
     if scene.has("paging-file"):
@@ -61,11 +76,16 @@ def _pieces(scene: Scene, scores: Scores) -> Scores:
     said = scene.stated
     wanted = max(said.requested, default=0)
     if said.allocator_limit and said.allocator_used is not None and wanted:
-        free = said.allocator_limit - said.allocator_used
         if said.allocator_left is not None and said.allocator_left >= wanted:
             return at_least(scores, oom_other_process=0.75)
-        if wanted <= 0.9 * free:
+        if wanted <= 0.9 * (said.allocator_limit - said.allocator_used):
             return at_least(scores, oom_fragmentation=0.9)
+    return _small_limit(scene, scores)
+
+
+def _small_limit(scene: Scene, scores: Scores) -> Scores:
+    """TensorFlow got far less than the GPU has."""
+    said = scene.stated
     if said.allocator_limit and said.memory and said.allocator_limit < 0.4 * said.memory:
         return at_least(scores, oom_other_process=0.8)
     given = [int(text) << 20 for text in scene.evidence.captures("memory_given")]
@@ -80,6 +100,10 @@ def _handles(scene: Scene, scores: Scores) -> Scores:
         return scores
     if _newer_than_cuda(scene):
         return at_least(scores, gpu_arch_unsupported=0.72)
+    return _candidates(scene, scores)
+
+
+def _candidates(scene: Scene, scores: Scores) -> Scores:
     if scene.has("convolution-algorithm"):
         return at_most(at_least(scores, cudnn_init_failed=0.8), oom_preallocation=0.55)
     if scene.has("cublas-not-initialized"):
@@ -109,9 +133,13 @@ def _second_framework(scene: Scene, scores: Scores) -> Scores:
 
 def judge_survived(scene: Scene, scores: Scores) -> Scores:
     """An allocation that failed and was caught: the program goes on and nothing says that it died."""
-    if not scene.has(*_SHORT, "cpu-allocator-oom") or scene.has("ctx-traceback", "killed-line", "exit-137", "oom-killed"):
+    if not scene.has(*_SHORT, "cpu-allocator-oom") or scene.has(
+        "ctx-traceback", "killed-line", "exit-137", "oom-killed"
+    ):
         return scores
     last = scene.evidence.last(*_SHORT, "cpu-allocator-oom")
     if scene.evidence.last("ctx-goes-on", "ctx-finished") <= last:
         return scores
-    return {name: min(value, 0.19) if name.startswith(("oom-", "host-oom")) else value for name, value in scores.items()}
+    return {
+        name: min(value, 0.19) if name.startswith(("oom-", "host-oom")) else value for name, value in scores.items()
+    }

@@ -12,7 +12,7 @@ def judge_installation(scene: Scene, scores: Scores) -> Scores:
         scores = at_least(scores, mixed_install=0.85)
     estimators = scene.evidence.captures("estimator")
     tensorflow = scene.stated.tensorflow
-    if estimators and tensorflow and Release(estimators[0]).head(2) != tensorflow.head(2):
-        if scene.has("tf-attribute", "keras-import-name", "estimator-of-another", "keras-module-missing"):
-            scores = at_least(scores, mixed_install=0.9)
+    differ = bool(estimators and tensorflow and Release(estimators[0]).head(2) != tensorflow.head(2))
+    if differ and scene.has("tf-attribute", "keras-import-name", "estimator-of-another", "keras-module-missing"):
+        scores = at_least(scores, mixed_install=0.9)
     return scores

@@ -88,5 +88,12 @@ def _verdict(scene: Scene, name: str, host: Host) -> tuple[bool, str] | None:
     if name == "oom-other-process" and gpus:
         sizes = [(gpu.free, gpu.memory) for gpu in gpus if gpu.free is not None and gpu.memory]
         held = [free for free, total in sizes if free is not None and total and free < _FREE_ENOUGH * total]
-        return (bool(held), f"{host.name}: {'some GPU memory is held by others' if held else 'all GPU memory is free now'}") if sizes else None
+        return (
+            (
+                bool(held),
+                f"{host.name}: {'some GPU memory is held by others' if held else 'all GPU memory is free now'}",
+            )
+            if sizes
+            else None
+        )
     return None

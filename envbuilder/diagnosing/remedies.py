@@ -166,7 +166,9 @@ def _cudnn_version(scene: Scene, plain: Remedy) -> Remedy:
     if major >= 8 and (said.since is None or said.since >= Release("2.9")):
         flavour = "cu12" if (major, minor) >= (8, 9) else "cu11"
         commands.append(f"pip install 'nvidia-cudnn-{flavour}=={major}.{minor}.*'")
-    rows = [each for each in scene.catalog.environments if each.cuda and each.cuda.cudnn.compiled.head(2) == (major, minor)]
+    rows = [
+        each for each in scene.catalog.environments if each.cuda and each.cuda.cudnn.compiled.head(2) == (major, minor)
+    ]
     chosen = row if row in rows else (rows[-1] if rows else None)
     return replace(plain, fix=fix, commands=(*commands, *((_build(chosen),) if chosen else ())))
 
@@ -177,11 +179,11 @@ def _architecture(scene: Scene, plain: Remedy) -> Remedy:
     capability = min(scene.stated.capabilities) if scene.has("minimum-capability") else max(scene.stated.capabilities)
     rows = rows_for_capability(scene.catalog, capability)
     if not rows:
-        fix = f"No environment of the catalog has code for compute capability {capability}: use another GPU, the CPU, or NVIDIA's own builds."
+        fix = f"No environment has code for compute capability {capability}: use another GPU, the CPU, or NVIDIA's builds."
         return replace(plain, fix=fix, commands=(*plain.commands[:1], "envbuilder list --gpus"))
     row, coverage = rows[0]
     how = "has machine code for it" if coverage is Coverage.MACHINE_CODE else "has PTX that the driver compiles for it"
-    fix = f"For compute capability {capability} run {row.id}, the newest environment that {how}; `envbuilder list --gpus` shows all."
+    fix = f"For compute capability {capability} run {row.id}, the newest that {how}; all: `envbuilder list --gpus`."
     return replace(plain, fix=fix, commands=(*plain.commands[:1], _build(row)))
 
 
@@ -189,7 +191,11 @@ def _jit(scene: Scene, plain: Remedy) -> Remedy:
     sharper = _architecture(scene, plain)
     if sharper is plain or not any(command.startswith("envbuilder build") for command in sharper.commands):
         return plain
-    return replace(sharper, fix=f"Wait for the first start once and keep the cache. {sharper.fix}", commands=(plain.commands[0], sharper.commands[-1]))
+    return replace(
+        sharper,
+        fix=f"Wait for the first start once and keep the cache. {sharper.fix}",
+        commands=(plain.commands[0], sharper.commands[-1]),
+    )
 
 
 def _pinned(package: str) -> _Sharpen:
@@ -210,7 +216,9 @@ def _python(scene: Scene, plain: Remedy) -> Remedy:
         names = ", ".join(str(python) for python in row.pythons)
         fix = f"TensorFlow {said.tensorflow} has wheels for Python {names}"
         fix += f"; this is {said.python}." if said.python else "."
-        return replace(plain, fix=f"{fix} Use one of them, or run {row.id}.", commands=(*plain.commands[:2], _build(row)))
+        return replace(
+            plain, fix=f"{fix} Use one of them, or run {row.id}.", commands=(*plain.commands[:2], _build(row))
+        )
     rows = rows_for_python(scene.catalog, said.python) if said.python else ()
     if rows:
         fix = f"Python {said.python} goes from {rows[-1].id} to {rows[0].id}."
@@ -222,7 +230,11 @@ def _avx(scene: Scene, plain: Remedy) -> Remedy:
     rows = [row for row in scene.catalog.environments if not row.framework.needs_avx]
     if not rows:
         return plain
-    return replace(plain, fix=f"{plain.fix} {rows[-1].id} is the newest environment without AVX.", commands=(*plain.commands, _build(rows[-1])))
+    return replace(
+        plain,
+        fix=f"{plain.fix} {rows[-1].id} is the newest environment without AVX.",
+        commands=(*plain.commands, _build(rows[-1])),
+    )
 
 
 def _keras(scene: Scene, plain: Remedy) -> Remedy:
@@ -232,7 +244,9 @@ def _keras(scene: Scene, plain: Remedy) -> Remedy:
     if said.tensorflow >= Release("2.6"):
         major, minor = said.tensorflow.head(2)
         wanted = f"keras=={major}.{minor}.*" if said.tensorflow < Release("2.16") else "keras>=3"
-        return replace(plain, fix=f"TensorFlow {said.tensorflow} goes with {wanted}.", commands=(f"pip install '{wanted}'",))
+        return replace(
+            plain, fix=f"TensorFlow {said.tensorflow} goes with {wanted}.", commands=(f"pip install '{wanted}'",)
+        )
     return replace(plain, commands=(*plain.commands, _build(row)))
 
 

@@ -43,11 +43,12 @@ def rows_for_driver(catalog: Catalog, driver: Release) -> tuple[Environment, ...
 
 def rows_for_capability(catalog: Catalog, capability: Release) -> tuple[tuple[Environment, Coverage], ...]:
     """GPU rows that a GPU of this compute capability can use, newest first, machine code before JIT."""
-    found: list[tuple[Environment, Coverage]] = []
-    for row in reversed(catalog.environments):
-        for each in support(catalog.cuda, row, row.bases[0]):
-            if each.architecture.capability == capability and each.coverage is not Coverage.NONE:
-                found.append((row, each.coverage))
+    found = [
+        (row, each.coverage)
+        for row in reversed(catalog.environments)
+        for each in support(catalog.cuda, row, row.bases[0])
+        if each.architecture.capability == capability and each.coverage is not Coverage.NONE
+    ]
     return tuple(sorted(found, key=lambda pair: pair[1] is Coverage.JIT))
 
 
@@ -75,7 +76,11 @@ def cpu_row(catalog: Catalog, release: tuple[int, ...]) -> Environment | None:
 def bound(row: Environment, package: str) -> str:
     """The row's requirement for a package, such as `protobuf<3.21`; empty when it has none."""
     return next(
-        (each.requirement for each in (*row.constraints, *row.additions) if re.match(rf"{package}\b", each.requirement)),
+        (
+            each.requirement
+            for each in (*row.constraints, *row.additions)
+            if re.match(rf"{package}\b", each.requirement)
+        ),
         "",
     )
 

@@ -130,10 +130,8 @@ def _cudnn(texts: tuple[str, ...]) -> Release | None:
 
 def _capabilities(evidence: Evidence) -> tuple[Release, ...]:
     found = [text.rstrip("a") for text in evidence.captures("capability", "capability2")]
-    for hit in evidence.hits.values():
-        for sample in hit.samples:
-            if "major" in sample.captured and "minor" in sample.captured:
-                found.append(f"{sample.captured['major']}.{sample.captured['minor']}")
+    samples = [sample.captured for hit in evidence.hits.values() for sample in hit.samples]
+    found += [f"{each['major']}.{each['minor']}" for each in samples if "major" in each and "minor" in each]
     return tuple(Release(text) for text in dict.fromkeys(found) if _RELEASE.fullmatch(text))
 
 

@@ -1,7 +1,7 @@
 """`python -m tests.repo.diagnose_cases FOLDER [FOLDER …]`: how well logs with known causes are diagnosed.
 
-A case is a YAML file with at least `id`, `class` and `log`. Printed are what was run on, precision and recall per class,
-how far the confidence can be believed, and every miss.
+A case is a YAML file with at least `id`, `class` and `log`. Printed are what was run on, precision and recall per
+class, how far the confidence can be believed, and every miss.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,33 +78,41 @@ def report(outcomes: Sequence[Outcome], failures: Failures) -> str:
     harmless = {failure.id for failure in failures.classes if failure.harmless}
     right = sum(outcome.right for outcome in outcomes)
     alarms = [each for each in outcomes if each.case.failure in harmless and each.found not in {*harmless, NOTHING}]
+    among = sum(_among(each) for each in outcomes)
     lines = [
-        f"{right} of {len(outcomes)} have the right class first; "
-        f"{sum(_among(each) for each in outcomes)} have it among the candidates; "
-        f"harmless logs called a failure: {len(alarms)}",
+        f"{right} of {len(outcomes)} have the right class first; {among} have it among the candidates; "
+        + f"harmless logs called a failure: {len(alarms)}",
         "",
-        f"{'CLASS':30}{'CASES':>6}{'FOUND':>7}{'RIGHT':>7}{'PRECISION':>11}{'RECALL':>8}",
+        *_classes(outcomes),
+        "",
+        *_reliability(outcomes),
     ]
-    known, found = Counter(each.case.failure for each in outcomes), Counter(each.found for each in outcomes)
-    hits = Counter(each.found for each in outcomes if each.right)
-    for name in sorted({*known, *found}):
-        lines.append(
-            f"{name:30}{known[name]:6}{found[name]:7}{hits[name]:7}{_share(hits[name], found[name]):>11}"
-            f"{_share(hits[name], known[name]):>8}"
-        )
-    lines += ["", f"{'CONFIDENCE':14}{'CASES':>6}{'MEAN':>7}{'RIGHT':>7}"]
-    for low, high in ((0.0, 0.5), (0.5, 0.7), (0.7, 0.85), (0.85, 0.93), (0.93, 1.01)):
-        inside = [each for each in outcomes if low <= each.confidence < high]
-        if inside:
-            mean = sum(each.confidence for each in inside) / len(inside)
-            share = sum(each.right for each in inside) / len(inside)
-            lines.append(f"{low:.2f} - {min(high, 1):.2f}   {len(inside):6}{mean:7.2f}{share:7.2f}")
     misses = [each for each in outcomes if not each.right]
     lines += ["", "MISSES" if misses else "no misses"]
     for each in misses:
         ranked = ", ".join(f"{cause.name} {cause.confidence:.2f}" for cause in each.diagnosis.causes) or NOTHING
         lines.append(f"  {each.case.id}: is {each.case.failure}; found {ranked}")
     return "\n".join(lines)
+
+
+def _classes(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    yield f"{'CLASS':30}{'CASES':>6}{'FOUND':>7}{'RIGHT':>7}{'PRECISION':>11}{'RECALL':>8}"
+    known, found = Counter(each.case.failure for each in outcomes), Counter(each.found for each in outcomes)
+    hits = Counter(each.found for each in outcomes if each.right)
+    for name in sorted({*known, *found}):
+        precision, recall = _share(hits[name], found[name]), _share(hits[name], known[name])
+        yield f"{name:30}{known[name]:6}{found[name]:7}{hits[name]:7}{precision:>11}{recall:>8}"
+
+
+def _reliability(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """How often causes of about the same confidence are right."""
+    yield f"{'CONFIDENCE':14}{'CASES':>6}{'MEAN':>7}{'RIGHT':>7}"
+    for low, high in ((0.0, 0.5), (0.5, 0.7), (0.7, 0.85), (0.85, 0.93), (0.93, 1.01)):
+        inside = [each for each in outcomes if low <= each.confidence < high]
+        if inside:
+            mean = sum(each.confidence for each in inside) / len(inside)
+            share = sum(each.right for each in inside) / len(inside)
+            yield f"{low:.2f} - {min(high, 1):.2f}   {len(inside):6}{mean:7.2f}{share:7.2f}"
 
 
 def _among(outcome: Outcome) -> bool:
