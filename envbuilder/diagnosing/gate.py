@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from envbuilder.model.failures import Signature
 
-_DROPPED = b"0123456789 \t.=>-+%#\\'\"`*|"
+_DROPPED = b"0123456789 \t.=>-+%#&;\\'\"`*|"
 _WORDS = bytes(byte if byte == 10 or (chr(byte).isalpha() and byte < 128) else 32 for byte in range(256))
 _RUN = re.compile(rb"[A-Za-z]+")
 _GRAM = 4

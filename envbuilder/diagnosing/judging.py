@@ -19,7 +19,7 @@ from envbuilder.diagnosing.scene import Judge, Scene, Scores, first_scores
 from envbuilder.model.failures import FailureClass, Role
 
 LEAST = 0.2
-_EXPLAINING = 0.5
+_EXPLAINING = 0.6
 _FALLBACK = 0.42
 _JUDGES: tuple[Judge, ...] = (
     judge_libraries,

@@ -135,8 +135,8 @@ def _missing_of_several(scene: Scene, plain: Remedy) -> Remedy:
     if not rows:
         return plain
     fix = (
-        f"Environments that bring it: {rows[0].id} to {rows[-1].id}. Take that of your TensorFlow, or put the CUDA that "
-        f"it was built with on the loader path.{_other_cuda(scene, rows[-1])}"
+        f"Environments that bring it: {rows[0].id} to {rows[-1].id}. Take that of your TensorFlow, or put the CUDA "
+        f"that it was built with on the loader path.{_other_cuda(scene, rows[-1])}"
     )
     show = "python -m pip list | grep -i tensorflow"
     return replace(plain, fix=fix, commands=(show, *plain.commands[:1], _build(rows[-1])))
@@ -179,7 +179,7 @@ def _architecture(scene: Scene, plain: Remedy) -> Remedy:
     capability = min(scene.stated.capabilities) if scene.has("minimum-capability") else max(scene.stated.capabilities)
     rows = rows_for_capability(scene.catalog, capability)
     if not rows:
-        fix = f"No environment has code for compute capability {capability}: use another GPU, the CPU, or NVIDIA's builds."
+        fix = f"No environment has code for compute capability {capability}: use another GPU or the CPU."
         return replace(plain, fix=fix, commands=(*plain.commands[:1], "envbuilder list --gpus"))
     row, coverage = rows[0]
     how = "has machine code for it" if coverage is Coverage.MACHINE_CODE else "has PTX that the driver compiles for it"

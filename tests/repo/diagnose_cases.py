@@ -80,8 +80,8 @@ def report(outcomes: Sequence[Outcome], failures: Failures) -> str:
     alarms = [each for each in outcomes if each.case.failure in harmless and each.found not in {*harmless, NOTHING}]
     among = sum(_among(each) for each in outcomes)
     lines = [
-        f"{right} of {len(outcomes)} have the right class first; {among} have it among the candidates; "
-        + f"harmless logs called a failure: {len(alarms)}",
+        f"{right} of {len(outcomes)} have the right class first; {among} have it among the candidates",
+        f"harmless logs called a failure: {len(alarms)}",
         "",
         *_classes(outcomes),
         "",

@@ -1,0 +1,92 @@
+"""Precedence: the root cause and not the last line, and nothing where nothing failed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.diagnosing.logs import CUDNN_MISSING, OOM, classes, judged
+
+UNKNOWN = "E cuda_driver.cc:318] failed call to cuInit: CUDA_ERROR_UNKNOWN: unknown error"
+NO_PROC = "I cuda_diagnostics.cc:156] kernel driver does not appear to be running on this host ({}): x"
+NO_LIBCUDA = "W dso_loader.cc:64] Could not load dynamic library 'libcuda.so.1'; dlerror: libcuda.so.1: not found"
+CONVOLUTION = "UnknownError: Failed to get convolution algorithm. This is probably because cuDNN failed to initialize"
+HANDLE = "E cuda_dnn.cc:329] Could not create cudnn handle: CUDNN_STATUS_INTERNAL_ERROR"
+NOISE = "E cuda_dnn.cc:9261] Unable to register cuDNN factory: Attempting to register factory for plugin cuDNN"
+TRACEBACK = "Traceback (most recent call last):"
+
+
+@pytest.mark.parametrize(
+    ("lines", "cause"),
+    [
+        ((UNKNOWN,), "cuda-unknown-error"),
+        ((UNKNOWN, NO_PROC.format("0123456789ab")), "no-driver-or-gpu-not-passed"),
+        ((UNKNOWN, "kernel version 390.48.0 does not match DSO version 390.87.0"), "driver-library-mismatch"),
+        ((CONVOLUTION,), "cudnn-init-failed"),
+        ((CUDNN_MISSING, CONVOLUTION), "cudnn-missing"),
+        (
+            ("Loaded runtime CuDNN library: 7.1.4 but source was compiled with: 7.4.1.", CONVOLUTION),
+            "cudnn-version-mismatch",
+        ),
+        (("totalMemory: 10.92GiB freeMemory: 151.12MiB", HANDLE, OOM), "oom-other-process"),
+        (("totalMemory: 10.92GiB freeMemory: 10.70GiB", OOM), "oom-batch-too-large"),
+        (("failed to allocate 3.00G (3221225472 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY", "Killed"), "host-oom"),
+        ((OOM, "NVRM: Xid (PCI:0000:65:00): 79, GPU has fallen off the bus."), "hardware-fault"),
+        ((NO_LIBCUDA, "AttributeError: module 'tensorflow' has no attribute 'Session'"), "keras-tf-mismatch"),
+        ((NO_LIBCUDA, "ValueError: Shapes (None, 1) and (None, 10) are incompatible"), "user-code"),
+        ((NO_LIBCUDA, "nvidia-smi: command not found"), "no-driver-or-gpu-not-passed"),
+        ((NO_LIBCUDA, "uname: 5.15.90.1-microsoft-standard-WSL2"), "wsl"),
+        ((NO_LIBCUDA, NO_PROC.format("fv-az12-3")), "harmless-cpu-only"),
+        ((NOISE,), "harmless-noise"),
+    ],
+    ids=str,
+)
+def test_the_root_cause_stands_first(lines: tuple[str, ...], cause: str) -> None:
+    assert classes("\n".join(lines))[0] == cause
+
+
+@pytest.mark.parametrize("log", ["", "\n", "all is well\n", "nothing of ours: error: file not found\n"])
+def test_nothing_found_is_an_answer(log: str) -> None:
+    assert judged(log).causes == ()
+
+
+def test_noise_before_an_unknown_failure_is_not_called_harmless() -> None:
+    assert classes(f"{NOISE}\n{TRACEBACK}\nsomebody.OwnProblem: went wrong\n") == ()
+
+
+def test_a_hidden_gpu_is_harmless_until_the_program_demands_one() -> None:
+    hidden = 'I0000 cuda_diagnostics.cc:160] env: CUDA_VISIBLE_DEVICES="-1"\nCUDA_ERROR_NO_DEVICE'
+    assert classes(f"{hidden}\nEpoch 1/5\n")[0] == "harmless-cpu-only"
+    assert classes(f"{hidden}\nAssertionError: this job needs a GPU\n")[0] == "visible-devices-mistake"
+
+
+def test_an_allocation_that_was_caught_is_no_failure() -> None:
+    failed = f"{NOISE}\nW bfc_allocator.cc:501] {OOM}"
+    assert classes(f"{failed}\nTraceback (most recent call last):\n")[0] == "oom-batch-too-large"
+    assert classes(f"{failed}\nbatch 64 does not fit, trying 32\nEpoch 1/5\n")[0] == "harmless-noise"
+
+
+def test_the_allocators_figures_tell_pieces_from_too_much() -> None:
+    asked = (
+        "Allocator (GPU_0_bfc) ran out of memory trying to allocate 1.00GiB (rounded to 1073741824)requested by op x"
+    )
+    limit = "Limit:                  8000000000"
+    assert classes(f"{asked}\n{limit}\nInUse:                  5000000000\n")[0] == "oom-fragmentation"
+    assert classes(f"{asked}\n{limit}\nInUse:                  7900000000\n")[0] == "oom-batch-too-large"
+
+
+def test_candidates_come_with_the_command_that_tells_them_apart() -> None:
+    found = judged(HANDLE)
+    assert {cause.name for cause in found.causes} == {"oom-preallocation", "cudnn-init-failed"}
+    assert all(cause.tell for cause in found.causes)
+    assert all(cause.confidence < 0.7 for cause in found.causes)
+
+
+def test_what_follows_from_a_cause_is_named_and_not_ranked() -> None:
+    first = judged(f"{CUDNN_MISSING}\n{CONVOLUTION}\n").causes[0]
+    assert first.explains == ("cudnn-init-failed",)
+
+
+def test_the_proof_quotes_lines_with_their_numbers() -> None:
+    cause = judged(f"x\ny\n{OOM}\n").causes[0]
+    assert cause.quotes[0].line == 3
+    assert "OOM when allocating tensor" in cause.quotes[0].text
