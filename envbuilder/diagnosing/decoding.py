@@ -18,6 +18,12 @@ _ESCAPE = re.compile(
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _ESCAPED = re.compile(r"\\([_*\[\]`#])")
+# What Docker, Kubernetes, Ray, MPI and people who quote put before a line.
+_CARRIER = re.compile(
+    r"""(?:\{"log":")?(?:\[(?:pod/)?[\w./-]{1,80}\] )?(?:[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{8,18}Z? )?"""
+    r"""(?:std(?:out|err) [FP] )?"""
+    r"""(?:\([\w-]{1,30} pid=[0-9]{1,8}\) |\[[0-9]{1,4},[0-9]{1,4}\]<std(?:out|err)>:|[>#|] )?"""
+)
 _QUOTES = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u00a0": " ", "\ufeff": None})
 
 
@@ -101,7 +107,7 @@ def _encoding(start: bytes) -> str | None:
 
 
 def clean(line: bytes) -> str:
-    r"""One line as a reader would want it: no colours, no control characters, no escapes of Markdown and HTML.
+    r"""One line as a reader would want it: without colours, control characters, escapes and what carried it.
 
     Example:
         >>> clean(b"\x1b[31mE\x1b[0m tensorflow/stream\\_executor &quot;x&quot;\r")
@@ -114,4 +120,8 @@ def clean(line: bytes) -> str:
         text = html.unescape(text)
     if "\\" in text:
         text = _ESCAPED.sub(r"\1", text)
-    return _CONTROL.sub("", text)
+    if text.startswith('{"log":"'):
+        text = text.partition('\\n","stream"')[0].replace('\\"', '"')
+    text = _CONTROL.sub("", text)
+    carrier = _CARRIER.match(text)
+    return text[carrier.end() :] if carrier else text
