@@ -27,6 +27,7 @@ _ORDINARY = frozenset(
     b"write writing your".split()
 )
 _MOST_WORDS = 200_000
+_LONGEST_WORD = 80
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,6 +81,9 @@ class Gate:
         return tuple(opened[name] for name in sorted(opened))
 
     def _anchors(self, word: bytes) -> tuple[_Anchor, ...]:
+        if len(word) > _LONGEST_WORD:
+            # No word of any message, and too long to be remembered.
+            return ()
         found = self.known.get(word)
         if found is None:
             if len(self.known) > _MOST_WORDS:

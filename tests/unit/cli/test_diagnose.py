@@ -9,7 +9,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.fakes.catalogs import ROOT
+from envbuilder.locking.lockfile import dump
+from envbuilder.model.locks import Spec
+from envbuilder.workflows.lock import lock
+from tests.fakes.catalogs import ROOT, real_catalog
+from tests.fakes.ports import lock_ports
 from tests.unit.cli.running import CommandLine
 from tests.unit.diagnosing.logs import CUDNN_MISSING, OOM
 
@@ -59,7 +63,8 @@ def test_facts_sharpen_the_answer(envbuilder: CommandLine) -> None:
 
 def test_a_lock_names_the_release(envbuilder: CommandLine) -> None:
     envbuilder.write("some.log", f"Found device 0 with properties:\n{CUDNN_MISSING}\n")
-    ended = envbuilder("diagnose", "some.log", "--lock", "tf-2.15-cpu", "--json")
+    envbuilder.write("some.lock", dump(lock(real_catalog(), Spec(environment="tf-2.15-cpu"), lock_ports())))
+    ended = envbuilder("diagnose", "some.log", "--lock", "some.lock", "--json")
     assert json.loads(ended.stdout)["seen"]["tensorflow"] == "2.15.1"
 
 
