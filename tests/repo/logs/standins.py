@@ -1,0 +1,184 @@
+"""Failures that need a GPU to be seen: a stand-in for the driver's library says that there is one.
+
+The stand-in (`standin_driver.c`) only answers; every line of the log is printed by TensorFlow or CUDA's own libraries.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.repo.logs.bench import Bench
+from tests.repo.logs.no_gpu import DEMAND_2, driver
+from tests.repo.logs.recipes import log
+
+_SOURCE = Path(__file__).with_name("standin_driver.c")
+_STANDS = "no GPU here: libcuda.so.1 is a stand-in that answers {}"
+_PROTOBUF = "protobuf<3.21"
+
+
+def _standin(bench: Bench, **macros: str | int) -> str:
+    """Folder of a stand-in for the driver's library."""
+    gpu = {"NAME": '"Tesla K80"', "MAJOR": 3, "MINOR": 7, "MEMORY": "11996954624ul", "VERSION": 11040, **macros}
+    options = [f"-D{name}={value}" for name, value in gpu.items()]
+    folder = bench.compiled("libcuda.so.1", _SOURCE.read_text(encoding="utf-8"), *options, "-Wl,-soname,libcuda.so.1")
+    bench.typed.append(f"cc -shared -fPIC {' '.join(options)} -o lib/libcuda.so.1 standin_driver.c")
+    return str(folder)
+
+
+def _wheels(bench: Bench) -> list[Path]:
+    return sorted(bench.folder.glob("venv/lib/python*/site-packages/nvidia/*/lib"))
+
+
+def _path(*folders: str | Path) -> str:
+    return ":".join(map(str, folders))
+
+
+@log("gpu-arch-unsupported", "k80-tf-2.15", tf="2.15.1", cuda="12.2", gpu="Tesla K80 (3.7)", driver="CUDA 12.2",
+     cause="TensorFlow 2.15 has no code for compute capability 3.7 and ignores the GPU.",
+     fix="TensorFlow 2.4 to 2.11 or older for a K80: the environment tf-2.4-cuda11.0",
+     arranged=_STANDS.format("for a Tesla K80"))  # fmt: skip
+def _(bench: Bench) -> None:
+    bench.install("3.11", "tensorflow[and-cuda]==2.15.1")
+    stand = _standin(bench, VERSION=12020)
+    bench.script("train.py", DEMAND_2, prompt=True, LD_LIBRARY_PATH=_path(stand, *_wheels(bench)))
+
+
+@log("gpu-arch-unsupported", "k40-tf-1.15", tf="1.15.5", cuda="10.0", gpu="GeForce GTX 680 (3.0)", driver="CUDA 10.0",
+     cause="TensorFlow 1.15 needs compute capability 3.5 or more here; the GTX 680 has 3.0.",
+     fix="a GPU of Maxwell or newer, or a build from source for 3.0",
+     arranged=_STANDS.format("for a GeForce GTX 680"))  # fmt: skip
+def _(bench: Bench) -> None:
+    bench.install("3.7", "tensorflow-gpu==1.15.5", _PROTOBUF, "numpy<1.20")
+    stand = _standin(bench, NAME='"GeForce GTX 680"', MAJOR=3, MINOR=0, VERSION=10000)
+    bench.script("train.py", "import tensorflow as tf\n\nprint('GPU:', tf.test.gpu_device_name())\nassert tf.test.is_gpu_available()\n", LD_LIBRARY_PATH=stand)
+
+
+@log("cuda-soname-missing", "one-of-many-tf-2.15", tf="2.15.1", cuda="12.2", driver="CUDA 12.2", gpu="Tesla V100",
+     cause="All CUDA libraries but libcufft.so.11 are here; TensorFlow then uses no GPU at all.",
+     fix="pip install nvidia-cufft-cu12, or the environment tf-2.15-cuda12.2",
+     arranged=_STANDS.format("for a Tesla V100"))  # fmt: skip
+def _(bench: Bench) -> None:
+    bench.install("3.11", "tensorflow[and-cuda]==2.15.1")
+    bench.run("uv pip uninstall -q nvidia-cufft-cu12 --python venv/bin/python")
+    stand = _standin(bench, NAME='"Tesla V100-SXM2-16GB"', MAJOR=7, MINOR=0, MEMORY="16945512448ul", VERSION=12020)
+    bench.script("train.py", DEMAND_2, LD_LIBRARY_PATH=_path(stand, *_wheels(bench)))
+
+
+@log("cuda-soname-missing", "cublas-tf-2.4", tf="2.4.4", cuda="11.0", driver="CUDA 11.4", gpu="Tesla K80",
+     cause="libcublas.so.11 and its neighbours are not where the loader looks; only the runtime of CUDA 11 is.",
+     fix="LD_LIBRARY_PATH=/usr/local/cuda-11.0/lib64, or the environment tf-2.4-cuda11.0",
+     arranged=_STANDS.format("for a Tesla K80"))  # fmt: skip
+def _(bench: Bench) -> None:
+    bench.install("3.8", "tensorflow==2.4.4", _PROTOBUF, "nvidia-cuda-runtime-cu11==11.3.58")
+    stand = _standin(bench)
+    bench.script("train.py", DEMAND_2, prompt=True, LD_LIBRARY_PATH=_path(stand, *_wheels(bench)))
+
+
+@log("cudnn-missing", "tf-2.10", tf="2.10.1", cuda="11", driver="CUDA 11.4", gpu="Tesla K80",
+     cause="The libraries of CUDA 11 are here, libcudnn.so.8 is not; TensorFlow then uses no GPU at all.",
+     fix="pip install 'nvidia-cudnn-cu11>=8.1,<8.7' and its folder into LD_LIBRARY_PATH, or the environment tf-2.10-cuda11.2",
+     arranged=_STANDS.format("for a Tesla K80"))  # fmt: skip
+def _(bench: Bench) -> None:
+    names = ("cuda-runtime", "cublas", "cufft", "curand", "cusolver", "cusparse")
+    bench.install("3.10", "tensorflow==2.10.1", "numpy<2", *(f"nvidia-{name}-cu11" for name in names))
+    stand = _standin(bench)
+    bench.script("train.py", DEMAND_2, LD_LIBRARY_PATH=_path(stand, *_wheels(bench)))
+
+
+@log("driver-too-old", "tf-2.4-driver-10.1", tf="2.4.4", cuda="11.0", driver="418 (CUDA 10.1)", gpu="Tesla K80",
+     cause="The driver supports CUDA 10.1; the runtime of CUDA 11 refuses it.",
+     fix="driver 450.36.06 or newer, or the environment tf-2.3-cuda10.1",
+     arranged=_STANDS.format("as a driver for CUDA 10.1"))  # fmt: skip
+def _(bench: Bench) -> None:
+    names = ("cuda-runtime", "cublas", "cufft", "curand", "cusolver", "cusparse", "cudnn")
+    bench.install("3.8", "tensorflow==2.4.4", _PROTOBUF, *(f"nvidia-{name}-cu11" for name in names))
+    stand = _standin(bench, VERSION=10010)
+    bench.script("train.py", "import tensorflow as tf\n\nprint(tf.random.normal([4, 4]) @ tf.ones([4, 4]))\n",
+                 prompt=True, LD_LIBRARY_PATH=_path(stand, *_wheels(bench)))  # fmt: skip
+
+
+@log("driver-too-old", "tf-2.15-driver-11.4", tf="2.15.1", cuda="12.2", driver="470 (CUDA 11.4)", gpu="Tesla V100",
+     cause="The driver supports CUDA 11.4; the runtime of CUDA 12.2 refuses it.",
+     fix="driver 525.60.13 or newer, or the environment tf-2.14-cuda11.8",
+     arranged=_STANDS.format("as a driver for CUDA 11.4"))  # fmt: skip
+def _(bench: Bench) -> None:
+    bench.install("3.11", "tensorflow[and-cuda]==2.15.1")
+    stand = _standin(bench, NAME='"Tesla V100-SXM2-16GB"', MAJOR=7, MINOR=0, MEMORY="16945512448ul", VERSION=11040)
+    bench.script("train.py", "import tensorflow as tf\n\nprint(tf.random.normal([4, 4]) @ tf.ones([4, 4]))\n",
+                 LD_LIBRARY_PATH=_path(stand, *_wheels(bench)))  # fmt: skip
+
+
+@log("driver-too-old", "cupy-driver-470", cuda="12.9", driver="470.256.02 (library only)",
+     cause="The real library of driver 470.256.02 supports CUDA 11.4; the runtime of CUDA 12.9 refuses it.",
+     fix="driver 525.60.13 or newer, or packages for CUDA 11")  # fmt: skip
+def _(bench: Bench) -> None:
+    bench.install("3.11", "cupy-cuda12x==13.6.0", "nvidia-cuda-runtime-cu12==12.9.79", "numpy<2")
+    path = _path(driver(bench, "bullseye"), *_wheels(bench))
+    bench.script("check.py", "import cupy\n\nprint(cupy.cuda.runtime.getDeviceCount(), 'GPUs')\n", LD_LIBRARY_PATH=path)
+
+
+@log("cuda-unknown-error", "uvm-tf-2.4", tf="2.4.4", cuda="11.0", driver="CUDA 11.4", gpu="Tesla K80",
+     cause="cuInit answers 999, which happens when the kernel module nvidia-uvm is not loaded or lost its state in a suspend.",
+     fix="sudo modprobe -r nvidia_uvm; sudo modprobe nvidia_uvm (or nvidia-modprobe -u -c=0), else reboot",
+     arranged=_STANDS.format("999 to cuInit, and /proc/driver/nvidia/version is written by hand"))  # fmt: skip
+def _(bench: Bench) -> None:
+    bench.install("3.8", "tensorflow==2.4.4", _PROTOBUF)
+    _with_kernel_module(bench, "470.256.02", _standin(bench, INIT=999))
+
+
+@log("driver-library-mismatch", "tf-2.4", tf="2.4.4", cuda="11.0", driver="library 470.256.02, kernel module 470.57.02",
+     cause="The driver's packages were upgraded, the kernel still runs the old module: 470.57.02 against library 470.256.02.",
+     fix="reboot, or unload the modules nvidia_uvm, nvidia_drm, nvidia_modeset, nvidia and load them again",
+     arranged="the library is the real one of Debian, without a GPU; /proc/driver/nvidia/version is written by hand")  # fmt: skip
+def _(bench: Bench) -> None:
+    bench.install("3.8", "tensorflow==2.4.4", _PROTOBUF)
+    _with_kernel_module(bench, "470.57.02", driver(bench, "bullseye"))
+
+
+@log("driver-library-mismatch", "tf-2.15", tf="2.15.1", cuda="12.2", driver="library 535, kernel module 525.85.12",
+     cause="The driver's packages were upgraded, the kernel still runs the old module: 525.85.12 against library 535.",
+     fix="reboot, or unload the modules nvidia_uvm, nvidia_drm, nvidia_modeset, nvidia and load them again",
+     arranged="libcuda.so.1 stands in and answers 803 to cuInit; its file has the name of a release, and /proc/driver/nvidia/version is written by hand")  # fmt: skip
+def _(bench: Bench) -> None:
+    bench.install("3.11", "tensorflow==2.15.1")
+    stand = Path(_standin(bench, INIT=803))
+    (stand / "libcuda.so.1").rename(stand / "libcuda.so.535.183.01")
+    (stand / "libcuda.so.1").symlink_to("libcuda.so.535.183.01")
+    _with_kernel_module(bench, "525.85.12", str(stand))
+
+
+def _with_kernel_module(bench: Bench, release: str, path: str) -> None:
+    """Run the job where /proc names a release of the kernel module."""
+    bench.write("version", f"NVRM version: NVIDIA UNIX x86_64 Kernel Module  {release}  Wed Jul 14 19:19:49 UTC 2021\n"
+                "GCC version:  gcc version 10.2.1 20210110 (Debian 10.2.1-6)\n")  # fmt: skip
+    bench.write("train.py", DEMAND_2)
+    proc = "mount -t tmpfs tmpfs /proc/driver; mkdir /proc/driver/nvidia; cp version /proc/driver/nvidia/version"
+    bench.write("job.sh", f"{proc}\npython train.py\n")
+    bench.run("unshare -m bash job.sh", LD_LIBRARY_PATH=path)
+
+
+@log("oom-other-process", "context-tf-2.4", tf="2.4.4", cuda="11.0", driver="CUDA 11.4", gpu="Tesla K80",
+     cause="Not even a context (some hundred MB) fits on the GPU: other processes hold its memory.",
+     fix="nvidia-smi shows who holds it: end that process or take another GPU by CUDA_VISIBLE_DEVICES",
+     arranged=_STANDS.format("that a context does not fit"))  # fmt: skip
+def _(bench: Bench) -> None:
+    names = ("cuda-runtime", "cublas", "cufft", "curand", "cusolver", "cusparse", "cudnn")
+    bench.install("3.8", "tensorflow==2.4.4", _PROTOBUF, *(f"nvidia-{name}-cu11" for name in names))
+    stand = _standin(bench, RETAIN=2)
+    bench.script("train.py", "import tensorflow as tf\n\nprint(tf.random.normal([4, 4]) @ tf.ones([4, 4]))\n",
+                 LD_LIBRARY_PATH=_path(stand, *_wheels(bench)))  # fmt: skip
+
+
+@log("visible-devices-mistake", "invalid-id-1.15", tf="1.15.5", cuda="10.0", driver="CUDA 10.0", gpu="Tesla P100",
+     cause="visible_device_list names GPU 1, and this process sees one GPU only, number 0.",
+     fix="visible_device_list='0': numbers count the GPUs that the process sees",
+     arranged=_STANDS.format("for one Tesla P100"))  # fmt: skip
+def _(bench: Bench) -> None:
+    wheels = ("nvidia-cuda-runtime-cu100", "nvidia-cublas-cu100", "nvidia-cufft-cu100", "nvidia-curand-cu100",
+              "nvidia-cusolver-cu100", "nvidia-cusparse-cu100", "nvidia-cudnn-cu100")  # fmt: skip
+    bench.install("3.7", "tensorflow-gpu==1.15.5", _PROTOBUF, "numpy<1.20")
+    stand = _standin(bench, NAME='"Tesla P100-PCIE-16GB"', MAJOR=6, MINOR=0, MEMORY="17071734784ul", VERSION=10000)
+    text = ("import tensorflow as tf\n\nconfig = tf.ConfigProto()\nconfig.gpu_options.visible_device_list = '1'\n"
+            "with tf.Session(config=config) as session:\n    print(session.run(tf.ones([2])))\n")  # fmt: skip
+    del wheels
+    bench.script("train.py", text, LD_LIBRARY_PATH=_path(stand, *_wheels(bench)))
