@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -81,7 +82,7 @@ class Bench:
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=_LIMIT, check=False,
         )  # fmt: skip
         text = done.stdout.decode("utf-8", "replace")
-        set_ = [f"{name}={shlex.quote(value)}" for name, value in environ.items()]
+        set_ = [f"{name}={self._short(value)}" for name, value in environ.items()]
         self.typed.append(" ".join([*set_, command]))
         self.printed.append((f"$ {command}\n" if prompt else "") + text)
         return text
@@ -98,6 +99,12 @@ class Bench:
         text = self.write(f"{name}.c", source)
         self._quietly(["cc", "-shared", "-fPIC", *options, "-o", str(library), str(text)])
         return library.parent
+
+    def _short(self, value: str) -> str:
+        """A path list as one would type it."""
+        relative = value.replace(f"{self.folder}/", "")
+        parts = dict.fromkeys(re.sub(r"/nvidia/\w+/lib$", "/nvidia/*/lib", part) for part in relative.split(":"))
+        return shlex.quote(":".join(parts))
 
     def _quietly(self, command: list[str]) -> None:
         subprocess.run(command, check=True, timeout=_LIMIT)

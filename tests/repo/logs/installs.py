@@ -199,13 +199,23 @@ def _(bench: Bench) -> None:
 
 
 @log("mixed-install", "two-releases", tf="2.4.4 and 2.3.4",
-     cause="tensorflow-cpu 2.3.4 was installed over tensorflow 2.4.4: the folder holds files of both releases.",
-     fix="pip uninstall -y tensorflow tensorflow-cpu; pip install tensorflow-cpu==2.4.4")  # fmt: skip
+     cause="tensorflow-cpu 2.3.4 was installed over tensorflow 2.4.4: the folder holds files of both, and tensorflow-estimator is of 2.4.",
+     fix="pip uninstall -y tensorflow tensorflow-cpu tensorflow-estimator; pip install tensorflow-cpu==2.4.4")  # fmt: skip
 def _(bench: Bench) -> None:
     bench.install("3.8", "tensorflow==2.4.4", "protobuf<3.21")
     bench.add("tensorflow-cpu==2.3.4", deps=False)
     bench.run("uv pip list -q --python venv/bin/python | grep -i tensorflow", prompt=True)
-    bench.script("main.py", _MODEL, prompt=True)
+    bench.script("main.py", "import tensorflow as tf\n\nconfig = tf.estimator.RunConfig(model_dir='out')\nprint(config)\n", prompt=True)
+
+
+@log("mixed-install", "estimator", tf="1.15.5", estimator="2.4.0",
+     cause="tensorflow-estimator 2.4 came with another package; TensorFlow 1.15 needs 1.15.1.",
+     fix="pip install tensorflow-estimator==1.15.1")  # fmt: skip
+def _(bench: Bench) -> None:
+    bench.install("3.7", "tensorflow==1.15.5", "protobuf<3.21", "numpy<1.20")
+    bench.add("tensorflow-estimator==2.4.0", deps=False)
+    bench.run("uv pip list -q --python venv/bin/python | grep -i tensorflow", prompt=True)
+    bench.script("main.py", "import tensorflow as tf\n\nconfig = tf.estimator.RunConfig(model_dir='out')\nprint(config)\n")
 
 
 @log("corrupt-download", "cut-wheel", tf="2.4.4",
@@ -224,7 +234,7 @@ def _(bench: Bench) -> None:
 def _(bench: Bench) -> None:
     site = bench.install("3.11", "tensorflow-cpu==2.15.1")
     library = site / "tensorflow/libtensorflow_cc.so.2"
-    start = library.read_bytes()[: 1 << 20]
+    start = library.read_bytes()[:40]
     library.unlink()
     library.write_bytes(start)
     bench.script("main.py", _IMPORT)

@@ -34,14 +34,13 @@ def _(bench: Bench) -> None:
     bench.script("train.py", _STANDALONE, prompt=True)
 
 
-@log("keras-tf-mismatch", "keras-3-tf-2.15", tf="2.15.1", keras="3.8.0",
-     cause="pip install -U keras put Keras 3 over the Keras 2.15 that TensorFlow 2.15 needs.",
-     fix="pip install 'keras>=2.15,<2.16', or TensorFlow 2.16 or newer for Keras 3")  # fmt: skip
+@log("keras-tf-mismatch", "keras-3-tf-2.15", tf="2.15.1", keras="3.8.0", tensorflow_addons="0.23.0",
+     cause="pip install -U keras put Keras 3 over the Keras 2.15 that TensorFlow 2.15 and its add-ons need.",
+     fix="pip install 'keras>=2.15,<2.16'")  # fmt: skip
 def _(bench: Bench) -> None:
-    bench.install("3.11", "tensorflow-cpu==2.15.1")
+    bench.install("3.11", "tensorflow-cpu==2.15.1", "tensorflow-addons==0.23.0")
     bench.add("keras==3.8.0", "namex", "optree", "rich", "absl-py")
-    bench.script("train.py", "import tensorflow as tf\n\nmodel = tf.keras.Sequential([tf.keras.layers.Dense(2, input_shape=(3,))])\n"
-                 "model.compile('adam', 'mse')\nmodel.summary()\n", prompt=True)  # fmt: skip
+    bench.script("train.py", "import tensorflow as tf\nimport tensorflow_addons as tfa\n\nprint(tf.keras.__version__, tfa.optimizers.AdamW)\n", prompt=True)
 
 
 @log("keras-tf-mismatch", "keras-2.2.4-tf-2.0", tf="2.0.4", keras="2.2.4",
@@ -80,11 +79,11 @@ def _(bench: Bench) -> None:
     bench.script("load.py", "import tensorflow as tf\n\nmodel = tf.keras.models.load_model('model')\nprint(model.predict(tf.ones([1, 3])))\n")
 
 
-@log("keras-tf-mismatch", "keras-2.9-tf-2.6", tf="2.6.2", keras="2.9.0",
+@log("keras-tf-mismatch", "keras-2.9-tf-2.6", tf="2.6.0", keras="2.9.0",
      cause="TensorFlow 2.6 takes any keras from 2.6 on, and Keras 2.9 needs parts of TensorFlow 2.9.",
      fix="pip install 'keras<2.7'")  # fmt: skip
 def _(bench: Bench) -> None:
-    bench.install("3.8", "tensorflow==2.6.2", "keras==2.9.0", "protobuf<3.21")
+    bench.install("3.8", "tensorflow-cpu==2.6.0", "keras==2.9.0", "protobuf<3.21")
     bench.script("train.py", "import tensorflow as tf\n\nprint(tf.keras.layers.Dense(2))\n")
 
 

@@ -114,7 +114,9 @@ def _(bench: Bench) -> None:
      cause="CUDA_VISIBLE_DEVICES=-1 hides every GPU, and the job demands one.", fix="unset CUDA_VISIBLE_DEVICES")  # fmt: skip
 def _(bench: Bench) -> None:
     bench.install("3.12", "tensorflow[and-cuda]==2.20.0")
-    bench.script("train.py", DEMAND_2, LD_LIBRARY_PATH=driver(bench, "bookworm"), CUDA_VISIBLE_DEVICES="-1")
+    bench.write("train.py", DEMAND_2)
+    bench.write("job.sh", 'echo "host $(uname -s), CUDA_VISIBLE_DEVICES=$CUDA_VISIBLE_DEVICES"\npython train.py\n')
+    bench.run("bash job.sh", LD_LIBRARY_PATH=driver(bench, "bookworm"), CUDA_VISIBLE_DEVICES="-1")
 
 
 @log("visible-devices-mistake", "set-inside", tf="2.15.1", cuda="12.2", driver="535 (library only)",
