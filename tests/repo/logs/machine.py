@@ -65,17 +65,6 @@ def _(bench: Bench) -> None:
     bench.run("ulimit -v 3000000; python train.py")
 
 
-@log("host-oom", "container-killed", tf="2.4.4", cause="The container may use 600 MB; the kernel kills the job when it takes more (status 137).",
-     fix="docker run -m 8g …, or data read in pieces")  # fmt: skip
-def _(bench: Bench) -> None:
-    bench.write("train.py", "import numpy as np\nimport tensorflow as tf\n\nprint('loading', flush=True)\n"
-                "parts = [np.ones((1000, 224, 224, 3), 'float32') for _ in range(8)]\nprint('never here', len(parts), tf)\n")  # fmt: skip
-    command = f"docker run --name big -m 600m --memory-swap 600m -v {bench.folder}:/work -w /work envbuilder/tf-2.4-cuda11.0"
-    bench.run(f"{command} python train.py; echo \"exit status $?\"", prompt=True)
-    bench.run("docker inspect big --format 'OOMKilled={{.State.OOMKilled}} ExitCode={{.State.ExitCode}}'", prompt=True)
-    bench.run("docker rm big >/dev/null")
-
-
 _CGROUP = """\
 cgroup=/sys/fs/cgroup/memory/job_4711
 mkdir $cgroup && echo 800M > $cgroup/memory.limit_in_bytes
@@ -151,16 +140,6 @@ def _(bench: Bench) -> None:
     bench.install("3.8", "tensorflow-cpu==2.4.4", "protobuf<3.21", "scikit-learn==0.24.2")
     text = "import tensorflow as tf\nfrom sklearn.ensemble import RandomForestClassifier\n\nprint(tf.__version__, RandomForestClassifier)\n"
     bench.script("train.py", text, GLIBC_TUNABLES="glibc.rtld.optional_static_tls=0:glibc.rtld.nns=1")
-
-
-@log("glibc-too-old", "custom-op", tf="2.4.4",
-     cause="The library was compiled on a system with glibc 2.36; the container has 2.31.",
-     fix="compile it in the container that runs it")  # fmt: skip
-def _(bench: Bench) -> None:
-    bench.write("fast_ops.c", "#include <stdlib.h>\nunsigned draw(void) { return arc4random_uniform(6); }\n")
-    bench.run("cc -shared -fPIC -o fast_ops.so fast_ops.c")
-    bench.write("train.py", "import tensorflow as tf\n\nops = tf.load_op_library('./fast_ops.so')\n")
-    bench.run(f"docker run --rm -e TF_CPP_MIN_LOG_LEVEL=1 -v {bench.folder}:/work -w /work envbuilder/tf-2.4-cuda11.0 python train.py", prompt=True)
 
 
 @log("glibc-too-old", "wheel-tag", tf="2.21.0",

@@ -256,36 +256,3 @@ model.compile("sgd", "mse")
 model.fit(images[:16], tf.zeros([16, 1]), epochs=1, verbose=2)
 print("finished with batch", min(batch, 16))
 """
-
-
-@log("no-driver-or-gpu-not-passed", "container", tf="2.4.4", cuda="11.0", cudnn="8",
-     cause="The container has all CUDA libraries, but was started without --gpus: no driver library and no device inside.",
-     fix="docker run --gpus all … (with the NVIDIA container toolkit on the host)")  # fmt: skip
-def _(bench: Bench) -> None:
-    bench.write("train.py", DEMAND_2)
-    image = "envbuilder/tf-2.4-cuda11.0"
-    bench.run(f"docker run --rm -v {bench.folder}:/work -w /work {image} python train.py", prompt=True)
-
-
-def _docker(bench: Bench, options: str) -> None:
-    bench.run(f"docker run --rm {options} envbuilder/tf-2.4-cuda11.0 python train.py", prompt=True)
-
-
-_TOOLKIT = "install nvidia-container-toolkit, nvidia-ctk runtime configure --runtime=docker, restart the engine"
-
-
-@log("container-toolkit-missing", "gpus-all", cause="The engine has no driver for --gpus: no NVIDIA container toolkit on this host.", fix=_TOOLKIT)  # fmt: skip
-def _(bench: Bench) -> None:
-    _docker(bench, "--gpus all")
-
-
-@log("container-toolkit-missing", "runtime-nvidia", cause="The engine knows no runtime of the name nvidia.", fix=_TOOLKIT)
-def _(bench: Bench) -> None:
-    _docker(bench, "--runtime=nvidia -e NVIDIA_VISIBLE_DEVICES=all")
-
-
-@log("container-toolkit-missing", "cdi", cause="The engine has no CDI driver for the device name nvidia.com/gpu.", fix=_TOOLKIT)  # fmt: skip
-def _(bench: Bench) -> None:
-    device = "--device nvidia.com/gpu=all"
-    bench.run(f"docker run --rm {device} envbuilder/tf-2.4-cuda11.0 nvidia-smi; echo status $?", prompt=True)
-

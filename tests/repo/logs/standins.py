@@ -36,16 +36,6 @@ def _path(*folders: str | Path) -> str:
 _MULTIPLY = "import tensorflow as tf\n\nprint(tf.random.normal([4, 4]) @ tf.ones([4, 4]))\n"
 
 
-@log("gpu-arch-unsupported", "k80-tf-2.15", tf="2.15.1", cuda="12.2", gpu="Tesla K80 (3.7)", driver="CUDA 12.2",
-     cause="TensorFlow 2.15 has no code for compute capability 3.7 and ignores the GPU.",
-     fix="TensorFlow 2.4 to 2.11 or older for a K80: the environment tf-2.4-cuda11.0",
-     arranged=_STANDS.format("for a Tesla K80"))  # fmt: skip
-def _(bench: Bench) -> None:
-    bench.install("3.11", "tensorflow[and-cuda]==2.15.1")
-    stand = _standin(bench, VERSION=12020)
-    bench.script("train.py", _MULTIPLY, prompt=True, LD_LIBRARY_PATH=_path(stand, *_wheels(bench)))
-
-
 @log("gpu-arch-unsupported", "gtx-680-tf-1.15", tf="1.15.5", cuda="10.0", gpu="GeForce GTX 680 (3.0)", driver="CUDA 10.0",
      cause="TensorFlow 1.15 needs compute capability 3.5 or more here; the GTX 680 has 3.0.",
      fix="a GPU of Maxwell or newer, or a build from source for 3.0",

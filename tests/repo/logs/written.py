@@ -12,6 +12,7 @@ _TOLD = ("developers.google.com", "www.tensorflow.org", "github.com", "docs.dock
          "pip.pypa.io", "setuptools.pypa.io", "keras.io", "bugs.debian.org")  # fmt: skip
 """Addresses of documents, which programs print; any other may be a package index."""
 _ADDRESS = re.compile(r"https?://(?:[^/@\s]+@)?(?P<host>[^/\s:'\"<>)]+)[^\s'\"<>)]*")
+_NAMED = re.compile(r"\b(?:registry|index|files|mirror)[\w-]*\.[\w.-]+\.(?:io|org|com)\b")
 _CUT = ("Looking in indexes:", "Looking in links:", "is ignored: it is neither a file nor a directory")
 
 
@@ -23,6 +24,7 @@ def without_host(text: str) -> str:
         'see <index>'
     """
     text = _ADDRESS.sub(lambda found: found[0] if found["host"] in _TOLD else "<index>", text)
+    text = _NAMED.sub("<index>", text)
     text = re.sub(rf"\b{re.escape(socket.gethostname())}\b", "workstation", text)
     kept = [line.rstrip() for line in text.replace("\r\n", "\n").split("\n") if not any(cut in line for cut in _CUT)]
     return "\n".join(kept).strip("\n")
