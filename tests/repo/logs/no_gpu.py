@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 from tests.e2e.debian_drivers import driver_libraries
 from tests.repo.logs.bench import Bench
 from tests.repo.logs.recipes import log
@@ -87,9 +89,7 @@ def driver(bench: Bench, suite: str, package: str = "libcuda1") -> str:
     """Folder of a real driver library from Debian, as `LD_LIBRARY_PATH`."""
     found = driver_libraries(bench.folder / "debian", {suite: package})[suite]
     target = bench.folder / "driver"
-    target.mkdir()
-    for each in found.glob("lib*"):
-        (target / each.name).write_bytes(each.read_bytes())
+    shutil.copytree(found, target, symlinks=True)  # TensorFlow reads the release from the name behind the link
     bench.typed.append(f"apt-get download {package}/{suite}; dpkg-deb -x {package}_*.deb driver")
     return str(target)
 

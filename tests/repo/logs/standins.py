@@ -14,6 +14,10 @@ from tests.repo.logs.recipes import log
 _SOURCE = Path(__file__).with_name("standin_driver.c")
 _STANDS = "no GPU here: libcuda.so.1 is a stand-in that answers {}"
 _PROTOBUF = "protobuf<3.21"
+_CUDA_11 = (
+    *(f"nvidia-{name}-cu11" for name in ("cuda-runtime", "cublas", "cufft", "curand", "cusolver", "cusparse")),
+    "nvidia-cudnn-cu11==8.6.0.163",
+)
 
 
 def _standin(bench: Bench, **macros: str | int) -> str:
@@ -72,21 +76,29 @@ def _(bench: Bench) -> None:
      fix="pip install 'nvidia-cudnn-cu11>=8.1,<8.7' and its folder into LD_LIBRARY_PATH, or the environment tf-2.10-cuda11.2",
      arranged=_STANDS.format("for a Tesla K80"))  # fmt: skip
 def _(bench: Bench) -> None:
-    names = ("cuda-runtime", "cublas", "cufft", "curand", "cusolver", "cusparse")
-    bench.install("3.10", "tensorflow==2.10.1", "numpy<2", *(f"nvidia-{name}-cu11" for name in names))
+    bench.install("3.10", "tensorflow==2.10.1", "numpy<2", *_CUDA_11[:-1])
     stand = _standin(bench)
     bench.script("train.py", DEMAND_2, LD_LIBRARY_PATH=_path(stand, *_wheels(bench)))
 
 
-@log("driver-too-old", "tf-2.4-driver-10.1", tf="2.4.4", cuda="11.0", driver="418 (CUDA 10.1)", gpu="Tesla K80",
+@log("cuda-soname-missing", "cusolver-tf-2.4", tf="2.4.4", cuda="11.8 (wheels)", driver="CUDA 11.8", gpu="Tesla K80",
+     cause="TensorFlow 2.4 opens libcusolver.so.10, the name of CUDA 11.0; CUDA 11.1 and later have libcusolver.so.11.",
+     fix="ln -s libcusolver.so.11 libcusolver.so.10 in the folder of cuSOLVER, or the environment tf-2.4-cuda11.0",
+     arranged=_STANDS.format("for a Tesla K80"))  # fmt: skip
+def _(bench: Bench) -> None:
+    bench.install("3.8", "tensorflow==2.4.4", _PROTOBUF, *_CUDA_11)
+    stand = _standin(bench, VERSION=11080)
+    bench.script("train.py", DEMAND_2, prompt=True, LD_LIBRARY_PATH=_path(stand, *_wheels(bench)))
+
+
+@log("driver-too-old", "tf-2.10-driver-10.1", tf="2.10.1", cuda="11.2", driver="418 (CUDA 10.1)", gpu="Tesla K80",
      cause="The driver supports CUDA 10.1; the runtime of CUDA 11 refuses it.",
-     fix="driver 450.36.06 or newer, or the environment tf-2.3-cuda10.1",
+     fix="driver 450.80.02 or newer, or the environment tf-2.3-cuda10.1",
      arranged=_STANDS.format("as a driver for CUDA 10.1"))  # fmt: skip
 def _(bench: Bench) -> None:
-    names = ("cuda-runtime", "cublas", "cufft", "curand", "cusolver", "cusparse", "cudnn")
-    bench.install("3.8", "tensorflow==2.4.4", _PROTOBUF, *(f"nvidia-{name}-cu11" for name in names))
+    bench.install("3.10", "tensorflow==2.10.1", "numpy<2", *_CUDA_11)
     stand = _standin(bench, VERSION=10010)
-    bench.script("train.py", _MULTIPLY, prompt=True, LD_LIBRARY_PATH=_path(stand, *_wheels(bench)))  # fmt: skip
+    bench.script("train.py", _MULTIPLY, prompt=True, LD_LIBRARY_PATH=_path(stand, *_wheels(bench)))
 
 
 @log("driver-too-old", "tf-2.15-driver-11.4", tf="2.15.1", cuda="12.2", driver="470 (CUDA 11.4)", gpu="Tesla V100",
@@ -114,7 +126,10 @@ def _(bench: Bench) -> None:
      arranged=_STANDS.format("999 to cuInit, and /proc/driver/nvidia/version is written by hand"))  # fmt: skip
 def _(bench: Bench) -> None:
     bench.install("3.8", "tensorflow==2.4.4", _PROTOBUF)
-    _with_kernel_module(bench, "470.256.02", _standin(bench, INIT=999))
+    stand = Path(_standin(bench, INIT=999))
+    (stand / "libcuda.so.1").rename(stand / "libcuda.so.470.256.02")
+    (stand / "libcuda.so.1").symlink_to("libcuda.so.470.256.02")
+    _with_kernel_module(bench, "470.256.02", str(stand))
 
 
 @log("driver-library-mismatch", "tf-2.4", tf="2.4.4", cuda="11.0", driver="library 470.256.02, kernel module 470.57.02",
@@ -170,15 +185,3 @@ def _(bench: Bench) -> None:
     bench.install("3.12", "tensorflow[and-cuda]==2.20.0")
     stand = _standin(bench, NAME='"NVIDIA GeForce RTX 5090"', MAJOR=12, MINOR=0, MEMORY="33670758400ul", VERSION=12080)
     bench.script("train.py", DEMAND_2, LD_LIBRARY_PATH=_path(stand, *_wheels(bench)))
-
-
-@log("visible-devices-mistake", "invalid-id-1.15", tf="1.15.5", cuda="10.0", driver="CUDA 10.0", gpu="Tesla P100",
-     cause="visible_device_list names GPU 1, and this process sees one GPU only, number 0.",
-     fix="visible_device_list='0': numbers count the GPUs that the process sees",
-     arranged=_STANDS.format("for one Tesla P100"))  # fmt: skip
-def _(bench: Bench) -> None:
-    bench.install("3.7", "tensorflow-gpu==1.15.5", _PROTOBUF, "numpy<1.20")
-    stand = _standin(bench, NAME='"Tesla P100-PCIE-16GB"', MAJOR=6, MINOR=0, MEMORY="17071734784ul", VERSION=10000)
-    text = ("import tensorflow as tf\n\nconfig = tf.ConfigProto()\nconfig.gpu_options.visible_device_list = '1'\n"
-            "with tf.Session(config=config) as session:\n    print(session.run(tf.ones([2])))\n")  # fmt: skip
-    bench.script("train.py", text, LD_LIBRARY_PATH=_path(stand, *_wheels(bench)))

@@ -83,7 +83,7 @@ def _(bench: Bench) -> None:
      fix="look for nan in the data (np.isnan(x).any()), then a smaller learning rate and clipnorm=1.0")  # fmt: skip
 def _(bench: Bench) -> None:
     _middle(bench)
-    text = _KERAS.replace('optimizer="adam"', "optimizer=tf.keras.optimizers.SGD(1e4)") + "x[3, 5] = np.nan\n"
+    text = _KERAS.replace('"relu"', '"tanh"').replace('optimizer="adam"', "optimizer=tf.keras.optimizers.SGD(1e4)") + "x[3, 5] = np.nan\n"
     stop = "model.fit(x, y, epochs=4, verbose=2, callbacks=[tf.keras.callbacks.TerminateOnNaN()])\n"
     bench.script("train.py", text + stop + "assert not np.isnan(model.evaluate(x, y, verbose=0)), 'training diverged'\n")
 

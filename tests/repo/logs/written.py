@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import socket
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ _TOLD = ("developers.google.com", "www.tensorflow.org", "github.com", "docs.dock
          "pip.pypa.io", "setuptools.pypa.io", "keras.io", "bugs.debian.org")  # fmt: skip
 """Addresses of documents, which programs print; any other may be a package index."""
 _ADDRESS = re.compile(r"https?://(?:[^/@\s]+@)?(?P<host>[^/\s:'\"<>)]+)[^\s'\"<>)]*")
+_HOST = re.escape(socket.gethostname())
 _NAMED = re.compile(r"\b(?:registry|index|files|mirror)[\w-]*\.[\w.-]+\.(?:io|org|com)\b")
 _CUT = ("Looking in indexes:", "Looking in links:", "is ignored: it is neither a file nor a directory")
 
@@ -25,7 +27,7 @@ def without_host(text: str) -> str:
     """
     text = _ADDRESS.sub(lambda found: found[0] if found["host"] in _TOLD else "<index>", text)
     text = _NAMED.sub("<index>", text)
-    text = re.sub(rf"\b{re.escape(socket.gethostname())}\b", "workstation", text)
+    text = re.sub(rf"(?<=host \()({_HOST})(?=\))|(?<=host: )({_HOST})$|(?<=hostname: )({_HOST})$", "workstation", text, flags=re.M)
     kept = [line.rstrip() for line in text.replace("\r\n", "\n").split("\n") if not any(cut in line for cut in _CUT)]
     return "\n".join(kept).strip("\n")
 
@@ -48,6 +50,7 @@ def dump_case(case: Mapping[str, str | Mapping[str, str]]) -> str:
 def _block(name: str, value: str) -> str:
     lines = "".join(f"  {line}\n" if line else "\n" for line in value.split("\n"))
     text = f"{name}: |2-\n{lines}"
-    if yaml.safe_load(text) == {name: value}:
-        return text
+    with contextlib.suppress(yaml.YAMLError):
+        if yaml.safe_load(text) == {name: value}:
+            return text
     return yaml.safe_dump({name: value}, sort_keys=False, allow_unicode=True, width=110)
