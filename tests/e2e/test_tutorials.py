@@ -15,8 +15,10 @@ import pytest
 from envbuilder.cli.main import VERBS
 from tests.unit.incontainer.interpreters import interpreters
 
-PAGES = sorted(path for path in (Path(__file__).parents[2] / "docs" / "tutorials").glob("*.md") if path.stem != "README")
-FENCE = re.compile(r"^```(?P<mark>[^\n]*)\n(?P<text>.*?)^```$", re.M | re.S)
+PAGES = sorted(
+    path for path in (Path(__file__).parents[2] / "docs" / "tutorials").glob("*.md") if path.stem != "README"
+)
+FENCE = re.compile(r"^```(?P<mark>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 AWAITED = frozenset({"advise", "compare", "diagnose", "doctor"})
 """Verbs in the pages that are being built; a verb that has come must leave this set."""
 
@@ -45,7 +47,7 @@ def blocks(page: Path) -> Iterator[tuple[list[str], str, str]]:
 
 def steps(mark: list[str], text: str) -> list[Step]:
     """The commands of a block; only its last one fails where the block is marked so."""
-    typed = [part.split("\n") for part in re.split(r"^\$ ", text, flags=re.M)[1:]]
+    typed = [part.split("\n") for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]]
     seen = [tuple(line.strip() for line in lines[1:] if line.strip() not in {"", "…"}) for lines in typed]
     last = len(typed) - 1
     return [
@@ -92,7 +94,9 @@ def test_a_page_can_be_typed_as_it_stands(page: Path, tmp_path: Path, environ: d
 def test_what_is_not_run_is_told_in_the_page(page: Path) -> None:
     for mark, _, before in blocks(page):
         for needed, word in (("engine", "engine"), ("gpu", "GPU")):
-            assert needed not in mark or word in before, f"{page.name}: a block needs {word}, the text before it: {before}"
+            assert needed not in mark or word in before, (
+                f"{page.name}: a block needs {word}, the text before it: {before}"
+            )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -38,7 +38,7 @@ def _image(bench: Bench, name: str) -> Iterator[str]:
 
 def _train(bench: Bench, options: str, command: str = "python train.py") -> None:
     with _image(bench, _TRAINING) as image:
-        bench.run(f"docker run --rm {options} {image} {command}; echo \"status $?\"", prompt=True)
+        bench.run(f'docker run --rm {options} {image} {command}; echo "status $?"', prompt=True)
 
 
 @log("container-toolkit-missing", "gpus-all", cause="The engine has no driver for --gpus: no NVIDIA container toolkit on this host.", fix=_TOOLKIT)  # fmt: skip
@@ -46,7 +46,9 @@ def _(bench: Bench) -> None:
     _train(bench, "--gpus all")
 
 
-@log("container-toolkit-missing", "runtime-nvidia", cause="The engine knows no runtime of the name nvidia.", fix=_TOOLKIT)
+@log(
+    "container-toolkit-missing", "runtime-nvidia", cause="The engine knows no runtime of the name nvidia.", fix=_TOOLKIT
+)
 def _(bench: Bench) -> None:
     _train(bench, "--runtime=nvidia -e NVIDIA_VISIBLE_DEVICES=all")
 
@@ -82,7 +84,7 @@ def _(bench: Bench) -> None:
     bench.folder.chmod(0o755)
     with _image(bench, _TRAINING) as image:
         options = f"--name train -m 600m --memory-swap 600m -v {bench.folder}:/work -w /work"
-        bench.run(f"docker run {options} {image} python train.py; echo \"exit status $?\"", prompt=True)
+        bench.run(f'docker run {options} {image} python train.py; echo "exit status $?"', prompt=True)
         state = "OOMKilled={{.State.OOMKilled}} ExitCode={{.State.ExitCode}}"
         bench.run(f"docker inspect train --format '{state}'", prompt=True)
         subprocess.run(["docker", "rm", "train"], check=True, capture_output=True)

@@ -205,7 +205,11 @@ def _(bench: Bench) -> None:
     bench.install("3.8", "tensorflow==2.4.4", "protobuf<3.21")
     bench.add("tensorflow-cpu==2.3.4", deps=False)
     bench.run("uv pip list -q --python venv/bin/python | grep -i tensorflow", prompt=True)
-    bench.script("main.py", "import tensorflow as tf\n\nconfig = tf.estimator.RunConfig(model_dir='out')\nprint(config)\n", prompt=True)
+    bench.script(
+        "main.py",
+        "import tensorflow as tf\n\nconfig = tf.estimator.RunConfig(model_dir='out')\nprint(config)\n",
+        prompt=True,
+    )
 
 
 @log("mixed-install", "estimator", tf="1.15.5", estimator="2.4.0",
@@ -215,7 +219,9 @@ def _(bench: Bench) -> None:
     bench.install("3.7", "tensorflow==1.15.5", "protobuf<3.21", "numpy<1.20")
     bench.add("tensorflow-estimator==2.4.0", deps=False)
     bench.run("uv pip list -q --python venv/bin/python | grep -i tensorflow", prompt=True)
-    bench.script("main.py", "import tensorflow as tf\n\nconfig = tf.estimator.RunConfig(model_dir='out')\nprint(config)\n")
+    bench.script(
+        "main.py", "import tensorflow as tf\n\nconfig = tf.estimator.RunConfig(model_dir='out')\nprint(config)\n"
+    )
 
 
 @log("corrupt-download", "cut-wheel", tf="2.4.4",

@@ -40,7 +40,11 @@ def _(bench: Bench) -> None:
 def _(bench: Bench) -> None:
     bench.install("3.11", "tensorflow-cpu==2.15.1", "tensorflow-addons==0.23.0")
     bench.add("keras==3.8.0", "namex", "optree", "rich", "absl-py")
-    bench.script("train.py", "import tensorflow as tf\nimport tensorflow_addons as tfa\n\nprint(tf.keras.__version__, tfa.optimizers.AdamW)\n", prompt=True)
+    bench.script(
+        "train.py",
+        "import tensorflow as tf\nimport tensorflow_addons as tfa\n\nprint(tf.keras.__version__, tfa.optimizers.AdamW)\n",
+        prompt=True,
+    )
 
 
 @log("keras-tf-mismatch", "keras-2.2.4-tf-2.0", tf="2.0.4", keras="2.2.4",
@@ -63,7 +67,9 @@ def _(bench: Bench) -> None:
      cause="tf.contrib ended with TensorFlow 1.15.", fix="the environment tf-1.15-cpu, or tf-slim and tensorflow-addons instead of contrib")  # fmt: skip
 def _(bench: Bench) -> None:
     bench.install("3.8", "tensorflow-cpu==2.4.4", "protobuf<3.21")
-    bench.script("model.py", "import tensorflow as tf\nfrom tensorflow.contrib import slim\n\nprint(slim)\n", prompt=True)
+    bench.script(
+        "model.py", "import tensorflow as tf\nfrom tensorflow.contrib import slim\n\nprint(slim)\n", prompt=True
+    )
 
 
 @log("keras-tf-mismatch", "saved-by-2.15", tf="2.16.2", keras="3",
@@ -76,7 +82,10 @@ def _(bench: Bench) -> None:
     bench.run("rm -rf venv")
     bench.printed.clear()
     bench.install("3.11", "tensorflow-cpu==2.16.2")
-    bench.script("load.py", "import tensorflow as tf\n\nmodel = tf.keras.models.load_model('model')\nprint(model.predict(tf.ones([1, 3])))\n")
+    bench.script(
+        "load.py",
+        "import tensorflow as tf\n\nmodel = tf.keras.models.load_model('model')\nprint(model.predict(tf.ones([1, 3])))\n",
+    )
 
 
 @log("keras-tf-mismatch", "keras-2.9-tf-2.6", tf="2.6.0", keras="2.9.0",
@@ -92,7 +101,10 @@ def _(bench: Bench) -> None:
      fix="import tensorflow as tf; tf.keras.models.Sequential")  # fmt: skip
 def _(bench: Bench) -> None:
     bench.install("3.6", "tensorflow==1.4.1", "numpy<1.17")
-    bench.script("train.py", "import tensorflow as tf\n\nmodel = tf.keras.Sequential()\nmodel.add(tf.keras.layers.Dense(1, input_shape=(3,)))\n")
+    bench.script(
+        "train.py",
+        "import tensorflow as tf\n\nmodel = tf.keras.Sequential()\nmodel.add(tf.keras.layers.Dense(1, input_shape=(3,)))\n",
+    )
 
 
 @log("keras-tf-mismatch", "optimizer-lr", tf="2.20.0", keras="3",

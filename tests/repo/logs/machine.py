@@ -54,7 +54,10 @@ def _(bench: Bench) -> None:
      fix="a smaller batch, or float16; it is not the memory of a GPU")  # fmt: skip
 def _(bench: Bench) -> None:
     bench.install("3.12", "tensorflow-cpu==2.20.0")
-    bench.script("augment.py", "import tensorflow as tf\n\nbatch = tf.ones([65536, 1024, 1024, 3])\nprint(tf.image.flip_left_right(batch).shape)\n")
+    bench.script(
+        "augment.py",
+        "import tensorflow as tf\n\nbatch = tf.ones([65536, 1024, 1024, 3])\nprint(tf.image.flip_left_right(batch).shape)\n",
+    )
 
 
 @log("host-oom", "limit", tf="2.4.4", cause="The shell limits the memory of the process (ulimit -v 3000000, 3 GB), too little for this job.",
@@ -98,7 +101,10 @@ def _(bench: Bench) -> None:
 def _(bench: Bench) -> None:
     bench.install("3.8", "tensorflow-cpu==2.4.4", "protobuf<3.21")
     bench.write("train.py", _WORKERS)
-    bench.write("job.sh", "mount -t tmpfs -o size=8k tmpfs /dev/shm\nhead -c 8192 /dev/zero > /dev/shm/left-by-another-job\npython train.py\n")
+    bench.write(
+        "job.sh",
+        "mount -t tmpfs -o size=8k tmpfs /dev/shm\nhead -c 8192 /dev/zero > /dev/shm/left-by-another-job\npython train.py\n",
+    )
     bench.run("unshare -m bash job.sh")
 
 

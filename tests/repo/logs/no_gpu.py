@@ -39,7 +39,7 @@ print("done, saved to model.h5")
 model.save("model.h5")
 """
 _NO_DRIVER = "This machine has no NVIDIA driver, and the job demands a GPU."
-_PASS = "install the NVIDIA driver; in a container start with --gpus all"  # noqa: S105  no password
+_PASS = "install the NVIDIA driver; in a container start with --gpus all"
 _CPU_FINE = "TensorFlow looks for a GPU, finds none and works on the CPU; the training went through to its end."
 _SILENT = "nothing; a CPU package or CUDA_VISIBLE_DEVICES=-1 TF_CPP_MIN_LOG_LEVEL=1 makes it quiet"
 _PROTOBUF = "protobuf<3.21"
@@ -136,7 +136,9 @@ def _(bench: Bench) -> None:
 def _(bench: Bench) -> None:
     bench.install("3.11", "tensorflow-cpu==2.15.1")
     text = "import tensorflow as tf\nprint('built with CUDA:', tf.test.is_built_with_cuda())\n"
-    bench.script("train.py", text + "with tf.device('/gpu:0'):\n    print(tf.random.normal([2, 2]) @ tf.ones([2, 2]))\n")
+    bench.script(
+        "train.py", text + "with tf.device('/gpu:0'):\n    print(tf.random.normal([2, 2]) @ tf.ones([2, 2]))\n"
+    )
 
 
 @log("gpu-ignored", "cpu-package-1.15", tf="1.15.5",

@@ -8,14 +8,7 @@ from dataclasses import dataclass, field
 from tests.repo.logs.bench import Bench
 
 CLASSES = frozenset(
-    """
-    driver-too-old driver-library-mismatch no-driver-or-gpu-not-passed container-toolkit-missing cuda-soname-missing
-    cudnn-missing cudnn-version-mismatch cudnn-init-failed cuda-unknown-error visible-devices-mistake
-    gpu-arch-unsupported ptx-jit gpu-ignored fork-after-cuda-init oom-batch-too-large oom-other-process
-    oom-preallocation oom-fragmentation host-oom corrupt-nv-cache shm-or-nccl keras-tf-mismatch protobuf-mismatch
-    numpy-abi h5py-decode setuptools-pkg-resources mixed-install xla-libdevice-ptxas glibc-too-old static-tls
-    cpu-no-avx wrong-python-version wsl hardware-fault user-code harmless-noise harmless-cpu-only
-    """.split()
+    ["driver-too-old", "driver-library-mismatch", "no-driver-or-gpu-not-passed", "container-toolkit-missing", "cuda-soname-missing", "cudnn-missing", "cudnn-version-mismatch", "cudnn-init-failed", "cuda-unknown-error", "visible-devices-mistake", "gpu-arch-unsupported", "ptx-jit", "gpu-ignored", "fork-after-cuda-init", "oom-batch-too-large", "oom-other-process", "oom-preallocation", "oom-fragmentation", "host-oom", "corrupt-nv-cache", "shm-or-nccl", "keras-tf-mismatch", "protobuf-mismatch", "numpy-abi", "h5py-decode", "setuptools-pkg-resources", "mixed-install", "xla-libdevice-ptxas", "glibc-too-old", "static-tls", "cpu-no-avx", "wrong-python-version", "wsl", "hardware-fault", "user-code", "harmless-noise", "harmless-cpu-only"]
 )
 """Classes of causes that `diagnose` knows."""
 

@@ -47,7 +47,11 @@ _MULTIPLY = "import tensorflow as tf\n\nprint(tf.random.normal([4, 4]) @ tf.ones
 def _(bench: Bench) -> None:
     bench.install("3.7", "tensorflow-gpu==1.15.5", _PROTOBUF, "numpy<1.20")
     stand = _standin(bench, NAME='"GeForce GTX 680"', MAJOR=3, MINOR=0, VERSION=10000)
-    bench.script("train.py", "import tensorflow as tf\n\nprint('GPU:', tf.test.gpu_device_name())\nassert tf.test.is_gpu_available()\n", LD_LIBRARY_PATH=stand)
+    bench.script(
+        "train.py",
+        "import tensorflow as tf\n\nprint('GPU:', tf.test.gpu_device_name())\nassert tf.test.is_gpu_available()\n",
+        LD_LIBRARY_PATH=stand,
+    )
 
 
 @log("cuda-soname-missing", "one-of-many-tf-2.15", tf="2.15.1", cuda="12.2", driver="CUDA 12.2", gpu="Tesla V100",

@@ -64,7 +64,11 @@ def _(bench: Bench) -> None:
      fix="pad the rows to one length: tf.keras.utils.pad_sequences")  # fmt: skip
 def _(bench: Bench) -> None:
     _middle(bench)
-    bench.script("train.py", _KERAS + "rows = np.array([[1.0] * (i % 5 + 1) for i in range(64)], dtype=object)\nmodel.fit(rows, y, verbose=2)\n")
+    bench.script(
+        "train.py",
+        _KERAS
+        + "rows = np.array([[1.0] * (i % 5 + 1) for i in range(64)], dtype=object)\nmodel.fit(rows, y, verbose=2)\n",
+    )
 
 
 @log("user-code", "label-range", tf="2.20.0", cause="Labels go from 1 to 10; ten classes are numbered 0 to 9.", fix="y - 1, or Dense(11)")  # fmt: skip
@@ -83,9 +87,14 @@ def _(bench: Bench) -> None:
      fix="look for nan in the data (np.isnan(x).any()), then a smaller learning rate and clipnorm=1.0")  # fmt: skip
 def _(bench: Bench) -> None:
     _middle(bench)
-    text = _KERAS.replace('"relu"', '"tanh"').replace('optimizer="adam"', "optimizer=tf.keras.optimizers.SGD(1e4)") + "x[3, 5] = np.nan\n"
+    text = (
+        _KERAS.replace('"relu"', '"tanh"').replace('optimizer="adam"', "optimizer=tf.keras.optimizers.SGD(1e4)")
+        + "x[3, 5] = np.nan\n"
+    )
     stop = "model.fit(x, y, epochs=4, verbose=2, callbacks=[tf.keras.callbacks.TerminateOnNaN()])\n"
-    bench.script("train.py", text + stop + "assert not np.isnan(model.evaluate(x, y, verbose=0)), 'training diverged'\n")
+    bench.script(
+        "train.py", text + stop + "assert not np.isnan(model.evaluate(x, y, verbose=0)), 'training diverged'\n"
+    )
 
 
 @log("user-code", "check-numerics", tf="2.20.0", cause="The logarithm of 0 is taken: the loss is infinite, its gradient not a number.",
@@ -115,4 +124,7 @@ def _(bench: Bench) -> None:
 @log("user-code", "file-not-there", tf="2.15.1", cause="The path of the training data does not exist.", fix="give the folder as it is seen inside the job")  # fmt: skip
 def _(bench: Bench) -> None:
     _middle(bench)
-    bench.script("train.py", "import tensorflow as tf\n\ndata = tf.data.TFRecordDataset('/data/train-00000.tfrecord')\nprint(sum(1 for _ in data))\n")
+    bench.script(
+        "train.py",
+        "import tensorflow as tf\n\ndata = tf.data.TFRecordDataset('/data/train-00000.tfrecord')\nprint(sum(1 for _ in data))\n",
+    )
