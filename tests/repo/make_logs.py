@@ -1,12 +1,13 @@
-"""Makes failure logs for real and writes them as cases: `python -m tests.repo.make_logs [ID…]`.
+"""Makes failure logs for real and writes them as cases: `python -m tests.repo.make_logs [PATTERN…]`.
 
-Without an id all are made (about half an hour, 20 GB pass through the cache of uv). Needs uv, the interpreters of
-pyenv, a C compiler, a package index; some need root, a Docker engine, `qemu-user` or a Debian mirror.
+Without a pattern all are made (about an hour; 60 GB are installed and removed again). Needs uv, the interpreters of
+pyenv, a C compiler, a package index; some need root, a Docker engine, `qemu-user` or a Debian mirror. A case that is
+there keeps its `env`, `cause` and `fix`; a new one gets empty ones, to be written by hand.
 """
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import fnmatch
 import shutil
 import subprocess
@@ -14,6 +15,8 @@ import sys
 import tempfile
 import zlib
 from pathlib import Path
+
+import yaml
 
 from tests.repo.logs import ALL
 from tests.repo.logs.bench import Bench, emptied
@@ -23,7 +26,7 @@ from tests.repo.logs.written import dump_case, without_host
 CASES = Path(__file__).parents[1] / "cases" / "logs"
 
 
-def make(recipe: Recipe, day: datetime.date) -> str:
+def make(recipe: Recipe, day: dt.date, known: dict[str, str]) -> str:
     """One log as the text of its case."""
     folder = emptied(Path(tempfile.gettempdir()) / f"job{zlib.crc32(recipe.id.encode()) % 100000}")  # tells no class
     try:
@@ -31,22 +34,20 @@ def make(recipe: Recipe, day: datetime.date) -> str:
         recipe.make(bench)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    env = {**recipe.env, **({"python": bench.python} if bench.python else {})}
     source = f"produced here on {day}: {without_host('; '.join(bench.typed))}"
     return dump_case({
         "id": recipe.id,
         "source": source + (f" ({recipe.arranged})" if recipe.arranged else ""),
         "class": recipe.kind,
         "log": without_host("".join(bench.printed)),
-        "env": env,
-        "cause": recipe.cause,
-        "fix": recipe.fix,
+        "env": known.get("env", {"python": bench.python}),
+        "cause": known.get("cause", ""),
+        "fix": known.get("fix", ""),
     })  # fmt: skip
 
 
 def main() -> None:
     """Make the logs whose ids are given, as patterns."""
-    CASES.mkdir(exist_ok=True)
     patterns = sys.argv[1:] or ["*"]
     wanted = [each for each in ALL.values() if any(fnmatch.fnmatch(each.id, f"*{name}*") for name in patterns)]
     failed = [each.id for each in wanted if not _written(each)]
@@ -55,12 +56,14 @@ def main() -> None:
 
 
 def _written(recipe: Recipe) -> bool:
+    file = CASES / f"{recipe.id}.yaml"
+    known = yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else {}
     try:
-        text = make(recipe, datetime.datetime.now(tz=datetime.UTC).date())
+        text = make(recipe, dt.datetime.now(tz=dt.UTC).date(), known)
     except subprocess.SubprocessError as error:
         sys.stderr.write(f"{recipe.id}: {error}\n")
         return False
-    (CASES / f"{recipe.id}.yaml").write_text(text, encoding="utf-8")
+    file.write_text(text, encoding="utf-8")
     sys.stdout.write(f"{recipe.id}\n")
     return True
 

@@ -24,7 +24,7 @@ def test_a_log_is_a_complete_case_in_canonical_form(file: Path) -> None:
     assert list(case) == FIELDS
     assert case["id"] == file.stem
     assert case["class"] in CLASSES | BEYOND
-    assert case["log"].strip()
+    assert all(case[name].strip() for name in ("log", "cause", "fix"))
     assert dump_case(case) == text
 
 
@@ -39,17 +39,13 @@ def test_every_log_has_its_recipe_and_every_recipe_its_log() -> None:
     assert {file.stem for file in FILES} == set(ALL)
 
 
-def test_what_a_log_says_of_itself_is_what_its_recipe_says() -> None:
+def test_a_log_says_what_stood_in_for_the_real_thing() -> None:
     for file in FILES:
-        case, recipe = yaml.safe_load(file.read_text(encoding="utf-8")), ALL[file.stem]
-        told = {name: value for name, value in case["env"].items() if name != "python"}
-
-        assert (case["class"], case["cause"], case["fix"], told) == (recipe.kind, recipe.cause, recipe.fix, recipe.env)
-        assert recipe.arranged in case["source"]
+        assert ALL[file.stem].arranged in yaml.safe_load(file.read_text(encoding="utf-8"))["source"]
 
 
 def test_a_log_that_cannot_be_a_block_is_written_in_quotes_and_reads_the_same() -> None:
-    case = {"id": "x", "log": "10%\r20%\r\n\x1b[31mred\x1b[0m\n", "env": {}}
+    case: dict[str, str | dict[str, str]] = {"id": "x", "log": "10%\r20%\r\n\x1b[31mred\x1b[0m\n", "env": {}}
 
     assert yaml.safe_load(dump_case(case)) == case
 

@@ -90,7 +90,7 @@ class Bench:
     def script(self, name: str, text: str, *, prompt: bool = False, **environ: str) -> str:
         """Write a script and run it with the environment's Python."""
         self.write(name, text)
-        return self.run(f"python {name}", prompt=prompt, **environ)
+        return self.run(f"python {name}", prompt=prompt, host_home=False, **environ)
 
     def compiled(self, name: str, source: str, *options: str) -> Path:
         """A shared library from a few lines of C, in the folder `lib`."""

@@ -38,48 +38,40 @@ model.fit(x, y, epochs=2, verbose=2)
 print("done, saved to model.h5")
 model.save("model.h5")
 """
-_NO_DRIVER = "This machine has no NVIDIA driver, and the job demands a GPU."
-_PASS = "install the NVIDIA driver; in a container start with --gpus all"
-_CPU_FINE = "TensorFlow looks for a GPU, finds none and works on the CPU; the training went through to its end."
-_SILENT = "nothing; a CPU package or CUDA_VISIBLE_DEVICES=-1 TF_CPP_MIN_LOG_LEVEL=1 makes it quiet"
 _PROTOBUF = "protobuf<3.21"
 
 
-@log("cuda-soname-missing", "tf-1.13", tf="1.13.2", cuda="10.0",
-     cause="tensorflow-gpu 1.13 is linked with CUDA 10.0, and none of its libraries is here.",
-     fix="install CUDA 10.0 and cuDNN 7, or use the environment tf-1.13-cuda10.0")  # fmt: skip
+@log("cuda-soname-missing", "tf-1.13")
 def _(bench: Bench) -> None:
     bench.install("3.7", "tensorflow-gpu==1.13.2", _PROTOBUF, "numpy<1.20")
     bench.script("train.py", DEMAND_1, prompt=True)
 
 
-@log("cuda-soname-missing", "tf-1.4", tf="1.4.1", cuda="8.0",
-     cause="tensorflow-gpu 1.4 is linked with CUDA 8.0 and cuDNN 6, and none of their libraries is here.",
-     fix="install CUDA 8.0 and cuDNN 6 (not newer ones), or use the environment tf-1.4-cuda8.0")  # fmt: skip
+@log("cuda-soname-missing", "tf-1.4")
 def _(bench: Bench) -> None:
     bench.install("3.6", "tensorflow-gpu==1.4.1", "numpy<1.17")
     bench.script("train.py", DEMAND_1)
 
 
-@log("no-driver-or-gpu-not-passed", "tf-1.15", tf="1.15.5", cuda="10.0", cause=_NO_DRIVER, fix=_PASS)
+@log("no-driver-or-gpu-not-passed", "tf-1.15")
 def _(bench: Bench) -> None:
     bench.install("3.7", "tensorflow-gpu==1.15.5", _PROTOBUF, "numpy<1.20")
     bench.script("train.py", DEMAND_1)
 
 
-@log("no-driver-or-gpu-not-passed", "tf-2.4", tf="2.4.4", cuda="11.0", cause=_NO_DRIVER, fix=_PASS)
+@log("no-driver-or-gpu-not-passed", "tf-2.4")
 def _(bench: Bench) -> None:
     bench.install("3.8", "tensorflow==2.4.4", _PROTOBUF)
     bench.script("train.py", DEMAND_2, prompt=True)
 
 
-@log("no-driver-or-gpu-not-passed", "tf-2.15", tf="2.15.1", cuda="12.2", cause=_NO_DRIVER, fix=_PASS)
+@log("no-driver-or-gpu-not-passed", "tf-2.15")
 def _(bench: Bench) -> None:
     bench.install("3.11", "tensorflow[and-cuda]==2.15.1")
     bench.script("train.py", DEMAND_2)
 
 
-@log("no-driver-or-gpu-not-passed", "tf-2.20", tf="2.20.0", cuda="12.5", cause=_NO_DRIVER, fix=_PASS)
+@log("no-driver-or-gpu-not-passed", "tf-2.20")
 def _(bench: Bench) -> None:
     bench.install("3.12", "tensorflow==2.20.0")
     bench.script("train.py", DEMAND_2, prompt=True)
@@ -94,24 +86,19 @@ def driver(bench: Bench, suite: str, package: str = "libcuda1") -> str:
     return str(target)
 
 
-@log("no-driver-or-gpu-not-passed", "library-without-gpu", tf="2.15.1", cuda="12.2", driver="535 (library only)",
-     cause="The driver's library is here, but no GPU and no kernel module: cuInit says that there is no device.",
-     fix=_PASS)  # fmt: skip
+@log("no-driver-or-gpu-not-passed", "library-without-gpu")
 def _(bench: Bench) -> None:
     bench.install("3.11", "tensorflow[and-cuda]==2.15.1")
     bench.script("train.py", DEMAND_2, LD_LIBRARY_PATH=driver(bench, "bookworm"))
 
 
-@log("no-driver-or-gpu-not-passed", "tf-1.15-library-without-gpu", tf="1.15.5", cuda="10.0", driver="470.256.02 (library only)",
-     cause="The driver's library is here, but no GPU and no kernel module: cuInit says that there is no device.",
-     fix=_PASS)  # fmt: skip
+@log("no-driver-or-gpu-not-passed", "tf-1.15-library-without-gpu")
 def _(bench: Bench) -> None:
     bench.install("3.7", "tensorflow-gpu==1.15.5", _PROTOBUF, "numpy<1.20")
     bench.script("train.py", DEMAND_1, LD_LIBRARY_PATH=driver(bench, "bullseye"))
 
 
-@log("visible-devices-mistake", "minus-one", tf="2.20.0", cuda="12.5", driver="535 (library only)",
-     cause="CUDA_VISIBLE_DEVICES=-1 hides every GPU, and the job demands one.", fix="unset CUDA_VISIBLE_DEVICES")  # fmt: skip
+@log("visible-devices-mistake", "minus-one")
 def _(bench: Bench) -> None:
     bench.install("3.12", "tensorflow[and-cuda]==2.20.0")
     bench.write("train.py", DEMAND_2)
@@ -119,9 +106,7 @@ def _(bench: Bench) -> None:
     bench.run("bash job.sh", LD_LIBRARY_PATH=driver(bench, "bookworm"), CUDA_VISIBLE_DEVICES="-1")
 
 
-@log("visible-devices-mistake", "set-inside", tf="2.15.1", cuda="12.2", driver="535 (library only)",
-     cause="The script itself sets CUDA_VISIBLE_DEVICES to an empty text, which hides every GPU, and then demands one.",
-     fix="remove the line, or CUDA_VISIBLE_DEVICES=0")  # fmt: skip
+@log("visible-devices-mistake", "set-inside")
 def _(bench: Bench) -> None:
     bench.install("3.11", "tensorflow[and-cuda]==2.15.1")
     hidden = "import os\n\nos.environ['CUDA_VISIBLE_DEVICES'] = ''\n" + DEMAND_2
@@ -130,9 +115,7 @@ def _(bench: Bench) -> None:
     bench.run("head -4 train.py; python train.py", prompt=True, LD_LIBRARY_PATH=path)
 
 
-@log("gpu-ignored", "cpu-package", tf="2.15.1",
-     cause="tensorflow-cpu has no GPU code at all; the script places work on /gpu:0.",
-     fix="pip uninstall -y tensorflow-cpu; pip install 'tensorflow[and-cuda]==2.15.1', or the environment tf-2.15-cuda12.2")  # fmt: skip
+@log("gpu-ignored", "cpu-package")
 def _(bench: Bench) -> None:
     bench.install("3.11", "tensorflow-cpu==2.15.1")
     text = "import tensorflow as tf\nprint('built with CUDA:', tf.test.is_built_with_cuda())\n"
@@ -141,90 +124,75 @@ def _(bench: Bench) -> None:
     )
 
 
-@log("gpu-ignored", "cpu-package-1.15", tf="1.15.5",
-     cause="The package tensorflow 1.15 has no GPU code (tensorflow-gpu has); the script places work on /gpu:0.",
-     fix="pip uninstall -y tensorflow; pip install tensorflow-gpu==1.15.5, or the environment tf-1.15-cuda10.0")  # fmt: skip
+@log("gpu-ignored", "cpu-package-1.15")
 def _(bench: Bench) -> None:
     bench.install("3.7", "tensorflow==1.15.5", _PROTOBUF, "numpy<1.20")
     bench.script("train.py", DEMAND_1)
 
 
-@log("harmless-cpu-only", "tf-1.15", tf="1.15.5", cuda="10.0", cause=_CPU_FINE, fix=_SILENT)
+@log("harmless-cpu-only", "tf-1.15")
 def _(bench: Bench) -> None:
     bench.install("3.7", "tensorflow-gpu==1.15.5", _PROTOBUF, "h5py<3", "numpy<1.20")
     bench.script("train.py", TRAIN)
 
 
-@log("harmless-cpu-only", "tf-2.4", tf="2.4.4", cuda="11.0", cause=_CPU_FINE, fix=_SILENT)
+@log("harmless-cpu-only", "tf-2.4")
 def _(bench: Bench) -> None:
     bench.install("3.8", "tensorflow==2.4.4", _PROTOBUF)
     bench.script("train.py", TRAIN, prompt=True)
 
 
-@log("harmless-cpu-only", "tf-2.15", tf="2.15.1", cuda="12.2", cause=_CPU_FINE, fix=_SILENT)
+@log("harmless-cpu-only", "tf-2.15")
 def _(bench: Bench) -> None:
     bench.install("3.11", "tensorflow==2.15.1")
     bench.script("train.py", TRAIN)
 
 
-@log("harmless-cpu-only", "tf-2.20", tf="2.20.0", cuda="12.5", cause=_CPU_FINE, fix=_SILENT)
+@log("harmless-cpu-only", "tf-2.20")
 def _(bench: Bench) -> None:
     bench.install("3.12", "tensorflow==2.20.0")
     bench.script("train.py", TRAIN)
 
 
-@log("harmless-cpu-only", "hidden-on-purpose", tf="2.15.1", cuda="12.2", driver="535 (library only)",
-     cause="The script hides the GPUs on purpose; cuInit finds none, and the training runs on the CPU to its end.", fix=_SILENT)  # fmt: skip
+@log("harmless-cpu-only", "hidden-on-purpose")
 def _(bench: Bench) -> None:
     bench.install("3.11", "tensorflow==2.15.1")
     text = "import os\n\nos.environ['CUDA_VISIBLE_DEVICES'] = '-1'  # evaluation runs on the CPU\n" + TRAIN
     bench.script("evaluate.py", text, LD_LIBRARY_PATH=driver(bench, "bookworm"))
 
 
-@log("harmless-noise", "tf-1.15-cpu", tf="1.15.5",
-     cause="FutureWarning of NumPy and deprecation notes of TensorFlow 1.15; the training went through to its end.",
-     fix="nothing; numpy<1.17 silences the first, tf.get_logger().setLevel('ERROR') the others")  # fmt: skip
+@log("harmless-noise", "tf-1.15-cpu")
 def _(bench: Bench) -> None:
     bench.install("3.7", "tensorflow==1.15.5", _PROTOBUF, "h5py<3", "numpy<1.20")
     bench.script("train.py", TRAIN, prompt=True)
 
 
-@log("harmless-noise", "tf-2.4-cpu", tf="2.4.4",
-     cause="Notes on CPU instructions, MLIR passes and the HDF5 format; the training went through to its end.",
-     fix="nothing; TF_CPP_MIN_LOG_LEVEL=1 silences the notes")  # fmt: skip
+@log("harmless-noise", "tf-2.4-cpu")
 def _(bench: Bench) -> None:
     bench.install("3.8", "tensorflow-cpu==2.4.4", _PROTOBUF)
     bench.script("train.py", TRAIN)
 
 
-@log("harmless-noise", "tf-2.20-cpu", tf="2.20.0",
-     cause="Notes on CPU instructions and oneDNN and a warning on the HDF5 format; the training went through to its end.",
-     fix="nothing; TF_CPP_MIN_LOG_LEVEL=1 silences the notes")  # fmt: skip
+@log("harmless-noise", "tf-2.20-cpu")
 def _(bench: Bench) -> None:
     bench.install("3.12", "tensorflow-cpu==2.20.0")
     bench.script("train.py", TRAIN)
 
 
-@log("harmless-noise", "data-ends-early", tf="2.15.1",
-     cause="'OUT_OF_RANGE: End of sequence' and 'Your input ran out of data' tell that the data was shorter than asked for; the run ended well.",
-     fix="nothing; dataset.repeat() or the right steps_per_epoch silences it")  # fmt: skip
+@log("harmless-noise", "data-ends-early")
 def _(bench: Bench) -> None:
     bench.install("3.11", "tensorflow-cpu==2.15.1")
     text = TRAIN.replace("model.fit(x, y, epochs=2, verbose=2)", _SHORT)
     bench.script("train.py", text)
 
 
-@log("harmless-noise", "retracing", tf="2.15.1",
-     cause="TensorFlow warns that a function is traced again and again, which costs time; the predictions are right.",
-     fix="give predict arrays of one shape, or call the model itself")  # fmt: skip
+@log("harmless-noise", "retracing")
 def _(bench: Bench) -> None:
     bench.install("3.11", "tensorflow-cpu==2.15.1")
     bench.script("predict.py", _RETRACE)
 
 
-@log("harmless-noise", "error-that-was-caught", tf="2.20.0",
-     cause="The job tries a batch that is far too large, catches the error, halves the batch, and ends well.",
-     fix="nothing")  # fmt: skip
+@log("harmless-noise", "error-that-was-caught")
 def _(bench: Bench) -> None:
     bench.install("3.12", "tensorflow-cpu==2.20.0")
     bench.script("tune.py", _CAUGHT)

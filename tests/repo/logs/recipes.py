@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from tests.repo.logs.bench import Bench
 
 CLASSES = frozenset(
-    ["driver-too-old", "driver-library-mismatch", "no-driver-or-gpu-not-passed", "container-toolkit-missing", "cuda-soname-missing", "cudnn-missing", "cudnn-version-mismatch", "cudnn-init-failed", "cuda-unknown-error", "visible-devices-mistake", "gpu-arch-unsupported", "ptx-jit", "gpu-ignored", "fork-after-cuda-init", "oom-batch-too-large", "oom-other-process", "oom-preallocation", "oom-fragmentation", "host-oom", "corrupt-nv-cache", "shm-or-nccl", "keras-tf-mismatch", "protobuf-mismatch", "numpy-abi", "h5py-decode", "setuptools-pkg-resources", "mixed-install", "xla-libdevice-ptxas", "glibc-too-old", "static-tls", "cpu-no-avx", "wrong-python-version", "wsl", "hardware-fault", "user-code", "harmless-noise", "harmless-cpu-only"]
+    {
+        *("driver-too-old", "driver-library-mismatch", "no-driver-or-gpu-not-passed", "container-toolkit-missing"),
+        *("cuda-soname-missing", "cudnn-missing", "cudnn-version-mismatch", "cudnn-init-failed", "cuda-unknown-error"),
+        *("visible-devices-mistake", "gpu-arch-unsupported", "ptx-jit", "gpu-ignored", "fork-after-cuda-init"),
+        *("oom-batch-too-large", "oom-other-process", "oom-preallocation", "oom-fragmentation", "host-oom"),
+        *("corrupt-nv-cache", "shm-or-nccl", "keras-tf-mismatch", "protobuf-mismatch", "numpy-abi", "h5py-decode"),
+        *("setuptools-pkg-resources", "mixed-install", "xla-libdevice-ptxas", "glibc-too-old", "static-tls"),
+        *("cpu-no-avx", "wrong-python-version", "wsl", "hardware-fault", "user-code", "harmless-noise"),
+        "harmless-cpu-only",
+    }
 )
 """Classes of causes that `diagnose` knows."""
 
@@ -18,24 +27,18 @@ BEYOND = frozenset({"corrupt-download", "package-renamed"})
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """One log.
+    """One log; what it means (`env`, `cause`, `fix`) stands in its case.
 
     Attributes:
         kind: Its class.
         name: Tells it from others of its class; `real-KIND-NAME` is its id.
-        cause: What is wrong, known because it was made so.
-        fix: What to do, for these versions.
-        env: Parts and versions; `python` is added by the bench.
-        arranged: What stood in for the real thing, else empty.
         make: Does it.
+        arranged: What stood in for the real thing, else empty.
     """
 
     kind: str
     name: str
-    cause: str
-    fix: str
     make: Callable[[Bench], None]
-    env: Mapping[str, str] = field(default_factory=dict)
     arranged: str = ""
 
     @property
@@ -47,13 +50,11 @@ class Recipe:
 RECIPES: dict[str, Recipe] = {}
 
 
-def log(
-    kind: str, name: str, *, cause: str, fix: str, arranged: str = "", **env: str
-) -> Callable[[Callable[[Bench], None]], Callable[[Bench], None]]:
+def log(kind: str, name: str, *, arranged: str = "") -> Callable[[Callable[[Bench], None]], Callable[[Bench], None]]:
     """Put a function into the table."""
 
     def keep(make: Callable[[Bench], None]) -> Callable[[Bench], None]:
-        recipe = Recipe(kind=kind, name=name, cause=cause, fix=fix, env=env, arranged=arranged, make=make)
+        recipe = Recipe(kind=kind, name=name, arranged=arranged, make=make)
         assert kind in CLASSES | BEYOND, kind
         assert recipe.id not in RECIPES, recipe.id
         RECIPES[recipe.id] = recipe

@@ -28,7 +28,10 @@ def without_host(text: str) -> str:
     text = _ADDRESS.sub(lambda found: found[0] if found["host"] in _TOLD else "<index>", text)
     text = _NAMED.sub("<index>", text)
     text = re.sub(
-        rf"(?<=host \()({_HOST})(?=\))|(?<=host: )({_HOST})$|(?<=hostname: )({_HOST})$", "workstation", text, flags=re.MULTILINE
+        rf"(?<=host \()({_HOST})(?=\))|(?<=host: )({_HOST})$|(?<=hostname: )({_HOST})$",
+        "workstation",
+        text,
+        flags=re.MULTILINE,
     )
     kept = [line.rstrip() for line in text.replace("\r\n", "\n").split("\n") if not any(cut in line for cut in _CUT)]
     return "\n".join(kept).strip("\n")
