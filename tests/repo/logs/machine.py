@@ -130,20 +130,18 @@ print(tf.reduce_sum(tf.constant(batches)))
 """
 
 
-@log("static-tls", "libgomp", arranged="the room was made small by GLIBC_TUNABLES")
+@log("static-tls", "own-operation")
 def _(bench: Bench) -> None:
-    bench.install("3.8", "tensorflow-cpu==2.4.4", "protobuf<3.21", "scikit-learn==0.24.2")
-    text = (
-        "import tensorflow as tf\nfrom sklearn.ensemble import RandomForestClassifier\n\n"
-        "print(tf.__version__, RandomForestClassifier)\n"
-    )
-    bench.script("train.py", text, GLIBC_TUNABLES="glibc.rtld.optional_static_tls=0:glibc.rtld.nns=1")
+    bench.install("3.8", "tensorflow-cpu==2.4.4", "protobuf<3.21")
+    source = "static __thread char state[8192];\nchar *draw(void) { return state; }\n"
+    bench.compiled("fast_ops.so", source, "-ftls-model=initial-exec")
+    bench.script("train.py", "import tensorflow as tf\n\nops = tf.load_op_library('lib/fast_ops.so')\n")
 
 
 @log("glibc-too-old", "wheel-tag")
 def _(bench: Bench) -> None:
     bench.install("3.12")
-    bench.run("uv pip install --python-platform x86_64-manylinux_2_24 tensorflow==2.21.0", prompt=True, host_home=True)
+    bench.run("uv pip install --python-platform x86_64-manylinux2014 tensorflow==2.21.0", prompt=True, host_home=True)
 
 
 @log("cudnn-missing", "nvrtc-of-cudnn-8.6")
