@@ -148,7 +148,7 @@ def _(bench: Bench) -> None:
     bench.run("pip install tensorflow-gpu==1.15.5", prompt=True, host_home=True)
 
 
-@log("package-renamed", "tensorflow-gpu")
+@log("mixed-install", "tensorflow-gpu-2.12")
 def _(bench: Bench) -> None:
     bench.install("3.11", pip=True)
     bench.run("pip install tensorflow-gpu", prompt=True, host_home=True)

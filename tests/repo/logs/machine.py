@@ -144,7 +144,7 @@ def _(bench: Bench) -> None:
     bench.run("uv pip install --python-platform x86_64-manylinux2014 tensorflow==2.21.0", prompt=True, host_home=True)
 
 
-@log("cudnn-missing", "nvrtc-of-cudnn-8.6")
+@log("cuda-soname-missing", "nvrtc-of-cudnn-8.6")
 def _(bench: Bench) -> None:
     site = bench.install("3.10", "nvidia-cudnn-cu11==8.6.0.163", "nvidia-cublas-cu11==11.11.3.6")
     bench.write("start.py", _CUDNN)

@@ -21,7 +21,7 @@ CLASSES = frozenset(
 )
 """Classes of causes that `diagnose` knows."""
 
-BEYOND = frozenset({"corrupt-download", "package-renamed"})
+BEYOND = frozenset({"corrupt-download"})
 """Classes of logs made here that have no place among `CLASSES`."""
 
 
