@@ -85,6 +85,7 @@ class Nvml:
         version: Release of NVML itself.
         visible: CUDA_VISIBLE_DEVICES of the process; None when not set. NVML does not obey it.
         gpus: By index; empty when `nvmlInit` failed.
+        library: Release in the file name of the library; None when it has none.
     """
 
     loadable: bool
@@ -96,6 +97,7 @@ class Nvml:
     version: Release | None
     visible: str | None
     gpus: tuple[NvmlGpu, ...]
+    library: Release | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
