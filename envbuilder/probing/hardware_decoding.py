@@ -73,6 +73,9 @@ def _nvml_gpu(item: Item) -> NvmlGpu:
         bus=item["bus"].maybe(Item.text),
         processes=item["processes"].maybe(_processes),
         errors=tuple((name, reason.text()) for name, reason in item["errors"].members()),
+        uncorrected=item["uncorrected"].maybe(Item.integer),
+        rows_pending=item["rows"].maybe(lambda rows: rows["pending"].flag()),
+        rows_failed=item["rows"].maybe(lambda rows: rows["failed"].flag()),
     )
 
 
