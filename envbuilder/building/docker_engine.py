@@ -32,21 +32,29 @@ if TYPE_CHECKING:
     from envbuilder.building.docker_api import DockerApi
 
 
-def connect(environ: Mapping[str, str]) -> Engine:
+def connect(environ: Mapping[str, str], *, timeout: int | None = None) -> Engine:
     """The engine that DOCKER_HOST and its kin name, or the default one.
 
     Opens nothing yet, and does not even import the SDK: `EngineUnavailable` comes from the first request.
 
     Args:
         environ: Environment variables.
+        timeout: Seconds that the engine has for each answer; None for the patience that builds need.
     """
-    return DockerEngine(lambda: _open(environ), clock=time.monotonic, new_name=_unique)
+    return DockerEngine(lambda: _open(environ, timeout), clock=time.monotonic, new_name=_unique)
 
 
-def _open(environ: Mapping[str, str]) -> DockerApi:
+def default_registry() -> str:
+    """Address of the registry that Docker asks when an image names none, as the SDK knows it."""
+    from docker.auth import INDEX_URL  # noqa: PLC0415 - importing the SDK takes 0.3 s
+
+    return str(INDEX_URL)
+
+
+def _open(environ: Mapping[str, str], timeout: int | None) -> DockerApi:
     from envbuilder.building.docker_api import open_api  # noqa: PLC0415 - importing the SDK takes 0.3 s
 
-    return open_api(environ)
+    return open_api(environ) if timeout is None else open_api(environ, timeout=timeout)
 
 
 def _unique() -> str:

@@ -178,7 +178,5 @@ def ca_bundle_gone(view: View) -> Iterator[MachineFinding]:
                 severity=Severity.PROBLEM,
                 seen=f"{bundle.variable} names {bundle.path}, which cannot be read",
                 effect="every download over https fails",
-                remedies=(
-                    Remedy(text="name a file of PEM certificates, or none", command=f"unset {bundle.variable}"),
-                ),
+                remedies=(Remedy(text="name a file of PEM certificates, or none", command=f"unset {bundle.variable}"),),
             )

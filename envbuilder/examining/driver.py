@@ -40,7 +40,9 @@ def no_driver(view: View) -> Iterator[MachineFinding]:
             f"{count}, the driver's libraries are installed, and its kernel module is not loaded",
             _TO_CPU,
             Remedy(text="load it", command="sudo modprobe nvidia"),
-            Remedy(text="if that fails, the kernel says why (not built for it, not signed)", command="sudo dmesg | tail"),
+            Remedy(
+                text="if that fails, the kernel says why (not built for it, not signed)", command="sudo dmesg | tail"
+            ),
         )
     else:
         yield _problem(
@@ -159,7 +161,9 @@ def nodes_denied(view: View) -> Iterator[MachineFinding]:
             "devices-withheld",
             f"the mode of {_paths(by_rules, ', ')} would allow it, but the container's device rules forbid it",
             "the container has lost its GPUs, or never had them (after `systemctl daemon-reload` this happens)",
-            Remedy(text="start the container anew, with CDI devices", command="docker run --device nvidia.com/gpu=all …"),
+            Remedy(
+                text="start the container anew, with CDI devices", command="docker run --device nvidia.com/gpu=all …"
+            ),
             _PASS_GPUS,
         )
 
@@ -268,7 +272,10 @@ def _wsl_2(view: View) -> Iterator[MachineFinding]:
             "wsl-driver-not-found",
             "WSL 2 with the GPU of Windows, but the loader does not find /usr/lib/wsl/lib/libcuda.so.1",
             _TO_CPU,
-            Remedy(text="tell the loader", command="echo /usr/lib/wsl/lib | sudo tee /etc/ld.so.conf.d/wsl.conf && sudo ldconfig"),
+            Remedy(
+                text="tell the loader",
+                command="echo /usr/lib/wsl/lib | sudo tee /etc/ld.so.conf.d/wsl.conf && sudo ldconfig",
+            ),
         )
     elif path and "/wsl/" not in path:
         yield _problem(

@@ -55,7 +55,9 @@ def gpu_held(view: View) -> Iterator[MachineFinding]:
             id="gpu-held",
             severity=Severity.WARNING if much else Severity.NOTE,
             seen=f"GPU {gpu.index} is held by {_holders(view, gpu)}{free}",
-            effect="TensorFlow takes what is free, and fails with out-of-memory when that is not enough" if much else "",
+            effect="TensorFlow takes what is free, and fails with out-of-memory when that is not enough"
+            if much
+            else "",
             remedies=_to_free(view, gpu) if much else (),
         )
 

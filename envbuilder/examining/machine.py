@@ -16,8 +16,10 @@ Source: twice what `import tensorflow` and a tiny training of tf-2.15-cpu take a
 LITTLE_DISK = 10 * 10**9
 """Free bytes of disk below which it is a warning.
 
-Source: the wheels of tf-2.15-cuda12.2 with CUDA are 4.4 GB; a build needs room for them and for the layers made of them.
+Source: the wheels of tf-2.15-cuda12.2 with CUDA are 4.4 GB; a build needs room for them and for the layers made of
+them.
 """
+SHM = "/dev/shm"  # noqa: S108  what it is called
 LITTLE_SHM = 64 << 20
 """Bytes of /dev/shm in a container for which nobody asked for more: the default of Docker."""
 
@@ -31,7 +33,7 @@ def no_avx(view: View) -> Iterator[MachineFinding]:
             id="no-avx",
             severity=Severity.PROBLEM,
             seen=f"the processor{' ' + view.machine.cpu if view.machine.cpu else ''} shows no AVX",
-            effect="the wheels of TensorFlow use it from 1.5.1 on (documented: 1.6) and end with SIGILL at their import",
+            effect="the wheels of TensorFlow use it from 1.5.1 on (documented: 1.6) and end with SIGILL at import",
             remedies=(
                 *((hidden,) if virtual else ()),
                 Remedy(text="or take a row that needs none", command="envbuilder show tf-1.4-cpu"),
@@ -103,7 +105,7 @@ def little_shm(view: View) -> Iterator[MachineFinding]:
     yield MachineFinding(
         id="little-shm",
         severity=Severity.WARNING if several else Severity.NOTE,
-        seen=f"/dev/shm has {size(shm)}",
+        seen=f"{SHM} has {size(shm)}",
         effect="NCCL (several GPUs) and worker processes that hand over batches fail with bus errors when it is full",
         remedies=(Remedy(text="start the container with more", command="docker run --shm-size=1g …"),),
     )

@@ -41,7 +41,7 @@ def judge_row(facts: CudaFacts, row: Environment, host: Host) -> RowFit:
     return min(answers, key=lambda answer: _ORDER.index(answer.fit))
 
 
-def _fit(  # noqa: PLR0913, PLR0917  one answer
+def _fit(  # noqa: PLR0913  one answer
     row: Environment, choice: BaseChoice, fit: Fit, reasons: tuple[str, ...], gpus: tuple[GpuFit, ...], host: Host
 ) -> RowFit:
     return RowFit(
@@ -77,9 +77,7 @@ def _without_gpu(row: Environment, host: Host) -> RowFit:
     return _fit(row, row.bases[0], Fit.CPU_ONLY, ("no usable GPU here",), (), host)
 
 
-def _on_gpus(
-    facts: CudaFacts, row: Environment, choice: BaseChoice, host: Host, gpus: tuple[HostGpu, ...]
-) -> RowFit:
+def _on_gpus(facts: CudaFacts, row: Environment, choice: BaseChoice, host: Host, gpus: tuple[HostGpu, ...]) -> RowFit:
     """The best of the GPUs decides: CUDA_VISIBLE_DEVICES can hide the others."""
     known = {each.architecture.capability: each for each in support(facts, row, choice)}
     floor = facts.driver_floor(choice.cuda or row.cuda.compiled) if row.cuda else None

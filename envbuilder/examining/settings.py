@@ -11,6 +11,19 @@ from envbuilder.model.facts import Seen
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 _SHOW_ALL = Remedy(text="show all GPUs", command=f"unset {_VISIBLE}")
 _NONE = frozenset({"void", "none", ""})
+_SETTINGS = (
+    "TF_FORCE_GPU_ALLOW_GROWTH",
+    "TF_GPU_ALLOCATOR",
+    "XLA_FLAGS",
+    "TF_XLA_FLAGS",
+    "NVIDIA_TF32_OVERRIDE",
+    "TF_USE_LEGACY_KERAS",
+    "KERAS_BACKEND",
+    "TF_ENABLE_ONEDNN_OPTS",
+    "CUDA_MODULE_LOADING",
+)
+_SMALL_CACHE = 256 << 20
+"""The driver's default before CUDA 12. Source: CUDA programming guide, environment variables."""
 
 
 def visible_devices(view: View) -> Iterator[MachineFinding]:
@@ -83,7 +96,9 @@ def driver_capabilities(view: View) -> Iterator[MachineFinding]:
             id="driver-capabilities",
             severity=Severity.PROBLEM if no_cuda else Severity.NOTE,
             seen=f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out {' and '.join(missing)}",
-            effect="libcuda.so.1 is not in the container" if no_cuda else "nvidia-smi and NVML are not in the container",
+            effect="libcuda.so.1 is not in the container"
+            if no_cuda
+            else "nvidia-smi and NVML are not in the container",
             remedies=(
                 Remedy(text="ask for both", command="docker run -e NVIDIA_DRIVER_CAPABILITIES=compute,utility …"),
             ),
@@ -112,9 +127,7 @@ def foreign_libraries(view: View) -> Iterator[MachineFinding]:
 
 def memory_settings(view: View) -> Iterator[MachineFinding]:
     """Variables that change how TensorFlow takes GPU memory."""
-    names = ("TF_FORCE_GPU_ALLOW_GROWTH", "TF_GPU_ALLOCATOR", "XLA_FLAGS", "TF_XLA_FLAGS", "NVIDIA_TF32_OVERRIDE")
-    names += ("TF_USE_LEGACY_KERAS", "KERAS_BACKEND", "TF_ENABLE_ONEDNN_OPTS", "CUDA_MODULE_LOADING")
-    found = [f"{name}={view.variable(name)}" for name in names if view.variable(name) is not None]
+    found = [f"{name}={view.variable(name)}" for name in _SETTINGS if view.variable(name) is not None]
     if found:
         yield MachineFinding(
             id="settings-in-force",
@@ -135,7 +148,3 @@ def no_kernel_cache(view: View) -> Iterator[MachineFinding]:
             effect="rows that run with JIT compile again at every start, for minutes",
             remedies=(Remedy(text="give it 4 GiB, the most", command="export CUDA_CACHE_MAXSIZE=4294967296"),),
         )
-
-
-_SMALL_CACHE = 256 << 20
-"""The driver's default before CUDA 12; CUDA programming guide, environment variables."""

@@ -82,10 +82,14 @@ def _surroundings(view: View) -> Iterator[NotLooked]:
         return
     for kind in around.unnamed:
         why = "nothing on this machine names one"
-        yield NotLooked(what=f"the {kind.value}", why=why, how="name it when building (--debian-mirror URL, --index URL)")
+        yield NotLooked(
+            what=f"the {kind.value}", why=why, how="name it when building (--debian-mirror URL, --index URL)"
+        )
     if isinstance(around.engine, EngineAnswers) and around.engine.root_free is None:
         why = f"its folder {around.engine.root or '(unknown)'} cannot be seen from here"
         yield NotLooked(what="free disk of the engine", why=why, how="docker system df")
     if not around.sandbox and not around.why_no_sandbox:
         why = "no answer in time"
-        yield NotLooked(what="whether images run without an engine", why=why, how="envbuilder validate --engine assemble")
+        yield NotLooked(
+            what="whether images run without an engine", why=why, how="envbuilder validate --engine assemble"
+        )

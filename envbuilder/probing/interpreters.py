@@ -29,6 +29,22 @@ def probe_python(
         ToolMissing: There is no such program.
         ToolFailed: It gave no answer.
     """
+    return read_answer(*_run(path, request, environ, timeout), origin=str(path))
+
+
+def probe_document(
+    path: Path, request: ProbeRequest, *, environ: Mapping[str, str] | None = None, timeout: float = 900.0
+) -> bytes:
+    """What the probe prints, as it is, where it can be read; arguments and errors as of `probe_python`."""
+    status, stdout, stderr = _run(path, request, environ, timeout)
+    read_answer(status, stdout, stderr, origin=str(path))
+    return stdout
+
+
+def _run(
+    path: Path, request: ProbeRequest, environ: Mapping[str, str] | None, timeout: float
+) -> tuple[int, bytes, bytes]:
+    """Exit status, standard output and standard error of the probe."""
     with tempfile.TemporaryDirectory(prefix="envbuilder-probe-") as name:
         script, asked = Path(name, "probe.py"), Path(name, "request.json")
         script.write_bytes(probe_source())
@@ -43,4 +59,4 @@ def probe_python(
             raise ToolMissing(f"cannot run {path}: {reason}", hint="name a Python interpreter") from error
         except subprocess.TimeoutExpired as error:
             raise ToolFailed(f"the probe of {path} did not answer within {timeout:.0f} s") from error
-    return read_answer(done.returncode, done.stdout, done.stderr, origin=str(path))
+    return done.returncode, done.stdout, done.stderr
