@@ -31,6 +31,8 @@ from envbuilder.store import Store
 if TYPE_CHECKING:
     from envbuilder.building.docker_api import DockerApi
 
+_SOCKET = "/var/run/docker.sock"
+
 
 def connect(environ: Mapping[str, str], *, timeout: int | None = None) -> Engine:
     """The engine that DOCKER_HOST and its kin name, or the default one.
@@ -49,6 +51,11 @@ def default_registry() -> str:
     from docker.auth import INDEX_URL  # noqa: PLC0415 - importing the SDK takes 0.3 s
 
     return str(INDEX_URL)
+
+
+def is_there(environ: Mapping[str, str]) -> bool:
+    """Whether an engine is named, or a socket lies where Docker's lies by default; asks nobody."""
+    return bool(environ.get("DOCKER_HOST")) or Path(_SOCKET).exists()
 
 
 def _open(environ: Mapping[str, str], timeout: int | None) -> DockerApi:

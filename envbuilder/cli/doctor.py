@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
+from envbuilder.building.docker_engine import connect
 from envbuilder.catalog.loading import load_catalog
-from envbuilder.cli.composition import Composition
 from envbuilder.cli.doctor_document import doctor_document
 from envbuilder.cli.doctor_text import doctor_text
 from envbuilder.cli.looking_around import Around
@@ -18,8 +19,7 @@ from envbuilder.cli.places import Places, places
 from envbuilder.cli.targets import read_text
 from envbuilder.errors import UsageError
 from envbuilder.files import replacing
-from envbuilder.workflows.doctor import Looked, examine, look_at_host, look_into_container, look_into_file
-from envbuilder.workflows.look_around import start_looking
+from envbuilder.workflows.doctor import Looked, examine, look_into_container, look_into_file, start_looking_at_host
 
 _NARROWEST, _WIDEST = 60, 120
 
@@ -52,8 +52,10 @@ def command(
             f"{output}: there is no folder {output.parent}", hint=f"make it first: mkdir -p {output.parent}"
         )
     here = places()
-    looked = _looked(here, facts_file, container, timeout)
-    examination = examine(load_catalog(here.matrices), looked)
+    look = _look(here, facts_file, container, timeout)
+    catalog = load_catalog(here.matrices)
+    looked = look()
+    examination = examine(catalog, looked)
     if output:
         with replacing(output) as stream:
             stream.write(looked.document)
@@ -66,11 +68,12 @@ def command(
         raise click.exceptions.Exit(1)
 
 
-def _looked(here: Places, facts_file: Path | None, container: str | None, timeout: float) -> Looked:
+def _look(here: Places, facts_file: Path | None, container: str | None, timeout: float) -> Callable[[], Looked]:
+    """What looks; at this host it has begun."""
     if facts_file:
         text = sys.stdin.read() if str(facts_file) == "-" else read_text(facts_file)
-        return look_into_file(text.encode("utf-8", "replace"), str(facts_file))
+        return lambda: look_into_file(text.encode("utf-8", "replace"), str(facts_file))
     if container:
-        engine = Composition(here, load_catalog(here.matrices)).engine
-        return look_into_container(container, lambda command: engine.execute(container, command, timeout))
-    return look_at_host(start_looking(Around(here).ports), timeout=timeout)
+        engine = connect(here.environ)
+        return lambda: look_into_container(container, lambda command: engine.execute(container, command, timeout))
+    return start_looking_at_host(Around(here).ports, timeout=timeout)

@@ -11,9 +11,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from envbuilder.bases.uv_tool import find_uv
-from envbuilder.building.docker_engine import connect, default_registry
+from envbuilder.building.docker_engine import connect, default_registry, is_there
 from envbuilder.cli.places import Places
-from envbuilder.errors import EnvbuilderError
+from envbuilder.errors import EngineUnavailable, EnvbuilderError
 from envbuilder.indexing.default_index import configured_index, default_index
 from envbuilder.locking.mirrors import debian_mirror
 from envbuilder.model.builds import EngineInfo
@@ -40,7 +40,7 @@ class Around:
         """What is asked."""
         environ = self.places.environ
         return AroundPorts(
-            engine=connect(environ, timeout=ENGINE_SECONDS).info,
+            engine=self._engine,
             sandbox=self._sandbox,
             address=self._address,
             ask=lambda url, limit: answer(url, environ, limit),
@@ -50,6 +50,13 @@ class Around:
             proxies=tuple((name, _shown(name, value)) for name, value in self.places.proxies),
             clock=time.monotonic,
         )
+
+    def _engine(self) -> EngineInfo:
+        if not is_there(self.places.environ):
+            # Without the SDK, whose import takes a tenth of the time that there is.
+            hint = "install one and start it, or set DOCKER_HOST to where one listens"
+            raise EngineUnavailable("no container engine is here", hint=hint)
+        return connect(self.places.environ, timeout=ENGINE_SECONDS).info()
 
     def _sandbox(self) -> str:
         with tempfile.TemporaryDirectory(prefix="envbuilder-doctor-", ignore_cleanup_errors=True) as folder:
@@ -79,8 +86,11 @@ class Around:
         return Address(url=own, chosen="uv's default", configured=False) if own else None
 
 
-def _registry(engine: EngineInfo | None) -> Address:
-    if engine and engine.mirrors:
+def _registry(engine: EngineInfo | None) -> Address | None:
+    """Where Docker gets images; without it a registry has to be named for each build."""
+    if engine is None:
+        return None
+    if engine.mirrors:
         return Address(url=f"{engine.mirrors[0].rstrip('/')}/v2/", chosen="Docker's mirror", configured=True)
     parts = urlsplit(default_registry())
     return Address(url=f"{parts.scheme}://{parts.netloc}/v2/", chosen="Docker's default", configured=False)

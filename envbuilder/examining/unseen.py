@@ -7,9 +7,14 @@ from collections.abc import Iterator
 from envbuilder.examining.view import View
 from envbuilder.model.examinations import NotLooked
 from envbuilder.model.facts import Facts, Unseen
-from envbuilder.model.surroundings import EngineAnswers
+from envbuilder.model.surroundings import EngineAnswers, SourceKind
 
 _AGAIN = "python probe.py --hardware > facts.json there (`envbuilder probe -o probe.py`)"
+_NAMING = {
+    SourceKind.REGISTRY: "envbuilder build ENV --registry-mirror HOST",
+    SourceKind.INDEX: "envbuilder build ENV --index URL",
+    SourceKind.DEBIAN: "envbuilder build ENV --debian-mirror URL",
+}
 
 
 def unseen(view: View) -> tuple[NotLooked, ...]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import py_compile
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -29,34 +31,44 @@ def probe_python(
         ToolMissing: There is no such program.
         ToolFailed: It gave no answer.
     """
-    return read_answer(*_run(path, request, environ, timeout), origin=str(path))
+    with tempfile.TemporaryDirectory(prefix="envbuilder-probe-") as name:
+        script = Path(name, "probe.py")
+        script.write_bytes(probe_source())
+        return read_answer(*_run(path, script, request, environ, timeout), origin=str(path))
 
 
-def probe_document(
-    path: Path, request: ProbeRequest, *, environ: Mapping[str, str] | None = None, timeout: float = 900.0
-) -> bytes:
-    """What the probe prints, as it is, where it can be read; arguments and errors as of `probe_python`."""
-    status, stdout, stderr = _run(path, request, environ, timeout)
-    read_answer(status, stdout, stderr, origin=str(path))
+def probe_here(request: ProbeRequest, *, timeout: float) -> bytes:
+    """Run the probe with the interpreter that runs us; gives what it prints, as it is, where it can be read.
+
+    It is compiled once, and not once for each of its processes, which is half of the time that it takes.
+
+    Raises:
+        ToolFailed: It gave no answer.
+    """
+    own = Path(sys.executable)
+    with tempfile.TemporaryDirectory(prefix="envbuilder-probe-") as name:
+        source, script = Path(name, "probe.py"), Path(name, "probe.pyc")
+        source.write_bytes(probe_source())
+        py_compile.compile(str(source), cfile=str(script), doraise=True)
+        status, stdout, stderr = _run(own, script, request, None, timeout)
+    read_answer(status, stdout, stderr, origin=str(own))
     return stdout
 
 
 def _run(
-    path: Path, request: ProbeRequest, environ: Mapping[str, str] | None, timeout: float
+    path: Path, script: Path, request: ProbeRequest, environ: Mapping[str, str] | None, timeout: float
 ) -> tuple[int, bytes, bytes]:
-    """Exit status, standard output and standard error of the probe."""
-    with tempfile.TemporaryDirectory(prefix="envbuilder-probe-") as name:
-        script, asked = Path(name, "probe.py"), Path(name, "request.json")
-        script.write_bytes(probe_source())
-        asked.write_bytes(request.encode())
-        command = [str(path), str(script), "--request", str(asked)]
-        try:
-            done = subprocess.run(
-                command, env=environ, capture_output=True, check=False, timeout=timeout, stdin=subprocess.DEVNULL
-            )
-        except OSError as error:
-            reason = error.strerror or type(error).__name__
-            raise ToolMissing(f"cannot run {path}: {reason}", hint="name a Python interpreter") from error
-        except subprocess.TimeoutExpired as error:
-            raise ToolFailed(f"the probe of {path} did not answer within {timeout:.0f} s") from error
+    """Exit status, standard output and standard error of a probe in a folder of its own."""
+    asked = script.with_name("request.json")
+    asked.write_bytes(request.encode())
+    command = [str(path), str(script), "--request", str(asked)]
+    try:
+        done = subprocess.run(
+            command, env=environ, capture_output=True, check=False, timeout=timeout, stdin=subprocess.DEVNULL
+        )
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise ToolMissing(f"cannot run {path}: {reason}", hint="name a Python interpreter") from error
+    except subprocess.TimeoutExpired as error:
+        raise ToolFailed(f"the probe of {path} did not answer within {timeout:.0f} s") from error
     return done.returncode, done.stdout, done.stderr

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from envbuilder.errors import ToolFailed
 from envbuilder.examining.table import examine_machine
@@ -16,14 +14,17 @@ from envbuilder.model.rows import Catalog
 from envbuilder.model.surroundings import Surroundings
 from envbuilder.probing.containers import PYTHON, read_answer
 from envbuilder.probing.decoding import decode
-from envbuilder.probing.interpreters import probe_document
+from envbuilder.probing.interpreters import probe_here
 from envbuilder.probing.launching import launch
 from envbuilder.probing.requests import ProbeRequest
 from envbuilder.probing.surroundings import decode_surroundings, with_surroundings
+from envbuilder.workflows.look_around import AroundPorts, start_looking
+from envbuilder.workflows.pending import Pending
 
 HARDWARE = ProbeRequest(train=False, framework=False, compute=False)
 """No framework, and nothing is computed: doctor looks, and takes no memory of a GPU."""
 THIS_HOST = "this host"
+_SPARE_SECONDS = 10.0
 # The first Python that there is: not every container was built by us.
 _FIND = f'for each in {PYTHON} python3 python; do command -v "$each" >/dev/null && exec "$each" "$@"; done; exit 127'
 
@@ -43,19 +44,26 @@ class Looked:
     surroundings: Surroundings | None
 
 
-def look_at_host(around: Callable[[], Surroundings], *, timeout: float) -> Looked:
-    """Look at this machine.
+def start_looking_at_host(ports: AroundPorts, *, timeout: float) -> Callable[[], Looked]:
+    """Look at this machine, and around it, while the caller does something else.
 
     Args:
-        around: Gives what stands around; was started before.
+        ports: What is asked around it.
         timeout: Seconds for the probe.
 
-    Raises:
-        ToolFailed: The probe gave no answer.
+    Returns:
+        Gives what was seen, when it is there; raises `ToolFailed` when the probe gave no answer.
     """
-    document = probe_document(Path(sys.executable), HARDWARE, timeout=timeout)
-    facts, surroundings = decode(document, THIS_HOST), around()
-    return Looked(document=with_surroundings(document, surroundings), facts=facts, surroundings=surroundings)
+    around = start_looking(ports)
+    probe = Pending(lambda: probe_here(HARDWARE, timeout=timeout))
+
+    def looked() -> Looked:
+        # The probe keeps its time by itself, and says so.
+        document = probe.result(timeout + _SPARE_SECONDS, b"")
+        facts, surroundings = decode(document, THIS_HOST), around()
+        return Looked(document=with_surroundings(document, surroundings), facts=facts, surroundings=surroundings)
+
+    return looked
 
 
 def look_into_container(name: str, run: Callable[[tuple[str, ...]], RunResult]) -> Looked:

@@ -23,8 +23,8 @@ from envbuilder.workflows.pending import Pending
 SOURCE_SECONDS = 1.0
 _SPARE_SECONDS = 0.15
 """For the last answer to be taken in, after the limit."""
-_PATIENCE_WITH_ENGINE = 0.3
-"""For the engine to tell its mirrors before the registry is asked; importing the SDK takes most of it."""
+_PATIENCE_WITH_ENGINE = 0.6
+"""Share of the limit for the engine to tell its mirrors, before the registry is asked; importing the SDK takes most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class AroundPorts:
     Attributes:
         engine: The container engine about itself; raises `EngineError`.
         sandbox: What runs commands in images without an engine; raises `EnvbuilderError`.
-        address: Where a source of a kind is, given what the engine says (None without one); None when nothing names it.
+        address: Where a source of a kind is, given what the engine says (None without one); None when nobody would ask.
         ask: HTTP status of an address (None: a folder), or why it does not answer within so many seconds.
         is_proxied: Whether a proxy stands before an address.
         free: Bytes free at a folder; None when it cannot be seen.
@@ -144,8 +144,8 @@ def _source(
 ) -> SourceSeen | None:
     """Ask one source, the time to find out its address included; None when nothing names it."""
     started = ports.clock()
-    # Only the engine knows its mirrors; when it is slow to tell, the default is asked.
-    told = engine.result(_PATIENCE_WITH_ENGINE, _NOBODY) if kind is SourceKind.REGISTRY else _NOBODY
+    # The engine asks the registry, and only it knows its mirrors.
+    told = engine.result(limit * _PATIENCE_WITH_ENGINE, _NOBODY) if kind is SourceKind.REGISTRY else _NOBODY
     address = ports.address(kind, told if isinstance(told, EngineInfo) else None)
     if address is None:
         return None
