@@ -26,18 +26,27 @@ def _problem(name: str, seen: str, effect: str, *remedies: Remedy) -> MachineFin
     return MachineFinding(id=name, severity=Severity.PROBLEM, seen=seen, effect=effect, remedies=remedies)
 
 
+def container_without_gpu(view: View) -> Iterator[MachineFinding]:
+    """A container beside a GPU that it was not given; the kernel's files show the host's driver all the same."""
+    given = view.is_library_there or any(node.opened for node in view.nodes)
+    if not view.container or given or not (view.bus or view.is_module_loaded):
+        return
+    count = _count(view) if view.bus else "the host has an NVIDIA driver"
+    yield _problem("container-without-gpu", f"{count}, but this container was given none of it", _TO_CPU, _PASS_GPUS)
+
+
+def _count(view: View) -> str:
+    return f"{len(view.bus)} NVIDIA GPU{'s' if len(view.bus) > 1 else ''} on the PCI bus"
+
+
 def no_driver(view: View) -> Iterator[MachineFinding]:
     """A GPU is there, and its driver is not, or not loaded."""
-    if not view.bus or view.is_module_loaded:
+    if view.container or not view.bus or view.is_module_loaded:
         return
-    count = f"{len(view.bus)} NVIDIA GPU{'s' if len(view.bus) > 1 else ''} on the PCI bus"
-    if view.container:
-        seen = f"{count}, but this container was given none"
-        yield _problem("container-without-gpu", seen, _TO_CPU, _PASS_GPUS)
-    elif view.is_library_there:
+    if view.is_library_there:
         yield _problem(
             "driver-not-loaded",
-            f"{count}, the driver's libraries are installed, and its kernel module is not loaded",
+            f"{_count(view)}, the driver's libraries are installed, and its kernel module is not loaded",
             _TO_CPU,
             Remedy(text="load it", command="sudo modprobe nvidia"),
             Remedy(
@@ -47,10 +56,27 @@ def no_driver(view: View) -> Iterator[MachineFinding]:
     else:
         yield _problem(
             "no-driver",
-            f"{count}, and no NVIDIA driver",
+            f"{_count(view)}, and no NVIDIA driver",
             _TO_CPU,
-            Remedy(text="install the driver of your distribution", command="sudo apt-get install nvidia-driver"),
+            Remedy(text="install that of your distribution; on Debian", command="sudo apt-get install nvidia-driver"),
         )
+
+
+def libcuda_missing(view: View) -> Iterator[MachineFinding]:
+    """The driver is there but for the library that CUDA programs open."""
+    if view.interface is None or view.interface.loadable or any(True for _ in container_without_gpu(view)):
+        return
+    if not view.gpus and not view.is_module_loaded:
+        return
+    inside = Remedy(text="ask for it", command="docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility …")
+    yield _problem(
+        "libcuda-missing",
+        f"the driver is there, but not its library for CUDA: {view.interface.error}",
+        _TO_CPU,
+        inside
+        if view.container
+        else Remedy(text="install the one of the driver's release; on Debian", command="sudo apt-get install libcuda1"),
+    )
 
 
 def no_gpu(view: View) -> Iterator[MachineFinding]:

@@ -18,7 +18,9 @@ from envbuilder.model.surroundings import Surroundings
 Examine: TypeAlias = Callable[[View], Iterator[MachineFinding]]
 
 TABLE: tuple[Examine, ...] = (
+    driver.container_without_gpu,
     driver.no_driver,
+    driver.libcuda_missing,
     driver.driver_mismatch,
     driver.nouveau_loaded,
     driver.driver_silent,

@@ -87,9 +87,7 @@ def _surroundings(view: View) -> Iterator[NotLooked]:
         return
     for kind in around.unnamed:
         why = "nothing on this machine names one"
-        yield NotLooked(
-            what=f"the {kind.value}", why=why, how="name it when building (--debian-mirror URL, --index URL)"
-        )
+        yield NotLooked(what=f"whether a {kind.value} answers", why=why, how=_NAMING[kind])
     if isinstance(around.engine, EngineAnswers) and around.engine.root_free is None:
         why = f"its folder {around.engine.root or '(unknown)'} cannot be seen from here"
         yield NotLooked(what="free disk of the engine", why=why, how="docker system df")
