@@ -15,7 +15,7 @@ from envbuilder.workflows.doctor import Looked
 _COLOURS = {Severity.PROBLEM: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 _FITS = {
     Fit.RUNS: "run on the GPU",
-    Fit.JIT: "run on the GPU with JIT: the first start takes minutes, while the driver compiles",
+    Fit.JIT: "run on the GPU with JIT: the first start takes minutes",
     Fit.UNPROVEN: "not proven: nothing speaks against them, but something is not known",
     Fit.CPU_ONLY: "run on the processor only",
     Fit.NO: "do not run",
@@ -85,7 +85,8 @@ def _rows(rows: tuple[RowFit, ...], width: int) -> Iterator[str]:
     for fit in Fit:
         fitting = [row for row in rows if row.fit is fit]
         if fitting:
-            yield f"  {len(fitting)} {_FITS[fit]}" if len(fitting) > 1 else f"  1 {_singular(_FITS[fit])}"
+            what = f"{len(fitting)} {_FITS[fit]}" if len(fitting) > 1 else f"1 {_singular(_FITS[fit])}"
+            yield folded(f"  {what}", width)
             yield from _groups(fitting, rows, width)
     bare: dict[str, list[str]] = {}
     for row in rows:
