@@ -16,7 +16,7 @@ _COLOURS = {Severity.PROBLEM: "red", Severity.WARNING: "yellow", Severity.NOTE: 
 _FITS = {
     Fit.RUNS: "run on the GPU",
     Fit.JIT: "run on the GPU with JIT: the first start takes minutes",
-    Fit.UNPROVEN: "not proven: nothing speaks against them, but something is not known",
+    Fit.UNPROVEN: "may run, which is not proven: something is not known",
     Fit.CPU_ONLY: "run on the processor only",
     Fit.NO: "do not run",
 }

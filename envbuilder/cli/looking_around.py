@@ -66,7 +66,8 @@ class Around:
     def _address(self, kind: SourceKind, engine: EngineInfo | None) -> Address | None:
         match kind:
             case SourceKind.REGISTRY:
-                return _registry(engine)
+                # An engine that is late has not told its mirrors; one that is not here asks nobody.
+                return _registry(engine) if engine or is_there(self.places.environ) else None
             case SourceKind.INDEX:
                 return self._index()
             case SourceKind.DEBIAN:
@@ -86,11 +87,9 @@ class Around:
         return Address(url=own, chosen="uv's default", configured=False) if own else None
 
 
-def _registry(engine: EngineInfo | None) -> Address | None:
+def _registry(engine: EngineInfo | None) -> Address:
     """Where Docker gets images; without it a registry has to be named for each build."""
-    if engine is None:
-        return None
-    if engine.mirrors:
+    if engine and engine.mirrors:
         return Address(url=f"{engine.mirrors[0].rstrip('/')}/v2/", chosen="Docker's mirror", configured=True)
     parts = urlsplit(default_registry())
     return Address(url=f"{parts.scheme}://{parts.netloc}/v2/", chosen="Docker's default", configured=False)

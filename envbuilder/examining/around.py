@@ -10,21 +10,22 @@ from envbuilder.examining.view import View
 from envbuilder.model.examinations import MachineFinding, Remedy, Severity
 from envbuilder.model.surroundings import EngineAnswers, EngineSilent, Silence, SourceKind, SourceSeen
 
+_NOTHING_NEW = "nothing new comes from there; what is in the cache is used"
 _BUILDKIT_API = (1, 39)
 _GPUS_API = (1, 40)
 _WORDS = {
-    Silence.NAME: "its name cannot be resolved",
-    Silence.REFUSED: "it does not accept connections",
-    Silence.CERTIFICATE: "its certificate is not signed by anybody whom this machine trusts",
+    Silence.NAME: "the name cannot be resolved",
+    Silence.REFUSED: "connections are not accepted",
+    Silence.CERTIFICATE: "the certificate is not signed by anybody whom this machine trusts",
     Silence.CA_BUNDLE: "the CA bundle of this machine cannot be read",
     Silence.PROXY: "the proxy does not let us through",
     Silence.BROKEN: "the connection broke",
-    Silence.ADDRESS: "its address is none",
+    Silence.ADDRESS: "the address is none",
 }
 _INSTEAD = {
-    SourceKind.REGISTRY: Remedy(text="name a mirror", command="envbuilder build ENV --registry-mirror HOST"),
-    SourceKind.INDEX: Remedy(text="name a mirror", command="export UV_DEFAULT_INDEX=URL"),
-    SourceKind.DEBIAN: Remedy(text="name a mirror", command="envbuilder build ENV --debian-mirror URL"),
+    SourceKind.REGISTRY: Remedy(text="name another registry", command="envbuilder build ENV --registry-mirror HOST"),
+    SourceKind.INDEX: Remedy(text="name another index", command="export UV_DEFAULT_INDEX=URL"),
+    SourceKind.DEBIAN: Remedy(text="name another archive", command="envbuilder build ENV --debian-mirror URL"),
 }
 _OFFLINE = Remedy(text="or build from a bundle", command="envbuilder build --bundle FILE --offline")
 _CA = Remedy(text="name a bundle that holds its issuer", command="export SSL_CERT_FILE=/path/to/ca.pem")
@@ -118,7 +119,7 @@ def engine_disk(view: View) -> Iterator[MachineFinding]:
             id="engine-disk",
             severity=Severity.WARNING,
             seen=f"Docker has {size(engine.root_free)} free at {engine.root}",
-            effect="a GPU image takes 3 to 9 GB, and its build as much again",
+            effect="a GPU image takes 4 to 5 GB, and its packages as much again while it is built",
             remedies=(
                 Remedy(text="see what takes it", command="docker system df"),
                 Remedy(text="free what builds left", command="docker builder prune"),
@@ -127,24 +128,34 @@ def engine_disk(view: View) -> Iterator[MachineFinding]:
 
 
 def source_silent(view: View) -> Iterator[MachineFinding]:
-    """Sources that do not answer."""
-    for source in view.surroundings.sources if view.surroundings else ():
+    """Sources that do not answer; those with the same reason together."""
+    around = view.surroundings
+    reasons: dict[str, list[SourceSeen]] = {}
+    for source in around.sources if around else ():
         if source.silence is not None:
-            limit = view.surroundings.limit if view.surroundings else 0.0
-            words = _WORDS.get(source.silence, f"no answer within {limit:g} s")
-            yield MachineFinding(
-                id="source-silent",
-                severity=Severity.WARNING,
-                seen=f"the {called(source)} does not answer: {words}",
-                effect="nothing new comes from there; what is in the cache is used",
-                remedies=tuple(_to_reach(source)),
-            )
-        elif source.status is not None and (source.status == _PROXY_LOGIN or source.status >= _SERVER_FAILS):
+            words = _WORDS.get(source.silence, f"no answer within {around.limit if around else 0:g} s")
+            reasons.setdefault(words, []).append(source)
+    for words, silent in reasons.items():
+        one = len(silent) == 1
+        names = " and ".join(called(source) for source in silent)
+        yield MachineFinding(
+            id="source-silent",
+            severity=Severity.WARNING,
+            seen=f"{names} {'does' if one else 'do'} not answer: {words}",
+            effect=_NOTHING_NEW,
+            remedies=(*dict.fromkeys(remedy for source in silent for remedy in _to_reach(source)), _OFFLINE),
+        )
+
+
+def source_fails(view: View) -> Iterator[MachineFinding]:
+    """Sources that answer, and give nothing."""
+    for source in view.surroundings.sources if view.surroundings else ():
+        if source.status is not None and (source.status == _PROXY_LOGIN or source.status >= _SERVER_FAILS):
             yield MachineFinding(
                 id="source-fails",
                 severity=Severity.WARNING,
-                seen=f"the {called(source)} answers with status {source.status}",
-                effect="nothing new comes from there; what is in the cache is used",
+                seen=f"{called(source)} answers with status {source.status}",
+                effect=_NOTHING_NEW,
                 remedies=(_INSTEAD[source.kind], _OFFLINE),
             )
 
@@ -166,7 +177,6 @@ def _to_reach(source: SourceSeen) -> Iterator[Remedy]:
     elif not source.proxied and source.silence is not Silence.ADDRESS:
         yield Remedy(text="behind a proxy, name it", command="export HTTPS_PROXY=http://HOST:PORT")
     yield _INSTEAD[source.kind]
-    yield _OFFLINE
 
 
 def ca_bundle_gone(view: View) -> Iterator[MachineFinding]:

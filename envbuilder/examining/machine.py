@@ -17,8 +17,8 @@ measured 2026-11-21); four times that leaves room for CUDA and for data.
 LITTLE_DISK = 10 * 10**9
 """Free bytes of disk below which it is a warning.
 
-Source: the wheels of tf-2.15-cuda12.2 with CUDA are 4.4 GB; a build needs room for them and for the layers made of
-them.
+Source: GPU images of the catalog take 4 to 5 GB (`docker images`, 2026-11-21), and their packages once more in the
+cache.
 """
 SHM = "/dev/shm"  # noqa: S108  what it is called
 LITTLE_SHM = 64 << 20
@@ -89,7 +89,7 @@ def little_disk(view: View) -> Iterator[MachineFinding]:
             id="little-disk",
             severity=Severity.WARNING,
             seen=places,
-            effect="a GPU environment takes 3 to 9 GB, and room beside it while it is built",
+            effect="a GPU image takes 4 to 5 GB, and its packages as much again while it is built",
             remedies=(
                 Remedy(text="free what envbuilder keeps and does not need", command="envbuilder cache prune"),
                 Remedy(text="or keep it elsewhere", command="export ENVBUILDER_CACHE=/path/with/room"),

@@ -50,6 +50,7 @@ TABLE: tuple[Examine, ...] = (
     around.engine_disk,
     around.ca_bundle_gone,
     around.source_silent,
+    around.source_fails,
     driver.no_gpu,
     driver.forward_compatibility,
     driver.lent_gpus,

@@ -23,7 +23,7 @@ from envbuilder.workflows.pending import Pending
 SOURCE_SECONDS = 1.0
 _SPARE_SECONDS = 0.15
 """For the last answer to be taken in, after the limit."""
-_PATIENCE_WITH_ENGINE = 0.6
+_PATIENCE_WITH_ENGINE = 0.4
 """Share of the limit for the engine to tell its mirrors, before the registry is asked; importing the SDK takes most."""
 
 

@@ -355,3 +355,13 @@ def test_a_free_gpu_beside_a_held_one_is_offered() -> None:
     both = nvml(gpu(0, memory=HELD, processes=(PROCESS,)), gpu(1))
     hit = found(view(nvml=both), "gpu-held")[0]
     assert "export CUDA_VISIBLE_DEVICES=1" in [remedy.command for remedy in hit.remedies]
+
+
+def test_sources_that_are_silent_for_the_same_reason_are_one_finding() -> None:
+    silent = tuple(source(kind, silence=Silence.NAME, status=None) for kind in SourceKind)
+    hits = found(view(around(sources=silent)), "source-silent")
+
+    assert len(hits) == 1
+    assert all(kind.value in hits[0].seen for kind in SourceKind)
+    commands = [remedy.command for remedy in hits[0].remedies]
+    assert len(commands) == len(set(commands)) == 5
