@@ -57,7 +57,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     *,
     no_network: bool,
 ) -> None:
-    """Run a command in an image: `envbuilder run tf-2.4-cuda11.0 --mount . python train.py`.
+    """Run a command in an image: `envbuilder run --mount . tf-2.4-cuda11.0 python train.py`.
 
     What it writes appears as it comes, and the exit status is its own. The container is gone afterwards; what is to
     stay goes into a --mount.
