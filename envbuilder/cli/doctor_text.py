@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 import click
@@ -12,6 +13,7 @@ from envbuilder.examining.view import View
 from envbuilder.model.examinations import Examination, Fit, MachineFinding, NotLooked, RowFit, Severity
 from envbuilder.workflows.doctor import Looked
 
+_PTX_VERSION = re.compile(r" \(version [^)]*\)")
 _COLOURS = {Severity.PROBLEM: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 _FITS = {
     Fit.RUNS: "run on the GPU",
@@ -106,11 +108,16 @@ def _groups(fitting: list[RowFit], rows: tuple[RowFit, ...], width: int) -> Iter
     """Rows with the same reasons together."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for row in fitting:
-        groups.setdefault(row.why, []).append(row.environment)
+        groups.setdefault(_short(row.why), []).append(row.environment)
     for reasons, names in groups.items():
         yield folded(f"    {_named(names, rows)}", width)
         for reason in reasons:
             yield folded(f"      {reason}", width)
+
+
+def _short(reasons: tuple[str, ...]) -> tuple[str, ...]:
+    """Reasons without what only programs compare, each once."""
+    return tuple(dict.fromkeys(_PTX_VERSION.sub("", reason) for reason in reasons))
 
 
 def _named(names: list[str], rows: tuple[RowFit, ...]) -> str:

@@ -158,7 +158,7 @@ def compute_mode(view: View) -> Iterator[MachineFinding]:
             id="compute-exclusive",
             severity=Severity.PROBLEM if taken else Severity.WARNING,
             seen=f"compute mode gives {_names(alone)} to one process at a time"
-            + (f", and {_names(taken)} has one" if taken else ""),
+            + (f", and {_names(taken)} {'have' if len(taken) > 1 else 'has'} one" if taken else ""),
             effect="a second process fails with CUDA_ERROR_DEVICE_UNAVAILABLE (all CUDA-capable devices are busy)",
             remedies=(_default_mode(alone),),
         )

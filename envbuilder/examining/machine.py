@@ -37,7 +37,7 @@ def no_avx(view: View) -> Iterator[MachineFinding]:
             effect="the wheels of TensorFlow use it from 1.5.1 on (documented: 1.6) and end with SIGILL at import",
             remedies=(
                 *((hidden,) if virtual else ()),
-                Remedy(text="or take a row that needs none", command="envbuilder show tf-1.4-cpu"),
+                Remedy(text="or take a row that does without: those that run here are listed below"),
             ),
         )
 

@@ -101,7 +101,8 @@ def _on_gpu(
     need = found.driver or floor
     lack = _lack_of_driver(need, choice, host)
     if lack and lack[0] is Fit.NO:
-        return GpuFit(name=name, capability=gpu.capability, fit=Fit.NO, reasons=(lack[1],), driver=need)
+        why = ", to compile its PTX" if need is not None and need == found.ptx_driver and need != floor else ""
+        return GpuFit(name=name, capability=gpu.capability, fit=Fit.NO, reasons=(lack[1] + why,), driver=need)
     doubts = (*_texts(found.doubts), *_unknown_compiler(found), *((lack[1],) if lack else ()))
     if doubts:
         return GpuFit(name=name, capability=gpu.capability, fit=Fit.UNPROVEN, reasons=doubts)

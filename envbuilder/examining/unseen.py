@@ -81,7 +81,7 @@ def _work(view: View) -> Iterator[NotLooked]:
 def _surroundings(view: View) -> Iterator[NotLooked]:
     around = view.surroundings
     if around is None:
-        why = "the facts come from elsewhere and hold nothing of them"
+        why = "looked at on the host itself only, and these facts hold nothing of them"
         how = "envbuilder doctor -o facts.json on that machine"
         yield NotLooked(what="container engine and sources", why=why, how=how)
         return

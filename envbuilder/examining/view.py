@@ -119,4 +119,7 @@ class View:
 
     def variable(self, name: str) -> str | None:
         """Value of an environment variable; None when it is not set, or nobody looked."""
+        if self.host is None and name == "CUDA_VISIBLE_DEVICES":
+            # Earlier probes kept this one beside the GPUs.
+            return self.nvml.visible if self.nvml else None
         return self.host.variable(name) if self.host else None

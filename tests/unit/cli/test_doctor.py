@@ -23,6 +23,7 @@ from envbuilder.probing.decoding import decode
 from envbuilder.probing.surroundings import decode_surroundings
 from envbuilder.workflows.doctor import Looked
 from tests.fakes.catalogs import real_catalog
+from tests.fakes.cuda_libraries import compile_stack
 from tests.unit.checking.cases import ROOT, merged
 from tests.unit.cli.running import CommandLine
 from tests.unit.examining.machines import GIB, NO_ENGINE, SILENT, around, facts, gpu, host, nvml
@@ -85,6 +86,23 @@ def test_the_login_of_a_proxy_and_of_an_index_is_never_shown(envbuilder: Command
     assert "index.example" in ended.stdout
     assert f"HTTPS_PROXY=http://…@{silence}" in ended.stdout
     assert "hunter2" not in ended.stdout + ended.stderr
+
+
+def test_gpus_of_this_host_are_looked_at_and_judged(envbuilder: CommandLine, silence: str, tmp_path: Path) -> None:
+    without_network(envbuilder, f"http://{silence}")
+    envbuilder.set("LD_LIBRARY_PATH", str(compile_stack(tmp_path)))
+    envbuilder.set("FAKE_GPUS", "2")
+    envbuilder.set("FAKE_NVML", "busy")
+    envbuilder.set("CUDA_VISIBLE_DEVICES", "5")
+    document = json.loads(envbuilder("doctor", "--json").stdout)
+
+    found = {finding["id"]: finding for finding in document["findings"]}
+    assert "4242 (7 GiB)" in found["gpu-held"]["seen"]
+    assert found["visible-devices-none"]["severity"] == "problem"
+    assert {"compute-exclusive", "foreign-cuda-libraries"} <= set(found)
+    assert [gpu["capability"] for gpu in document["host"]["gpus"]] == ["9.0", "9.0"]
+    fits = {row["id"]: row["fit"] for row in document["environments"]}
+    assert (fits["tf-2.17-cuda12.3"], fits["tf-2.4-cuda11.0"]) == ("jit", "no")
 
 
 def test_a_variable_that_names_no_certificates_is_a_problem(envbuilder: CommandLine, silence: str) -> None:

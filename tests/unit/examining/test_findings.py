@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from envbuilder import examining
 from envbuilder.examining.table import findings
 from envbuilder.examining.view import View
 from envbuilder.model.examinations import MachineFinding, Severity
-from envbuilder.model.facts import LibcudaPath, Loader, Seen, Unseen
+from envbuilder.model.facts import NOT_ASKED, LibcudaPath, Loader, Seen, Unseen
 from envbuilder.model.hardware_facts import GpuBytes, GpuProcess
 from envbuilder.model.host_facts import BusGpu, Disk, GpuModules, NamedProcess, Smi, Wsl
 from envbuilder.model.surroundings import CaBundle, Silence, SourceKind
@@ -316,9 +317,12 @@ def test_a_sound_machine_has_no_findings() -> None:
 
 
 def test_facts_without_the_host_give_no_finding_about_it() -> None:
-    bare = view()
-    facts = type(bare.facts)(**{field: getattr(bare.facts, field) for field in bare.facts.__slots__ if field != "host"})
-    assert findings(View(facts=facts)) == ()
+    assert findings(View(facts=replace(view().facts, host=NOT_ASKED))) == ()
+
+
+def test_facts_of_an_earlier_probe_tell_which_gpus_are_hidden() -> None:
+    earlier = replace(view(nvml=nvml(visible="-1")).facts, host=NOT_ASKED)
+    assert [finding.id for finding in findings(View(facts=earlier))] == ["visible-devices-none"]
 
 
 def test_the_worst_comes_first() -> None:
