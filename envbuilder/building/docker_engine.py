@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from envbuilder.building.docker_api import DockerApi
 
 _SOCKET = "/var/run/docker.sock"
+_IMPORTING = threading.Lock()
+"""The SDK's modules import each other in circles: a second thread that imports one gets it half made."""
 
 
 def connect(environ: Mapping[str, str], *, timeout: int | None = None) -> Engine:
@@ -49,7 +52,8 @@ def connect(environ: Mapping[str, str], *, timeout: int | None = None) -> Engine
 
 def default_registry() -> str:
     """Address of the registry that Docker asks when an image names none, as the SDK knows it."""
-    from docker.auth import INDEX_URL  # noqa: PLC0415 - importing the SDK takes 0.3 s
+    with _IMPORTING:
+        from docker.auth import INDEX_URL  # noqa: PLC0415 - importing the SDK takes 0.3 s
 
     return str(INDEX_URL)
 
@@ -60,7 +64,8 @@ def is_there(environ: Mapping[str, str]) -> bool:
 
 
 def _open(environ: Mapping[str, str], timeout: int | None) -> DockerApi:
-    from envbuilder.building.docker_api import open_api  # noqa: PLC0415 - importing the SDK takes 0.3 s
+    with _IMPORTING:
+        from envbuilder.building.docker_api import open_api  # noqa: PLC0415 - importing the SDK takes 0.3 s
 
     return open_api(environ) if timeout is None else open_api(environ, timeout=timeout)
 

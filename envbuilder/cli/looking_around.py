@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import time
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from envbuilder.running.choosing import choose
 from envbuilder.workflows.look_around import Address, AroundPorts, without_login
 
 ENGINE_SECONDS = 1
+_HOOK = "nvidia-container-runtime-hook"
+_CDI = ("/etc/cdi", "/var/run/cdi")
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,7 @@ class Around:
             ask=lambda url, limit: answer(url, environ, limit),
             is_proxied=lambda url: is_proxied(url, environ),
             free=_free,
+            has_toolkit=self._has_toolkit,
             ca_bundles=tuple(_bundle(variable, path) for variable, path in self.places.ca_variables),
             proxies=tuple((name, _shown(name, value)) for name, value in self.places.proxies),
             clock=time.monotonic,
@@ -62,6 +66,12 @@ class Around:
         with tempfile.TemporaryDirectory(prefix="envbuilder-doctor-", ignore_cleanup_errors=True) as folder:
             way = choose(Path(folder), self.places.environ.get("PATH", ""))
         return f"{way.name} {way.version}".rstrip()
+
+    def _has_toolkit(self) -> bool:
+        """Docker takes the hook from its PATH for `--gpus`, and reads CDI files; it tells of CDI from 28.2 on only."""
+        if shutil.which(_HOOK, path=f"{self.places.environ.get('PATH', '')}{os.pathsep}/usr/bin"):
+            return True
+        return any("nvidia" in file.name for folder in _CDI for file in Path(folder).glob("*"))
 
     def _address(self, kind: SourceKind, engine: EngineInfo | None) -> Address | None:
         match kind:

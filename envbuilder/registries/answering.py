@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import urllib3
+from urllib3 import exceptions
+
 from envbuilder.errors import UsageError
 from envbuilder.model.surroundings import Silence
 from envbuilder.registries.connecting import opened_pool, trust
@@ -44,8 +47,6 @@ def is_proxied(url: str, environ: Mapping[str, str]) -> bool:
 
 
 def _status(url: str, environ: Mapping[str, str], limit: float, *, secure: bool) -> int | Silence:
-    import urllib3  # noqa: PLC0415  its import takes 70 ms
-
     try:
         context = trust(environ) if secure else None
     except UsageError:
@@ -65,15 +66,13 @@ def _status(url: str, environ: Mapping[str, str], limit: float, *, secure: bool)
                 preload_content=False,
                 timeout=urllib3.Timeout(total=limit),
             )
-        except (urllib3.exceptions.HTTPError, OSError) as error:
+        except (exceptions.HTTPError, OSError) as error:
             return _silence(error)
         response.close()
         return int(response.status)
 
 
 def _silence(error: BaseException) -> Silence:
-    from urllib3 import exceptions  # noqa: PLC0415  see above
-
     if isinstance(error, exceptions.SSLError):
         return Silence.CERTIFICATE if "CERTIFICATE" in str(error) else Silence.BROKEN
     if isinstance(error, exceptions.ProxyError):

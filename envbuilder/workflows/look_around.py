@@ -53,6 +53,7 @@ class AroundPorts:
         ask: HTTP status of an address (None: a folder), or why it does not answer within so many seconds.
         is_proxied: Whether a proxy stands before an address.
         free: Bytes free at a folder; None when it cannot be seen.
+        has_toolkit: Whether NVIDIA's Container Toolkit lies on this machine, which an engine does not always tell of.
         ca_bundles: Variables that name certificates.
         proxies: Variables that name proxies, without credentials.
         clock: Seconds that only go forward.
@@ -64,6 +65,7 @@ class AroundPorts:
     ask: Callable[[str, float], int | Silence | None]
     is_proxied: Callable[[str], bool]
     free: Callable[[str], int | None]
+    has_toolkit: Callable[[], bool]
     ca_bundles: tuple[CaBundle, ...]
     proxies: tuple[tuple[str, str], ...]
     clock: Callable[[], float]
@@ -120,7 +122,7 @@ def _answers(info: EngineInfo, ports: AroundPorts) -> EngineAnswers:
         api=info.api,
         storage=info.storage,
         buildkit=info.sessionless_buildkit,
-        gpus=info.gpus,
+        gpus=info.gpus or ports.has_toolkit(),
         root=info.root,
         root_free=ports.free(info.root) if info.root else None,
         rootless=info.rootless,

@@ -40,7 +40,7 @@ CASES: list[tuple[str, Host, Fit, str]] = [
     ("tf-2.15-cuda12.2", host("8.0"), Fit.JIT, "which the driver compiles on first use"),
     ("tf-2.15-cuda12.2", host("3.7"), Fit.NO, "dropped this GPU"),
     ("tf-2.15-cuda12.2", host("7.0", driver="470.57.02"), Fit.NO, "needs driver 525.60.13 or newer, this is 470.57.02"),
-    ("tf-2.20-cuda12.5", host("9.0", driver="550.54.15"), Fit.NO, "needs driver 555.42.02 or newer, this is 550.54.15, to"),
+    ("tf-2.20-cuda12.5", host("9.0", driver="550.54.15"), Fit.NO, "newer, this is 550.54.15, to compile its PTX"),
     ("tf-2.15-cuda12.2", host("7.0", driver=None), Fit.UNPROVEN, "the driver's release is not known"),
     ("tf-2.15-cuda12.2", host("7.0", driver=None, cuda=Release("12.4")), Fit.RUNS, "machine code"),
     ("tf-2.15-cuda12.2", host("7.0", driver=None, cuda=Release("11.4")), Fit.NO, "this one supports CUDA 11.4 at most"),

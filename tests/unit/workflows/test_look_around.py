@@ -27,6 +27,7 @@ def ports(**changes: object) -> AroundPorts:
         ask=lambda _, __: 200,
         is_proxied=lambda _: False,
         free=lambda _: 7,
+        has_toolkit=lambda: False,
         ca_bundles=(),
         proxies=(),
         clock=time.monotonic,
@@ -94,6 +95,14 @@ def test_what_nothing_names_is_told_apart_from_what_is_silent() -> None:
     seen = start_looking(ports(address=only_index))()
     assert [each.kind for each in seen.sources] == [SourceKind.INDEX]
     assert seen.unnamed == (SourceKind.REGISTRY, SourceKind.DEBIAN)
+
+
+def test_an_engine_hands_out_gpus_by_the_toolkit_that_it_does_not_tell_of() -> None:
+    plain = replace(FAKE_INFO, gpus=False)
+    engines = [
+        start_looking(ports(engine=lambda: plain, has_toolkit=lambda has=has: has))().engine for has in (True, False)
+    ]
+    assert [isinstance(engine, EngineAnswers) and engine.gpus for engine in engines] == [True, False]
 
 
 def test_only_the_registry_waits_for_what_the_engine_says() -> None:
