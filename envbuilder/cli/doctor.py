@@ -9,17 +9,13 @@ from pathlib import Path
 
 import click
 
-from envbuilder.building.docker_engine import connect
-from envbuilder.catalog.loading import load_catalog
-from envbuilder.cli.doctor_document import doctor_document
-from envbuilder.cli.doctor_text import doctor_text
-from envbuilder.cli.looking_around import Around
 from envbuilder.cli.output import json_option, print_json
 from envbuilder.cli.places import Places, places
 from envbuilder.cli.targets import read_text
 from envbuilder.errors import UsageError
 from envbuilder.files import replacing
 from envbuilder.workflows.doctor import Looked, examine, look_into_container, look_into_file, start_looking_at_host
+from envbuilder.workflows.look_around import AroundPorts
 
 _NARROWEST, _WIDEST = 60, 120
 
@@ -53,6 +49,11 @@ def command(
         )
     here = places()
     look = _look(here, facts_file, container, timeout)
+    # From here on this host is looked at; what is only needed afterwards is imported meanwhile.
+    from envbuilder.catalog.loading import load_catalog  # noqa: PLC0415
+    from envbuilder.cli.doctor_document import doctor_document  # noqa: PLC0415
+    from envbuilder.cli.doctor_text import doctor_text  # noqa: PLC0415
+
     catalog = load_catalog(here.matrices)
     looked = look()
     examination = examine(catalog, looked)
@@ -74,6 +75,15 @@ def _look(here: Places, facts_file: Path | None, container: str | None, timeout:
         text = sys.stdin.read() if str(facts_file) == "-" else read_text(facts_file)
         return lambda: look_into_file(text.encode("utf-8", "replace"), str(facts_file))
     if container:
+        from envbuilder.building.docker_engine import connect  # noqa: PLC0415  see below
+
         engine = connect(here.environ)
         return lambda: look_into_container(container, lambda command: engine.execute(container, command, timeout))
-    return start_looking_at_host(Around(here).ports, timeout=timeout)
+    return start_looking_at_host(lambda: _around(here), timeout=timeout)
+
+
+def _around(here: Places) -> AroundPorts:
+    """What is asked around this host; its import takes 0.2 s, in which the probe runs."""
+    from envbuilder.cli.looking_around import Around  # noqa: PLC0415
+
+    return Around(here).ports

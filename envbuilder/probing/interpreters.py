@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import py_compile
 import subprocess
 import sys
 import tempfile
@@ -14,6 +13,13 @@ from envbuilder.model.facts import Facts
 from envbuilder.probing.containers import read_answer
 from envbuilder.probing.joining import probe_source
 from envbuilder.probing.requests import ProbeRequest
+
+_COMPILED = """
+import os, py_compile, sys
+script = sys.argv[1] + "c"
+py_compile.compile(sys.argv[1], cfile=script, doraise=True)
+os.execv(sys.executable, [sys.executable, script] + sys.argv[2:])
+"""
 
 
 def probe_python(
@@ -40,28 +46,34 @@ def probe_python(
 def probe_here(request: ProbeRequest, *, timeout: float) -> bytes:
     """Run the probe with the interpreter that runs us; gives what it prints, as it is, where it can be read.
 
-    It is compiled once, and not once for each of its processes, which is half of the time that it takes.
+    It is compiled once, and not once for each of its processes, which is half of the time that it takes; and in a
+    process of its own, so that this one can do something else meanwhile.
 
     Raises:
         ToolFailed: It gave no answer.
     """
     own = Path(sys.executable)
     with tempfile.TemporaryDirectory(prefix="envbuilder-probe-") as name:
-        source, script = Path(name, "probe.py"), Path(name, "probe.pyc")
-        source.write_bytes(probe_source())
-        py_compile.compile(str(source), cfile=str(script), doraise=True)
-        status, stdout, stderr = _run(own, script, request, None, timeout)
+        script = Path(name, "probe.py")
+        script.write_bytes(probe_source())
+        status, stdout, stderr = _run(own, script, request, None, timeout, start=("-c", _COMPILED))
     read_answer(status, stdout, stderr, origin=str(own))
     return stdout
 
 
-def _run(
-    path: Path, script: Path, request: ProbeRequest, environ: Mapping[str, str] | None, timeout: float
+def _run(  # noqa: PLR0913  one run
+    path: Path,
+    script: Path,
+    request: ProbeRequest,
+    environ: Mapping[str, str] | None,
+    timeout: float,
+    *,
+    start: tuple[str, ...] = (),
 ) -> tuple[int, bytes, bytes]:
     """Exit status, standard output and standard error of a probe in a folder of its own."""
     asked = script.with_name("request.json")
     asked.write_bytes(request.encode())
-    command = [str(path), str(script), "--request", str(asked)]
+    command = [str(path), *start, str(script), "--request", str(asked)]
     try:
         done = subprocess.run(
             command, env=environ, capture_output=True, check=False, timeout=timeout, stdin=subprocess.DEVNULL

@@ -44,18 +44,18 @@ class Looked:
     surroundings: Surroundings | None
 
 
-def start_looking_at_host(ports: AroundPorts, *, timeout: float) -> Callable[[], Looked]:
+def start_looking_at_host(ports: Callable[[], AroundPorts], *, timeout: float) -> Callable[[], Looked]:
     """Look at this machine, and around it, while the caller does something else.
 
     Args:
-        ports: What is asked around it.
+        ports: Gives what is asked around it; is called when the probe runs already.
         timeout: Seconds for the probe.
 
     Returns:
         Gives what was seen, when it is there; raises `ToolFailed` when the probe gave no answer.
     """
-    around = start_looking(ports)
     probe = Pending(lambda: probe_here(HARDWARE, timeout=timeout))
+    around = start_looking(ports())
 
     def looked() -> Looked:
         # The probe keeps its time by itself, and says so.
