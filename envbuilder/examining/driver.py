@@ -11,7 +11,6 @@ from envbuilder.model.host_facts import DeviceNode
 
 _MISMATCH = 18
 _NO_DEVICE, _NOT_READY, _DIFFERS, _NO_COMPAT, _STUB = 100, 802, 803, 804, 34
-_UNKNOWN = 999
 _NOTHING_BEHIND = frozenset({"ENXIO", "ENODEV"})
 _TO_CPU = "TensorFlow finds no GPU and computes on the processor"
 _PASS_GPUS = Remedy(text="start the container with GPUs", command="docker run --gpus all …")
@@ -28,8 +27,9 @@ def _problem(name: str, seen: str, effect: str, *remedies: Remedy) -> MachineFin
 
 def container_without_gpu(view: View) -> Iterator[MachineFinding]:
     """A container beside a GPU that it was not given; the kernel's files show the host's driver all the same."""
-    given = view.is_library_there or any(node.opened for node in view.nodes)
-    if not view.container or given or not (view.bus or view.is_module_loaded):
+    works = bool(view.gpus) or bool(view.interface and view.interface.init_code == 0)
+    given = any(node.present and node.error not in _NOTHING_BEHIND for node in view.nodes)
+    if not view.container or works or given or not (view.bus or view.is_module_loaded):
         return
     count = _count(view) if view.bus else "the host has an NVIDIA driver"
     yield _problem("container-without-gpu", f"{count}, but this container was given none of it", _TO_CPU, _PASS_GPUS)
@@ -93,7 +93,8 @@ def driver_mismatch(view: View) -> Iterator[MachineFinding]:
     refused = bool(nvml and nvml.init_code == _MISMATCH) or bool(interface and interface.init_code == _DIFFERS)
     other = tuple(release for release in view.libraries if module is not None and release != module)
     works = bool(interface and interface.init_code == 0)
-    if not refused and (not other or works):
+    alone = any(True for _ in container_without_gpu(view))
+    if not refused and (not other or works or alone):
         return
     have = f"the kernel module is {module}" if module else "the kernel module is of another release"
     libraries = other or view.libraries
@@ -252,7 +253,7 @@ def cuda_does_not_start(view: View) -> Iterator[MachineFinding]:
 
 def _is_explained(view: View) -> bool:
     """Whether another finding already says why CUDA does not start."""
-    others = (driver_mismatch, uvm_missing, nodes_denied)
+    others = (driver_mismatch, uvm_missing, nodes_denied, container_without_gpu)
     hidden = view.variable("CUDA_VISIBLE_DEVICES")
     code = view.interface.init_code if view.interface else None
     return any(any(True for _ in other(view)) for other in others) or (hidden is not None and code == _NO_DEVICE)

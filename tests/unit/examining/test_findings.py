@@ -80,6 +80,11 @@ REAL_PATH = LibcudaPath(source="cache", path="/usr/lib/libcuda.so.1", stub=False
 WSL = Wsl(number=2, device=True, libraries=("libcuda.so.1",))
 SMI = Smi(path="/usr/bin/nvidia-smi", status=9, said=("NVIDIA-SMI has failed",), gpus=())
 
+# The container has a libcuda of its own, and the kernel shows it the module of its host.
+BARE_CONTAINER = does_not_start(
+    100, nvml=NO_NVML, module="535.104.05", host=host(container="docker", **nodes(*NO_NODES))
+)
+
 # Id, severity, what it says, the machine.
 CAUGHT: list[tuple[str, Severity, str, View]] = [
     ("no-driver", P, "1 NVIDIA GPU on the PCI bus, and no NVIDIA driver", without_driver(bus=(BUS,))),
@@ -89,6 +94,7 @@ CAUGHT: list[tuple[str, Severity, str, View]] = [
         without_driver(bus=bus("nvidia"), container="docker")),
     ("container-without-gpu", P, "the host has an NVIDIA driver",
         without_driver(modules=modules(), container="docker")),
+    ("container-without-gpu", P, "this container was given none", BARE_CONTAINER),
     ("libcuda-missing", P, "libcuda.so.1: cannot open", view(interface=NO_LIBCUDA, library=None)),
     ("libcuda-missing", P, "libcuda.so.1: cannot open",
         view(interface=NO_LIBCUDA, library=None, host=host(container="docker"))),
@@ -221,6 +227,11 @@ PASSED: list[tuple[str, View]] = [
     ("driver-not-loaded", without_driver(smi=SMI)),
     ("container-without-gpu", view(host=host(container="docker"))),
     ("container-without-gpu", without_driver(container="docker")),
+    ("container-without-gpu", view(nvml=NO_NVML, host=host(container="docker"))),
+    ("container-without-gpu", does_not_start(
+        100, nvml=NO_NVML, host=host(container="docker", **nodes(node("/dev/nvidia0", opened=False, error="EPERM"))))),
+    ("driver-mismatch", BARE_CONTAINER),
+    ("cuda-sees-no-gpu", BARE_CONTAINER),
     ("container-without-gpu", without_driver(bus=(BUS,))),
     ("libcuda-missing", without_driver()),
     ("libcuda-missing", without_driver(modules=modules(), container="docker")),
