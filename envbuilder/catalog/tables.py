@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from envbuilder.model.cuda import CudaFacts, CudaFamily, CudaRelease, CudnnCode, GpuModel, LibrarySet, PtxIsa
 from envbuilder.model.refs import ImageRef, is_digest
 from envbuilder.model.rows import BaseKind, BaseSystem
@@ -50,6 +52,8 @@ def _gpu(fields: Fields) -> GpuModel:
         capability=fields.release("capability"),
         since=fields.release("since"),
         last=fields.release("last") if fields.has("last") else None,
+        last_driver=fields.release("last_driver") if fields.has("last_driver") else None,
+        names=fields.texts("names", _pattern),
     )
 
 
@@ -128,6 +132,14 @@ def _base(fields: Fields) -> BaseSystem:
 
 def _optional(release: Release) -> Release | None:
     return None if release == _NO_RELEASE else release
+
+
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"{text!r} is no regular expression: {error}") from error
+    return text
 
 
 def _exact(text: str) -> str:

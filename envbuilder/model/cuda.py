@@ -208,6 +208,9 @@ class GpuModel:
         capability: Compute capability.
         since: First CUDA release whose own libraries have code for it.
         last: Last CUDA release that supports it, as `12.9`; None while newer releases do.
+        last_driver: Last driver branch that knows it, as `470`; None while newer branches do.
+        names: Regular expressions for how NVIDIA and people call these GPUs, in lower case, without the words NVIDIA,
+            GeForce, Tesla and Quadro.
     """
 
     name: str
@@ -215,6 +218,8 @@ class GpuModel:
     capability: Release
     since: Release
     last: Release | None = None
+    last_driver: Release | None = None
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
