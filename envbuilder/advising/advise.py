@@ -21,12 +21,17 @@ def advise(catalog: Catalog, wanted: Wanted) -> Answer:
     Returns:
         At least one environment, fitting or near, for every catalog that has a row of the kind that is wanted.
     """
+    found = every(catalog, wanted)
+    fitting = tuple(advice for advice in found if advice.verdict is not Verdict.NOT)
+    nearest = () if fitting else _nearest(found)
+    return Answer(fitting=fitting, nearest=nearest, elsewhere=_elsewhere(catalog, wanted, fitting or nearest))
+
+
+def every(catalog: Catalog, wanted: Wanted) -> tuple[Advice, ...]:
+    """Everything that comes into question, best first: what fits stands before what does not."""
     ranked = [_advice(catalog, wanted, candidate) for candidate in candidates(catalog, wanted)]
     ranked.sort(key=lambda placed: order(placed[0], placed[1], wanted))
-    every = [advice for advice, _ in ranked]
-    fitting = tuple(advice for advice in every if advice.verdict is not Verdict.NOT)
-    nearest = () if fitting else _nearest(every)
-    return Answer(fitting=fitting, nearest=nearest, elsewhere=_elsewhere(catalog, wanted, fitting or nearest))
+    return tuple(advice for advice, _ in ranked)
 
 
 def _advice(catalog: Catalog, wanted: Wanted, candidate: Candidate) -> tuple[Advice, int]:
@@ -56,10 +61,10 @@ def _advice(catalog: Catalog, wanted: Wanted, candidate: Candidate) -> tuple[Adv
     )
 
 
-def _nearest(every: list[Advice]) -> tuple[Advice, ...]:
+def _nearest(ranked: tuple[Advice, ...]) -> tuple[Advice, ...]:
     """The cheapest for each kind of change: ten rows that all want the same newer driver are one answer."""
     found: dict[frozenset[Topic], Advice] = {}
-    for advice in every:
+    for advice in ranked:
         found.setdefault(frozenset(change.topic for change in advice.changes), advice)
     # A way that contains another whole way, and more, tells nothing new.
     return tuple(
@@ -87,5 +92,5 @@ def _elsewhere(catalog: Catalog, wanted: Wanted, given: tuple[Advice, ...]) -> t
 
 def _is_sure(advice: Advice) -> bool:
     return advice.coverage is Coverage.MACHINE_CODE and not any(
-        reason.topic is Topic.GPU and reason.weight is not Weight.FOR for reason in advice.reasons
+        reason.topic is Topic.GPU and (reason.is_doubt or reason.weight is Weight.AGAINST) for reason in advice.reasons
     )

@@ -172,36 +172,32 @@ def gpu_label(gpu: HostGpu, capability: Release) -> str:
 def _gpu(host: Host, gpu: HostGpu, support: GpuSupport) -> Iterator[Reason]:
     capability = support.architecture.capability
     label = f"{gpu_label(gpu, capability)}{_on(host)}"
-    why = support.told
+    asked, has = str(capability), support.coverage.value
     match support.coverage:
         case Coverage.NONE:
             yield Reason(
                 topic=Topic.GPU,
                 weight=Weight.AGAINST,
-                text=f"{label} gets nothing: {why}",
-                asked=str(capability),
-                has=support.coverage.value,
+                text=f"{label} does not run: {support.told}",
+                asked=asked,
+                has=has,
                 change=Change(topic=Topic.GPU, text=f"another GPU than {gpu_label(gpu, capability)}"),
             )
-            return
         case Coverage.JIT:
-            yield Reason(
-                topic=Topic.GPU,
-                weight=Weight.COST,
-                text=f"{label}: {why}; that takes minutes once",
-                asked=str(capability),
-                has=support.coverage.value,
-                price=3,
-            )
+            text = f"{label}: the driver compiles {_compiled(support)} on first use, which takes minutes once"
+            yield Reason(topic=Topic.GPU, weight=Weight.COST, text=text, asked=asked, has=has, price=3)
         case Coverage.MACHINE_CODE:
-            yield Reason(
-                topic=Topic.GPU,
-                weight=Weight.COST if support.doubts else Weight.FOR,
-                text=f"{label}: {why}",
-                asked=str(capability),
-                has=support.coverage.value,
-                price=4 if support.doubts else 1,
-            )
+            text = f"{label}: machine code for all kernels"
+            yield Reason(topic=Topic.GPU, weight=Weight.FOR, text=text, asked=asked, has=has)
+    for doubt in support.doubts:
+        text = f"{gpu_label(gpu, capability)}: {doubt.text}"
+        yield Reason(topic=Topic.GPU, weight=Weight.COST, text=text, asked=asked, price=4, is_doubt=True)
+
+
+def _compiled(support: GpuSupport) -> str:
+    families = [reason.family for reason in support.reasons if reason.coverage is Coverage.JIT]
+    everything = len(families) == len([reason for reason in support.reasons if reason.family])
+    return "all kernels" if everything else f"its {' and '.join(families)} kernels"
 
 
 def _traps(candidate: Candidate, support: GpuSupport) -> Iterator[Reason]:
@@ -211,19 +207,19 @@ def _traps(candidate: Candidate, support: GpuSupport) -> Iterator[Reason]:
         return
     for trap in candidate.row.advisories:
         if generation in trap.title and trap.remedy.startswith("none"):
-            yield Reason(
-                topic=Topic.GPU, weight=Weight.COST, text=f"known trap: {trap.title}: {trap.reason}", sources=trap.sources
-            )
+            # Rows without the trap are no better for that: nobody looked.
+            text = f"known trap: {trap.title}: {trap.reason}"
+            yield Reason(topic=Topic.GPU, weight=Weight.COST, text=text, sources=trap.sources, price=0)
 
 
 def _unknown_gpus(facts: CudaFacts, host: Host) -> Iterator[Reason]:
     if host.gpus is None and host.name:
         text = f"the GPUs{_on(host)} are not known"
-        yield Reason(topic=Topic.GPU, weight=Weight.COST, text=text, price=2)
+        yield Reason(topic=Topic.GPU, weight=Weight.COST, text=text, price=2, is_doubt=True)
     for gpu in host.gpus or ():
         if capability_of(facts, gpu) is None:
             text = f"what kind of GPU {gpu.name or 'a GPU'}{_on(host)} is, is not known"
-            yield Reason(topic=Topic.GPU, weight=Weight.COST, text=text, price=2)
+            yield Reason(topic=Topic.GPU, weight=Weight.COST, text=text, price=2, is_doubt=True)
 
 
 def _driver(
@@ -237,7 +233,7 @@ def _driver(
     yield from _beyond(host, need, usable)
     if not need.known:
         text = f"not proven: which driver{_on(host)} compiles the PTX is not known"
-        yield Reason(topic=Topic.DRIVER, weight=Weight.COST, text=text, price=2)
+        yield Reason(topic=Topic.DRIVER, weight=Weight.COST, text=text, price=2, is_doubt=True)
     if host.driver is None:
         yield from _without_release(host, need, cuda)
         return
@@ -284,7 +280,7 @@ def _without_release(host: Host, need: DriverNeed, cuda: Release) -> Iterator[Re
         )
     elif host.name:
         text = f"the driver{_on(host)} is not known; it must be {need.least} or later ({need.why})"
-        yield Reason(topic=Topic.DRIVER, weight=Weight.COST, text=text, has=str(need.least), price=2)
+        yield Reason(topic=Topic.DRIVER, weight=Weight.COST, text=text, has=str(need.least), price=2, is_doubt=True)
     else:
         text = f"needs driver {need.least} or later: {need.why}"
         yield Reason(topic=Topic.DRIVER, weight=Weight.FOR, text=text, has=str(need.least))
@@ -310,6 +306,7 @@ def _compared(host: Host, driver: Release, need: DriverNeed, candidate: Candidat
             " `cat /proc/driver/nvidia/version` does",
             asked=asked,
             has=has,
+            is_doubt=True,
         )
     elif driver < need.own and candidate.choice.system.kind is BaseKind.IMAGE:
         yield Reason(

@@ -50,6 +50,7 @@ def _failing(facts: KerasFacts, asked: Spec, tensorflow: Version) -> Reason:
             text=f"not proven: nobody tried Keras {asked.text} with TensorFlow {tensorflow} for this catalog",
             asked=asked.text,
             price=3,
+            is_doubt=True,
         )
     if not among:
         return _against(facts, asked, tensorflow, f"there is no Keras {asked.text} on the index", None)

@@ -51,6 +51,7 @@ def order(advice: Advice, place: int, wanted: Wanted) -> tuple[object, ...]:
         distance(wanted.tensorflow, version),
         python_distance(wanted.python, advice.python),
         _VERDICTS.index(advice.verdict),
+        advice.is_doubtful,
         any(reason.topic is Topic.KIND and reason.weight is Weight.COST for reason in advice.reasons),
         _COVERAGE.index(advice.coverage),
         -advice.proven.rank,

@@ -128,6 +128,7 @@ class Reason:
         sources: Where that is known from.
         change: What would mend it; None unless it rules the environment out.
         price: For a cost: how much it counts, 1 for little.
+        is_doubt: Whether it is a cost because nobody knows, not because something is lost.
     """
 
     topic: Topic
@@ -138,6 +139,7 @@ class Reason:
     sources: tuple[Source, ...] = ()
     change: Change | None = None
     price: int = 1
+    is_doubt: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +181,11 @@ class Advice:
         if Weight.AGAINST in weights:
             return Verdict.NOT
         return Verdict.COST if Weight.COST in weights else Verdict.FITS
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether something is not proven, so that it may not run."""
+        return any(reason.is_doubt for reason in self.reasons)
 
     @property
     def changes(self) -> tuple[Change, ...]:
