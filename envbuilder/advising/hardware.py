@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from envbuilder.advising.candidates import Candidate
 from envbuilder.advising.drivers import DriverNeed, is_older, need_of
@@ -46,7 +46,9 @@ def view(facts: CudaFacts, wanted: Wanted, candidate: Candidate) -> HardwareView
     supports: dict[Release, GpuSupport] = {}
     if not wanted.hosts:
         reasons += _kind_alone(wanted, candidate)
-    for host in wanted.hosts:
+    for machine in wanted.hosts:
+        # One machine alone need not be named in every sentence.
+        host = replace(machine, name="") if len(wanted.hosts) == 1 else machine
         mine = _supports(facts, host, candidate)
         supports |= {support.architecture.capability: support for _, support in mine}
         reasons += _host(facts, wanted, host, candidate, mine)
@@ -191,7 +193,7 @@ def _gpu(host: Host, gpu: HostGpu, support: GpuSupport) -> Iterator[Reason]:
             yield Reason(topic=Topic.GPU, weight=Weight.FOR, text=text, asked=asked, has=has)
     for doubt in support.doubts:
         text = f"{gpu_label(gpu, capability)}: {doubt.text}"
-        yield Reason(topic=Topic.GPU, weight=Weight.COST, text=text, asked=asked, price=4, is_doubt=True)
+        yield Reason(topic=Topic.GPU, weight=Weight.COST, text=text, asked=asked, price=0, is_doubt=True)
 
 
 def _compiled(support: GpuSupport) -> str:
@@ -206,25 +208,24 @@ def _traps(candidate: Candidate, support: GpuSupport) -> Iterator[Reason]:
     if support.coverage is Coverage.NONE or not generation:
         return
     for trap in candidate.row.advisories:
-        if generation in trap.title and trap.remedy.startswith("none"):
+        said = "-jit-" in trap.id  # what the coverage says already
+        if generation in trap.title and trap.remedy.startswith("none") and not said:
             # Rows without the trap are no better for that: nobody looked.
             text = f"known trap: {trap.title}: {trap.reason}"
             yield Reason(topic=Topic.GPU, weight=Weight.COST, text=text, sources=trap.sources, price=0)
 
 
 def _unknown_gpus(facts: CudaFacts, host: Host) -> Iterator[Reason]:
-    if host.gpus is None and host.name:
+    if host.gpus is None and not host.is_described:
         text = f"the GPUs{_on(host)} are not known"
-        yield Reason(topic=Topic.GPU, weight=Weight.COST, text=text, price=2, is_doubt=True)
+        yield Reason(topic=Topic.GPU, weight=Weight.COST, text=text, price=0, is_doubt=True)
     for gpu in host.gpus or ():
         if capability_of(facts, gpu) is None:
             text = f"what kind of GPU {gpu.name or 'a GPU'}{_on(host)} is, is not known"
-            yield Reason(topic=Topic.GPU, weight=Weight.COST, text=text, price=2, is_doubt=True)
+            yield Reason(topic=Topic.GPU, weight=Weight.COST, text=text, price=0, is_doubt=True)
 
 
-def _driver(
-    facts: CudaFacts, host: Host, candidate: Candidate, supports: tuple[GpuSupport, ...]
-) -> Iterator[Reason]:
+def _driver(facts: CudaFacts, host: Host, candidate: Candidate, supports: tuple[GpuSupport, ...]) -> Iterator[Reason]:
     cuda = candidate.choice.cuda
     if cuda is None:
         return
@@ -233,7 +234,7 @@ def _driver(
     yield from _beyond(host, need, usable)
     if not need.known:
         text = f"not proven: which driver{_on(host)} compiles the PTX is not known"
-        yield Reason(topic=Topic.DRIVER, weight=Weight.COST, text=text, price=2, is_doubt=True)
+        yield Reason(topic=Topic.DRIVER, weight=Weight.COST, text=text, price=0, is_doubt=True)
     if host.driver is None:
         yield from _without_release(host, need, cuda)
         return
@@ -276,11 +277,14 @@ def _too_new(host: Host, driver: Release, supports: tuple[GpuSupport, ...]) -> I
 def _without_release(host: Host, need: DriverNeed, cuda: Release) -> Iterator[Reason]:
     if host.cuda is not None and host.cuda.head(2) >= cuda.head(2):
         yield Reason(
-            topic=Topic.DRIVER, weight=Weight.FOR, text=f"the driver{_on(host)} supports CUDA {host.cuda}", has=str(cuda)
+            topic=Topic.DRIVER,
+            weight=Weight.FOR,
+            text=f"the driver{_on(host)} supports CUDA {host.cuda}",
+            has=str(cuda),
         )
-    elif host.name:
+    elif not host.is_described:
         text = f"the driver{_on(host)} is not known; it must be {need.least} or later ({need.why})"
-        yield Reason(topic=Topic.DRIVER, weight=Weight.COST, text=text, has=str(need.least), price=2, is_doubt=True)
+        yield Reason(topic=Topic.DRIVER, weight=Weight.COST, text=text, has=str(need.least), price=0, is_doubt=True)
     else:
         text = f"needs driver {need.least} or later: {need.why}"
         yield Reason(topic=Topic.DRIVER, weight=Weight.FOR, text=text, has=str(need.least))

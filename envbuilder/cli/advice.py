@@ -33,7 +33,9 @@ def answer_text(answer: Answer, asked: str, limit: int, columns: int) -> str:
         limit: How many environments to show.
         columns: Width of a line.
     """
-    return "\n".join(line if len(click.unstyle(line)) <= columns else folded(line, columns) for line in _lines(answer, asked, limit))
+    return "\n".join(
+        line if len(click.unstyle(line)) <= columns else folded(line, columns) for line in _lines(answer, asked, limit)
+    )
 
 
 def _lines(answer: Answer, asked: str, limit: int) -> Iterator[str]:
@@ -63,7 +65,8 @@ def _headline(answer: Answer, asked: str) -> str:
 
 
 def _advice_lines(number: int, advice: Advice) -> Iterator[str]:
-    yield f"{number}. {heading(advice.environment)}  {contents(advice)}"
+    yield f"{number}. {heading(advice.environment)}"
+    yield f"   {contents(advice)}"
     yield f"   {_standing(advice)}"
     for change in advice.changes:
         yield f"   {click.style('change:', fg='yellow')} {change.text}"
