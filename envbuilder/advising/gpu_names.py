@@ -32,7 +32,8 @@ def gpu_asked(facts: CudaFacts, text: str) -> HostGpu:
         meant = f"did you mean {near[0]}? Or " if near else ""
         raise UsageError(
             f"no GPU of the catalog is called {text!r}",
-            hint=f"{meant}give its compute capability, such as 8.6: `nvidia-smi --query-gpu=name,compute_cap --format=csv`",
+            hint=f"{meant}give its compute capability, such as 8.6: `nvidia-smi --query-gpu=name,compute_cap"
+            " --format=csv`",
         )
     return HostGpu(name=text.strip(), capability=model.capability)
 

@@ -14,7 +14,7 @@ ANY = SpecifierSet()
 
 
 def keras_to_install(facts: KerasFacts, asked: Spec | None, tensorflow: Version) -> Version | None:
-    """The Keras that goes with a TensorFlow: the newest of those asked for, else the newest; None when none is known."""
+    """The Keras that goes with a TensorFlow: the newest of those asked for, else of all; None when none is known."""
     if asked is None:
         return None
     found = facts.newest(tensorflow, asked.versions) or facts.newest(tensorflow, ANY)

@@ -36,9 +36,9 @@ def price(advice: Advice) -> int:
 def order(advice: Advice, place: int, wanted: Wanted) -> tuple[object, ...]:
     """The key that sorts the best to the front.
 
-    Everything that was asked for (for what does not fit: the cheapest changes, the nearest TensorFlow, the nearest
-    interpreter), what needs no compatibility rule, a GPU row where GPUs may be there, then machine code on every GPU, then the stronger evidence, then the fewer costs, then
-    TensorFlow: nearest to what was asked for, else the newest. What is left is settled by the row's own order of bases.
+    What fits before what does not (that by the price of its changes, then by the distance of TensorFlow and interpreter
+    from those asked for); what costs nothing, what is proven, a row of the kind that is wanted, machine code on every
+    GPU, the stronger evidence, the fewer costs, the newer TensorFlow, the row's own order of bases, the newer interpreter.
 
     Args:
         advice: What to place.

@@ -41,7 +41,7 @@ def _tensorflow(wanted: Wanted, candidate: Candidate) -> Iterator[Reason]:
         yield Reason(
             topic=Topic.PATCH,
             weight=Weight.COST,
-            text=f"TensorFlow {version} is another patch release than {own}, the one that was measured and tried{warning}",
+            text=f"TensorFlow {version} is another patch release than {own}, which was measured and tried{warning}",
             has=str(version),
             sources=trap.sources if trap else sources,
         )

@@ -16,6 +16,7 @@ from envbuilder.errors import Fault, InvalidInput
 from envbuilder.model.cuda import CudaFacts
 from envbuilder.model.keras import KerasFacts
 from envbuilder.model.rows import Catalog, Environment
+from envbuilder.model.vendor_builds import VendorBuild
 from envbuilder.reading.fields import Fields, Reader
 
 SCHEMA = 1
@@ -46,7 +47,8 @@ def load_catalog(folder: Path) -> Catalog:
     libraries = _read(folder / "libraries.yaml", read_libraries, faults) or ()
     advisories = _read(folder / "advisories.yaml", read_advisories, faults) or ()
     keras = _optional(folder / "keras.yaml", read_keras, KerasFacts(), faults)
-    vendor_builds = _optional(folder / "vendor-builds.yaml", read_vendor_builds, (), faults)
+    builds: tuple[VendorBuild, ...] = ()
+    builds = _optional(folder / "vendor-builds.yaml", read_vendor_builds, builds, faults)
     tables = Tables(
         bases=_by_id(bases, folder / "bases.yaml", faults),
         libraries=_by_id(libraries, folder / "libraries.yaml", faults),
@@ -73,7 +75,7 @@ def load_catalog(folder: Path) -> Catalog:
         advisories=advisories,
         cuda=cuda,
         keras=keras,
-        vendor_builds=vendor_builds,
+        vendor_builds=builds,
     )
 
 

@@ -95,7 +95,8 @@ def _elsewhere_lines(builds: tuple[VendorBuild, ...]) -> Iterator[str]:
     for build in builds:
         yield ""
         yield heading(f"Outside the catalog: NVIDIA's container {build.name}")
-        yield f"   TensorFlow {build.tensorflow}, Python {build.python}: {build.what}; for {build.oldest} to {build.newest}"
+        span = f"for {build.oldest} to {build.newest}"
+        yield f"   TensorFlow {build.tensorflow}, Python {build.python}: {build.what}; {span}"
 
 
 def asked_text(wanted: Wanted) -> str:
@@ -117,7 +118,7 @@ def host_text(host: Host) -> str:
     """A machine in words."""
     driver = [f"driver {host.driver}"] if host.driver else []
     names = [gpu.name or str(gpu.capability or "unknown GPU") for gpu in host.gpus or ()]
-    gpus = [f"{names.count(name)} × {name}" if names.count(name) > 1 else name for name in dict.fromkeys(names)]
+    gpus = [f"{names.count(name)} x {name}" if names.count(name) > 1 else name for name in dict.fromkeys(names)]
     inside = ", ".join([*driver, *gpus] if gpus or host.gpus is None else [*driver, "no GPU"])
     return f"{host.name} ({inside or 'nothing known'})" if host.name else inside
 
