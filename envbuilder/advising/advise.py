@@ -10,7 +10,6 @@ from envbuilder.advising.ranking import order
 from envbuilder.advising.software import software_reasons
 from envbuilder.advising.steps import steps
 from envbuilder.model.advice import Advice, Answer, Topic, Verdict, Wanted, Weight
-from envbuilder.model.cuda import Coverage
 from envbuilder.model.rows import Catalog
 from envbuilder.model.vendor_builds import VendorBuild
 
@@ -73,7 +72,7 @@ def _nearest(ranked: tuple[Advice, ...]) -> tuple[Advice, ...]:
 
 
 def _elsewhere(catalog: Catalog, wanted: Wanted, given: tuple[Advice, ...]) -> tuple[VendorBuild, ...]:
-    """NVIDIA's own builds, where what the catalog has is not sure to run on every GPU."""
+    """NVIDIA's own builds, where nothing of the catalog is sure to run on every GPU."""
     if not given or not wanted.has_gpus or any(_is_sure(advice) for advice in given):
         return ()
     capabilities = [
@@ -91,6 +90,7 @@ def _elsewhere(catalog: Catalog, wanted: Wanted, given: tuple[Advice, ...]) -> t
 
 
 def _is_sure(advice: Advice) -> bool:
-    return advice.coverage is Coverage.MACHINE_CODE and not any(
+    """Whether every GPU runs, at once or after the driver has compiled."""
+    return not any(
         reason.topic is Topic.GPU and (reason.is_doubt or reason.weight is Weight.AGAINST) for reason in advice.reasons
     )

@@ -13,6 +13,7 @@ from envbuilder.model.versions import Release
 
 _VENDOR = re.compile(r"\b(nvidia|geforce|tesla|quadro|grid|gpu)\b")
 _GLUED = re.compile(r"^(rtx|gtx|titan)(?=[\dx])")
+_TI = re.compile(r"(?<=\d)(ti|super)\b")
 _CAPABILITY = re.compile(r"(?:sm_?|cc ?)?(\d{1,2})\.(\d)")
 _SM = re.compile(r"sm_?(\d{1,2})(\d)")
 
@@ -62,7 +63,7 @@ def _readings(text: str) -> Iterator[str]:
         >>> list(_readings("NVIDIA A100-SXM4-40GB"))
         ['a100 sxm4 40gb', 'a100 sxm4', 'a100']
     """
-    plain = _VENDOR.sub(" ", text.lower())
+    plain = _TI.sub(r" \1", _VENDOR.sub(" ", text.lower()))
     words = re.sub(r"[-_/()]", " ", plain).split()
     if words:
         words = [*_GLUED.sub(r"\1 ", words[0]).split(), *words[1:]]

@@ -37,8 +37,8 @@ def order(advice: Advice, place: int, wanted: Wanted) -> tuple[object, ...]:
     """The key that sorts the best to the front.
 
     What fits before what does not (that by the price of its changes, then by the distance of TensorFlow and interpreter
-    from those asked for); what costs nothing, what is proven, a row of the kind that is wanted, machine code on every
-    GPU, the stronger evidence, the fewer costs, the newer TensorFlow, the row's own order of bases, the newer interpreter.
+    from those asked for); a row of the kind that is wanted, what costs nothing, what is proven, machine code on every
+    GPU, the stronger evidence, the fewer costs, the newer TensorFlow, the row's own order of bases.
 
     Args:
         advice: What to place.
@@ -50,9 +50,9 @@ def order(advice: Advice, place: int, wanted: Wanted) -> tuple[object, ...]:
         price(advice),
         distance(wanted.tensorflow, version),
         python_distance(wanted.python, advice.python),
+        any(reason.topic is Topic.KIND and reason.weight is Weight.COST for reason in advice.reasons),
         _VERDICTS.index(advice.verdict),
         advice.is_doubtful,
-        any(reason.topic is Topic.KIND and reason.weight is Weight.COST for reason in advice.reasons),
         _COVERAGE.index(advice.coverage),
         -advice.proven.rank,
         advice.costs,

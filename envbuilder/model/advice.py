@@ -205,7 +205,7 @@ class Answer:
     Attributes:
         fitting: Environments that fit, best first.
         nearest: Where none fits: those that need the fewest and cheapest changes, best first.
-        elsewhere: NVIDIA's own builds, where no environment has machine code for every GPU.
+        elsewhere: NVIDIA's own builds, where no environment is sure to run on every GPU.
     """
 
     fitting: tuple[Advice, ...]

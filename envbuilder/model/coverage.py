@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from envbuilder.model.cuda import Coverage, CudaFacts, CudaNeed, KernelFamily
+from envbuilder.model.cuda import Coverage, CudaFacts, CudaNeed, GpuModel, KernelFamily
 from envbuilder.model.rows import BaseChoice, Environment
 from envbuilder.model.versions import Release
 
@@ -110,17 +110,19 @@ class GpuSupport:
 
 def architectures(facts: CudaFacts) -> tuple[Architecture, ...]:
     """The GPUs of the catalog by compute capability, ascending."""
-    first = {gpu.capability: gpu for gpu in reversed(facts.gpus)}
+    models: dict[Release, list[GpuModel]] = {}
+    for gpu in facts.gpus:
+        models.setdefault(gpu.capability, []).append(gpu)
     return tuple(
         Architecture(
             capability=capability,
-            generation=first[capability].generation,
-            gpus=tuple(gpu.name for gpu in facts.gpus if gpu.capability == capability),
-            since=first[capability].since,
-            last=first[capability].last,
-            last_driver=first[capability].last_driver,
+            generation=gpus[0].generation,
+            gpus=tuple(gpu.name for gpu in gpus),
+            since=gpus[0].since,
+            last=gpus[0].last,
+            last_driver=gpus[0].last_driver,
         )
-        for capability in sorted(first)
+        for capability, gpus in sorted(models.items())
     )
 
 

@@ -28,10 +28,6 @@ class KerasRule:
     reason: str
     sources: tuple[Source, ...]
 
-    def is_about(self, keras: Version, tensorflow: Version) -> bool:
-        """Whether the rule speaks of these two."""
-        return keras in self.keras and tensorflow in self.tensorflow
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KerasFacts:
@@ -47,12 +43,16 @@ class KerasFacts:
 
     def rule(self, keras: Version, tensorflow: Version) -> KerasRule | None:
         """What is known of these two; None when nothing is."""
-        return next((rule for rule in self.rules if rule.is_about(keras, tensorflow)), None)
+        return next((rule for rule in self._about(tensorflow) if keras in rule.keras), None)
 
     def newest(self, tensorflow: Version, within: SpecifierSet) -> tuple[Version, KerasRule] | None:
         """The newest Keras that works with a TensorFlow, and how that is known; None when none is known."""
+        rules = self._about(tensorflow)
         for keras in reversed(self.releases):
-            rule = self.rule(keras, tensorflow) if keras in within else None
+            rule = next((rule for rule in rules if keras in rule.keras), None) if keras in within else None
             if rule is not None and rule.works:
                 return keras, rule
         return None
+
+    def _about(self, tensorflow: Version) -> tuple[KerasRule, ...]:
+        return tuple(rule for rule in self.rules if tensorflow in rule.tensorflow)
