@@ -89,8 +89,10 @@ def _in_general(catalog: Catalog, where: Where, capability: Release, others: tup
 
 
 def _coverage(catalog: Catalog, row: Environment, capability: Release) -> Coverage | None:
-    support = support_of(catalog.cuda, row, row.bases[0], capability)
-    return support.coverage if support else None
+    """What a GPU gets from a row on the best of its bases."""
+    supports = [support_of(catalog.cuda, row, choice, capability) for choice in row.bases]
+    order = (Coverage.NONE, Coverage.JIT, Coverage.MACHINE_CODE)
+    return max((support.coverage for support in supports if support), key=order.index, default=None)
 
 
 def _releases(rows: list[Environment], some: list[Environment]) -> str:

@@ -31,7 +31,7 @@ V100 = FakeGpu(name="Tesla V100-SXM2-16GB", capability="7.0")
 A100 = FakeGpu(name="NVIDIA A100-SXM4-40GB", capability="8.0", total=40 * GIB)
 
 
-def host_document(  # noqa: PLR0913  what a machine has
+def host_document(
     driver: str | None,
     gpus: Sequence[FakeGpu] = (),
     *,

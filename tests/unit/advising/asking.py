@@ -11,7 +11,7 @@ from envbuilder.model.versions import Release
 from tests.fakes.catalogs import real_catalog
 
 
-def ask(  # noqa: PLR0913  one for each option
+def ask(
     *,
     tensorflow: str = "",
     python: str = "",

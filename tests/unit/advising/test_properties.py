@@ -13,7 +13,9 @@ from envbuilder.model.hosts import Host, HostGpu
 from envbuilder.model.versions import Release
 from tests.fakes.catalogs import real_catalog, small_catalog
 
-VERSIONS = st.sampled_from(["1", "1.4", "1.5.0", "1.15", ">=1.13,<2", "2.4", "2.4.9", "~=2.6", ">=2.4,<2.6", "2.16", "9", ">=3,<2"])
+VERSIONS = st.sampled_from(
+    ["1", "1.4", "1.5.0", "1.15", ">=1.13,<2", "2.4", "2.4.9", "~=2.6", ">=2.4,<2.6", "2.16", "9", ">=3,<2"]
+)
 RELEASES = st.builds("{}.{}".format, st.integers(0, 20), st.integers(0, 20))
 DRIVERS = st.builds("{}.{}".format, st.integers(300, 700), st.integers(0, 200)).map(Release)
 GPUS = st.builds(
