@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from envbuilder.advising.candidates import Candidate, candidates
+from envbuilder.advising.evidence import proven_on
 from envbuilder.advising.gpu_names import capability_of
 from envbuilder.advising.hardware import HardwareView, view
 from envbuilder.advising.keras import keras_reasons, keras_to_install
@@ -21,9 +22,18 @@ def advise(catalog: Catalog, wanted: Wanted) -> Answer:
         At least one environment, fitting or near, for every catalog that has a row of the kind that is wanted.
     """
     found = every(catalog, wanted)
-    fitting = tuple(advice for advice in found if advice.verdict is not Verdict.NOT)
+    fitting = _each_row_first(tuple(advice for advice in found if advice.verdict is not Verdict.NOT))
     nearest = () if fitting else _nearest(found)
     return Answer(fitting=fitting, nearest=nearest, elsewhere=_elsewhere(catalog, wanted, fitting or nearest))
+
+
+def _each_row_first(ranked: tuple[Advice, ...]) -> tuple[Advice, ...]:
+    """The best of each row, then what else these rows can do."""
+    first: dict[str, Advice] = {}
+    for advice in ranked:
+        first.setdefault(advice.environment, advice)
+    best = tuple(first.values())
+    return (*best, *(advice for advice in ranked if advice is not first[advice.environment]))
 
 
 def every(catalog: Catalog, wanted: Wanted) -> tuple[Advice, ...]:
@@ -48,7 +58,7 @@ def _advice(catalog: Catalog, wanted: Wanted, candidate: Candidate) -> tuple[Adv
             cudnn=candidate.choice.cudnn if candidate.row.cuda else None,
             driver=need.least if need and need.known else None,
             coverage=hardware.coverage,
-            proven=candidate.row.proven,
+            proven=proven_on(candidate.row, candidate.choice),
             reasons=(
                 *software_reasons(wanted, candidate),
                 *keras_reasons(catalog.keras, wanted.keras, version),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from packaging.version import Version
 
 from envbuilder.advising.candidates import python_distance
-from envbuilder.model.advice import Advice, Spec, Topic, Verdict, Wanted, Weight
+from envbuilder.model.advice import Advice, Spec, Topic, Wanted, Weight
 from envbuilder.model.cuda import Coverage
 
 PRICES = {
@@ -24,7 +24,6 @@ PRICES = {
 }
 """What a change costs those who must make it, in no unit: only the order, and which two outweigh a third, matter."""
 
-_VERDICTS = (Verdict.FITS, Verdict.COST, Verdict.NOT)
 _COVERAGE = (Coverage.MACHINE_CODE, None, Coverage.JIT, Coverage.NONE)
 
 
@@ -37,8 +36,8 @@ def order(advice: Advice, place: int, wanted: Wanted) -> tuple[object, ...]:
     """The key that sorts the best to the front.
 
     What fits before what does not (that by the price of its changes, then by the distance of TensorFlow and interpreter
-    from those asked for); a row of the kind that is wanted, what costs nothing, what is proven, machine code on every
-    GPU, the stronger evidence, the fewer costs, the newer TensorFlow, the row's own order of bases.
+    from those asked for, and by the smaller update of the driver); a row of the kind that is wanted, what is sure to fit, machine code on every GPU, the
+    stronger evidence, the fewer costs, the newer TensorFlow, the row's own order of bases.
 
     Args:
         advice: What to place.
@@ -50,8 +49,8 @@ def order(advice: Advice, place: int, wanted: Wanted) -> tuple[object, ...]:
         price(advice),
         distance(wanted.tensorflow, version),
         python_distance(wanted.python, advice.python),
+        _driver_step(advice),
         any(reason.topic is Topic.KIND and reason.weight is Weight.COST for reason in advice.reasons),
-        _VERDICTS.index(advice.verdict),
         advice.is_doubtful,
         _COVERAGE.index(advice.coverage),
         -advice.proven.rank,
@@ -61,6 +60,13 @@ def order(advice: Advice, place: int, wanted: Wanted) -> tuple[object, ...]:
         tuple(-part for part in advice.python.parts),
         advice.environment,
     )
+
+
+def _driver_step(advice: Advice) -> tuple[int, ...]:
+    """The driver to update to, for what asks for that: the smaller step goes first."""
+    if advice.driver is None or all(change.topic is not Topic.DRIVER for change in advice.changes):
+        return ()
+    return advice.driver.parts
 
 
 def distance(asked: Spec | None, version: Version) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from packaging.version import Version
 
 from envbuilder.advising.candidates import Candidate
+from envbuilder.advising.evidence import proven_on
 from envbuilder.model.advice import Change, Reason, Spec, Topic, Wanted, Weight
 from envbuilder.model.rows import PythonProvider
 from envbuilder.model.versions import Release
@@ -114,17 +115,27 @@ def _base(wanted: Wanted, candidate: Candidate) -> Iterator[Reason]:
             change=Change(topic=Topic.BASE, text=f"the base {system.id} instead of {wanted.base}"),
         )
     elif candidate.place:
-        first = candidate.own.bases[0].system.id
-        yield Reason(
-            topic=Topic.BASE,
-            weight=Weight.COST,
-            text=f"{system.id} is not the row's first base, which is {first}",
-            asked=wanted.base,
-            has=system.id,
-            sources=system.sources,
-        )
+        yield _further_down(wanted, candidate)
     elif wanted.base:
         yield _ok(Topic.BASE, f"the base is {system.id}", wanted.base, system.id)
+
+
+def _further_down(wanted: Wanted, candidate: Candidate) -> Reason:
+    """A base that is not the row's first; it may be the one that was tried."""
+    name, first = candidate.choice.system.id, candidate.own.bases[0]
+    text = f"{name} is not the row's first base, which is {first.system.id}"
+    tried = proven_on(candidate.row, candidate.choice)
+    if tried.rank > proven_on(candidate.row, first).rank:
+        return _ok(Topic.BASE, f"{text}, but the one with the stronger evidence ({tried.value})", wanted.base, name)
+    return Reason(
+        topic=Topic.BASE,
+        weight=Weight.COST,
+        text=text,
+        asked=wanted.base,
+        has=name,
+        sources=candidate.choice.system.sources,
+        price=0,
+    )
 
 
 def _library(

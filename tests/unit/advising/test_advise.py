@@ -21,6 +21,20 @@ def test_without_constraints_the_newest_of_the_best_proven_comes_first() -> None
     assert answer.nearest == ()
 
 
+def test_evidence_of_one_base_or_interpreter_proves_nothing_of_another() -> None:
+    proven = {(advice.base, str(advice.python)): advice.proven for advice in ask(tensorflow="2.4").fitting}
+    assert proven["debian-bookworm", "3.8"] is Grade.IMAGE
+    assert proven["nvidia-cuda-11.0.3-cudnn8", "3.8"] is Grade.CPU
+    other = ask(tensorflow="2.4", python="3.7").fitting[0]
+    assert other.proven.rank < Grade.CPU.rank
+
+
+def test_the_best_of_each_row_stands_before_what_else_it_can_do() -> None:
+    found = [advice.environment for advice in ask(tensorflow=">=2.4,<2.7").fitting]
+    assert len(set(found[:6])) == 6
+    assert set(found[6:]) <= set(found[:6])
+
+
 def test_rows_without_a_gpu_stand_behind_all_others_when_nobody_asked_for_them() -> None:
     found = rows(ask().fitting)
     assert found.index("tf-1.4-cuda8.0") < min(index for index, row in enumerate(found) if row.endswith("-cpu"))
@@ -82,7 +96,10 @@ def test_keras_2_2_4_alone_gets_the_newest_tensorflow_that_it_works_with() -> No
 
 def test_a_keras_that_tensorflow_brings_itself_is_not_installed_again() -> None:
     best = ask(keras="2.15").fitting[0]
-    assert (best.environment, best.steps) == ("tf-2.15-cuda12.2", ("envbuilder build tf-2.15-cuda12.2",))
+    assert (best.environment, best.steps) == (
+        "tf-2.15-cuda12.2",
+        ("envbuilder build tf-2.15-cuda12.2 --base debian-bookworm",),
+    )
 
 
 def test_tensorflow_1_7_comes_with_its_exact_cuda_and_cudnn() -> None:
@@ -120,7 +137,8 @@ def test_an_interpreter_that_no_release_has_gets_the_nearest() -> None:
 
 def test_machine_code_goes_before_code_that_the_driver_compiles() -> None:
     found = ask(gpus="A100", driver="570.133.20").fitting
-    kinds = [advice.coverage is Coverage.JIT for advice in found if not advice.is_doubtful and advice.costs != 1]
+    first = [next(advice for advice in found if advice.environment == row) for row in rows(found)]
+    kinds = [advice.coverage is Coverage.JIT for advice in first if not advice.is_doubtful]
     assert kinds == sorted(kinds)
     assert any(kinds)
 
