@@ -35,9 +35,10 @@ def price(advice: Advice) -> int:
 def order(advice: Advice, place: int, wanted: Wanted) -> tuple[object, ...]:
     """The key that sorts the best to the front.
 
-    What fits before what does not (that by the price of its changes, then by the distance of TensorFlow and interpreter
-    from those asked for, and by the smaller update of the driver); a row of the kind that is wanted, what is sure to fit, machine code on every GPU, the
-    stronger evidence, the fewer costs, the newer TensorFlow, the row's own order of bases.
+    What fits before what does not: that by the price of its changes, then by the distance of TensorFlow and interpreter
+    from those asked for, then by the smaller update of the driver. A row of the kind that is wanted, what is sure to
+    fit, machine code on every GPU, the stronger evidence, the fewer costs, the newer TensorFlow, the row's own order of
+    bases.
 
     Args:
         advice: What to place.

@@ -53,17 +53,16 @@ WANTED = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(WANTED)
 def test_every_set_of_constraints_gives_an_environment_or_a_change(wanted: Wanted) -> None:
-    for catalog in (small_catalog(), real_catalog()):
-        answer = advise(catalog, wanted)
-        assert answer.fitting or answer.nearest
-        assert all(advice.verdict is not Verdict.NOT and not advice.changes for advice in answer.fitting)
-        assert all(advice.changes and advice.verdict is Verdict.NOT for advice in answer.nearest)
-        assert all(change.text and "None" not in change.text for near in answer.nearest for change in near.changes)
-        prices = [price(advice) for advice in answer.nearest]
-        assert prices == sorted(prices)
+    answer = advise(real_catalog(), wanted)
+    assert answer.fitting or answer.nearest
+    assert all(advice.verdict is not Verdict.NOT and not advice.changes for advice in answer.fitting)
+    assert all(advice.changes and advice.verdict is Verdict.NOT for advice in answer.nearest)
+    assert all(change.text and "None" not in change.text for near in answer.nearest for change in near.changes)
+    prices = [price(advice) for advice in answer.nearest]
+    assert prices == sorted(prices)
 
 
 @settings(max_examples=20, deadline=None)
