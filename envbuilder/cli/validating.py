@@ -87,7 +87,9 @@ def _warn(composition: Composition, asked: Asked, lock: Lock | None) -> None:
     """What a look at GPUs will meet here, as far as the command line alone tells; not for what runs elsewhere."""
     if Tier.GPU not in {asked.tier, asked.required} or asked.container:
         return
-    environment, base = (lock.environment, lock.base.id) if lock else (asked.image, "")
+    # `envbuilder/ENV:latest` is what `build` calls the image of a row.
+    named = asked.image.removeprefix("envbuilder/").partition(":")[0]
+    environment, base = (lock.environment, lock.base.id) if lock else (named, "")
     warn_before_gpus(composition.places, composition.catalog, environment, base)
 
 

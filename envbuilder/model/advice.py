@@ -96,11 +96,6 @@ class Wanted:
         """Whether a machine has a GPU."""
         return any(host.gpus for host in self.hosts)
 
-    @property
-    def is_without_gpus(self) -> bool:
-        """Whether no GPU is wanted, or is known to be there."""
-        return self.cpu or (bool(self.hosts) and all(host.gpus == () for host in self.hosts))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:

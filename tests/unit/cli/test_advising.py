@@ -150,6 +150,8 @@ def test_looking_at_gpus_says_first_that_the_driver_is_too_old(
     ended = envbuilder("validate", "tf-2.4-cuda11.0", "--tier", "gpu", "--engine", "docker")
     assert "warning: tf-2.4-cuda11.0 does not run here: driver 418.87.00 is too old" in ended.stderr
     assert "driver to at least 450.51.06" in ended.stderr
+    image = envbuilder("validate", "envbuilder/tf-2.4-cuda11.0:latest", "--tier", "gpu", "--engine", "docker")
+    assert "driver 418.87.00 is too old" in image.stderr
     quiet = envbuilder("validate", "tf-2.4-cuda11.0", "--tier", "cpu", "--engine", "docker")
     assert "warning" not in quiet.stderr
 
