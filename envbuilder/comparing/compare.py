@@ -27,6 +27,13 @@ LOOKS: tuple[tuple[Callable[[Pair], Difference | None], bool], ...] = tuple(
 )
 """How each topic is looked at, and whether a lock can tell; in the order in which they matter."""
 
+OF_GPUS = frozenset(topic.name for topic in (*MEMORY_TOPICS, *MODEL_TOPICS, *SETTING_TOPICS)) | {
+    "driver",
+    "CUDA that the driver supports",
+    "TF32",
+}
+"""Topics that a machine without GPUs has nothing of."""
+
 
 def compare(catalog: Catalog, a: Side, b: Side) -> Comparison:
     """All that differs.
@@ -49,6 +56,12 @@ def compare(catalog: Catalog, a: Side, b: Side) -> Comparison:
         a=a,
         b=b,
         differences=tuple(each for each in found if (each.is_known and each.a != each.b) or each.effects),
-        unknown=tuple(each for each in found if not each.is_known),
+        unknown=tuple(each for each in found if not each.is_known and not _is_without(each, a, b)),
         same=tuple(each.topic for each in found if each.is_known and each.a == each.b and not each.effects),
     )
+
+
+def _is_without(difference: Difference, a: Side, b: Side) -> bool:
+    """Whether the side of which nothing is known has no GPU to know it of."""
+    missing = b if difference.a else a
+    return missing.gpus == () and difference.topic in OF_GPUS

@@ -119,6 +119,10 @@ def default_keras(side: Side) -> str | None:
     return "Keras 3" if release >= KERAS_3 and not legacy else "Keras 2"
 
 
+def _standalone_keras(side: Side) -> str | None:
+    return side.packages.get("keras", "none of its own") if side.packages else None
+
+
 def _default_kerases(pair: Pair) -> Iterator[Effect]:
     for where, mine, _ in pair.sides:
         if default_keras(mine) == "Keras 3":
@@ -190,7 +194,7 @@ VERSION_TOPICS: tuple[Topic[Release] | Topic[str], ...] = (
     Topic(name="cuDNN", read=lambda side: side.cudnn, effects=_cudnns, is_software=True),
     Topic(name="TensorFlow", read=lambda side: side.tensorflow or None, effects=_tensorflows, is_software=True),
     Topic(name="tf.keras", read=default_keras, effects=_default_kerases, is_software=True),
-    Topic(name="Keras", read=lambda side: side.packages.get("keras"), is_software=True),
+    Topic(name="Keras", read=_standalone_keras, is_software=True),
     Topic(name="TF32", read=tf32, effects=_tf32s),
     Topic(name="NumPy", read=lambda side: side.packages.get("numpy"), effects=_numpys, is_software=True),
     Topic(name="Python", read=lambda side: side.python, is_software=True),

@@ -76,6 +76,8 @@ def test_a_machine_without_gpus_computes_on_its_processor() -> None:
     found = both(host_facts("535.104.05", [A100]), host_facts(None))
     assert topic(found, "GPUs").b == "0"
     assert "on the processor" in texts(topic(found, "GPUs"), Where.B)
+    # There is nothing to know of GPUs that are not there.
+    assert not found.unknown
 
 
 def test_mig_ecc_persistence_and_compute_mode_are_told_where_they_hold() -> None:
