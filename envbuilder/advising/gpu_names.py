@@ -48,6 +48,12 @@ def model_named(facts: CudaFacts, text: str) -> GpuModel | None:
     return None
 
 
+def is_for_data_centers(facts: CudaFacts, text: str) -> bool:
+    """Whether a name means a GPU that NVIDIA makes for data centres; False where that is not known."""
+    patterns = [pattern for model in facts.gpus for pattern in model.data_center]
+    return any(re.fullmatch(pattern, name) for name in _readings(text) for pattern in patterns)
+
+
 def capability_of(facts: CudaFacts, gpu: HostGpu) -> Release | None:
     """The compute capability of a GPU of a host: as the driver said, else by its name; None when neither tells."""
     if gpu.capability is not None:

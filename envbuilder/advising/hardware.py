@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from envbuilder.advising.candidates import Candidate
-from envbuilder.advising.drivers import DriverNeed, is_older, need_of
+from envbuilder.advising.driver_reasons import driver_reasons
+from envbuilder.advising.drivers import DriverNeed, need_of
 from envbuilder.advising.gpu_names import capability_of
+from envbuilder.advising.words import gpu_label, on
 from envbuilder.model.advice import Change, Reason, Topic, Wanted, Weight
 from envbuilder.model.coverage import GpuSupport, support_of
 from envbuilder.model.cuda import Coverage, CudaFacts
 from envbuilder.model.hosts import Host, HostGpu
-from envbuilder.model.rows import BaseKind
 from envbuilder.model.versions import Release
 
 LIBCUDA_NEEDED = "libcuda-needed"
@@ -81,11 +82,7 @@ def _host(
         yield from _gpu(host, gpu, support)
         yield from _traps(candidate, support)
     yield from _unknown_gpus(facts, host)
-    yield from _driver(facts, host, candidate, tuple(support for _, support in supports))
-
-
-def _on(host: Host) -> str:
-    return f" on {host.name}" if host.name else ""
+    yield from driver_reasons(facts, host, candidate, tuple(support for _, support in supports))
 
 
 def _processor(host: Host, candidate: Candidate) -> Iterator[Reason]:
@@ -93,7 +90,7 @@ def _processor(host: Host, candidate: Candidate) -> Iterator[Reason]:
         yield Reason(
             topic=Topic.PROCESSOR,
             weight=Weight.AGAINST,
-            text=f"the wheels of the catalog are for x86_64, and the machine{_on(host)} is {host.machine}",
+            text=f"the wheels of the catalog are for x86_64, and the machine{on(host)} is {host.machine}",
             asked=host.machine,
             has="x86_64",
             change=Change(topic=Topic.PROCESSOR, text=f"an x86_64 machine instead of {host.machine}"),
@@ -102,7 +99,7 @@ def _processor(host: Host, candidate: Candidate) -> Iterator[Reason]:
         yield Reason(
             topic=Topic.PROCESSOR,
             weight=Weight.AGAINST,
-            text=f"its code uses AVX, which the processor{_on(host)} does not have: it would die with SIGILL",
+            text=f"its code uses AVX, which the processor{on(host)} does not have: it would die with SIGILL",
             asked="no AVX",
             has="AVX",
             sources=candidate.row.framework.sources,
@@ -112,12 +109,12 @@ def _processor(host: Host, candidate: Candidate) -> Iterator[Reason]:
 
 def _without_gpu(wanted: Wanted, host: Host) -> Iterator[Reason]:
     if wanted.cpu or host.gpus == ():
-        yield Reason(topic=Topic.KIND, weight=Weight.FOR, text=f"it needs neither GPU nor driver{_on(host)}")
+        yield Reason(topic=Topic.KIND, weight=Weight.FOR, text=f"it needs neither GPU nor driver{on(host)}")
     elif host.gpus:
         yield Reason(
             topic=Topic.KIND,
             weight=Weight.AGAINST,
-            text=f"it uses no GPU, and there are some{_on(host)}",
+            text=f"it uses no GPU, and there are some{on(host)}",
             asked="GPU",
             has="CPU",
             change=Change(topic=Topic.KIND, text="compute on the processor alone"),
@@ -132,7 +129,7 @@ def _no_gpu_there(host: Host, candidate: Candidate) -> Reason:
         return Reason(
             topic=Topic.KIND,
             weight=Weight.AGAINST,
-            text=f"it cannot even be imported without a driver, and there is no GPU{_on(host)}",
+            text=f"it cannot even be imported without a driver, and there is no GPU{on(host)}",
             asked="no GPU",
             has="GPU",
             sources=tuple(
@@ -146,7 +143,7 @@ def _no_gpu_there(host: Host, candidate: Candidate) -> Reason:
     return Reason(
         topic=Topic.KIND,
         weight=Weight.COST,
-        text=f"there is no GPU{_on(host)}: it would compute on the processor",
+        text=f"there is no GPU{on(host)}: it would compute on the processor",
         asked="no GPU",
         has="GPU",
         price=9,
@@ -166,14 +163,9 @@ def _supports(facts: CudaFacts, host: Host, candidate: Candidate) -> list[tuple[
     return list(found.values())
 
 
-def gpu_label(gpu: HostGpu, capability: Release) -> str:
-    """A GPU in words, such as `Tesla K80 (3.7)`."""
-    return f"{gpu.name} ({capability})" if gpu.name else f"a GPU of {capability}"
-
-
 def _gpu(host: Host, gpu: HostGpu, support: GpuSupport) -> Iterator[Reason]:
     capability = support.architecture.capability
-    label = f"{gpu_label(gpu, capability)}{_on(host)}"
+    label = f"{gpu_label(gpu, capability)}{on(host)}"
     asked, has = str(capability), support.coverage.value
     match support.coverage:
         case Coverage.NONE:
@@ -217,111 +209,9 @@ def _traps(candidate: Candidate, support: GpuSupport) -> Iterator[Reason]:
 
 def _unknown_gpus(facts: CudaFacts, host: Host) -> Iterator[Reason]:
     if host.gpus is None and not host.is_described:
-        text = f"the GPUs{_on(host)} are not known"
+        text = f"the GPUs{on(host)} are not known"
         yield Reason(topic=Topic.GPU, weight=Weight.COST, text=text, price=0, is_doubt=True)
     for gpu in host.gpus or ():
         if capability_of(facts, gpu) is None:
-            text = f"what kind of GPU {gpu.name or 'a GPU'}{_on(host)} is, is not known"
+            text = f"what kind of GPU {gpu.name or 'a GPU'}{on(host)} is, is not known"
             yield Reason(topic=Topic.GPU, weight=Weight.COST, text=text, price=0, is_doubt=True)
-
-
-def _driver(facts: CudaFacts, host: Host, candidate: Candidate, supports: tuple[GpuSupport, ...]) -> Iterator[Reason]:
-    cuda = candidate.choice.cuda
-    if cuda is None:
-        return
-    usable = tuple(support for support in supports if support.coverage is not Coverage.NONE)
-    need = need_of(facts, cuda, usable)
-    yield from _beyond(host, need, usable)
-    if not need.known:
-        text = f"not proven: which driver{_on(host)} compiles the PTX is not known"
-        yield Reason(topic=Topic.DRIVER, weight=Weight.COST, text=text, price=0, is_doubt=True)
-    if host.driver is None:
-        yield from _without_release(host, need, cuda)
-        return
-    yield from _too_new(host, host.driver, usable)
-    yield from _compared(host, host.driver, need, candidate)
-
-
-def _beyond(host: Host, need: DriverNeed, supports: tuple[GpuSupport, ...]) -> Iterator[Reason]:
-    """GPUs that no driver new enough knows any more."""
-    for support in supports:
-        last = support.architecture.last_driver
-        if last is not None and need.least.major > last.major:
-            capability = support.architecture.capability
-            yield Reason(
-                topic=Topic.GPU,
-                weight=Weight.AGAINST,
-                text=f"it needs driver {need.least}, and branch {last} is the last that knows"
-                f" {support.architecture.generation} ({capability}){_on(host)}",
-                asked=str(capability),
-                has=str(need.least),
-                change=Change(topic=Topic.GPU, text=f"another GPU than one of {capability}"),
-            )
-
-
-def _too_new(host: Host, driver: Release, supports: tuple[GpuSupport, ...]) -> Iterator[Reason]:
-    for support in supports:
-        last = support.architecture.last_driver
-        if last is not None and driver.major > last.major:
-            yield Reason(
-                topic=Topic.DRIVER,
-                weight=Weight.AGAINST,
-                text=f"driver {driver}{_on(host)} no longer knows {support.architecture.generation}"
-                f" ({support.architecture.capability}); branch {last} is the last that does",
-                asked=str(driver),
-                has=str(last),
-                change=Change(topic=Topic.DRIVER, text=f"driver{_on(host)} back to branch {last}"),
-            )
-
-
-def _without_release(host: Host, need: DriverNeed, cuda: Release) -> Iterator[Reason]:
-    if host.cuda is not None and host.cuda.head(2) >= cuda.head(2):
-        yield Reason(
-            topic=Topic.DRIVER,
-            weight=Weight.FOR,
-            text=f"the driver{_on(host)} supports CUDA {host.cuda}",
-            has=str(cuda),
-        )
-    elif not host.is_described:
-        text = f"the driver{_on(host)} is not known; it must be {need.least} or later ({need.why})"
-        yield Reason(topic=Topic.DRIVER, weight=Weight.COST, text=text, has=str(need.least), price=0, is_doubt=True)
-    else:
-        text = f"needs driver {need.least} or later: {need.why}"
-        yield Reason(topic=Topic.DRIVER, weight=Weight.FOR, text=text, has=str(need.least))
-
-
-def _compared(host: Host, driver: Release, need: DriverNeed, candidate: Candidate) -> Iterator[Reason]:
-    older = is_older(driver, need.least)
-    asked, has = str(driver), str(need.least)
-    if older:
-        yield Reason(
-            topic=Topic.DRIVER,
-            weight=Weight.AGAINST,
-            text=f"driver {driver}{_on(host)} is too old: it needs {need.least}, {need.why}",
-            asked=asked,
-            has=has,
-            change=Change(topic=Topic.DRIVER, text=f"driver{_on(host)} to at least {need.least}"),
-        )
-    elif older is None:
-        yield Reason(
-            topic=Topic.DRIVER,
-            weight=Weight.COST,
-            text=f"it needs driver {need.least} ({need.why}), and {driver} does not say whether it is that new;"
-            " `cat /proc/driver/nvidia/version` does",
-            asked=asked,
-            has=has,
-            is_doubt=True,
-        )
-    elif driver < need.own and candidate.choice.system.kind is BaseKind.IMAGE:
-        yield Reason(
-            topic=Topic.DRIVER,
-            weight=Weight.COST,
-            text=f"driver {driver}{_on(host)} is older than the {need.own} that came with CUDA"
-            f" {candidate.choice.cuda}: it runs by minor-version compatibility, but NVIDIA's image may refuse to start"
-            " (NVIDIA_DISABLE_REQUIRE=1 switches that off); Debian bases do not refuse",
-            asked=asked,
-            has=has,
-        )
-    else:
-        text = f"driver {driver}{_on(host)} is new enough: it needs {need.least}, {need.why}"
-        yield Reason(topic=Topic.DRIVER, weight=Weight.FOR, text=text, asked=asked, has=has)

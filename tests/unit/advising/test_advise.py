@@ -248,6 +248,19 @@ def test_gpus_and_no_gpu_at_once_get_an_answer_too() -> None:
     assert all(advice.cuda is None for advice in answer.fitting)
 
 
+def test_an_older_driver_runs_by_forward_compatibility_on_gpus_for_data_centres_in_nvidias_image_only() -> None:
+    best = ask(tensorflow="2.12", gpus="V100", driver="450.51.06").fitting
+    assert [advice.base for advice in best] == ["nvidia-cuda-11.8.0-cudnn8"]
+    reason = about(best[0], Topic.DRIVER, Weight.COST)[0]
+    assert "forward compatibility" in reason.text
+    assert reason.sources
+    assert not ask(tensorflow="2.12", gpus="GTX 1080 Ti", driver="450.51.06").fitting
+    assert not ask(tensorflow="2.12", gpus="V100,GTX 1080 Ti", driver="450.51.06").fitting
+    assert not ask(tensorflow="2.12", gpus="7.0", driver="450.51.06").fitting
+    assert not ask(tensorflow="2.12", gpus="V100", driver="440.33.01").fitting
+    assert not ask(tensorflow="2.12", gpus="K80", driver="450.51.06").fitting
+
+
 def test_a_driver_between_the_floor_and_the_librarys_own_is_warned_of_nvidias_gate_on_its_images_only() -> None:
     found = ask(tensorflow="2.18", driver="525.125.06", gpus="V100").fitting
     gate = {
