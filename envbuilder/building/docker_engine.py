@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from envbuilder.building.docker_build import build
 from envbuilder.building.docker_images import engine_info, image_info
 from envbuilder.building.docker_loading import load_image
-from envbuilder.building.docker_run import execute, has_gpus, run
+from envbuilder.building.docker_run import execute, follow, has_gpus, run
 from envbuilder.building.docker_transfer import load, pull, push, registry_digest, save
 from envbuilder.building.engine import Engine, Listener
 from envbuilder.model.builds import (
@@ -20,6 +20,7 @@ from envbuilder.model.builds import (
     EngineInfo,
     ImageInfo,
     LoadResult,
+    Output,
     PushResult,
     RunRequest,
     RunResult,
@@ -126,6 +127,10 @@ class DockerEngine:
     def run(self, request: RunRequest) -> RunResult:
         """See `Engine.run`."""
         return run(self._api(), request, clock=self._clock, name=self._new_name())
+
+    def follow(self, request: RunRequest, output: Output) -> int:
+        """See `Engine.follow`."""
+        return follow(self._api(), request, output, name=self._new_name())
 
     def _api(self) -> DockerApi:
         if self._opened is None:

@@ -28,6 +28,7 @@ VERBS = {
     "plan": ("envbuilder.cli.plan", "Show the layers that an image will have, without building it."),
     "build": ("envbuilder.cli.build", "Build the images of environments or locks."),
     "validate": ("envbuilder.cli.validate", "Look inside an image and check it against its lock."),
+    "run": ("envbuilder.cli.run", "Run a command in an image, with its GPUs and a memory policy."),
     "probe": ("envbuilder.cli.probe", "Write the probe as one file, to look at a machine elsewhere."),
     "check": ("envbuilder.cli.check", "Judge what the probe saw on another machine."),
     "schema": ("envbuilder.cli.schema", "Print the JSON Schema of a report."),

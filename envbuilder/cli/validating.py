@@ -24,7 +24,8 @@ from envbuilder.probing.containers import PYTHON
 from envbuilder.probing.interpreters import probe_python
 from envbuilder.probing.requests import ProbeRequest
 from envbuilder.running.apptainer import find_apptainer
-from envbuilder.workflows.validate import LOCK_IN_IMAGE, ImageEngine, Validation, lock_of, validate
+from envbuilder.workflows.run import FollowingEngine
+from envbuilder.workflows.validate import LOCK_IN_IMAGE, Validation, lock_of, validate
 from envbuilder.workflows.validate_elsewhere import Look, Place, by_command, validate_place
 from envbuilder.workflows.validate_static import validate_static
 
@@ -107,7 +108,7 @@ def _named_lock(composition: Composition, name: str | None) -> Lock | None:
 
 def _image(composition: Composition, asked: Asked, lock: Lock | None) -> Report:
     wanted = Validation(
-        image=_reference(composition.catalog, asked.image),
+        image=reference_of(composition.catalog, asked.image),
         tier=asked.tier,
         required=asked.required,
         timeout=asked.timeout,
@@ -115,14 +116,14 @@ def _image(composition: Composition, asked: Asked, lock: Lock | None) -> Report:
         memory=asked.memory,
     )
     composition.say(f"looking inside {wanted.image}")
-    engine = _engine(composition, wanted.image, asked.engine)
+    engine = engine_with(composition, wanted.image, asked.engine)
     return validate(composition.catalog, wanted, lock, engine, time.monotonic)
 
 
 def _static(composition: Composition, asked: Asked, lock: Lock | None) -> Report:
     if asked.required not in {None, Tier.STATIC}:
         raise UsageError("tier static runs nothing", hint="use --tier cpu or --tier gpu with --require")
-    image = _reference(composition.catalog, asked.image)
+    image = reference_of(composition.catalog, asked.image)
     composition.say(f"reading {image}")
     work = composition.places.cache / "work"
     work.mkdir(parents=True, exist_ok=True)
@@ -186,7 +187,7 @@ def _place(  # noqa: PLR0913  one look
     return validate_place(composition.catalog, lock, place, look, time.monotonic)
 
 
-def _engine(composition: Composition, image: str, name: str) -> ImageEngine:
+def engine_with(composition: Composition, image: str, name: str) -> FollowingEngine:
     """Where to look: in the container engine if it has the image, else in the store of assembled images."""
     if name == "docker":
         return composition.engine
@@ -200,7 +201,7 @@ def _engine(composition: Composition, image: str, name: str) -> ImageEngine:
     return composition.daemonless.runner
 
 
-def _reference(catalog: Catalog, name: str) -> str:
+def reference_of(catalog: Catalog, name: str) -> str:
     """The image of a row when the name is a row's, else the name."""
     rows = {row.id for row in catalog.environments}
     return f"envbuilder/{name}:latest" if name in rows else name
