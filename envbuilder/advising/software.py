@@ -9,7 +9,7 @@ from packaging.version import Version
 from envbuilder.advising.candidates import Candidate
 from envbuilder.advising.evidence import proven_on
 from envbuilder.model.advice import Change, Reason, Spec, Topic, Wanted, Weight
-from envbuilder.model.rows import PythonProvider
+from envbuilder.model.rows import OLDEST_PYTHON, PythonProvider
 from envbuilder.model.versions import Release
 
 
@@ -75,10 +75,14 @@ def _python(wanted: Wanted, candidate: Candidate) -> Iterator[Reason]:
         yield _ok(Topic.PYTHON, f"there is a wheel for Python {asked}{how}", str(asked), have)
         return
     system = candidate.choice.system.id
-    if asked in candidate.row.pythons and candidate.choice.python_provider is PythonProvider.OS:
+    if asked < OLDEST_PYTHON:
+        text = f"nothing here installs a Python before {OLDEST_PYTHON}"
+    elif asked in candidate.row.pythons and candidate.choice.python_provider is PythonProvider.OS:
         text = f"the interpreter of {system} is {have}"
     else:
-        text = f"TensorFlow {candidate.row.framework.version} has wheels for {_span(candidate.row.pythons)} only"
+        text = (
+            f"TensorFlow {candidate.row.framework.version} has no wheel for it, but for {_span(candidate.row.pythons)}"
+        )
     yield Reason(
         topic=Topic.PYTHON,
         weight=Weight.AGAINST,

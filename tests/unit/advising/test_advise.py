@@ -132,6 +132,12 @@ def test_an_interpreter_that_no_release_has_gets_the_nearest() -> None:
     assert changes(near) == ["Python 3.13 instead of 3.14"]
 
 
+def test_an_interpreter_that_nothing_installs_any_more_is_told_so() -> None:
+    near = ask(tensorflow="1.12", python="2.7").nearest[0]
+    assert changes(near) == ["Python 3.6 instead of 2.7"]
+    assert "before 3.6" in about(near, Topic.PYTHON, Weight.AGAINST)[0].text
+
+
 def test_machine_code_goes_before_code_that_the_driver_compiles() -> None:
     found = ask(gpus="A100", driver="570.133.20").fitting
     first = [next(advice for advice in found if advice.environment == row) for row in rows(found)]
