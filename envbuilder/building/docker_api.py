@@ -244,8 +244,12 @@ class DockerApi:
                 return
 
 
-def open_api(environ: Mapping[str, str]) -> DockerApi:
+def open_api(environ: Mapping[str, str], *, timeout: int = TIMEOUT_SECONDS) -> DockerApi:
     """Connect to the engine that DOCKER_HOST and its kin name, or to the default socket.
+
+    Args:
+        environ: Environment variables.
+        timeout: Seconds that it has for each answer.
 
     Raises:
         EngineUnavailable: None answers.
@@ -254,7 +258,7 @@ def open_api(environ: Mapping[str, str]) -> DockerApi:
         # An empty mapping would make the SDK look into os.environ behind our back.
         settings = kwargs_from_env(environment={"DOCKER_HOST": "", **environ})
         _knock(str(parse_host(settings.get("base_url", ""), tls="tls" in settings)))
-        return DockerApi(DockerClient(version="auto", timeout=TIMEOUT_SECONDS, **settings))
+        return DockerApi(DockerClient(version="auto", timeout=timeout, **settings))
 
 
 def _knock(address: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
@@ -32,22 +33,41 @@ from envbuilder.store import Store
 if TYPE_CHECKING:
     from envbuilder.building.docker_api import DockerApi
 
+_SOCKET = "/var/run/docker.sock"
+_IMPORTING = threading.Lock()
+"""The SDK's modules import each other in circles: a second thread that imports one gets it half made."""
 
-def connect(environ: Mapping[str, str]) -> Engine:
+
+def connect(environ: Mapping[str, str], *, timeout: int | None = None) -> Engine:
     """The engine that DOCKER_HOST and its kin name, or the default one.
 
     Opens nothing yet, and does not even import the SDK: `EngineUnavailable` comes from the first request.
 
     Args:
         environ: Environment variables.
+        timeout: Seconds that the engine has for each answer; None for the patience that builds need.
     """
-    return DockerEngine(lambda: _open(environ), clock=time.monotonic, new_name=_unique)
+    return DockerEngine(lambda: _open(environ, timeout), clock=time.monotonic, new_name=_unique)
 
 
-def _open(environ: Mapping[str, str]) -> DockerApi:
-    from envbuilder.building.docker_api import open_api  # noqa: PLC0415 - importing the SDK takes 0.3 s
+def default_registry() -> str:
+    """Address of the registry that Docker asks when an image names none, as the SDK knows it."""
+    with _IMPORTING:
+        from docker.auth import INDEX_URL  # noqa: PLC0415 - importing the SDK takes 0.3 s
 
-    return open_api(environ)
+    return str(INDEX_URL)
+
+
+def is_there(environ: Mapping[str, str]) -> bool:
+    """Whether an engine is named, or a socket lies where Docker's lies by default; asks nobody."""
+    return bool(environ.get("DOCKER_HOST")) or Path(_SOCKET).exists()
+
+
+def _open(environ: Mapping[str, str], timeout: int | None) -> DockerApi:
+    with _IMPORTING:
+        from envbuilder.building.docker_api import open_api  # noqa: PLC0415 - importing the SDK takes 0.3 s
+
+    return open_api(environ) if timeout is None else open_api(environ, timeout=timeout)
 
 
 def _unique() -> str:

@@ -29,6 +29,7 @@ VERBS = {
     "build": ("envbuilder.cli.build", "Build the images of environments or locks."),
     "validate": ("envbuilder.cli.validate", "Look inside an image and check it against its lock."),
     "run": ("envbuilder.cli.run", "Run a command in an image, with its GPUs and a memory policy."),
+    "doctor": ("envbuilder.cli.doctor", "Say what is wrong with this host, and which environments run on it."),
     "probe": ("envbuilder.cli.probe", "Write the probe as one file, to look at a machine elsewhere."),
     "check": ("envbuilder.cli.check", "Judge what the probe saw on another machine."),
     "schema": ("envbuilder.cli.schema", "Print the JSON Schema of a report."),

@@ -10,7 +10,7 @@ from envbuilder.comparing.topics import Pair, Topic, nearly, size
 from envbuilder.model.comparisons import Effect, Side, Where
 from envbuilder.model.coverage import support_of
 from envbuilder.model.cuda import Coverage
-from envbuilder.model.hardware_facts import NvmlGpu
+from envbuilder.model.hardware_facts import GpuProcess, NvmlGpu
 from envbuilder.model.rows import Catalog, Environment
 from envbuilder.model.versions import Release
 
@@ -170,7 +170,13 @@ def _holders(side: Side) -> str:
     fullest = min((gpu for gpu in side.gpus or () if gpu.memory), key=_free_of, default=None)
     processes = (fullest.processes or ()) if fullest else ()
     largest = sorted(processes, key=lambda process: -(process.memory or 0))[:3]
-    return ", ".join(f"pid {each.pid}{f' ({size(each.memory)})' if each.memory else ''}" for each in largest)
+    return ", ".join(_holder(side, each) for each in largest)
+
+
+def _holder(side: Side, process: GpuProcess) -> str:
+    name = side.processes.get(process.pid)
+    held = f" ({size(process.memory)})" if process.memory else ""
+    return f"{name}, pid {process.pid}{held}" if name else f"pid {process.pid}{held}"
 
 
 def _mig(side: Side) -> bool | None:

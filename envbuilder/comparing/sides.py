@@ -47,6 +47,8 @@ def side_of_facts(facts: Facts, name: str) -> Side:
         python=interpreter.version if interpreter and has_environment else None,
         policy=_policy(facts),
         variables=_variables(facts),
+        has_all_variables=isinstance(facts.host, Seen),
+        processes=_processes(facts),
         memory=machine.memory if machine else None,
         limit=machine.memory_limit if machine else None,
         shm=machine.shm if machine else None,
@@ -117,7 +119,16 @@ def _variables(facts: Facts) -> Mapping[str, str] | None:
         }
     if isinstance(facts.nvml, Seen) and facts.nvml.value.visible is not None:
         known["CUDA_VISIBLE_DEVICES"] = facts.nvml.value.visible or "(empty)"
-    return {name: value for name, value in known.items() if value} if isinstance(facts.memory, Seen) or known else None
+    if isinstance(facts.host, Seen):
+        known |= dict(facts.host.value.variables)
+    looked = isinstance(facts.memory, Seen) or isinstance(facts.host, Seen) or known
+    return {name: value for name, value in known.items() if value} if looked else None
+
+
+def _processes(facts: Facts) -> Mapping[int, str]:
+    if not isinstance(facts.host, Seen):
+        return {}
+    return {each.pid: each.name for each in facts.host.value.processes if each.name}
 
 
 def _features(facts: Facts) -> Mapping[str, bool]:

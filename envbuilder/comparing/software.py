@@ -146,7 +146,8 @@ def tf32(side: Side) -> str | None:
         return "off"
     if (side.variables or {}).get("NVIDIA_TF32_OVERRIDE") == "0":
         return "off (NVIDIA_TF32_OVERRIDE=0)"
-    doubt = "" if "NVIDIA_TF32_OVERRIDE" in (side.variables or {}) else ", unless NVIDIA_TF32_OVERRIDE=0 is set"
+    is_told = side.has_all_variables or "NVIDIA_TF32_OVERRIDE" in (side.variables or {})
+    doubt = "" if is_told else ", unless NVIDIA_TF32_OVERRIDE=0 is set"
     return f"on{doubt}" if release is not None else f"on with TensorFlow 2.4 and later{doubt}"
 
 

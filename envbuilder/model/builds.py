@@ -27,6 +27,9 @@ class EngineInfo:
         storage: Storage driver, such as `overlay2` or `overlayfs` (containerd store).
         gpus: Whether it can hand GPUs to a container (NVIDIA runtime or CDI).
         sessionless_buildkit: Whether `POST /build?version=2` works without a client session.
+        root: Folder of its data; empty when it does not tell.
+        rootless: Whether it runs without root.
+        mirrors: Addresses that it asks before its default registry, in its order.
     """
 
     name: str
@@ -35,6 +38,9 @@ class EngineInfo:
     storage: str
     gpus: bool
     sessionless_buildkit: bool
+    root: str = ""
+    rootless: bool = False
+    mirrors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,7 +34,9 @@ class Side:
         environment: Id of the row that it is, for a lock.
         python: Version of the interpreter.
         policy: Memory policy.
-        variables: Environment variables that matter; None when nobody looked.
+        variables: Environment variables that matter and are set; None when nobody looked.
+        has_all_variables: Whether what is not among them is known not to be set.
+        processes: Names of processes that hold GPU memory, by number.
         memory: Bytes of main memory.
         limit: Bytes that the control group allows; None without a limit, or where nobody looked.
         shm: Bytes of /dev/shm.
@@ -56,6 +58,8 @@ class Side:
     python: Release | None = None
     policy: MemoryPolicy | None = None
     variables: Mapping[str, str] | None = None
+    has_all_variables: bool = False
+    processes: Mapping[int, str] = field(default_factory=dict)
     memory: int | None = None
     limit: int | None = None
     shm: int | None = None

@@ -10,7 +10,8 @@ from envbuilder.comparing.compare import compare
 from envbuilder.comparing.sides import side_of_facts, side_of_lock
 from envbuilder.errors import UsageError
 from envbuilder.model.comparisons import Comparison, Difference, Side, Where
-from envbuilder.model.facts import Facts
+from envbuilder.model.facts import Facts, Seen
+from envbuilder.model.host_facts import HostFacts, NamedProcess, Wsl
 from envbuilder.model.memory import parse
 from envbuilder.probing.decoding import decode
 from tests.fakes.catalogs import ROOT, good_lock, real_catalog
@@ -211,3 +212,41 @@ def test_what_matters_most_stands_first() -> None:
     order = [each.topic for each in found.differences]
     assert order[0] == "GPUs"
     assert order.index("GPU memory (smallest GPU)") < order.index("driver") < order.index("shared memory (/dev/shm)")
+
+
+def seen_around(facts: Facts, **variables: str) -> Facts:
+    """The same machine, where the probe also saw its settings and processes."""
+    around = HostFacts(
+        disks=(),
+        shm=None,
+        memory_available=None,
+        group_used=None,
+        modules=None,
+        bus=None,
+        nodes=Seen(value=()),
+        smi=None,
+        wsl=Wsl(number=0, device=False, libraries=()),
+        container="",
+        virtual=None,
+        vendor="",
+        all_processes=True,
+        processes=(NamedProcess(pid=4242, name="jupyter"), NamedProcess(pid=1, name=None)),
+        variables=tuple(sorted(variables.items())),
+    )
+    return replace(facts, host=Seen(value=around))
+
+
+def test_settings_of_the_machine_count_where_the_probe_saw_them() -> None:
+    plain = host_facts("535.104.05", [A100], more=environment("2.10.1"))
+    found = both(
+        seen_around(plain),
+        seen_around(plain, NVIDIA_TF32_OVERRIDE="0", TF_GPU_ALLOCATOR="cuda_malloc_async", CUDA_VISIBLE_DEVICES="1"),
+    )
+    assert (topic(found, "TF32").a, topic(found, "TF32").b) == ("on", "off (NVIDIA_TF32_OVERRIDE=0)")
+    assert (topic(found, "allocator").a, topic(found, "allocator").b) == ("BFC", "cuda_malloc_async")
+    assert "sees the GPUs 1 only" in texts(topic(found, "environment variables"), Where.B)
+
+
+def test_who_holds_the_memory_is_named_where_the_probe_could_see_it() -> None:
+    busy = seen_around(host_facts("535.104.05", [replace(A100, used=30 * GIB)]))
+    assert "held by jupyter, pid 4242 (30.0 GiB)" in explained(both(host_facts("535.104.05", [A100]), busy), Where.B)
