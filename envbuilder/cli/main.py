@@ -19,6 +19,8 @@ from envbuilder.errors import DiskFull, EnvbuilderError, UsageError
 VERBS = {
     "list": ("envbuilder.cli.list", "Show the environments of the catalog."),
     "show": ("envbuilder.cli.show", "Show one environment: every pin, and the reason behind it."),
+    "advise": ("envbuilder.cli.advise", "Say which environments fit, and what to change where none does."),
+    "compare": ("envbuilder.cli.compare", "Say what differs between two machines or locks, and what that does."),
     "init": ("envbuilder.cli.init", "Write a commented envbuilder.yaml for a team."),
     "lock": ("envbuilder.cli.lock", "Resolve envbuilder.yaml into exact files with hashes."),
     "diff": ("envbuilder.cli.diff", "Compare two locks."),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.locks import obtain_lock
+from envbuilder.cli.preflight import warn_before_gpus
 from envbuilder.cli.subjects import readable_subject
 from envbuilder.cli.targets import read_lock
 from envbuilder.errors import EngineUnavailable, UsageError
@@ -67,6 +68,7 @@ def report_on(composition: Composition, asked: Asked, lock_name: str | None) -> 
     """
     lock = _named_lock(composition, lock_name)
     _refuse_memory(asked)
+    _warn(composition, asked, lock)
     if asked.image and (asked.container or asked.python):
         raise UsageError("an image, and something else to look at", hint="name one of them")
     if asked.container:
@@ -80,6 +82,16 @@ def report_on(composition: Composition, asked: Asked, lock_name: str | None) -> 
     if asked.image.endswith(_APPTAINER) and Path(asked.image).is_file():
         return _apptainer(composition, asked, lock)
     return _image(composition, asked, lock)
+
+
+def _warn(composition: Composition, asked: Asked, lock: Lock | None) -> None:
+    """What a look at GPUs will meet here, as far as the command line alone tells; not for what runs elsewhere."""
+    if Tier.GPU not in {asked.tier, asked.required} or asked.container:
+        return
+    # `envbuilder/ENV:latest` is what `build` calls the image of a row.
+    named = asked.image.removeprefix("envbuilder/").partition(":")[0]
+    environment, base = (lock.environment, lock.base.id) if lock else (named, "")
+    warn_before_gpus(composition.places, composition.catalog, environment, base)
 
 
 def _refuse_memory(asked: Asked) -> None:

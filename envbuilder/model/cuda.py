@@ -208,6 +208,10 @@ class GpuModel:
         capability: Compute capability.
         since: First CUDA release whose own libraries have code for it.
         last: Last CUDA release that supports it, as `12.9`; None while newer releases do.
+        last_driver: Last driver branch that knows it, as `470`; None while newer branches do.
+        names: Regular expressions for how NVIDIA and people call these GPUs, in lower case, without the words NVIDIA,
+            GeForce, Tesla and Quadro.
+        data_center: Those of `names` that are made for data centres, so that forward compatibility is for them.
     """
 
     name: str
@@ -215,6 +219,9 @@ class GpuModel:
     capability: Release
     since: Release
     last: Release | None = None
+    last_driver: Release | None = None
+    names: tuple[str, ...] = ()
+    data_center: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,6 +255,33 @@ class CudnnCode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ForwardCompatibility:
+    """Older drivers on which NVIDIA's images of a CUDA release run, by the driver library inside them (cuda-compat).
+
+    Attributes:
+        cuda: CUDA release, major and minor.
+        drivers: The oldest driver of each branch.
+        oldest: Oldest compute capability that the library inside knows.
+        newest: Newest compute capability that this is said of; None without a bound.
+        sources: Where this was read.
+    """
+
+    cuda: Release
+    drivers: tuple[Release, ...]
+    oldest: Release
+    newest: Release | None
+    sources: tuple[Source, ...]
+
+    def is_for(self, capability: Release) -> bool:
+        """Whether it is for data-centre GPUs of this compute capability."""
+        return self.oldest <= capability and (self.newest is None or capability <= self.newest)
+
+    def admits(self, driver: Release) -> bool:
+        """Whether a driver is of one of the branches, and new enough in it."""
+        return any(driver.major == least.major and driver >= least for least in self.drivers)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CudaFacts:
     """Drivers and GPU generations, independent of TensorFlow.
 
@@ -258,6 +292,7 @@ class CudaFacts:
         sources: Where the tables come from.
         ptx: Ascending by version.
         cudnn: Ascending by release.
+        forward: Ascending by CUDA release.
     """
 
     releases: tuple[CudaRelease, ...]
@@ -266,6 +301,7 @@ class CudaFacts:
     sources: tuple[Source, ...]
     ptx: tuple[PtxIsa, ...] = ()
     cudnn: tuple[CudnnCode, ...] = ()
+    forward: tuple[ForwardCompatibility, ...] = ()
 
     def driver_floor(self, cuda: Release) -> Release:
         """The oldest driver on which programs of this CUDA release start.

@@ -59,6 +59,7 @@ class Machine:
         memory_limit: Bytes that the control group allows; None without limit.
         shm: Bytes of /dev/shm; None without it.
         kernel: Release of the kernel.
+        avx512f: Whether the processor has the first part of AVX-512; None when nothing tells.
     """
 
     cpu: str
@@ -69,6 +70,7 @@ class Machine:
     memory_limit: int | None
     shm: int | None
     kernel: str
+    avx512f: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

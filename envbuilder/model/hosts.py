@@ -46,6 +46,7 @@ class Host:
         fma: Whether the processor has FMA.
         memory: Bytes of main memory, or what the control group allows of it.
         shm: Bytes of /dev/shm.
+        is_described: Whether nobody looked at it: somebody said what it has, and what was not said does not matter.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Host:
     fma: bool | None = None
     memory: int | None = None
     shm: int | None = None
+    is_described: bool = False
 
 
 def host_of(facts: Facts, name: str = "") -> Host:

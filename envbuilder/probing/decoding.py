@@ -145,6 +145,7 @@ def _machine(item: Item) -> Machine:
         memory_limit=_count(memory["limit"]),
         shm=_count(item["shm"]),
         kernel=item["kernel"].text(),
+        avx512f=cpu["avx512f"].maybe(Item.flag),
     )
 
 
