@@ -40,7 +40,7 @@ def need_of(facts: CudaFacts, cuda: Release, supports: tuple[GpuSupport, ...]) -
         cuda: Release of the libraries.
         supports: What the GPUs get; empty when none was named.
     """
-    own = _own_driver(facts, cuda)
+    own = facts.shipped_driver(cuda) or facts.driver_floor(cuda)
     bounds = [_library_bound(facts, cuda, own)]
     for support in supports:
         generation = support.architecture.generation or f"GPUs of {support.architecture.capability}"
@@ -56,15 +56,11 @@ def need_of(facts: CudaFacts, cuda: Release, supports: tuple[GpuSupport, ...]) -
 
 def _library_bound(facts: CudaFacts, cuda: Release, own: Release) -> tuple[Release, str]:
     floor = facts.driver_floor(cuda)
-    if cuda.major < FIRST_FAMILY or own < floor:
-        return min(own, floor), f"the one that came with CUDA {cuda}"
+    if floor == own:
+        return floor, f"the one that came with CUDA {cuda}"
+    if cuda.major < FIRST_FAMILY:
+        return floor, f"the one that came with the newest update of CUDA {cuda}"
     return floor, f"the oldest for every CUDA {cuda.major}.x (minor-version compatibility)"
-
-
-def _own_driver(facts: CudaFacts, cuda: Release) -> Release:
-    exact = [known.driver for known in facts.releases if known.version == cuda and len(cuda.parts) > 2]
-    minor = [known.driver for known in facts.releases if known.version.head(2) == cuda.head(2)]
-    return (exact or [max(minor, default=facts.driver_floor(cuda))])[0]
 
 
 def is_older(driver: Release, least: Release) -> bool | None:

@@ -306,19 +306,25 @@ class CudaFacts:
     def driver_floor(self, cuda: Release) -> Release:
         """The oldest driver on which programs of this CUDA release start.
 
-        From CUDA 11 on the floor of the family holds (minor-version compatibility); before that the driver that
-        shipped with the newest update of the release.
+        The driver that shipped with a release runs it; from CUDA 11 on so does the floor of its family (minor-version
+        compatibility), which is older for all but the first releases. Before CUDA 11 it is the driver of the newest
+        update of the release.
 
         Raises:
             KeyError: The table has no such release.
         """
-        for family in self.families:
-            if family.major == cuda.major:
-                return family.driver
-        shipped = [known.driver for known in self.releases if known.version.head(2) == cuda.head(2)]
-        if not shipped:
+        floors = [family.driver for family in self.families if family.major == cuda.major]
+        own = self.shipped_driver(cuda if floors else Release("{}.{}".format(*cuda.head(2))))
+        known = [*floors, *([own] if own else [])]
+        if not known:
             raise KeyError(f"no driver is known for CUDA {cuda}")
-        return max(shipped)
+        return min(known)
+
+    def shipped_driver(self, cuda: Release) -> Release | None:
+        """The driver that shipped with a CUDA release, or with the newest update of it; None when it is not known."""
+        exact = [known.driver for known in self.releases if known.version == cuda and len(cuda.parts) > 2]
+        updates = [known.driver for known in self.releases if known.version.head(2) == cuda.head(2)]
+        return exact[0] if exact else max(updates, default=None)
 
     def knowing_driver(self, cuda: Release) -> Release | None:
         """The oldest driver that knows the GPUs and the PTX of this CUDA release; None when the table ends before."""
