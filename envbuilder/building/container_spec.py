@@ -14,6 +14,8 @@ class ContainerSpec:
         mounts: `(path on this host, path in the container)`, read-only.
         gpus: Whether it gets all GPUs.
         devices: Names of CDI devices that it gets.
+        shared: `(path on this host, path in the container)` that it can change.
+        folder: Where the command starts; empty means where the image says.
     """
 
     name: str
@@ -25,3 +27,5 @@ class ContainerSpec:
     network: str
     gpus: bool
     devices: tuple[str, ...] = ()
+    shared: tuple[tuple[str, str], ...] = ()
+    folder: str = ""

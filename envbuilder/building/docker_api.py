@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -134,12 +135,14 @@ class DockerApi:
         """Create a container that cannot gain privileges; its output is kept by the engine until it is removed."""
         gpus = [DeviceRequest(count=-1, capabilities=[["gpu"]])] if spec.gpus and not spec.devices else []
         named = [DeviceRequest(driver="cdi", device_ids=list(spec.devices))] if spec.devices else []
+        mounts = [Mount(target, source, type="bind", read_only=True) for source, target in spec.mounts]
+        mounts += [Mount(target, source, type="bind") for source, target in spec.shared]
         with translated():
             host = self._client.create_host_config(
                 network_mode=spec.network,
                 device_requests=[*gpus, *named] or None,
                 security_opt=["no-new-privileges"],
-                mounts=[Mount(target, source, type="bind", read_only=True) for source, target in spec.mounts],
+                mounts=mounts,
                 log_config=LogConfig(type=LogConfig.types.JSON),
             )
             self._client.create_container(
@@ -149,9 +152,16 @@ class DockerApi:
                 command=list(spec.command[1:]),
                 environment=dict(spec.env),
                 user=spec.user or None,
+                working_dir=spec.folder or None,
                 host_config=host,
                 use_config_proxy=False,
             )
+
+    @contextmanager
+    def attached(self, container: str) -> Iterator[Iterator[tuple[int, bytes]]]:
+        """Listen to a container that is not started yet; gives the stream's number and a piece of it, as they come."""
+        with translated(), self._client.attached(container) as pieces:
+            yield pieces
 
     def inspect_container(self, container: str) -> Record:
         """What the engine knows about a container."""
@@ -234,8 +244,12 @@ class DockerApi:
                 return
 
 
-def open_api(environ: Mapping[str, str]) -> DockerApi:
+def open_api(environ: Mapping[str, str], *, timeout: int = TIMEOUT_SECONDS) -> DockerApi:
     """Connect to the engine that DOCKER_HOST and its kin name, or to the default socket.
+
+    Args:
+        environ: Environment variables.
+        timeout: Seconds that it has for each answer.
 
     Raises:
         EngineUnavailable: None answers.
@@ -244,7 +258,7 @@ def open_api(environ: Mapping[str, str]) -> DockerApi:
         # An empty mapping would make the SDK look into os.environ behind our back.
         settings = kwargs_from_env(environment={"DOCKER_HOST": "", **environ})
         _knock(str(parse_host(settings.get("base_url", ""), tls="tls" in settings)))
-        return DockerApi(DockerClient(version="auto", timeout=TIMEOUT_SECONDS, **settings))
+        return DockerApi(DockerClient(version="auto", timeout=timeout, **settings))
 
 
 def _knock(address: str) -> None:

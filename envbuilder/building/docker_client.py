@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
+from urllib.parse import quote
 
 import docker
 import requests
+from docker.utils.socket import frames_iter
 
 from envbuilder.building.engine_json import Record
 
@@ -24,6 +26,7 @@ class DockerClient(docker.APIClient):
 
         def _post(self, url: str, **request: object) -> requests.Response: ...
         def _url(self, path: str) -> str: ...
+        def _get_raw_response_socket(self, response: requests.Response) -> object: ...
         def _raise_for_status(self, response: requests.Response) -> None: ...
         def _stream_helper(self, response: requests.Response, *, decode: bool) -> Iterator[Record]: ...
 
@@ -62,6 +65,21 @@ class DockerClient(docker.APIClient):
     def cancel_build(self, build_id: str) -> None:
         """Stop a BuildKit build that was started with this `buildid`."""
         self._raise_for_status(self._post(self._url("/build/cancel"), params={"id": build_id}))
+
+    @contextmanager
+    def attached(self, container: str) -> Iterator[Iterator[tuple[int, bytes]]]:
+        """`POST /containers/…/attach`: the stream's number and a piece; the SDK's own ways leave their socket open."""
+        response = self._post(
+            self._url(f"/containers/{quote(container)}/attach"),
+            params={"stdout": 1, "stderr": 1, "stream": 1},
+            headers={"Connection": "Upgrade", "Upgrade": "tcp"},
+            stream=True,
+            timeout=None,
+        )
+        try:
+            yield frames_iter(self._get_raw_response_socket(response), tty=False)  # type: ignore[no-untyped-call]
+        finally:
+            response.close()
 
     @contextmanager
     def patient(self) -> Iterator[None]:

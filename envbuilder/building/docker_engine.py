@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 from envbuilder.building.docker_build import build
 from envbuilder.building.docker_images import engine_info, image_info
 from envbuilder.building.docker_loading import load_image
-from envbuilder.building.docker_run import execute, has_gpus, run
+from envbuilder.building.docker_run import execute, follow, has_gpus, run
 from envbuilder.building.docker_transfer import load, pull, push, registry_digest, save
 from envbuilder.building.engine import Engine, Listener
 from envbuilder.model.builds import (
@@ -20,6 +21,7 @@ from envbuilder.model.builds import (
     EngineInfo,
     ImageInfo,
     LoadResult,
+    Output,
     PushResult,
     RunRequest,
     RunResult,
@@ -31,22 +33,41 @@ from envbuilder.store import Store
 if TYPE_CHECKING:
     from envbuilder.building.docker_api import DockerApi
 
+_SOCKET = "/var/run/docker.sock"
+_IMPORTING = threading.Lock()
+"""The SDK's modules import each other in circles: a second thread that imports one gets it half made."""
 
-def connect(environ: Mapping[str, str]) -> Engine:
+
+def connect(environ: Mapping[str, str], *, timeout: int | None = None) -> Engine:
     """The engine that DOCKER_HOST and its kin name, or the default one.
 
     Opens nothing yet, and does not even import the SDK: `EngineUnavailable` comes from the first request.
 
     Args:
         environ: Environment variables.
+        timeout: Seconds that the engine has for each answer; None for the patience that builds need.
     """
-    return DockerEngine(lambda: _open(environ), clock=time.monotonic, new_name=_unique)
+    return DockerEngine(lambda: _open(environ, timeout), clock=time.monotonic, new_name=_unique)
 
 
-def _open(environ: Mapping[str, str]) -> DockerApi:
-    from envbuilder.building.docker_api import open_api  # noqa: PLC0415 - importing the SDK takes 0.3 s
+def default_registry() -> str:
+    """Address of the registry that Docker asks when an image names none, as the SDK knows it."""
+    with _IMPORTING:
+        from docker.auth import INDEX_URL  # noqa: PLC0415 - importing the SDK takes 0.3 s
 
-    return open_api(environ)
+    return str(INDEX_URL)
+
+
+def is_there(environ: Mapping[str, str]) -> bool:
+    """Whether an engine is named, or a socket lies where Docker's lies by default; asks nobody."""
+    return bool(environ.get("DOCKER_HOST")) or Path(_SOCKET).exists()
+
+
+def _open(environ: Mapping[str, str], timeout: int | None) -> DockerApi:
+    with _IMPORTING:
+        from envbuilder.building.docker_api import open_api  # noqa: PLC0415 - importing the SDK takes 0.3 s
+
+    return open_api(environ) if timeout is None else open_api(environ, timeout=timeout)
 
 
 def _unique() -> str:
@@ -126,6 +147,10 @@ class DockerEngine:
     def run(self, request: RunRequest) -> RunResult:
         """See `Engine.run`."""
         return run(self._api(), request, clock=self._clock, name=self._new_name())
+
+    def follow(self, request: RunRequest, output: Output) -> int:
+        """See `Engine.follow`."""
+        return follow(self._api(), request, output, name=self._new_name())
 
     def _api(self) -> DockerApi:
         if self._opened is None:

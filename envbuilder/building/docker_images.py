@@ -46,6 +46,9 @@ def engine_info(version: Record, system: Record) -> EngineInfo:
         storage=text(system, "Driver"),
         gpus=_hands_out_gpus(system),
         sessionless_buildkit=_sessionless(version, system),
+        root=text(system, "DockerRootDir"),
+        rootless="name=rootless" in texts(system, "SecurityOptions"),
+        mirrors=texts(system, "RegistryConfig", "Mirrors"),
     )
 
 

@@ -12,7 +12,7 @@ from envbuilder.building.container_spec import ContainerSpec
 from envbuilder.building.context_tar import files_tar
 from envbuilder.building.engine_json import Record, children, text
 from envbuilder.errors import EngineError
-from envbuilder.model.builds import RunRequest, RunResult
+from envbuilder.model.builds import Output, RunRequest, RunResult
 
 if TYPE_CHECKING:
     from envbuilder.building.docker_api import DockerApi
@@ -52,6 +52,29 @@ def run(api: DockerApi, request: RunRequest, *, clock: Callable[[], float], name
             timed_out=timed_out,
             copied=_copy_out(api, name, request.copy_out),
         )
+    finally:
+        api.remove(name)
+
+
+def follow(api: DockerApi, request: RunRequest, output: Output, *, name: str) -> int:
+    """Run a command to its end, however long it takes, and hand on what it writes as it comes; gives its exit status.
+
+    A command that cannot be started is told as in `run`.
+    """
+    try:
+        _create(api, request, name)
+        with api.attached(name) as pieces:
+            try:
+                api.start(name)
+            except EngineError as error:
+                failed = _not_started(error)
+                output(2, failed.stderr)
+                return failed.status
+            for stream, piece in pieces:
+                output(stream, piece)
+        while (status := api.wait(name, _SECONDS_TO_DIE)) is None:
+            continue
+        return status
     finally:
         api.remove(name)
 
@@ -99,6 +122,8 @@ def _create(api: DockerApi, request: RunRequest, name: str) -> None:
             network=request.network,
             gpus=request.gpus,
             devices=request.devices,
+            shared=request.shared,
+            folder=request.folder,
         )
     )
     if request.files:

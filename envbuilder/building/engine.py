@@ -13,6 +13,7 @@ from envbuilder.model.builds import (
     EngineInfo,
     ImageInfo,
     LoadResult,
+    Output,
     PushResult,
     RunRequest,
     RunResult,
@@ -126,4 +127,16 @@ class Engine(Protocol):
 
     def run(self, request: RunRequest) -> RunResult:
         """Run a command in a new container, and remove the container whatever happens."""
+        ...
+
+    def follow(self, request: RunRequest, output: Output) -> int:
+        """Like `run`, to its end however long it takes, handing on what it writes as it comes.
+
+        Args:
+            request: What to run; its `timeout` and `copy_out` do not count.
+            output: Gets what it writes.
+
+        Returns:
+            Its exit status; 127 and 126 when it cannot be started, as in a shell.
+        """
         ...

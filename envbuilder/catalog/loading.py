@@ -7,13 +7,16 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from envbuilder.catalog.elsewhere import read_keras, read_vendor_builds
 from envbuilder.catalog.proof import Proof, read_proof
 from envbuilder.catalog.rows import Tables, read_environment
 from envbuilder.catalog.rules import RULES
 from envbuilder.catalog.tables import read_advisories, read_bases, read_cuda, read_libraries
 from envbuilder.errors import Fault, InvalidInput
 from envbuilder.model.cuda import CudaFacts
+from envbuilder.model.keras import KerasFacts
 from envbuilder.model.rows import Catalog, Environment
+from envbuilder.model.vendor_builds import VendorBuild
 from envbuilder.reading.fields import Fields, Reader
 
 SCHEMA = 1
@@ -33,7 +36,7 @@ def load_catalog(folder: Path) -> Catalog:
 
     Args:
         folder: Holds `cuda.yaml`, `bases.yaml`, `libraries.yaml`, `advisories.yaml`, `environments/*.yaml` and for each
-            of these `evidence/*.yaml`.
+            of these `evidence/*.yaml`; and, if it has them, `keras.yaml` and `vendor-builds.yaml`.
 
     Raises:
         InvalidInput: With every fault of every file.
@@ -43,6 +46,9 @@ def load_catalog(folder: Path) -> Catalog:
     bases = _read(folder / "bases.yaml", read_bases, faults) or ()
     libraries = _read(folder / "libraries.yaml", read_libraries, faults) or ()
     advisories = _read(folder / "advisories.yaml", read_advisories, faults) or ()
+    keras = _optional(folder / "keras.yaml", read_keras, KerasFacts(), faults)
+    builds: tuple[VendorBuild, ...] = ()
+    builds = _optional(folder / "vendor-builds.yaml", read_vendor_builds, builds, faults)
     tables = Tables(
         bases=_by_id(bases, folder / "bases.yaml", faults),
         libraries=_by_id(libraries, folder / "libraries.yaml", faults),
@@ -68,7 +74,15 @@ def load_catalog(folder: Path) -> Catalog:
         libraries=libraries,
         advisories=advisories,
         cuda=cuda,
+        keras=keras,
+        vendor_builds=builds,
     )
+
+
+def _optional(file: Path, decode: Callable[[Fields], T], default: T, faults: list[Fault]) -> T:
+    """A matrix that another catalog need not have."""
+    value = _read(file, decode, faults) if file.exists() else None
+    return default if value is None else value
 
 
 def _orphans(folder: Path) -> list[Fault]:

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from envbuilder.model.cuda import CudaFacts, CudaFamily, CudaRelease, CudnnCode, GpuModel, LibrarySet, PtxIsa
+import re
+
+from envbuilder.model.cuda import (
+    CudaFacts,
+    CudaFamily,
+    CudaRelease,
+    CudnnCode,
+    ForwardCompatibility,
+    GpuModel,
+    LibrarySet,
+    PtxIsa,
+)
 from envbuilder.model.refs import ImageRef, is_digest
 from envbuilder.model.rows import BaseKind, BaseSystem
 from envbuilder.model.sources import Advisory, Source
@@ -36,6 +47,7 @@ def read_cuda(root: Fields) -> CudaFacts:
         sources=read_sources(root),
         ptx=tuple(PtxIsa(isa=each.release("isa"), cuda=each.release("cuda")) for each in root.children("ptx")),
         cudnn=tuple(_cudnn_code(each) for each in root.children("cudnn")),
+        forward=tuple(_forward(each) for each in root.children("forward")),
     )
     _must_ascend(root, "releases", [release.version for release in facts.releases])
     _must_ascend(root, "ptx", [entry.isa for entry in facts.ptx])
@@ -50,6 +62,19 @@ def _gpu(fields: Fields) -> GpuModel:
         capability=fields.release("capability"),
         since=fields.release("since"),
         last=fields.release("last") if fields.has("last") else None,
+        last_driver=fields.release("last_driver") if fields.has("last_driver") else None,
+        names=fields.texts("names", _pattern),
+        data_center=fields.texts("data_center", _pattern),
+    )
+
+
+def _forward(fields: Fields) -> ForwardCompatibility:
+    return ForwardCompatibility(
+        cuda=fields.release("cuda"),
+        drivers=fields.texts("drivers", Release, required=True),
+        oldest=fields.release("oldest"),
+        newest=fields.release("newest") if fields.has("newest") else None,
+        sources=read_sources(fields),
     )
 
 
@@ -128,6 +153,14 @@ def _base(fields: Fields) -> BaseSystem:
 
 def _optional(release: Release) -> Release | None:
     return None if release == _NO_RELEASE else release
+
+
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"{text!r} is no regular expression: {error}") from error
+    return text
 
 
 def _exact(text: str) -> str:

@@ -9,8 +9,9 @@ import math
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
+from envbuilder.checking.gpu_figures import gpu_memory, latency, rates, tensorflow_memory
 from envbuilder.checking.subjects import Timed
-from envbuilder.model.facts import Facts, Seen, Unseen
+from envbuilder.model.facts import Facts, Unseen
 from envbuilder.model.findings import Figure
 
 Source: TypeAlias = Callable[[Facts], Iterator[Figure]]
@@ -41,15 +42,7 @@ def machine_memory(facts: Facts) -> Iterator[Figure]:
             yield Figure(name=name, value=float(value), unit="bytes", group="Memory of the machine")
 
 
-def gpu_memory(facts: Facts) -> Iterator[Figure]:
-    """Memory of each GPU, as the driver says it."""
-    interface = facts.driver.value.interface if isinstance(facts.driver, Seen) else facts.driver
-    for gpu in interface.value.gpus if isinstance(interface, Seen) else ():
-        if gpu.memory is not None:
-            yield Figure(name=f"GPU {gpu.index}", value=float(gpu.memory), unit="bytes", group="Memory of the GPUs")
-
-
-SOURCES: tuple[Source, ...] = (step_seconds, machine_memory, gpu_memory)
+SOURCES: tuple[Source, ...] = (step_seconds, machine_memory, gpu_memory, tensorflow_memory, latency, rates)
 
 
 def figures(facts: Facts) -> tuple[Figure, ...]:

@@ -17,6 +17,7 @@ from envbuilder.cli.locks import keep_image, obtain_lock
 from envbuilder.cli.options import source_options, tensorflow_option
 from envbuilder.cli.output import json_option, print_json
 from envbuilder.cli.places import places
+from envbuilder.cli.preflight import warn_before_build
 from envbuilder.cli.watching import watched
 from envbuilder.errors import EngineUnavailable, EnvbuilderError, UsageError
 from envbuilder.model.builds import Builder
@@ -124,6 +125,7 @@ def command(  # noqa: PLR0913  one parameter for each option
         chosen = _engine(composition, wanted, assembling)
         locks = _locks(composition, catalog, wanted)
         _refuse_shared_names(locks, names)
+        warn_before_build(here, catalog, [lock for lock, _ in locks])
         for _, merged in locks:
             composition.add_archives(merged)
         try:

@@ -107,12 +107,13 @@ class Composition:
             shipped=self.closures,
             resolver=self.resolver(spec.sources),
             os_resolver=_OsPackages(self),
-            measure=lambda chosen, python: self._lengths(chosen, python, spec.sources),
+            measure=lambda chosen, python: self.lengths(chosen, python, spec.sources),
             tools=(self.hook_pin(), self.probe_pin(), self.uv_pin()),
             notice=self.say,
         )
 
-    def _lengths(self, chosen: Sequence[Chosen], python: str, sources: Sources) -> list[int]:
+    def lengths(self, chosen: Sequence[Chosen], python: str, sources: Sources) -> list[int]:
+        """Bytes of files on the index, in their order."""
         files = self.index(sources).locate(chosen, python)
         with ThreadPoolExecutor(_ASKING) as pool:
             return list(pool.map(length_of, files))

@@ -8,6 +8,7 @@ import click
 
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.catalog.naming import matching
+from envbuilder.cli.fits import HERE, show_fits
 from envbuilder.cli.gpus import gpu_document, gpu_table
 from envbuilder.cli.output import folded, heading, json_option, print_json, table
 from envbuilder.cli.places import places
@@ -17,8 +18,15 @@ from envbuilder.model.rows import Catalog, Environment
 @click.command("list")
 @click.argument("pattern", metavar="[GLOB]", default="*")
 @click.option("--gpus", is_flag=True, help="Show which GPU gets machine code, JIT or nothing, and why.")
+@click.option(
+    "--fits",
+    metavar="[FILE]",
+    is_flag=False,
+    flag_value=HERE,
+    help="Show which of them run on this host, or on the one of a facts file, and why the others do not.",
+)
 @json_option
-def command(pattern: str, *, gpus: bool, as_json: bool) -> None:
+def command(pattern: str, *, gpus: bool, fits: str | None, as_json: bool) -> None:
     """Show the environments of the catalog whose id matches GLOB.
 
     PROVEN is the strongest evidence: documented, measured (wheel taken apart), resolved, cpu (trained, saved and loaded
@@ -27,7 +35,9 @@ def command(pattern: str, *, gpus: bool, as_json: bool) -> None:
     """
     catalog = load_catalog(places().matrices)
     rows = matching(catalog, pattern)
-    if gpus and as_json:
+    if fits:
+        show_fits(catalog, rows, fits, as_json=as_json)
+    elif gpus and as_json:
         print_json(gpu_document(catalog, rows))
     elif gpus:
         click.echo(gpu_table(catalog, rows))

@@ -19,6 +19,8 @@ from envbuilder.errors import DiskFull, EnvbuilderError, UsageError
 VERBS = {
     "list": ("envbuilder.cli.list", "Show the environments of the catalog."),
     "show": ("envbuilder.cli.show", "Show one environment: every pin, and the reason behind it."),
+    "advise": ("envbuilder.cli.advise", "Say which environments fit, and what to change where none does."),
+    "compare": ("envbuilder.cli.compare", "Say what differs between two machines or locks, and what that does."),
     "init": ("envbuilder.cli.init", "Write a commented envbuilder.yaml for a team."),
     "lock": ("envbuilder.cli.lock", "Resolve envbuilder.yaml into exact files with hashes."),
     "diff": ("envbuilder.cli.diff", "Compare two locks."),
@@ -26,6 +28,8 @@ VERBS = {
     "plan": ("envbuilder.cli.plan", "Show the layers that an image will have, without building it."),
     "build": ("envbuilder.cli.build", "Build the images of environments or locks."),
     "validate": ("envbuilder.cli.validate", "Look inside an image and check it against its lock."),
+    "run": ("envbuilder.cli.run", "Run a command in an image, with its GPUs and a memory policy."),
+    "doctor": ("envbuilder.cli.doctor", "Say what is wrong with this host, and which environments run on it."),
     "probe": ("envbuilder.cli.probe", "Write the probe as one file, to look at a machine elsewhere."),
     "check": ("envbuilder.cli.check", "Judge what the probe saw on another machine."),
     "diagnose": ("envbuilder.cli.diagnose", "Say why a log ends badly, and what to change."),

@@ -45,6 +45,11 @@ class Places:
         return b""
 
     @property
+    def ca_variables(self) -> tuple[tuple[str, str], ...]:
+        """Variables that name certificates, and what they name, sorted by name."""
+        return tuple(sorted((name, self.environ[name]) for name in _CA_VARIABLES if self.environ.get(name)))
+
+    @property
     def proxies(self) -> tuple[tuple[str, str], ...]:
         """Proxy variables of this host in both spellings, sorted by name."""
         names = (*_PROXIES, *(name.lower() for name in _PROXIES))
@@ -53,7 +58,12 @@ class Places:
     @property
     def index(self) -> str:
         """The package index that this host was told to use; empty when it uses uv's default."""
-        return next((self.environ[name] for name in _INDEX_VARIABLES if self.environ.get(name)), "")
+        return self.environ.get(self.index_variable, "")
+
+    @property
+    def index_variable(self) -> str:
+        """The variable that names the package index; empty when none does."""
+        return next((name for name in _INDEX_VARIABLES if self.environ.get(name)), "")
 
     @property
     def apt_sources(self) -> tuple[str, ...]:

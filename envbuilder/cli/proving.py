@@ -66,6 +66,7 @@ class Proving:
         return ProofPorts(
             shipped=composition.closures,
             resolver=composition.resolver(self.sources),
+            measure=lambda chosen, python: composition.lengths(chosen, python, self.sources),
             find_python=self._find_python,
             environments=self.environments,
             look=self._look,

@@ -1,26 +1,37 @@
-"""`envbuilder show ENV`."""
+"""`envbuilder show ENV|LOCK`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.catalog.naming import find
+from envbuilder.cli import show_lock
 from envbuilder.cli.output import folded, heading, json_option, print_json
 from envbuilder.cli.places import places
 from envbuilder.cli.show_document import document
+from envbuilder.cli.targets import read_lock
 from envbuilder.model.coverage import support
 from envbuilder.model.cuda import CudaNeed
 from envbuilder.model.rows import BaseChoice, Catalog, Constraint, Environment
 
 
 @click.command("show")
-@click.argument("environment", metavar="ENV")
+@click.argument("environment", metavar="ENV|LOCK")
 @json_option
 def command(environment: str, *, as_json: bool) -> None:
-    """Show one environment: every pin, and the reason behind it."""
+    """Show one environment: every pin, and the reason behind it; or what the image of a lock will be."""
+    if Path(environment).is_file():
+        path = Path(environment)
+        lock = read_lock(path)
+        if as_json:
+            print_json({"schema": 1, **show_lock.document(path, lock)})
+        else:
+            click.echo("\n".join(line and folded(line) for line in show_lock.lines(path, lock)))
+        return
     catalog = load_catalog(places().matrices)
     row = find(catalog, environment)
     if as_json:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.locks import obtain_lock
+from envbuilder.cli.preflight import warn_before_gpus
 from envbuilder.cli.subjects import readable_subject
 from envbuilder.cli.targets import read_lock
 from envbuilder.errors import EngineUnavailable, UsageError
@@ -23,7 +24,8 @@ from envbuilder.probing.containers import PYTHON
 from envbuilder.probing.interpreters import probe_python
 from envbuilder.probing.requests import ProbeRequest
 from envbuilder.running.apptainer import find_apptainer
-from envbuilder.workflows.validate import LOCK_IN_IMAGE, ImageEngine, Validation, lock_of, validate
+from envbuilder.workflows.run import FollowingEngine
+from envbuilder.workflows.validate import LOCK_IN_IMAGE, Validation, lock_of, validate
 from envbuilder.workflows.validate_elsewhere import Look, Place, by_command, validate_place
 from envbuilder.workflows.validate_static import validate_static
 
@@ -66,6 +68,7 @@ def report_on(composition: Composition, asked: Asked, lock_name: str | None) -> 
     """
     lock = _named_lock(composition, lock_name)
     _refuse_memory(asked)
+    _warn(composition, asked, lock)
     if asked.image and (asked.container or asked.python):
         raise UsageError("an image, and something else to look at", hint="name one of them")
     if asked.container:
@@ -79,6 +82,16 @@ def report_on(composition: Composition, asked: Asked, lock_name: str | None) -> 
     if asked.image.endswith(_APPTAINER) and Path(asked.image).is_file():
         return _apptainer(composition, asked, lock)
     return _image(composition, asked, lock)
+
+
+def _warn(composition: Composition, asked: Asked, lock: Lock | None) -> None:
+    """What a look at GPUs will meet here, as far as the command line alone tells; not for what runs elsewhere."""
+    if Tier.GPU not in {asked.tier, asked.required} or asked.container:
+        return
+    # `envbuilder/ENV:latest` is what `build` calls the image of a row.
+    named = asked.image.removeprefix("envbuilder/").partition(":")[0]
+    environment, base = (lock.environment, lock.base.id) if lock else (named, "")
+    warn_before_gpus(composition.places, composition.catalog, environment, base)
 
 
 def _refuse_memory(asked: Asked) -> None:
@@ -95,7 +108,7 @@ def _named_lock(composition: Composition, name: str | None) -> Lock | None:
 
 def _image(composition: Composition, asked: Asked, lock: Lock | None) -> Report:
     wanted = Validation(
-        image=_reference(composition.catalog, asked.image),
+        image=reference_of(composition.catalog, asked.image),
         tier=asked.tier,
         required=asked.required,
         timeout=asked.timeout,
@@ -103,14 +116,14 @@ def _image(composition: Composition, asked: Asked, lock: Lock | None) -> Report:
         memory=asked.memory,
     )
     composition.say(f"looking inside {wanted.image}")
-    engine = _engine(composition, wanted.image, asked.engine)
+    engine = engine_with(composition, wanted.image, asked.engine)
     return validate(composition.catalog, wanted, lock, engine, time.monotonic)
 
 
 def _static(composition: Composition, asked: Asked, lock: Lock | None) -> Report:
     if asked.required not in {None, Tier.STATIC}:
         raise UsageError("tier static runs nothing", hint="use --tier cpu or --tier gpu with --require")
-    image = _reference(composition.catalog, asked.image)
+    image = reference_of(composition.catalog, asked.image)
     composition.say(f"reading {image}")
     work = composition.places.cache / "work"
     work.mkdir(parents=True, exist_ok=True)
@@ -174,7 +187,7 @@ def _place(  # noqa: PLR0913  one look
     return validate_place(composition.catalog, lock, place, look, time.monotonic)
 
 
-def _engine(composition: Composition, image: str, name: str) -> ImageEngine:
+def engine_with(composition: Composition, image: str, name: str) -> FollowingEngine:
     """Where to look: in the container engine if it has the image, else in the store of assembled images."""
     if name == "docker":
         return composition.engine
@@ -188,7 +201,7 @@ def _engine(composition: Composition, image: str, name: str) -> ImageEngine:
     return composition.daemonless.runner
 
 
-def _reference(catalog: Catalog, name: str) -> str:
+def reference_of(catalog: Catalog, name: str) -> str:
     """The image of a row when the name is a row's, else the name."""
     rows = {row.id for row in catalog.environments}
     return f"envbuilder/{name}:latest" if name in rows else name

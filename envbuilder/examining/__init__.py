@@ -1,1 +1,1 @@
-"""What is wrong with this machine, and what to do about it: facts and surroundings to findings."""
+"""What is wrong with a machine, and which environments run on it: pure functions over facts."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -26,6 +27,9 @@ class EngineInfo:
         storage: Storage driver, such as `overlay2` or `overlayfs` (containerd store).
         gpus: Whether it can hand GPUs to a container (NVIDIA runtime or CDI).
         sessionless_buildkit: Whether `POST /build?version=2` works without a client session.
+        root: Folder of its data; empty when it does not tell.
+        rootless: Whether it runs without root.
+        mirrors: Addresses that it asks before its default registry, in its order.
     """
 
     name: str
@@ -34,6 +38,9 @@ class EngineInfo:
     storage: str
     gpus: bool
     sessionless_buildkit: bool
+    root: str = ""
+    rootless: bool = False
+    mirrors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,6 +206,10 @@ class PushResult:
     seconds: float
 
 
+Output: TypeAlias = Callable[[int, bytes], None]
+"""Gets the stream, 1 for standard output and 2 for standard error, and a piece of what a command writes to it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
     """One command in a new container that is removed afterwards.
@@ -215,6 +226,8 @@ class RunRequest:
         user: Account to run as; empty means that of the image.
         timeout: Seconds after which the container is killed.
         copy_out: Absolute path of one file in the container to read when the command has ended; empty for none.
+        shared: `(path on this host, path in the container)` that the command can change.
+        folder: Where the command starts; empty means where the image says.
     """
 
     image: str
@@ -228,6 +241,8 @@ class RunRequest:
     user: str = ""
     timeout: float = 600.0
     copy_out: str = ""
+    shared: tuple[tuple[str, str], ...] = ()
+    folder: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from envbuilder.model.cuda import Coverage, CudaFacts, KernelFamily
+from envbuilder.model.cuda import Coverage, CudaFacts, CudaNeed, GpuModel, KernelFamily
 from envbuilder.model.rows import BaseChoice, Environment
 from envbuilder.model.versions import Release
 
@@ -49,6 +49,7 @@ class Architecture:
         gpus: Names of the GPUs, as the catalog orders them.
         since: First CUDA release whose libraries have code for them.
         last: Last CUDA release that supports them; None while newer releases do.
+        last_driver: Last driver branch that knows them; None while newer branches do.
     """
 
     capability: Release
@@ -56,6 +57,7 @@ class Architecture:
     gpus: tuple[str, ...]
     since: Release
     last: Release | None
+    last_driver: Release | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,19 +97,32 @@ class GpuSupport:
             deciding = [reason for reason in deciding if reason.part is Part.TENSORFLOW]
         return (*deciding, *self.doubts)
 
+    @property
+    def told(self) -> str:
+        """Why, in one line: what kernel families have in common is said once."""
+        said: dict[str, list[str]] = {}
+        for reason in self.why:
+            said.setdefault(reason.text, []).append(reason.family)
+        return "; ".join(
+            f"{' and '.join(families)} kernels: {text}" if any(families) else text for text, families in said.items()
+        )
+
 
 def architectures(facts: CudaFacts) -> tuple[Architecture, ...]:
     """The GPUs of the catalog by compute capability, ascending."""
-    first = {gpu.capability: gpu for gpu in reversed(facts.gpus)}
+    models: dict[Release, list[GpuModel]] = {}
+    for gpu in facts.gpus:
+        models.setdefault(gpu.capability, []).append(gpu)
     return tuple(
         Architecture(
             capability=capability,
-            generation=first[capability].generation,
-            gpus=tuple(gpu.name for gpu in facts.gpus if gpu.capability == capability),
-            since=first[capability].since,
-            last=first[capability].last,
+            generation=gpus[0].generation,
+            gpus=tuple(gpu.name for gpu in gpus),
+            since=gpus[0].since,
+            last=gpus[0].last,
+            last_driver=gpus[0].last_driver,
         )
-        for capability in sorted(first)
+        for capability, gpus in sorted(models.items())
     )
 
 
@@ -120,14 +135,34 @@ def support(facts: CudaFacts, row: Environment, choice: BaseChoice) -> tuple[Gpu
     Raises:
         KeyError: No driver is known for the CUDA release; a loaded catalog has none such.
     """
-    need = row.cuda
-    if need is None:
+    if row.cuda is None:
         return ()
+    return tuple(_on(facts, row.cuda, choice, architecture) for architecture in architectures(facts))
+
+
+def support_of(facts: CudaFacts, row: Environment, choice: BaseChoice, capability: Release) -> GpuSupport | None:
+    """What GPUs of one compute capability get; of one that the catalog does not know, what the kernels alone tell.
+
+    Returns:
+        None for a CPU row.
+
+    Raises:
+        KeyError: As `support`.
+    """
+    if row.cuda is None:
+        return None
+    known = next((each for each in architectures(facts) if each.capability == capability), None)
+    if known is not None:
+        return _on(facts, row.cuda, choice, known)
+    kernels = tuple(_kernels(family, capability) for family in row.cuda.code.families)
+    doubt = Reason(part=Part.CUDA, coverage=None, text="not proven: the catalog does not know this kind of GPU")
+    unknown = Architecture(capability=capability, generation="", gpus=(), since=Release("0"), last=None)
+    return GpuSupport(architecture=unknown, reasons=(*kernels, doubt), ptx_driver=None, driver=None)
+
+
+def _on(facts: CudaFacts, need: CudaNeed, choice: BaseChoice, architecture: Architecture) -> GpuSupport:
     cuda, cudnn = choice.cuda or need.compiled, choice.cudnn or need.cudnn.compiled
-    floor = facts.driver_floor(cuda)
-    return tuple(
-        _support(facts, architecture, need.code.families, (cuda, cudnn), floor) for architecture in architectures(facts)
-    )
+    return _support(facts, architecture, need.code.families, (cuda, cudnn), facts.driver_floor(cuda))
 
 
 def _support(

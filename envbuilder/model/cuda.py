@@ -208,6 +208,10 @@ class GpuModel:
         capability: Compute capability.
         since: First CUDA release whose own libraries have code for it.
         last: Last CUDA release that supports it, as `12.9`; None while newer releases do.
+        last_driver: Last driver branch that knows it, as `470`; None while newer branches do.
+        names: Regular expressions for how NVIDIA and people call these GPUs, in lower case, without the words NVIDIA,
+            GeForce, Tesla and Quadro.
+        data_center: Those of `names` that are made for data centres, so that forward compatibility is for them.
     """
 
     name: str
@@ -215,6 +219,9 @@ class GpuModel:
     capability: Release
     since: Release
     last: Release | None = None
+    last_driver: Release | None = None
+    names: tuple[str, ...] = ()
+    data_center: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,6 +255,33 @@ class CudnnCode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ForwardCompatibility:
+    """Older drivers on which NVIDIA's images of a CUDA release run, by the driver library inside them (cuda-compat).
+
+    Attributes:
+        cuda: CUDA release, major and minor.
+        drivers: The oldest driver of each branch.
+        oldest: Oldest compute capability that the library inside knows.
+        newest: Newest compute capability that this is said of; None without a bound.
+        sources: Where this was read.
+    """
+
+    cuda: Release
+    drivers: tuple[Release, ...]
+    oldest: Release
+    newest: Release | None
+    sources: tuple[Source, ...]
+
+    def is_for(self, capability: Release) -> bool:
+        """Whether it is for data-centre GPUs of this compute capability."""
+        return self.oldest <= capability and (self.newest is None or capability <= self.newest)
+
+    def admits(self, driver: Release) -> bool:
+        """Whether a driver is of one of the branches, and new enough in it."""
+        return any(driver.major == least.major and driver >= least for least in self.drivers)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CudaFacts:
     """Drivers and GPU generations, independent of TensorFlow.
 
@@ -258,6 +292,7 @@ class CudaFacts:
         sources: Where the tables come from.
         ptx: Ascending by version.
         cudnn: Ascending by release.
+        forward: Ascending by CUDA release.
     """
 
     releases: tuple[CudaRelease, ...]
@@ -266,23 +301,30 @@ class CudaFacts:
     sources: tuple[Source, ...]
     ptx: tuple[PtxIsa, ...] = ()
     cudnn: tuple[CudnnCode, ...] = ()
+    forward: tuple[ForwardCompatibility, ...] = ()
 
     def driver_floor(self, cuda: Release) -> Release:
         """The oldest driver on which programs of this CUDA release start.
 
-        From CUDA 11 on the floor of the family holds (minor-version compatibility); before that the driver that
-        shipped with the newest update of the release.
+        The driver that shipped with a release runs it; from CUDA 11 on so does the floor of its family (minor-version
+        compatibility), which is older for all but the first releases. Before CUDA 11 it is the driver of the newest
+        update of the release.
 
         Raises:
             KeyError: The table has no such release.
         """
-        for family in self.families:
-            if family.major == cuda.major:
-                return family.driver
-        shipped = [known.driver for known in self.releases if known.version.head(2) == cuda.head(2)]
-        if not shipped:
+        floors = [family.driver for family in self.families if family.major == cuda.major]
+        own = self.shipped_driver(cuda if floors else Release("{}.{}".format(*cuda.head(2))))
+        known = [*floors, *([own] if own else [])]
+        if not known:
             raise KeyError(f"no driver is known for CUDA {cuda}")
-        return max(shipped)
+        return min(known)
+
+    def shipped_driver(self, cuda: Release) -> Release | None:
+        """The driver that shipped with a CUDA release, or with the newest update of it; None when it is not known."""
+        exact = [known.driver for known in self.releases if known.version == cuda and len(cuda.parts) > 2]
+        updates = [known.driver for known in self.releases if known.version.head(2) == cuda.head(2)]
+        return exact[0] if exact else max(updates, default=None)
 
     def knowing_driver(self, cuda: Release) -> Release | None:
         """The oldest driver that knows the GPUs and the PTX of this CUDA release; None when the table ends before."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from envbuilder.model.gpu_facts import GpuTier
 from envbuilder.model.hardware_facts import Compute, Nvml
+from envbuilder.model.host_facts import HostFacts
 from envbuilder.model.memory_facts import MemoryFacts
 from envbuilder.model.seen import NOT_ASKED, Fact, Seen, Unseen
 from envbuilder.model.versions import Release
@@ -58,6 +59,7 @@ class Machine:
         memory_limit: Bytes that the control group allows; None without limit.
         shm: Bytes of /dev/shm; None without it.
         kernel: Release of the kernel.
+        avx512f: Whether the processor has the first part of AVX-512; None when nothing tells.
     """
 
     cpu: str
@@ -68,6 +70,7 @@ class Machine:
     memory_limit: int | None
     shm: int | None
     kernel: str
+    avx512f: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -347,6 +350,7 @@ class Facts:
         cudnn: Whether cuDNN starts.
         nvml: What the management library says.
         compute: What the GPUs computed through CUDA's own libraries.
+        host: What stands around the driver.
     """
 
     origin: str
@@ -370,3 +374,4 @@ class Facts:
     cudnn: Fact[CudnnStart] = NOT_ASKED
     nvml: Fact[Nvml] = NOT_ASKED
     compute: Fact[Compute] = NOT_ASKED
+    host: Fact[HostFacts] = NOT_ASKED

@@ -54,6 +54,9 @@ class NvmlGpu:
         bus: Address on the PCI bus.
         processes: By pid; empty in many containers even where there are some.
         errors: `(attribute, reason)`, sorted; `handle` where nothing at all could be asked.
+        uncorrected: Errors of its memory since the driver was loaded that could not be corrected.
+        rows_pending: Whether rows of its memory are to be replaced at the next reset.
+        rows_failed: Whether replacing rows has failed.
     """
 
     index: int
@@ -69,6 +72,9 @@ class NvmlGpu:
     bus: str | None
     processes: tuple[GpuProcess, ...] | None
     errors: tuple[tuple[str, str], ...]
+    uncorrected: int | None = None
+    rows_pending: bool | None = None
+    rows_failed: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +91,7 @@ class Nvml:
         version: Release of NVML itself.
         visible: CUDA_VISIBLE_DEVICES of the process; None when not set. NVML does not obey it.
         gpus: By index; empty when `nvmlInit` failed.
+        library: Release in the file name of the library; None when it has none.
     """
 
     loadable: bool
@@ -96,6 +103,7 @@ class Nvml:
     version: Release | None
     visible: str | None
     gpus: tuple[NvmlGpu, ...]
+    library: Release | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -73,6 +73,21 @@ class GpuMemory:
             case _:
                 return self.way.value
 
+    @property
+    def words(self) -> str:
+        """What TensorFlow does, for people."""
+        match self.way:
+            case Way.ALL:
+                return "nearly all of it at start, as TensorFlow does by itself"
+            case Way.GROWTH:
+                return "as it is needed, never given back"
+            case Way.FRACTION:
+                return f"{self.share} of each GPU's own memory at start"
+            case Way.LIMIT:
+                return f"{_size(self.limit)} of each GPU and no more"
+            case Way.ASYNC:
+                return "by CUDA's own pool, as it is needed"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryPolicy:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from enum import StrEnum
 
@@ -10,7 +10,9 @@ from packaging.version import Version
 
 from envbuilder.model.cuda import CudaFacts, CudaNeed, LibraryLink, LibrarySet
 from envbuilder.model.evidence import Evidence, Grade, Unproven
+from envbuilder.model.keras import KerasFacts
 from envbuilder.model.sources import Advisory, Source
+from envbuilder.model.vendor_builds import VendorBuild
 from envbuilder.model.versions import Release
 
 OLDEST_PYTHON = Release("3.6")
@@ -275,6 +277,8 @@ class Catalog:
         libraries: By id.
         advisories: By id.
         cuda: Driver and GPU tables.
+        keras: Which standalone Keras works with which TensorFlow.
+        vendor_builds: NVIDIA's own builds, ascending by TensorFlow.
     """
 
     environments: tuple[Environment, ...]
@@ -282,6 +286,8 @@ class Catalog:
     libraries: tuple[LibrarySet, ...]
     advisories: tuple[Advisory, ...]
     cuda: CudaFacts
+    keras: KerasFacts = field(default_factory=KerasFacts)
+    vendor_builds: tuple[VendorBuild, ...] = ()
 
     def driver_floor(self, environment: Environment, choice: BaseChoice) -> Release | None:
         """The oldest driver for this environment on this base; None for a CPU row."""

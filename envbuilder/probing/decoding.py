@@ -29,7 +29,7 @@ from envbuilder.model.facts import (
     Training,
 )
 from envbuilder.model.versions import Release
-from envbuilder.probing import hardware_decoding
+from envbuilder.probing import hardware_decoding, host_decoding
 from envbuilder.probing.gpu_decoding import gpu_tier
 from envbuilder.probing.memory_decoding import memory_facts
 from envbuilder.probing.reading import Item, WrongField, printable
@@ -99,6 +99,7 @@ def _facts(root: Item, origin: str) -> Facts:
         cudnn=read_fact(facts["cudnn-start"], _cudnn),
         nvml=read_fact(facts["nvml"], hardware_decoding.nvml),
         compute=read_fact(facts["compute"], hardware_decoding.compute),
+        host=read_fact(facts["host"], host_decoding.host),
     )
 
 
@@ -144,6 +145,7 @@ def _machine(item: Item) -> Machine:
         memory_limit=_count(memory["limit"]),
         shm=_count(item["shm"]),
         kernel=item["kernel"].text(),
+        avx512f=cpu["avx512f"].maybe(Item.flag),
     )
 
 

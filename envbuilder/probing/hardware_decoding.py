@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from envbuilder.model.hardware_facts import (
     Compute,
     ComputeGpu,
@@ -34,7 +36,14 @@ def nvml(item: Item) -> Nvml:
         # Empty text is something else than nothing: it hides every GPU.
         visible=None if item["visible"].value is None else item["visible"].text(),
         gpus=tuple(_nvml_gpu(gpu) for gpu in item["gpus"].items()),
+        library=_file_release(item["path"].maybe(Item.text)),
     )
+
+
+def _file_release(path: str | None) -> Release | None:
+    """Release number in the real name of a driver's library, such as `libnvidia-ml.so.535.104.05`."""
+    found = re.search(r"\.so\.(\d+\.\d+(?:\.\d+)?)$", path or "")
+    return Release(found[1]) if found else None
 
 
 def _release(item: Item) -> Release | None:
@@ -64,6 +73,9 @@ def _nvml_gpu(item: Item) -> NvmlGpu:
         bus=item["bus"].maybe(Item.text),
         processes=item["processes"].maybe(_processes),
         errors=tuple((name, reason.text()) for name, reason in item["errors"].members()),
+        uncorrected=item["uncorrected"].maybe(Item.integer),
+        rows_pending=item["rows"].maybe(lambda rows: rows["pending"].flag()),
+        rows_failed=item["rows"].maybe(lambda rows: rows["failed"].flag()),
     )
 
 

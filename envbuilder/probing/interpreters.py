@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +13,13 @@ from envbuilder.model.facts import Facts
 from envbuilder.probing.containers import read_answer
 from envbuilder.probing.joining import probe_source
 from envbuilder.probing.requests import ProbeRequest
+
+_COMPILED = """
+import os, py_compile, sys
+script = sys.argv[1] + "c"
+py_compile.compile(sys.argv[1], cfile=script, doraise=True)
+os.execv(sys.executable, [sys.executable, script] + sys.argv[2:])
+"""
 
 
 def probe_python(
@@ -30,17 +38,49 @@ def probe_python(
         ToolFailed: It gave no answer.
     """
     with tempfile.TemporaryDirectory(prefix="envbuilder-probe-") as name:
-        script, asked = Path(name, "probe.py"), Path(name, "request.json")
+        script = Path(name, "probe.py")
         script.write_bytes(probe_source())
-        asked.write_bytes(request.encode())
-        command = [str(path), str(script), "--request", str(asked)]
-        try:
-            done = subprocess.run(
-                command, env=environ, capture_output=True, check=False, timeout=timeout, stdin=subprocess.DEVNULL
-            )
-        except OSError as error:
-            reason = error.strerror or type(error).__name__
-            raise ToolMissing(f"cannot run {path}: {reason}", hint="name a Python interpreter") from error
-        except subprocess.TimeoutExpired as error:
-            raise ToolFailed(f"the probe of {path} did not answer within {timeout:.0f} s") from error
-    return read_answer(done.returncode, done.stdout, done.stderr, origin=str(path))
+        return read_answer(*_run(path, script, request, environ, timeout), origin=str(path))
+
+
+def probe_here(request: ProbeRequest, *, timeout: float) -> bytes:
+    """Run the probe with the interpreter that runs us; gives what it prints, as it is, where it can be read.
+
+    It is compiled once, and not once for each of its processes, which is half of the time that it takes; and in a
+    process of its own, so that this one can do something else meanwhile.
+
+    Raises:
+        ToolFailed: It gave no answer.
+    """
+    own = Path(sys.executable)
+    with tempfile.TemporaryDirectory(prefix="envbuilder-probe-") as name:
+        script = Path(name, "probe.py")
+        script.write_bytes(probe_source())
+        status, stdout, stderr = _run(own, script, request, None, timeout, start=("-c", _COMPILED))
+    read_answer(status, stdout, stderr, origin=str(own))
+    return stdout
+
+
+def _run(  # noqa: PLR0913  one run
+    path: Path,
+    script: Path,
+    request: ProbeRequest,
+    environ: Mapping[str, str] | None,
+    timeout: float,
+    *,
+    start: tuple[str, ...] = (),
+) -> tuple[int, bytes, bytes]:
+    """Exit status, standard output and standard error of a probe in a folder of its own."""
+    asked = script.with_name("request.json")
+    asked.write_bytes(request.encode())
+    command = [str(path), *start, str(script), "--request", str(asked)]
+    try:
+        done = subprocess.run(
+            command, env=environ, capture_output=True, check=False, timeout=timeout, stdin=subprocess.DEVNULL
+        )
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise ToolMissing(f"cannot run {path}: {reason}", hint="name a Python interpreter") from error
+    except subprocess.TimeoutExpired as error:
+        raise ToolFailed(f"the probe of {path} did not answer within {timeout:.0f} s") from error
+    return done.returncode, done.stdout, done.stderr

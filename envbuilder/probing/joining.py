@@ -15,6 +15,7 @@ _ORDER = (
     "libraries",
     "driver",
     "nvml",
+    "host",
     "toolkit",
     "compute",
     "own_check",

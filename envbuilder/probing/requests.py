@@ -18,6 +18,8 @@ class ProbeRequest:
         optional_sonames: Libraries that only a feature needs.
         train: Whether to train, save and load.
         gpu: Whether to compute on GPUs, in TensorFlow and through CUDA's own libraries.
+        framework: Whether to look at TensorFlow; without it the hardware is looked at, and the host.
+        compute: Whether to compute on GPUs through CUDA's own libraries, where the hardware is looked at.
         limit: Seconds for everything that runs in TensorFlow.
     """
 
@@ -25,6 +27,8 @@ class ProbeRequest:
     optional_sonames: tuple[str, ...] = ()
     train: bool = True
     gpu: bool = False
+    framework: bool = True
+    compute: bool = True
     limit: float = 600.0
 
     def encode(self) -> bytes:
@@ -35,6 +39,8 @@ class ProbeRequest:
             "optional_sonames": list(self.optional_sonames),
             "train": self.train,
             "gpu": self.gpu,
+            "framework": self.framework,
+            "compute": self.compute,
             "limit": self.limit,
         }
         return (json.dumps(document, sort_keys=True) + "\n").encode("utf-8")

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeAlias
-from urllib.parse import unquote, urljoin, urlsplit
+from urllib.parse import urljoin, urlsplit
 
-from envbuilder.errors import SourceUnreachable, UsageError
+from envbuilder.errors import SourceUnreachable
 from envbuilder.files import CHUNK
+from envbuilder.registries.connecting import opened_pool, trust
 from envbuilder.registries.failures import Interrupted, said
 from envbuilder.registries.pacing import retry_after
 from envbuilder.registries.places import is_loopback, origin
@@ -25,10 +24,8 @@ if TYPE_CHECKING:
 Body: TypeAlias = bytes | Callable[[], Iterator[bytes]] | None
 """Bytes, or what gives them anew for each try; `Content-Length` is among the headers then."""
 
-_CA_BUNDLE = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
 _MOST_REDIRECTS = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_CONNECTIONS = 8
 _CONNECT_SECONDS = 20.0
 _READ_SECONDS = 60.0
 _COMMIT_SECONDS = 300.0  # a registry may read a blob of gigabytes again before it answers the last request of an upload
@@ -197,39 +194,8 @@ class Transport:
         with self._lock:
             if (proxy, secure) not in self._pools:
                 # Reading the certificates takes 30 ms.
-                self._pools[proxy, secure] = self._opened(proxy, self._trust() if secure else None)
+                self._pools[proxy, secure] = opened_pool(proxy, trust(self._environ) if secure else None)
             return self._pools[proxy, secure]
-
-    def _opened(self, proxy: str, trust: ssl.SSLContext | None) -> PoolManager | ProxyManager:
-        import urllib3  # noqa: PLC0415  its import takes 70 ms
-
-        if not proxy:
-            return urllib3.PoolManager(maxsize=_CONNECTIONS, ssl_context=trust, blocksize=CHUNK)
-        try:
-            parts = urllib3.util.parse_url(proxy)
-            login = urllib3.make_headers(proxy_basic_auth=unquote(parts.auth)) if parts.auth else None
-            return urllib3.ProxyManager(
-                parts._replace(auth=None).url,
-                proxy_headers=login,
-                maxsize=_CONNECTIONS,
-                ssl_context=trust,
-                blocksize=CHUNK,
-            )
-        except (urllib3.exceptions.HTTPError, ValueError):  # the address may hold a password
-            raise UsageError(
-                "the proxy that the environment names cannot be used", hint="HTTPS_PROXY has the form http://HOST:PORT"
-            ) from None
-
-    def _trust(self) -> ssl.SSLContext:
-        name = next((name for name in _CA_BUNDLE if self._environ.get(name)), "")
-        bundle = self._environ.get(name) or None
-        folder = bundle is not None and os.path.isdir(bundle)  # noqa: PTH112  a value of the environment, used as text
-        try:
-            return ssl.create_default_context(cafile=None if folder else bundle, capath=bundle if folder else None)
-        except OSError:
-            raise UsageError(
-                f"the CA bundle that {name} names cannot be read", hint=f"set {name} to a file of PEM certificates"
-            ) from None
 
 
 def _require_safe(request: Request, url: str) -> None:

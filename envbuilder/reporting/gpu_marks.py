@@ -32,13 +32,8 @@ def driver(support: GpuSupport) -> str:
 
 
 def reasons(support: GpuSupport) -> str:
-    """Why, in one line: what kernel families have in common is said once."""
-    said: dict[str, list[str]] = {}
-    for reason in support.why:
-        said.setdefault(reason.text, []).append(reason.family)
-    return "; ".join(
-        f"{' and '.join(families)} kernels: {text}" if any(families) else text for text, families in said.items()
-    )
+    """Why, in one line."""
+    return support.told
 
 
 def generations(supports: Iterable[GpuSupport]) -> Iterator[tuple[str, int]]:

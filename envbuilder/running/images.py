@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
 from envbuilder.errors import EngineError, UsageError
-from envbuilder.model.builds import EngineInfo, ImageInfo, RunRequest, RunResult
+from envbuilder.model.builds import EngineInfo, ImageInfo, Output, RunRequest, RunResult
 from envbuilder.model.images import AssembledImage
 from envbuilder.running.leftovers import discard
 from envbuilder.running.sandbox import Sandbox, Task
@@ -67,6 +68,13 @@ class ImageRunner:
             ToolMissing: Nothing can run commands here.
             ToolFailed: It cannot be run.
         """
+        return self._run(request)
+
+    def follow(self, request: RunRequest, output: Output) -> int:
+        """Run a command in an image to its end, handing on what it writes as it comes; errors as in `run`."""
+        return self._run(replace(request, timeout=math.inf, copy_out=""), output).status
+
+    def _run(self, request: RunRequest, output: Output | None = None) -> RunResult:
         if request.gpus:
             raise UsageError(
                 "commands that run without a container engine get no GPUs",
@@ -75,7 +83,8 @@ class ImageRunner:
         found = self.lookup(request.image)
         if found is None:
             raise EngineError(f"there is no image {request.image} here", hint="`envbuilder build ENV` makes one")
-        return self.sandbox().run(task_of(request, settings_of(found.config.content), self.tree(found)))
+        task = task_of(request, settings_of(found.config.content), self.tree(found))
+        return self.sandbox().run(replace(task, output=output))
 
     def tree(self, image: AssembledImage) -> Path:
         """The unpacked root file system of an image; one process unpacks it, others wait."""
@@ -99,7 +108,7 @@ def task_of(request: RunRequest, settings: Settings, tree: Path) -> Task:
         tree=tree,
         command=request.command or settings.command,
         env=tuple(sorted(env.items())),
-        folder=settings.folder,
+        folder=request.folder or settings.folder,
         uid=who.uid,
         gid=who.gid,
         asked=bool(request.user),
@@ -108,4 +117,5 @@ def task_of(request: RunRequest, settings: Settings, tree: Path) -> Task:
         host_network=request.network != "none",
         timeout=request.timeout,
         copy_out=request.copy_out,
+        shared=request.shared,
     )

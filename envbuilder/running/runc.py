@@ -61,7 +61,7 @@ class Runc:
         with scratch(self.work) as folder:
             skeleton = make_skeleton(task, folder)
             (folder / "config.json").write_text(json.dumps(bundle(task, skeleton, as_root=self.as_root)), "utf-8")
-            ended = self._run(folder, f"envbuilder-{uuid.uuid4().hex}", task.timeout)
+            ended = self._run(folder, f"envbuilder-{uuid.uuid4().hex}", task)
             stopped = _complaint(folder / "log")
             if stopped and not ended.timed_out:
                 return not_started(stopped)
@@ -73,7 +73,7 @@ class Runc:
                 copied=read_inside(*skeleton.copied) if skeleton.copied else None,
             )
 
-    def _run(self, folder: Path, name: str, timeout: float) -> Ended:
+    def _run(self, folder: Path, name: str, task: Task) -> Ended:
         base = (self.program, "--root", str(folder / "state"))
         log = ("--log", str(folder / "log"), "--log-format", "json")
         environ = {"PATH": os.defpath}
@@ -84,7 +84,7 @@ class Runc:
 
         try:
             command = (*base, *log, "run", "--bundle", str(folder), name)
-            return wait_for(command, timeout=timeout, environ=environ, kill=remove)
+            return wait_for(command, timeout=task.timeout, environ=environ, kill=remove, output=task.output)
         finally:
             if (folder / "state" / name).exists():
                 remove()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from envbuilder.model.builds import RunResult
+from envbuilder.model.builds import Output, RunResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +26,8 @@ class Task:
         host_network: Whether it shares the network of this host; otherwise it has none.
         timeout: Seconds after which everything that it started is killed.
         copy_out: Absolute path of one file to read when it has ended; empty for none.
+        shared: `(path on this host, absolute path)` that it can change.
+        output: Gets what it writes as it comes; then the result has none of it.
     """
 
     tree: Path
@@ -40,6 +42,8 @@ class Task:
     host_network: bool = False
     timeout: float = 600.0
     copy_out: str = ""
+    shared: tuple[tuple[str, str], ...] = ()
+    output: Output | None = None
 
 
 class Sandbox(Protocol):

@@ -126,10 +126,13 @@ def _below_own(path: str) -> bool:
 def _mounts(task: Task) -> tuple[Bind, ...]:
     shared = [(path, path) for path in _RESOLVING if task.host_network and Path(path).exists()]
     binds = []
-    for source, target in (*shared, *task.mounts):
+    for source, target, writable in (
+        *((source, target, False) for source, target in (*shared, *task.mounts)),
+        *((source, target, True) for source, target in task.shared),
+    ):
         if not Path(source).exists():
             raise UsageError(f"{source} is to be mounted, but is not there")
-        binds.append(Bind(source=Path(source).resolve(), target=resolved(task.tree, target)))
+        binds.append(Bind(source=Path(source).resolve(), target=resolved(task.tree, target), writable=writable))
     return tuple(binds)
 
 

@@ -46,7 +46,7 @@ class Namespaces:
             skeleton = make_skeleton(task, folder)
             described = folder / "task.json"
             described.write_text(json.dumps(self._described(task, skeleton)), "utf-8")
-            ended, trouble = _enter(described, task.timeout)
+            ended, trouble = _enter(described, task)
             if trouble and not ended.timed_out:
                 raise ToolFailed(f"the kernel refuses: {trouble}", hint="install runc, or use --engine docker")
             return RunResult(
@@ -79,12 +79,13 @@ def _plain(bind: Bind) -> dict[str, object]:
     return {"source": str(bind.source), "target": bind.target, "writable": bind.writable}
 
 
-def _enter(described: Path, timeout: float) -> tuple[Ended, str]:
+def _enter(described: Path, task: Task) -> tuple[Ended, str]:
     """How it ended, and what kept it from being started."""
     reading, writing = os.pipe()
     try:
         command = (sys.executable, "-I", "-S", str(_INSIDE), str(described), str(writing))
-        ended = wait_for(command, timeout=timeout, environ={"PATH": os.defpath}, pass_fds=(writing,))
+        environ = {"PATH": os.defpath}
+        ended = wait_for(command, timeout=task.timeout, environ=environ, pass_fds=(writing,), output=task.output)
     finally:
         with suppress(OSError):
             os.close(writing)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from envbuilder.catalog.naming import select
 from envbuilder.locking.assembling import Ingredients, assemble, refuse_policy
@@ -13,12 +13,13 @@ from envbuilder.locking.choosing import BaseSource, PythonSource, choose
 from envbuilder.locking.diff import staleness
 from envbuilder.locking.inputs import UPGRADED, inputs
 from envbuilder.locking.requests import build_request, grouped, own_request, row_request
-from envbuilder.locking.resolver import Resolution, Resolver
+from envbuilder.locking.resolver import Resolver
 from envbuilder.locking.shipped import ShippedClosures
 from envbuilder.model.closures import Chosen
 from envbuilder.model.locations import Located, Location, Refused
 from envbuilder.model.locks import Change, Lock, OsPackagePin, PackageGroup, PackagePin, PythonPin, Spec, ToolPin
 from envbuilder.model.rows import BaseChoice, BaseKind, Catalog, CudaProvider, Environment, PythonProvider
+from envbuilder.model.versions import Release
 
 
 class OsResolver(Protocol):
@@ -27,6 +28,9 @@ class OsResolver(Protocol):
     def resolve(self, located: Located, packages: tuple[str, ...], spec: Spec) -> tuple[OsPackagePin, ...]:
         """What installing them on this base would add, sorted by name."""
         ...
+
+
+Measure: TypeAlias = Callable[[Sequence[Chosen], str], Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +53,7 @@ class LockPorts:
     shipped: ShippedClosures
     resolver: Resolver
     os_resolver: OsResolver
-    measure: Callable[[Sequence[Chosen], str], Sequence[int]]
+    measure: Measure
     tools: tuple[ToolPin, ...]
     notice: Callable[[str], None]
 
@@ -168,8 +172,8 @@ def _packages(row: Environment, spec: Spec, located: Located, ports: LockPorts) 
         row,
         located.choice,
         shared,
-        _measured(complete, request, ports),
-        _measured(build if from_source else (), request, ports),
+        with_sizes(complete, request.python, ports.measure),
+        with_sizes(build if from_source else (), request.python, ports.measure),
     )
 
 
@@ -179,12 +183,18 @@ def _known(chosen: Iterable[Chosen], shared: Iterable[Chosen]) -> tuple[Chosen, 
     return tuple(known.get(each.sha256, each) for each in chosen)
 
 
-def _measured(chosen: Sequence[Chosen], request: Resolution, ports: LockPorts) -> tuple[Chosen, ...]:
-    """The same files with their sizes, which decide about layers; shipped ones have theirs."""
+def with_sizes(chosen: Sequence[Chosen], python: Release, measure: Measure) -> tuple[Chosen, ...]:
+    """The same files with their sizes, which decide about layers; those that have theirs are not asked for.
+
+    Args:
+        chosen: The files.
+        python: The interpreter that they are for.
+        measure: Gives the sizes of files, in their order.
+    """
     unknown = [each for each in chosen if not each.size]
     if not unknown:
         return tuple(chosen)
-    sizes = dict(zip((each.sha256 for each in unknown), ports.measure(unknown, str(request.python)), strict=True))
+    sizes = dict(zip((each.sha256 for each in unknown), measure(unknown, str(python)), strict=True))
     return tuple(each if each.size else replace(each, size=sizes[each.sha256]) for each in chosen)
 
 

@@ -23,6 +23,7 @@ from envbuilder.model.findings import Report
 from envbuilder.model.rows import BaseChoice, Environment
 from envbuilder.proving.interpreters import HostPython
 from envbuilder.proving.records import Records
+from envbuilder.workflows.lock import Measure, with_sizes
 from envbuilder.workflows.reasons import first_problem, on_one_line
 
 
@@ -57,6 +58,7 @@ class ProofPorts:
     Attributes:
         shipped: The closures that rows ship with.
         resolver: Resolves Python packages.
+        measure: Bytes of some files for an interpreter, in their order.
         find_python: An interpreter of this host; None when there is none.
         environments: Makes bare environments.
         look: Runs the probe in an environment, without a GPU.
@@ -70,6 +72,7 @@ class ProofPorts:
 
     shipped: ShippedClosures
     resolver: Resolver
+    measure: Measure
     find_python: Callable[[Environment, BaseChoice], HostPython | None]
     environments: Environments
     look: Callable[[Path], Facts]
@@ -178,7 +181,7 @@ def _closure(row: Environment, choice: BaseChoice, ports: ProofPorts, *, relock:
     answers = ((choice.system.id, request_digest(request)),)
     shipped = None if relock else ports.shipped.find(row.id, request)
     if shipped is not None:
-        return replace(shipped, answers=answers)
+        return _with_sizes(replace(shipped, answers=answers), ports)
     ports.notice(f"{row.id}: resolving for Python {choice.python} on {choice.system.id}")
     try:
         packages = ports.resolver.resolve(request)
@@ -186,7 +189,12 @@ def _closure(row: Environment, choice: BaseChoice, ports: ProofPorts, *, relock:
         build = ports.resolver.resolve(build_request(request)) if from_source else ()
     except ResolutionFailed as error:
         return _Unresolved(base=choice.system.id, why=on_one_line(error.message))
-    return Closure(python=choice.python, answers=answers, packages=packages, build=build)
+    return _with_sizes(Closure(python=choice.python, answers=answers, packages=packages, build=build), ports)
+
+
+def _with_sizes(closure: Closure, ports: ProofPorts) -> Closure:
+    packages, build = (with_sizes(each, closure.python, ports.measure) for each in (closure.packages, closure.build))
+    return replace(closure, packages=packages, build=build)
 
 
 def _resolved(closures: tuple[Closure, ...], row: Environment, today: date) -> Iterator[Resolved]:

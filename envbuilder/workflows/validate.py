@@ -147,11 +147,16 @@ def _with_memory(expectation: Expectation, policy: MemoryPolicy) -> Expectation:
         UsageError: It has no hook, so that the policy would change nothing.
     """
     if expectation.memory is None:
-        raise UsageError(
-            "the image was made before there were memory policies at run time",
-            hint="lock and build it again: `envbuilder lock`, `envbuilder build`",
-        )
+        raise no_hook()
     return replace(expectation, memory=policy)
+
+
+def no_hook() -> UsageError:
+    """A policy was asked for, and the image has nothing that would obey it."""
+    return UsageError(
+        "the image was made before there were memory policies at run time",
+        hint="lock and build it again: `envbuilder lock`, `envbuilder build`",
+    )
 
 
 def expectation_of(catalog: Catalog, lock: Lock) -> Expectation:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -100,3 +101,33 @@ def test_a_build_without_the_cache_does_every_step_again(world: World) -> None:
     world.engine.build(request, silent)
     again = world.engine.build(replace(request, use_cache=False), silent)
     assert not any(step.cached for step in again.steps if "RUN" in step.name)
+
+
+@on_docker
+def test_what_a_followed_run_writes_comes_before_it_ends_and_its_folder_can_be_changed(
+    world: World, tmp_path: Path
+) -> None:
+    began, seen = time.monotonic(), list[tuple[bytes, float]]()
+    command = ("/bin/sh", "-c", "pwd; sleep 2; echo made > made; echo later")
+    request = RunRequest(
+        image=world.base, command=command, shared=((str(tmp_path), "/work/here"),), folder="/work/here"
+    )
+    assert world.engine.follow(request, lambda _, piece: seen.append((piece, time.monotonic() - began))) == 0
+    assert b"".join(piece for piece, _ in seen) == b"/work/here\nlater\n"
+    assert seen[-1][1] - seen[0][1] > 1.5
+    assert (tmp_path / "made").read_text() == "made\n"
+
+
+@on_docker
+def test_an_interrupted_followed_run_leaves_nothing_running(world: World) -> None:
+    word = world.unique()
+
+    def interrupt(_: int, piece: bytes) -> None:
+        assert piece == b"begun\n"
+        assert running(word)
+        raise KeyboardInterrupt
+
+    command = ("/bin/sh", "-c", f"echo begun; sleep 60; echo after-{word}")
+    with pytest.raises(KeyboardInterrupt):
+        world.engine.follow(RunRequest(image=world.base, command=command), interrupt)
+    assert gone(word)

@@ -384,3 +384,21 @@ def test_a_program_that_the_image_lacks_is_status_127(world: World) -> None:
 def test_running_an_image_that_is_not_there_is_an_engine_error(world: World) -> None:
     with pytest.raises(EngineError):
         world.engine.run(RunRequest(image=world.new_name(), command=("/bin/true",)))
+
+
+def test_a_followed_run_hands_on_both_streams_and_gives_its_status(world: World) -> None:
+    pieces: dict[int, bytes] = {1: b"", 2: b""}
+
+    def collect(number: int, piece: bytes) -> None:
+        pieces[number] += piece
+
+    assert world.engine.follow(script(world, "echo out; echo err >&2; exit 3", timeout=0.001), collect) == 3
+    assert pieces == {1: b"out\n", 2: b"err\n"}
+
+
+def test_a_followed_program_that_the_image_lacks_is_status_127_and_says_so(world: World) -> None:
+    said: list[tuple[int, bytes]] = []
+    request = RunRequest(image=world.base, command=("no-such-program", "-V"))
+    assert world.engine.follow(request, lambda number, piece: said.append((number, piece))) == 127
+    assert [number for number, _ in said] == [2]
+    assert b"not found" in said[0][1]

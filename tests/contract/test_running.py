@@ -279,3 +279,31 @@ def test_the_best_way_is_chosen(place: Path) -> None:
     chosen = choose(place / "choosing", _PROGRAMS)
     assert chosen.name == ("runc" if shutil.which("runc", path=_PROGRAMS) else "namespaces")
     assert choose(place / "choosing", "/nowhere").name == "namespaces"
+
+
+def test_a_followed_command_hands_on_what_it_writes_as_it_comes(way: Way) -> None:
+    if way.account == "nobody":
+        # That one runs in a process of its own, which hands back a result and no pieces.
+        assert way.shell("echo out", timeout=float("inf")).stdout == b"out\n"
+        return
+    began, seen = time.monotonic(), list[tuple[int, bytes, float]]()
+    result = way.shell(
+        "echo out; echo err >&2; sleep 1; echo later",
+        timeout=float("inf"),
+        output=lambda number, piece: seen.append((number, piece, time.monotonic() - began)),
+    )
+    assert (result.status, result.stdout, result.stderr) == (0, b"", b"")
+    assert {(number, piece) for number, piece, _ in seen} == {(1, b"out\n"), (2, b"err\n"), (1, b"later\n")}
+    assert seen[-1][2] - seen[0][2] > 0.8
+
+
+def test_a_command_can_change_what_is_shared_with_it(way: Way) -> None:
+    source = way.folder / "shared"
+    source.mkdir(exist_ok=True)
+    source.chmod(0o777)
+    result = way.shell(
+        "pwd; echo made > made; cat made", shared=((str(source), "/work/shared"),), folder="/work/shared"
+    )
+    assert result.stdout == b"/work/shared\nmade\n", result.stderr
+    assert (source / "made").read_text() == "made\n"
+    (source / "made").unlink()

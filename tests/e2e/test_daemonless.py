@@ -61,6 +61,15 @@ def test_it_passes_its_validation_without_an_engine(tool: Tool, assembled: dict[
     assert report["passed"]
 
 
+def test_a_program_runs_in_it_with_a_memory_policy(tool: Tool, assembled: dict[str, Any]) -> None:
+    code = "import os, sys, tensorflow; print(os.environ['ENVBUILDER_MEMORY']); sys.exit(3)"
+    done = tool("run", "--engine", "assemble", "--memory", "growth", ROW, "python", "-c", code)
+    assert (done.status, done.stdout) == (3, "growth\n"), done.stderr
+    refused = tool("run", "--engine", "assemble", "--gpus", ROW, "true")
+    assert refused.status == 2
+    assert "get no GPUs" in refused.stderr
+
+
 def test_the_lock_knows_the_digest_before_anything_is_built(tool: Tool, assembled: dict[str, Any]) -> None:
     assert ended_well(tool("plan", ROW, "--json")).document()["manifest"] == assembled["manifest"]
 

@@ -16,6 +16,7 @@ from envbuilder.model.findings import Failed, NotProven, Passed
 from envbuilder.model.hardware_facts import Compute
 from envbuilder.model.versions import Release
 from envbuilder.probing import decode
+from tests.e2e.debian_drivers import driver_libraries
 from tests.unit.checking.expectations import TF_2_20
 from tests.unit.incontainer.joined import probe_file
 
@@ -25,40 +26,10 @@ DRIVERS = {"bullseye": Release("470.256.02"), "bookworm": Release("535")}
 RUNTIME = "nvidia-cuda-runtime-cu12==12.9.79"
 
 
-def mirror() -> str:
-    """Where this host itself takes Debian from."""
-    listed = subprocess.run(
-        ["apt-get", "indextargets", "--format", "$(REPO_URI)|$(RELEASE)|$(ORIGIN)", "Created-By: Packages"],
-        capture_output=True, text=True, check=True,
-    ).stdout.split("\n")  # fmt: skip
-    rows = [line.split("|") for line in listed if line]
-    return next(uri for uri, release, origin in rows if origin == "Debian" and "-" not in release)
-
-
 @pytest.fixture(scope="module")
 def drivers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Folder with `libcuda.so.1` of each suite; nothing is installed."""
-    folder = tmp_path_factory.mktemp("debian")
-    (folder / "lists" / "partial").mkdir(parents=True)
-    (folder / "cache" / "archives" / "partial").mkdir(parents=True)
-    sources, uri = folder / "sources.list", mirror()
-    key = "/usr/share/keyrings/debian-archive-keyring.gpg"
-    lines = [f"deb [signed-by={key} arch=amd64] {uri} {suite} non-free\n" for suite in DRIVERS]
-    sources.write_text("".join(lines), "utf-8")
-    settings = {
-        "Dir::Etc::SourceList": sources, "Dir::Etc::SourceParts": "/dev/null", "Dir::State::Lists": folder / "lists",
-        "Dir::Cache": folder / "cache", "APT::Sandbox::User": "root", "APT::Architecture": "amd64",
-    }  # fmt: skip
-    apt = ["apt-get", *(f"-o{name}={value}" for name, value in settings.items())]
-    subprocess.run([*apt, "update"], check=True, capture_output=True)
-    found = {}
-    for suite in DRIVERS:
-        target = folder / suite
-        target.mkdir()
-        subprocess.run([*apt, "download", f"libcuda1/{suite}"], check=True, capture_output=True, cwd=target)
-        subprocess.run(["dpkg-deb", "-x", str(next(target.glob("*.deb"))), str(target)], check=True)
-        found[suite] = next(target.rglob("libcuda.so.1")).parent
-    return found
+    return driver_libraries(tmp_path_factory.mktemp("debian"), dict.fromkeys(DRIVERS, "libcuda1"))
 
 
 @pytest.fixture(scope="module")

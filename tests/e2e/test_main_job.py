@@ -84,6 +84,27 @@ def test_a_running_container_is_validated_and_left_running(tool: Tool, built: st
     assert "docker ps" in gone.stderr
 
 
+def test_a_program_runs_in_the_image_with_a_memory_policy_and_its_folder(
+    tool: Tool, built: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "job"
+    folder.mkdir()
+    folder.chmod(0o777)
+    (folder / "train.py").write_text(
+        "import os, sys, tensorflow as tf\n"
+        "print(os.getcwd(), os.environ['ENVBUILDER_MEMORY'], tf.__version__)\n"
+        "open('made', 'w').write('x')\n"
+        "sys.exit(5)\n",
+        encoding="utf-8",
+    )
+    done = tool("run", "--memory", "limit:1GiB", "--mount", folder, built, "--", "python", "train.py")
+
+    assert done.status == 5, done.stderr
+    assert done.stdout.split() == ["/work/job", "limit:1GiB", "2.15.1"]
+    assert "without GPUs; GPU memory: limit:1GiB (--memory)" in done.stderr
+    assert (folder / "made").read_text(encoding="utf-8") == "x"
+
+
 def test_a_second_build_takes_every_step_from_the_cache(tool: Tool, built: str) -> None:
     done = tool("build", ROW, "--tag", IMAGE, "--json")
 

@@ -25,6 +25,7 @@ from envbuilder.model.builds import (
     ImageLayer,
     LoadResult,
     LogLine,
+    Output,
     PushResult,
     RunRequest,
     RunResult,
@@ -248,6 +249,13 @@ class FakeEngine:
             timed_out=session.timed_out,
             copied=session.files.get(request.copy_out),
         )
+
+    def follow(self, request: RunRequest, output: Output) -> int:
+        result = self.run(replace(request, timeout=float("inf")))
+        for number, piece in ((1, result.stdout), (2, result.stderr)):
+            if piece:
+                output(number, piece)
+        return result.status
 
     def _follow(
         self, instructions: list[Instruction], tell: Listener, journal: BuildJournal, use_cache: bool

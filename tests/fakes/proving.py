@@ -171,6 +171,7 @@ class World:
         return ProofPorts(
             shipped=self.closures,
             resolver=self.resolver,
+            measure=lambda chosen, _python: [len(each.file) for each in chosen],
             find_python=self._find_python,
             environments=self.environments,
             look=self._look,

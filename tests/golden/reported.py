@@ -16,7 +16,7 @@ _SHOWN = (".html", ".md", ".txt")
 
 
 def passing() -> Report:
-    facts = facts_named("tf-2.20-cuda-wheels", ("two-a100",))
+    facts = facts_named("tf-2.20-cuda-wheels", ("two-a100", "two-a100-work"))
     return judge(TF_2_20, facts, tier=Tier.GPU, required=Tier.GPU, subject="envbuilder/tf-2.20:latest", seconds=61.04)
 
 

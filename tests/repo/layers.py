@@ -26,7 +26,8 @@ def main() -> None:
             for layer in kept.image.layers:
                 record = records.layer(layer.key)
                 if layer.id.startswith(_SHARED) and record and record.packed.digest == layer.blob.digest:
-                    known[layer.key] = record
+                    # One that was there already may come from the file itself, with less than was known of it.
+                    known.setdefault(layer.key, record)
     FILE.write_text(dump_layers(known, PACKAGES), encoding="utf-8")
 
 

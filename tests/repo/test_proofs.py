@@ -40,6 +40,12 @@ def test_a_shipped_closure_has_the_row_s_tensorflow_and_nothing_twice(row: Envir
 
 
 @by_id
+def test_every_shipped_file_has_its_size_which_decides_about_layers(row: Environment) -> None:
+    files = [each for closure in SHIPPED.read(row.id) for each in (*closure.packages, *closure.build)]
+    assert [each.file for each in files if not each.size] == []
+
+
+@by_id
 def test_evidence_is_about_what_is_shipped(row: Environment) -> None:
     shipped = {closure.digest for closure in SHIPPED.read(row.id)}
     resolved = {entry.closure for entry in row.evidence if isinstance(entry, Resolved)}

@@ -9,10 +9,11 @@ whether a fact is good or bad is decided elsewhere.
 The request is JSON; every field may be left out:
 
     {"schema": 1, "sonames": [], "optional_sonames": [], "train": true, "gpu": false, "hardware": false,
-     "limit": 600, "budgets": {STEP: SECONDS}}
+     "compute": true, "framework": true, "limit": 600, "budgets": {STEP: SECONDS}}
 
-`hardware` (driver, NVML, CUDA libraries on every GPU; no framework) is true where `gpu` is. With `--hardware` only that
-is looked at, and TensorFlow is not touched.
+`hardware` (driver, NVML, the host around them, CUDA libraries on every GPU; no framework) is true where `gpu` is. With
+`--hardware`, or with `framework` false, only that is looked at, and TensorFlow is not touched. With `compute` false
+nothing is computed on a GPU.
 
 The answer is {"schema": 1, "request": {...}, "seconds": S, "facts": {NAME: FACT}}, where a FACT is either
 {"ok": true, "seconds": S, "value": ...} or {"ok": false, "seconds": S, "error": {"type", "message", "trace"}}.

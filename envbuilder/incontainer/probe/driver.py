@@ -114,16 +114,24 @@ def driver(path):
     return {"module": driver_release(), "interface": interface, "library": library_release(told.get("path"))}
 
 
-def cached_libraries(soname):
-    """Paths that the loader's cache has for a library, in its order."""
-    for program in ("/sbin/ldconfig", "/usr/sbin/ldconfig", "ldconfig"):
+LOADER_CACHE = []
+
+
+def loader_cache():
+    """The lines of the loader's cache; read once, for it is asked about two dozen libraries."""
+    for program in ("/sbin/ldconfig", "/usr/sbin/ldconfig", "ldconfig") if not LOADER_CACHE else ():
         try:
             child = subprocess.Popen([program, "-p"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         except OSError:
             continue
-        listing = text_lines(child.communicate()[0])
-        return [line.split("=> ", 1)[1].strip() for line in listing if line.split(" ")[0] == soname and "=> " in line]
-    return []
+        LOADER_CACHE.extend(text_lines(child.communicate()[0]))
+        break
+    return LOADER_CACHE
+
+
+def cached_libraries(soname):
+    """Paths that the loader's cache has for a library, in its order."""
+    return [line.split("=> ", 1)[1].strip() for line in loader_cache() if line.startswith(soname + " ") and "=> " in line]
 
 
 def loader():

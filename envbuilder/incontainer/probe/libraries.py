@@ -139,7 +139,7 @@ def part_libraries(request, report, only):
 def cudnn_start(request):
     """Make cuDNN do its first work, which opens the libraries behind it; no GPU and no driver is needed for that.
 
-    cuDNN ends the process when one of them is missing: 8.5 to 8.7 for CUDA 11 open libnvrtc.so by that very name.
+    cuDNN ends the process when one of them is missing: 8.6 and 8.7 for CUDA 11 open libnvrtc.so by that very name.
     """
     soname = cudnn_soname(request)
     library = ctypes.CDLL(where(soname, own_search_path())[0])

@@ -15,6 +15,7 @@ from envbuilder.incontainer.probe.gpu_operations import function_on, mixed_on, o
 from envbuilder.incontainer.probe.gpu_speed import first_kernels, latency_on, throughput_on
 from envbuilder.incontainer.probe.gpu_together import all_reduce
 from envbuilder.incontainer.probe.gpu_training import compiled_on, training_on
+from envbuilder.incontainer.probe.host import host, part_nodes
 from envbuilder.incontainer.probe.libraries import cudnn, cudnn_soname, libraries, part_cudnn, part_libraries
 from envbuilder.incontainer.probe.machine import distributions, interpreter, machine
 from envbuilder.incontainer.probe.memory_policy import memory_policy
@@ -105,6 +106,7 @@ PARTS = {
     "cudnn": part_cudnn,
     "driver": part_driver,
     "nvml": part_nvml,
+    "nodes": part_nodes,
     "compute": part_compute,
     "own-check": part_own_check,
     "tensorflow": part_tensorflow,
@@ -128,6 +130,8 @@ def read_request(path):
         "train": bool(asked.get("train", True)),
         "gpu": bool(asked.get("gpu", False)),
         "hardware": bool(asked.get("hardware", asked.get("gpu", False))),
+        "compute": bool(asked.get("compute", True)),
+        "framework": bool(asked.get("framework", True)),
         "budgets": dict((text(name), float(seconds)) for name, seconds in asked.get("budgets", {}).items()),
         "limit": float(asked.get("limit", TENSORFLOW_LIMIT)),
     }
@@ -136,7 +140,7 @@ def read_request(path):
 def hardware_only(request):
     """The request that `--hardware` means: the libraries that it names, or else all known ones that are there."""
     sonames = request["sonames"] or known_sonames()
-    return dict(request, hardware=True, gpu=False, train=False, sonames=sonames)
+    return dict(request, hardware=True, gpu=False, train=False, framework=False, sonames=sonames)
 
 
 def opened(fact):
@@ -157,7 +161,9 @@ def without_framework(request, path):
         facts["cudnn-start"] = opened(look(cudnn, request, path))
     if request["hardware"]:
         facts["nvml"] = opened(look(nvml_fact, path))
-        facts["compute"] = opened(look(compute, request, path))
+        facts["host"] = look(host, path, facts["driver"], facts["nvml"])
+        if request["compute"]:
+            facts["compute"] = opened(look(compute, request, path))
     return facts
 
 
@@ -215,10 +221,10 @@ def main():
         sys.stderr.flush()
         os._exit(0)
     started = CLOCK()
-    if options.hardware:
+    if options.hardware or not request["framework"]:
         request = hardware_only(request)
     if options.rehearse:
         facts = rehearse(options.request)
     else:
-        facts = (without_framework if options.hardware else everything)(request, options.request)
+        facts = (everything if request["framework"] else without_framework)(request, options.request)
     write(output, {"schema": SCHEMA, "request": request, "seconds": round(CLOCK() - started, 3), "facts": facts})

@@ -163,6 +163,21 @@ def nvml_instances(nvml, device):
     return found
 
 
+def nvml_uncorrected(nvml, device):
+    """Errors of its memory since the driver was loaded that could not be corrected."""
+    count = ctypes.c_ulonglong(0)
+    # 1: uncorrected; 0: since the driver was loaded.
+    nvml.call("nvmlDeviceGetTotalEccErrors", device, 1, 0, ctypes.byref(count))
+    return count.value
+
+
+def nvml_rows(nvml, device):
+    """Rows of memory that are to be replaced at the next reset, and whether replacing has failed; from Ampere on."""
+    numbers = [ctypes.c_uint(0) for _ in range(4)]
+    nvml.call("nvmlDeviceGetRemappedRows", device, *[ctypes.byref(number) for number in numbers])
+    return {"pending": bool(numbers[2].value), "failed": bool(numbers[3].value)}
+
+
 NVML_ATTRIBUTES = (
     ("name", lambda nvml, device: nvml.words("nvmlDeviceGetName", device)),
     ("uuid", lambda nvml, device: nvml.words("nvmlDeviceGetUUID", device)),
@@ -174,6 +189,8 @@ NVML_ATTRIBUTES = (
     ("compute_mode", lambda nvml, device: NVML_COMPUTE_MODES.get(nvml.number("nvmlDeviceGetComputeMode", device))),
     ("bus", nvml_bus),
     ("processes", nvml_processes),
+    ("uncorrected", nvml_uncorrected),
+    ("rows", nvml_rows),
 )
 
 

@@ -1,5 +1,5 @@
 /* The management library of FAKE_GPUS GPUs (default 1). FAKE_NVML: `mismatch` (nvmlInit fails), `lost` (GPU 0 does not answer),
-   `mig` (GPU 0 has two MIG devices), `busy` (most memory is held by process 4242). Compiled with -DOLD it is that of driver 418. */
+   `mig` (GPU 0 has two MIG devices), `busy` (most memory is held by process 4242), `worn` (GPU 0 has errors of memory). Compiled with -DOLD it is that of driver 418. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,5 +47,11 @@ int nvmlDeviceGetCudaComputeCapability(void *device, int *major, int *minor) { *
 int nvmlDeviceGetMigMode(void *device, unsigned *now, unsigned *later) { *now = *later = is("mig") && device == (void *)1; return is("mig") ? 0 : 3; }
 int nvmlDeviceGetMaxMigDeviceCount(void *device, unsigned *count) { *count = 7; return 0; }
 int nvmlDeviceGetMigDeviceHandleByIndex(void *device, unsigned index, void **part) { return index < 2 ? 0 : 6; }
+int nvmlDeviceGetTotalEccErrors(void *device, int kind, int since, unsigned long long *count) {
+  *count = is("worn") && device == (void *)1 && kind == 1 && since == 0 ? 3 : 0; return 0;
+}
+int nvmlDeviceGetRemappedRows(void *device, unsigned *corrected, unsigned *uncorrected, unsigned *pending, unsigned *failed) {
+  *corrected = 9; *uncorrected = 9; *pending = is("worn") && device == (void *)1; *failed = 0; return 0;
+}
 int nvmlDeviceGetPciInfo_v3(void *device, char *info) { strcpy(info + 36, "00000000:3B:00.0"); return 0; }
 #endif

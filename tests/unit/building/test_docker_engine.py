@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.building.docker_engine import connect
+from envbuilder.building.docker_engine import connect, is_there
 from envbuilder.building.engine import Engine
 from envbuilder.errors import DiskFull, EngineError, EngineLost, EngineUnavailable
 from envbuilder.model.builds import Builder, BuildEvent, BuildRequest, LogLine
@@ -108,3 +108,26 @@ def test_a_load_that_fails_says_why(tmp_path: Path) -> None:
         pytest.raises(EngineError, match="invalid archive"),
     ):
         connect(environ).load(archive)
+
+
+def test_two_threads_that_import_the_sdk_do_not_get_it_half_made() -> None:
+    code = (
+        "import threading\n"
+        "from envbuilder.building.docker_engine import connect, default_registry\n"
+        "from envbuilder.errors import EngineUnavailable\n"
+        "def ask():\n"
+        "    try:\n"
+        "        connect({'DOCKER_HOST': 'tcp://127.0.0.1:9'}, timeout=1).info()\n"
+        "    except EngineUnavailable:\n"
+        "        print('unavailable')\n"
+        "threads = [threading.Thread(target=work) for work in (ask, default_registry)]\n"
+        "[thread.start() for thread in threads]\n"
+        "[thread.join() for thread in threads]\n"
+    )
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+        assert (done.stdout, done.stderr) == ("unavailable\n", "")
+
+
+def test_whether_an_engine_may_be_there_is_known_without_asking(tmp_path: Path) -> None:
+    assert is_there({"DOCKER_HOST": "tcp://127.0.0.1:9"})

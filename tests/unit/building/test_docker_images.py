@@ -40,6 +40,18 @@ def test_which_engines_hand_out_gpus(system: Record, gpus: bool) -> None:
     assert engine_info({"Version": "28.5.2", "ApiVersion": "1.51"}, system).gpus is gpus
 
 
+def test_an_engine_tells_where_its_data_is_and_whom_it_asks() -> None:
+    system: Record = {
+        "DockerRootDir": "/data",
+        "SecurityOptions": ["name=seccomp,profile=builtin", "name=rootless"],
+        "RegistryConfig": {"Mirrors": ["https://mirror.example/"]},
+    }
+    told = engine_info({"Version": "28.5.2", "ApiVersion": "1.51"}, system)
+    assert (told.root, told.rootless, told.mirrors) == ("/data", True, ("https://mirror.example/",))
+    silent = engine_info({}, {})
+    assert (silent.root, silent.rootless, silent.mirrors) == ("", False, ())
+
+
 def test_an_image_without_anything_is_read_too() -> None:
     image = image_info({"Id": "sha256:1", "RepoTags": None, "Config": {"Labels": None}, "RootFS": {"Type": "layers"}})
     assert (image.tags, image.digests, image.labels, image.diff_ids, image.size) == ((), (), (), (), 0)

@@ -118,7 +118,7 @@ def test_a_table_without_compiled_code_speaks_of_no_compiler() -> None:
 def test_one_row_is_shown_in_full() -> None:
     lines = shown(GPU_ROW)
     assert lines[0].startswith(f"{GPU_ROW}  ")
-    assert "image-11.0  CUDA 11.0.3, cuDNN 8.0.5, driver 450.80.02 or later" in lines
+    assert "image-11.0  CUDA 11.0.3, cuDNN 8.0.5, driver 450.51.06 or later" in lines
     hopper = next(index for index, line in enumerate(lines) if line.startswith("  9.0 "))
     assert lines[hopper].split(maxsplit=2) == ["9.0", "-", "Hopper: H100 / H200 / GH200"]
     assert "kernels: no machine code for this GPU, and no PTX" in lines[hopper + 1]
@@ -127,7 +127,11 @@ def test_one_row_is_shown_in_full() -> None:
 def test_another_base_is_shown_where_it_differs() -> None:
     lines = shown(GPU_ROW)
     other = lines[next(index for index, line in enumerate(lines) if line.startswith("debian-new  CUDA 11.8")) :]
-    assert [line.split()[:2] for line in other if line.startswith("  8")] == [["8.6", "code"], ["8.9", "code"]]
+    assert [line.split()[:2] for line in other if line.startswith("  8")] == [
+        ["8.0", "code"],
+        ["8.6", "code"],
+        ["8.9", "code"],
+    ]
     assert "  everything else as on image-11.0" in other
 
 

@@ -72,7 +72,7 @@ LOCKS = st.builds(
     base=BASES,
     python=PYTHONS,
     cuda=st.none() | CUDAS,
-    packages=st.lists(PACKAGES, max_size=3).map(tuple),
+    packages=st.lists(PACKAGES, max_size=3, unique_by=lambda pin: (pin.group, pin.name)).map(tuple),
     os_packages=st.lists(OS_PACKAGES, max_size=2).map(tuple),
     tools=st.lists(TOOLS, max_size=2).map(tuple),
     env=PAIRS,

@@ -50,6 +50,13 @@ def test_the_closure_that_is_kept_is_found_for_the_same_request(here: World) -> 
     assert [each.name for each in found.packages] == ["tensorflow-gpu"]
 
 
+def test_the_closure_that_is_kept_has_the_sizes_of_its_files(here: World) -> None:
+    prove(ROW, Grade.RESOLVED, here.ports())
+    files = [each for closure in here.closures.read(ROW.id) for each in closure.packages]
+    assert files
+    assert [each.size for each in files] == [len(each.file) for each in files]
+
+
 def test_what_is_built_from_source_ships_with_its_build_tools(here: World) -> None:
     here.resolver = FakeResolver(needs={"tensorflow-gpu": ["termcolor"]})
     prove(FROM_SOURCE, Grade.RESOLVED, here.ports())

@@ -1,0 +1,106 @@
+"""The catalog and what is wanted, to environments with reasons."""
+
+from __future__ import annotations
+
+from envbuilder.advising.candidates import Candidate, candidates
+from envbuilder.advising.evidence import proven_on
+from envbuilder.advising.gpu_names import capability_of
+from envbuilder.advising.hardware import HardwareView, view
+from envbuilder.advising.keras import keras_reasons, keras_to_install
+from envbuilder.advising.ranking import order
+from envbuilder.advising.software import software_reasons
+from envbuilder.advising.steps import steps
+from envbuilder.model.advice import Advice, Answer, Topic, Verdict, Wanted, Weight
+from envbuilder.model.rows import Catalog
+from envbuilder.model.vendor_builds import VendorBuild
+
+
+def advise(catalog: Catalog, wanted: Wanted) -> Answer:
+    """Environments for what is wanted; where there are none, the nearest, and what to change.
+
+    Returns:
+        At least one environment, fitting or near, for every catalog that has a row of the kind that is wanted.
+    """
+    found = every(catalog, wanted)
+    fitting = _each_row_first(tuple(advice for advice in found if advice.verdict is not Verdict.NOT))
+    nearest = () if fitting else _nearest(found)
+    return Answer(fitting=fitting, nearest=nearest, elsewhere=_elsewhere(catalog, wanted, fitting or nearest))
+
+
+def _each_row_first(ranked: tuple[Advice, ...]) -> tuple[Advice, ...]:
+    """The best of each row, then what else these rows can do."""
+    first: dict[str, Advice] = {}
+    for advice in ranked:
+        first.setdefault(advice.environment, advice)
+    best = tuple(first.values())
+    return (*best, *(advice for advice in ranked if advice is not first[advice.environment]))
+
+
+def every(catalog: Catalog, wanted: Wanted) -> tuple[Advice, ...]:
+    """Everything that comes into question, best first: what fits stands before what does not."""
+    ranked = [_advice(catalog, wanted, candidate) for candidate in candidates(catalog, wanted)]
+    ranked.sort(key=lambda placed: order(placed[0], placed[1], wanted))
+    return tuple(advice for advice, _ in ranked)
+
+
+def _advice(catalog: Catalog, wanted: Wanted, candidate: Candidate) -> tuple[Advice, int]:
+    version = candidate.row.framework.version
+    hardware: HardwareView = view(catalog.cuda, wanted, candidate)
+    need = hardware.need
+    return (
+        Advice(
+            environment=candidate.own.id,
+            tensorflow=version,
+            is_own_release=candidate.is_own_release,
+            python=candidate.choice.python,
+            base=candidate.choice.system.id,
+            cuda=candidate.choice.cuda if candidate.row.cuda else None,
+            cudnn=candidate.choice.cudnn if candidate.row.cuda else None,
+            driver=need.least if need and need.known else None,
+            coverage=hardware.coverage,
+            proven=proven_on(candidate.row, candidate.choice),
+            reasons=(
+                *software_reasons(wanted, candidate),
+                *keras_reasons(catalog.keras, wanted.keras, version),
+                *hardware.reasons,
+            ),
+            steps=steps(candidate, keras_to_install(catalog.keras, wanted.keras, version)),
+        ),
+        candidate.place,
+    )
+
+
+def _nearest(ranked: tuple[Advice, ...]) -> tuple[Advice, ...]:
+    """The cheapest for each kind of change: ten rows that all want the same newer driver are one answer."""
+    found: dict[frozenset[Topic], Advice] = {}
+    for advice in ranked:
+        found.setdefault(frozenset(change.topic for change in advice.changes), advice)
+    # A way that contains another whole way, and more, tells nothing new.
+    return tuple(
+        advice for topics, advice in found.items() if not any(other < topics for other in found if other is not topics)
+    )
+
+
+def _elsewhere(catalog: Catalog, wanted: Wanted, given: tuple[Advice, ...]) -> tuple[VendorBuild, ...]:
+    """NVIDIA's own builds, where nothing of the catalog is sure to run on every GPU."""
+    if not given or not wanted.has_gpus or any(_is_sure(advice) for advice in given):
+        return ()
+    capabilities = [
+        capability
+        for host in wanted.hosts
+        for gpu in host.gpus or ()
+        if (capability := capability_of(catalog.cuda, gpu)) is not None
+    ]
+    return tuple(
+        build
+        for build in catalog.vendor_builds
+        if build.tensorflow.major == given[0].tensorflow.major
+        and all(build.oldest <= capability <= build.newest for capability in capabilities)
+    )
+
+
+def _is_sure(advice: Advice) -> bool:
+    """Whether every GPU runs, at once or after the driver has compiled."""
+    return not any(
+        reason.topic is Topic.GPU and (reason.is_doubt or reason.weight is Weight.AGAINST) for reason in advice.reasons
+    )

@@ -1,0 +1,80 @@
+"""GPUs by the names that people and drivers give them."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+
+from envbuilder.errors import UsageError
+from envbuilder.model.cuda import CudaFacts, GpuModel
+from envbuilder.model.hosts import HostGpu
+from envbuilder.model.versions import Release
+
+_VENDOR = re.compile(r"\b(nvidia|geforce|tesla|quadro|grid|gpu)\b")
+_GLUED = re.compile(r"^(rtx|gtx|titan)(?=[\dx])")
+_TI = re.compile(r"(?<=\d)(ti|super)\b")
+_CAPABILITY = re.compile(r"(?:sm_?|cc ?)?(\d{1,2})\.(\d)")
+_SM = re.compile(r"sm_?(\d{1,2})(\d)")
+
+
+def gpu_asked(facts: CudaFacts, text: str) -> HostGpu:
+    """A GPU that somebody named, or its compute capability such as `8.6`.
+
+    Raises:
+        UsageError: Nothing that is known is called so.
+    """
+    number = _CAPABILITY.fullmatch(text.strip().lower()) or _SM.fullmatch(text.strip().lower())
+    if number:
+        return HostGpu(name="", capability=Release(f"{number[1]}.{number[2]}"))
+    model = model_named(facts, text)
+    if model is None:
+        near = difflib.get_close_matches(text.lower(), [gpu.name.lower() for gpu in facts.gpus], 1, 0.5)
+        meant = f"did you mean {near[0]}? Or " if near else ""
+        raise UsageError(
+            f"no GPU of the catalog is called {text!r}",
+            hint=f"{meant}give its compute capability, such as 8.6: `nvidia-smi --query-gpu=name,compute_cap"
+            " --format=csv`",
+        )
+    return HostGpu(name=text.strip(), capability=model.capability)
+
+
+def model_named(facts: CudaFacts, text: str) -> GpuModel | None:
+    """The GPU that a name means, as people or NVML write it; None when it is not known."""
+    for name in _readings(text):
+        for model in facts.gpus:
+            if any(re.fullmatch(pattern, name) for pattern in model.names):
+                return model
+    return None
+
+
+def is_for_data_centers(facts: CudaFacts, text: str) -> bool:
+    """Whether a name means a GPU that NVIDIA makes for data centres; False where that is not known."""
+    patterns = [pattern for model in facts.gpus for pattern in model.data_center]
+    return any(re.fullmatch(pattern, name) for name in _readings(text) for pattern in patterns)
+
+
+def capability_of(facts: CudaFacts, gpu: HostGpu) -> Release | None:
+    """The compute capability of a GPU of a host: as the driver said, else by its name; None when neither tells."""
+    if gpu.capability is not None:
+        return gpu.capability
+    model = model_named(facts, gpu.name)
+    return model.capability if model else None
+
+
+def _readings(text: str) -> Iterator[str]:
+    """What a name may mean: without the vendor's words, and with ever fewer of the words behind.
+
+    Example:
+        >>> list(_readings("NVIDIA A100-SXM4-40GB"))
+        ['a100 sxm4 40gb', 'a100 sxm4', 'a100']
+    """
+    plain = _TI.sub(r" \1", _VENDOR.sub(" ", text.lower()))
+    words = re.sub(r"[-_/()]", " ", plain).split()
+    if words:
+        words = [*_GLUED.sub(r"\1 ", words[0]).split(), *words[1:]]
+    for count in range(len(words), 0, -1):
+        yield " ".join(words[:count])
+    if words and words[0].isdigit():
+        yield f"rtx {' '.join(words)}"
+        yield f"gtx {' '.join(words)}"

@@ -1,0 +1,174 @@
+"""How advice is printed: text, and the document of `--json`."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+
+import click
+
+from envbuilder.cli.output import folded, heading
+from envbuilder.model.advice import Advice, Answer, Reason, Verdict, Wanted, Weight
+from envbuilder.model.hosts import Host
+from envbuilder.model.vendor_builds import VendorBuild
+
+_MARKS = {Weight.FOR: "+", Weight.COST: "~", Weight.AGAINST: "-"}
+_COLOURS = {Weight.FOR: "green", Weight.COST: "yellow", Weight.AGAINST: "red"}
+_VERDICTS = {Verdict.FITS: "fits", Verdict.COST: "fits, at a cost", Verdict.NOT: "does not fit"}
+_LEGEND = "+ speaks for it   ~ costs something   - rules it out"
+NARROWEST, WIDEST = 60, 120
+
+
+def width() -> int:
+    """Columns of the terminal, as far as text is readable."""
+    return max(NARROWEST, min(WIDEST, shutil.get_terminal_size((100, 24)).columns))
+
+
+def answer_text(answer: Answer, asked: str, limit: int, columns: int) -> str:
+    """An answer for people.
+
+    Args:
+        answer: What the catalog says.
+        asked: What was asked for, in words; empty when nothing was.
+        limit: How many environments to show.
+        columns: Width of a line.
+    """
+    return "\n".join(
+        line if len(click.unstyle(line)) <= columns else folded(line, columns) for line in _lines(answer, asked, limit)
+    )
+
+
+def _lines(answer: Answer, asked: str, limit: int) -> Iterator[str]:
+    shown = (answer.fitting or answer.nearest)[:limit]
+    if asked:
+        yield f"Asked for: {asked}"
+        yield ""
+    yield heading(_headline(answer, asked))
+    for number, advice in enumerate(shown, 1):
+        yield ""
+        yield from _advice_lines(number, advice)
+    yield from _elsewhere_lines(answer.elsewhere)
+    left = len(answer.fitting or answer.nearest) - len(shown)
+    yield ""
+    yield _LEGEND + (f"   ({left} more: --limit N)" if left > 0 else "")
+
+
+def _headline(answer: Answer, asked: str) -> str:
+    if not answer.fitting:
+        return "Nothing in the catalog fits. The nearest, and what to change, cheapest first:"
+    rows = len({advice.environment for advice in answer.fitting})
+    if not asked:
+        return "Nothing was asked for; the newest that is best proven comes first:"
+    if answer.fitting[0].is_doubtful:
+        return f"None is proven to fit; {rows} environment{'' if rows == 1 else 's'} may, best first:"
+    return f"{rows} environment{'' if rows == 1 else 's'} of the catalog fit{'s' if rows == 1 else ''}, best first:"
+
+
+def _advice_lines(number: int, advice: Advice) -> Iterator[str]:
+    yield f"{number}. {heading(advice.environment)}"
+    yield f"   {contents(advice)}"
+    yield f"   {_standing(advice)}"
+    for change in advice.changes:
+        yield f"   {click.style('change:', fg='yellow')} {change.text}"
+    order = (Weight.AGAINST, Weight.COST, Weight.FOR)
+    for reason in sorted(advice.reasons, key=lambda reason: order.index(reason.weight)):
+        yield f"     {click.style(_MARKS[reason.weight], fg=_COLOURS[reason.weight])} {reason.text}"
+    for step in advice.steps:
+        yield f"   $ {step}" if not step.startswith("#") else f"     {step}"
+
+
+def contents(advice: Advice) -> str:
+    """What is in it, on one line."""
+    cuda = f", CUDA {advice.cuda}, cuDNN {advice.cudnn}" if advice.cuda else ", no GPU"
+    return f"TensorFlow {advice.tensorflow}{cuda}, Python {advice.python}, {advice.base}"
+
+
+def _standing(advice: Advice) -> str:
+    verdict = _VERDICTS[advice.verdict]
+    if advice.verdict is Verdict.COST and advice.is_doubtful:
+        verdict = "may fit: not everything is proven"
+    driver = f"; driver {advice.driver} or later" if advice.driver else ""
+    return f"{verdict}; proven: {advice.proven.value}{driver}"
+
+
+def _elsewhere_lines(builds: tuple[VendorBuild, ...]) -> Iterator[str]:
+    for build in builds:
+        yield ""
+        yield heading(f"Outside the catalog: NVIDIA's container {build.name}")
+        span = f"for {build.oldest} to {build.newest}"
+        yield f"   TensorFlow {build.tensorflow}, Python {build.python}: {build.what}; {span}"
+
+
+def asked_text(wanted: Wanted) -> str:
+    """What was asked for, in words; empty when nothing was."""
+    said = (
+        ("TensorFlow ", wanted.tensorflow and wanted.tensorflow.text),
+        ("Python ", wanted.python),
+        ("Keras ", wanted.keras and wanted.keras.text),
+        ("CUDA ", wanted.cuda and wanted.cuda.text),
+        ("cuDNN ", wanted.cudnn and wanted.cudnn.text),
+        ("glibc ", wanted.glibc),
+        ("base ", wanted.base),
+    )
+    words = [f"{name}{value}" for name, value in said if value]
+    return "; ".join([*words, *(["no GPU"] if wanted.cpu else []), *(host_text(host) for host in wanted.hosts)])
+
+
+def host_text(host: Host) -> str:
+    """A machine in words."""
+    driver = [f"driver {host.driver}"] if host.driver else []
+    names = [gpu.name or str(gpu.capability or "unknown GPU") for gpu in host.gpus or ()]
+    gpus = [f"{names.count(name)} x {name}" if names.count(name) > 1 else name for name in dict.fromkeys(names)]
+    inside = ", ".join([*driver, *gpus] if gpus or host.gpus is None else [*driver, "no GPU"])
+    return f"{host.name} ({inside or 'nothing known'})" if host.name else inside
+
+
+def answer_document(answer: Answer, asked: str, limit: int) -> dict[str, object]:
+    """An answer as a JSON document: keys `schema`, `asked`, `fits`, `nearest`, `elsewhere`."""
+    return {
+        "schema": 1,
+        "asked": asked,
+        "fits": [advice_document(advice) for advice in answer.fitting[:limit]],
+        "nearest": [advice_document(advice) for advice in answer.nearest[:limit]],
+        "elsewhere": [
+            {
+                "name": build.name,
+                "tensorflow": str(build.tensorflow),
+                "python": str(build.python),
+                "what": build.what,
+                "sources": [source.text for source in build.sources],
+            }
+            for build in answer.elsewhere
+        ],
+    }
+
+
+def advice_document(advice: Advice) -> dict[str, object]:
+    """One environment as a JSON object."""
+    return {
+        "environment": advice.environment,
+        "verdict": advice.verdict.value,
+        "tensorflow": str(advice.tensorflow),
+        "python": str(advice.python),
+        "base": advice.base,
+        "cuda": str(advice.cuda) if advice.cuda else None,
+        "cudnn": str(advice.cudnn) if advice.cudnn else None,
+        "driver": str(advice.driver) if advice.driver else None,
+        "doubtful": advice.is_doubtful,
+        "gpus": advice.coverage.value if advice.coverage else None,
+        "proven": advice.proven.value,
+        "changes": [{"topic": change.topic.value, "text": change.text} for change in advice.changes],
+        "reasons": [_reason(reason) for reason in advice.reasons],
+        "steps": list(advice.steps),
+    }
+
+
+def _reason(reason: Reason) -> dict[str, object]:
+    return {
+        "topic": reason.topic.value,
+        "weight": reason.weight.value,
+        "text": reason.text,
+        "asked": reason.asked or None,
+        "has": reason.has or None,
+        "sources": [source.text for source in reason.sources],
+    }

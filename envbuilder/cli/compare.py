@@ -1,0 +1,137 @@
+"""`envbuilder compare A B`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from envbuilder.catalog.loading import load_catalog
+from envbuilder.cli.advice import width
+from envbuilder.cli.composition import Composition
+from envbuilder.cli.locks import obtain_lock
+from envbuilder.cli.output import folded, heading, json_option, print_json
+from envbuilder.cli.places import places
+from envbuilder.cli.targets import read_text
+from envbuilder.errors import EngineUnavailable, UsageError
+from envbuilder.locking.lockfile import load
+from envbuilder.model.comparisons import Comparison, Difference, Effect, Where
+from envbuilder.model.facts import Facts
+from envbuilder.model.locks import Lock, Sources
+from envbuilder.probing.decoding import decode
+from envbuilder.workflows.compare import compare_two
+from envbuilder.workflows.validate import lock_inside
+
+
+@click.command("compare")
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@json_option
+def command(a: str, b: str, *, as_json: bool) -> None:
+    """Say what differs between A and B, what matters first, and what that does to TensorFlow.
+
+    Each is a facts file (`doctor -o`, `probe.py`), a lock, an environment, or an image that carries its lock. The end
+    says what explains an out-of-memory on one of them.
+    """
+    here = places()
+    composition = Composition(here, load_catalog(here.matrices))
+    found = compare_two(composition.catalog, (a, _content(composition, a)), (b, _content(composition, b)))
+    if as_json:
+        print_json(_document(found))
+        return
+    for line in _lines(found):
+        click.echo(folded(line, width()) if len(click.unstyle(line)) > width() else line)
+
+
+def _content(composition: Composition, name: str) -> Facts | Lock:
+    path = Path(name)
+    if path.is_file():
+        text = read_text(path)
+        return decode(text, name) if text.lstrip().startswith("{") else load(text, name)
+    if path.is_dir() or name in {row.id for row in composition.catalog.environments}:
+        return obtain_lock(composition, name, Sources())[0]
+    try:
+        if composition.engine.image(name) is not None:
+            return lock_inside(composition.engine, name)
+    except EngineUnavailable:
+        pass
+    raise UsageError(
+        f"{name} is no file, environment, or image that the engine has", hint="facts: `envbuilder doctor -o`"
+    )
+
+
+def _lines(found: Comparison) -> Iterator[str]:
+    yield f"A  {found.a.name} ({found.a.kind.value})"
+    yield f"B  {found.b.name} ({found.b.kind.value})"
+    if not found.differences:
+        yield ""
+        yield heading("No difference in what is known of both.")
+    for difference in found.differences:
+        yield ""
+        yield from _difference(difference)
+    yield from _unknown(found)
+    if found.same:
+        yield ""
+        yield f"The same: {', '.join(found.same)}"
+    yield ""
+    yield from _out_of_memory(found)
+
+
+def _difference(difference: Difference) -> Iterator[str]:
+    yield heading(difference.topic)
+    yield f"  A  {difference.a}"
+    yield f"  B  {difference.b}"
+    for effect in difference.effects:
+        yield f"     {_place(effect)}{effect.text}"
+
+
+def _place(effect: Effect) -> str:
+    return "" if effect.where is Where.BOTH else f"on {effect.where.value}: "
+
+
+def _unknown(found: Comparison) -> Iterator[str]:
+    for name, missing in (
+        ("A", [each.topic for each in found.unknown if not each.a]),
+        ("B", [each.topic for each in found.unknown if not each.b]),
+    ):
+        if missing:
+            yield ""
+            yield f"Not known on {name}: {', '.join(missing)}"
+
+
+def _out_of_memory(found: Comparison) -> Iterator[str]:
+    for where in (Where.A, Where.B):
+        causes = [effect for effect in found.out_of_memory if effect.where is where]
+        if causes:
+            yield heading(f"What explains an out-of-memory on {where.value} that the other does not have")
+            yield from (f"  - {effect.text}" for effect in causes)
+    if not found.out_of_memory:
+        yield "Nothing here explains an out-of-memory on one of them."
+
+
+def _document(found: Comparison) -> dict[str, object]:
+    return {
+        "schema": 1,
+        "a": {"name": found.a.name, "kind": found.a.kind.value},
+        "b": {"name": found.b.name, "kind": found.b.kind.value},
+        "differences": [_one(each) for each in found.differences],
+        "unknown": [{"topic": each.topic, "a": each.a or None, "b": each.b or None} for each in found.unknown],
+        "same": list(found.same),
+        "out_of_memory": _effects(found.out_of_memory),
+    }
+
+
+def _one(difference: Difference) -> dict[str, object]:
+    return {
+        "topic": difference.topic,
+        "a": difference.a,
+        "b": difference.b,
+        "effects": _effects(difference.effects),
+    }
+
+
+def _effects(effects: Sequence[Effect]) -> list[dict[str, object]]:
+    return [
+        {"on": effect.where.value, "text": effect.text, "out_of_memory": effect.out_of_memory} for effect in effects
+    ]

@@ -1,0 +1,77 @@
+"""What `doctor --json` prints."""
+
+from __future__ import annotations
+
+from envbuilder.model.examinations import Examination, GpuFit, MachineFinding, RowFit
+from envbuilder.model.hosts import Host, host_of
+from envbuilder.probing.surroundings import surroundings_document
+from envbuilder.workflows.doctor import Looked
+
+
+def doctor_document(looked: Looked, examination: Examination) -> dict[str, object]:
+    """Everything, as JSON."""
+    around = looked.surroundings
+    return {
+        "schema": 1,
+        "origin": looked.facts.origin,
+        "problems": examination.has_problems,
+        "findings": [_finding(each) for each in examination.findings],
+        "unseen": [{"what": each.what, "why": each.why, "how": each.how} for each in examination.unseen],
+        "host": _host(host_of(looked.facts)),
+        "surroundings": surroundings_document(around) if around else None,
+        "environments": [_row(each) for each in examination.rows],
+    }
+
+
+def _finding(finding: MachineFinding) -> dict[str, object]:
+    return {
+        "id": finding.id,
+        "severity": finding.severity.value,
+        "seen": finding.seen,
+        "effect": finding.effect,
+        "remedies": [{"text": each.text, "command": each.command} for each in finding.remedies],
+    }
+
+
+def _host(host: Host) -> dict[str, object]:
+    return {
+        "driver": _text(host.driver),
+        "cuda": _text(host.cuda),
+        "gpus": None
+        if host.gpus is None
+        else [
+            {"name": gpu.name, "capability": _text(gpu.capability), "memory": gpu.memory, "free": gpu.free}
+            for gpu in host.gpus
+        ],
+        "machine": host.machine,
+        "glibc": _text(host.glibc),
+        "avx": host.avx,
+        "fma": host.fma,
+        "memory": host.memory,
+        "shm": host.shm,
+    }
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _row(row: RowFit) -> dict[str, object]:
+    return {
+        "id": row.environment,
+        "base": row.base,
+        "fit": row.fit.value,
+        "reasons": list(row.reasons),
+        "gpus": [_gpu(gpu) for gpu in row.gpus],
+        "bare": row.bare or None,
+    }
+
+
+def _gpu(gpu: GpuFit) -> dict[str, object]:
+    return {
+        "name": gpu.name,
+        "capability": _text(gpu.capability),
+        "fit": gpu.fit.value,
+        "reasons": list(gpu.reasons),
+        "driver": _text(gpu.driver),
+    }

@@ -1,0 +1,128 @@
+"""What `doctor` prints for people: findings first, then what was seen, what was not, and what runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+import click
+
+from envbuilder.cli.doctor_seen import seen_lines
+from envbuilder.cli.output import folded, heading
+from envbuilder.examining.view import View
+from envbuilder.model.examinations import Examination, Fit, MachineFinding, NotLooked, RowFit, Severity
+from envbuilder.workflows.doctor import Looked
+
+_PTX_VERSION = re.compile(r" \(version [^)]*\)")
+_COLOURS = {Severity.PROBLEM: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
+_FITS = {
+    Fit.RUNS: "run on the GPU",
+    Fit.JIT: "run on the GPU with JIT: the first start takes minutes",
+    Fit.UNPROVEN: "may run, which is not proven: something is not known",
+    Fit.CPU_ONLY: "run on the processor only",
+    Fit.NO: "do not run",
+}
+
+
+def doctor_text(looked: Looked, examination: Examination, width: int) -> Iterator[str]:
+    """All lines.
+
+    Args:
+        looked: What was seen.
+        examination: What it means.
+        width: Columns; only commands may be longer.
+    """
+    yield _summary(looked, examination)
+    for finding in examination.findings:
+        yield ""
+        yield from _finding(finding, width)
+    yield ""
+    yield heading("Seen")
+    yield from _pairs(seen_lines(View(facts=looked.facts, surroundings=looked.surroundings)), width)
+    if examination.unseen:
+        yield ""
+        yield heading("Not seen")
+        for each in examination.unseen:
+            yield from _unseen(each, width)
+    yield ""
+    yield from _rows(examination.rows, width)
+
+
+def _summary(looked: Looked, examination: Examination) -> str:
+    counts = [(sum(each.severity is kind for each in examination.findings), kind) for kind in Severity]
+    told = [f"{count} {kind.value}{'' if count == 1 else 's'}" for count, kind in counts if count]
+    return heading(f"{looked.facts.origin}: {', '.join(told) or 'nothing to mend'}")
+
+
+def _finding(finding: MachineFinding, width: int) -> Iterator[str]:
+    name = click.style(f"{finding.severity.value:<8}", fg=_COLOURS[finding.severity], bold=True)
+    yield f"{name} {finding.id}"
+    yield folded(f"  {finding.seen}", width)
+    if finding.effect:
+        yield folded(f"  so: {finding.effect}", width)
+    for remedy in finding.remedies:
+        yield folded(f"  → {remedy.text}", width)
+        if remedy.command:
+            yield f"      {remedy.command}"
+
+
+def _pairs(pairs: Iterable[tuple[str, str]], width: int) -> Iterator[str]:
+    before = ""
+    for label, text in pairs:
+        head = "" if label == before else label
+        lines = folded(text, max(width - 16, 30)).splitlines()
+        yield f"  {head:<13} {lines[0]}".rstrip()
+        yield from (f"{'':<16}{line.strip()}" for line in lines[1:])
+        before = label
+
+
+def _unseen(each: NotLooked, width: int) -> Iterator[str]:
+    yield folded(f"  {each.what}: {each.why}", width)
+    if each.how:
+        yield f"      {each.how}"
+
+
+def _rows(rows: tuple[RowFit, ...], width: int) -> Iterator[str]:
+    yield heading("Environments")
+    for fit in Fit:
+        fitting = [row for row in rows if row.fit is fit]
+        if fitting:
+            what = f"{len(fitting)} {_FITS[fit]}" if len(fitting) > 1 else f"1 {_singular(_FITS[fit])}"
+            yield folded(f"  {what}", width)
+            yield from _groups(fitting, rows, width)
+    bare: dict[str, list[str]] = {}
+    for row in rows:
+        if row.bare and row.fit is not Fit.NO:
+            bare.setdefault(row.bare, []).append(row.environment)
+    for reason, names in bare.items():
+        yield folded(f"  only in a container, not in an environment on the host: {', '.join(names)}: {reason}", width)
+
+
+def _singular(text: str) -> str:
+    """`run on the GPU` as `runs on the GPU`."""
+    verb, _, rest = text.partition(" ")
+    return {"run": "runs", "do": "does"}.get(verb, verb) + f" {rest}"
+
+
+def _groups(fitting: list[RowFit], rows: tuple[RowFit, ...], width: int) -> Iterator[str]:
+    """Rows with the same reasons together."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for row in fitting:
+        groups.setdefault(_short(row.why), []).append(row.environment)
+    for reasons, names in groups.items():
+        yield folded(f"    {_named(names, rows)}", width)
+        for reason in reasons:
+            yield folded(f"      {reason}", width)
+
+
+def _short(reasons: tuple[str, ...]) -> tuple[str, ...]:
+    """Reasons without what only programs compare, each once."""
+    return tuple(dict.fromkeys(_PTX_VERSION.sub("", reason) for reason in reasons))
+
+
+def _named(names: list[str], rows: tuple[RowFit, ...]) -> str:
+    """The names; all CPU rows in short."""
+    every = [row.environment for row in rows if row.environment.endswith("-cpu")]
+    if names == every and len(names) > 2:
+        return f"all {len(names)} CPU rows, {names[0]} to {names[-1]}"
+    return ", ".join(names)

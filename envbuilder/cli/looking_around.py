@@ -1,0 +1,121 @@
+"""What `doctor` asks around this machine: which adapter stands behind which port."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from envbuilder.bases.uv_tool import find_uv
+from envbuilder.building.docker_engine import connect, default_registry, is_there
+from envbuilder.cli.places import Places
+from envbuilder.errors import EngineUnavailable, EnvbuilderError
+from envbuilder.indexing.default_index import configured_index, default_index
+from envbuilder.locking.mirrors import debian_mirror
+from envbuilder.model.builds import EngineInfo
+from envbuilder.model.surroundings import CaBundle, SourceKind
+from envbuilder.registries.answering import answer, is_proxied
+from envbuilder.running.choosing import choose
+from envbuilder.workflows.look_around import Address, AroundPorts, without_login
+
+ENGINE_SECONDS = 1
+_HOOK = "nvidia-container-runtime-hook"
+_CDI = ("/etc/cdi", "/var/run/cdi")
+
+
+@dataclass(frozen=True)
+class Around:
+    """Everything around this machine.
+
+    Attributes:
+        places: Folders and settings.
+    """
+
+    places: Places
+
+    @cached_property
+    def ports(self) -> AroundPorts:
+        """What is asked."""
+        environ = self.places.environ
+        return AroundPorts(
+            engine=self._engine,
+            sandbox=self._sandbox,
+            address=self._address,
+            ask=lambda url, limit: answer(url, environ, limit),
+            is_proxied=lambda url: is_proxied(url, environ),
+            free=_free,
+            has_toolkit=self._has_toolkit,
+            ca_bundles=tuple(_bundle(variable, path) for variable, path in self.places.ca_variables),
+            proxies=tuple((name, _shown(name, value)) for name, value in self.places.proxies),
+            clock=time.monotonic,
+        )
+
+    def _engine(self) -> EngineInfo:
+        if not is_there(self.places.environ):
+            # Without the SDK, whose import takes a tenth of the time that there is.
+            hint = "install one and start it, or set DOCKER_HOST to where one listens"
+            raise EngineUnavailable("no container engine is here", hint=hint)
+        return connect(self.places.environ, timeout=ENGINE_SECONDS).info()
+
+    def _sandbox(self) -> str:
+        with tempfile.TemporaryDirectory(prefix="envbuilder-doctor-", ignore_cleanup_errors=True) as folder:
+            way = choose(Path(folder), self.places.environ.get("PATH", ""))
+        return f"{way.name} {way.version}".rstrip()
+
+    def _has_toolkit(self) -> bool:
+        """Docker takes the hook from its PATH for `--gpus`, and reads CDI files; it tells of CDI from 28.2 on only."""
+        if shutil.which(_HOOK, path=f"{self.places.environ.get('PATH', '')}{os.pathsep}/usr/bin"):
+            return True
+        return any("nvidia" in file.name for folder in _CDI for file in Path(folder).glob("*"))
+
+    def _address(self, kind: SourceKind, engine: EngineInfo | None) -> Address | None:
+        match kind:
+            case SourceKind.REGISTRY:
+                # An engine that is late has not told its mirrors; one that is not here asks nobody.
+                return _registry(engine) if engine or is_there(self.places.environ) else None
+            case SourceKind.INDEX:
+                return self._index()
+            case SourceKind.DEBIAN:
+                mirror = debian_mirror(self.places.apt_sources)
+                return Address(url=f"{mirror}/", chosen="apt's sources", configured=True) if mirror else None
+
+    def _index(self) -> Address | None:
+        if self.places.index:
+            return Address(url=self.places.index, chosen=self.places.index_variable, configured=True)
+        url, file = configured_index(self.places.environ, Path.home())
+        if url:
+            return Address(url=url, chosen=file, configured=True)
+        try:
+            own = default_index(find_uv(), timeout=ENGINE_SECONDS)
+        except EnvbuilderError:
+            return None
+        return Address(url=own, chosen="uv's default", configured=False) if own else None
+
+
+def _registry(engine: EngineInfo | None) -> Address:
+    """Where Docker gets images; without it a registry has to be named for each build."""
+    if engine and engine.mirrors:
+        return Address(url=f"{engine.mirrors[0].rstrip('/')}/v2/", chosen="Docker's mirror", configured=True)
+    parts = urlsplit(default_registry())
+    return Address(url=f"{parts.scheme}://{parts.netloc}/v2/", chosen="Docker's default", configured=False)
+
+
+def _free(folder: str) -> int | None:
+    try:
+        status = os.statvfs(folder)
+    except OSError:
+        return None
+    return status.f_frsize * status.f_bavail
+
+
+def _bundle(variable: str, path: str) -> CaBundle:
+    return CaBundle(variable=variable, path=path, readable=os.access(path, os.R_OK))
+
+
+def _shown(name: str, value: str) -> str:
+    return value if name.upper() == "NO_PROXY" else without_login(value)

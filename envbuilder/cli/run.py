@@ -1,0 +1,116 @@
+"""`envbuilder run IMAGE|ENV COMMAND…`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from envbuilder.catalog.loading import load_catalog
+from envbuilder.cli.composition import Composition
+from envbuilder.cli.options import MEMORY
+from envbuilder.cli.places import places
+from envbuilder.cli.validating import engine_with, reference_of
+from envbuilder.errors import UsageError
+from envbuilder.model.builds import RunRequest
+from envbuilder.model.memory import MemoryPolicy
+from envbuilder.workflows.run import prepare
+
+
+@click.command("run", context_settings={"allow_interspersed_args": False})
+@click.argument("image", metavar="IMAGE|ENV")
+@click.argument("words", metavar="COMMAND...", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "docker", "assemble"]),
+    default="auto",
+    show_default=True,
+    help="Where the image is. assemble: in the store; run by runc or namespaces, without GPUs.",
+)
+@click.option("--memory", type=MEMORY, metavar="POLICY", help="GPU memory policy instead of the image's: limit:4GiB.")
+@click.option("--gpus/--no-gpus", default=None, help="Give it the GPUs. Default: if the engine has any.")
+@click.option("--device", "devices", multiple=True, metavar="NAME", help="CDI device instead of all GPUs. Repeatable.")
+@click.option(
+    "--mount", "mounts", multiple=True, metavar="DIR[:PATH]", help="Folder of this host that it can change. Repeatable."
+)
+@click.option(
+    "--workdir", metavar="PATH", default="", help="Where it starts. Default: the first --mount, or the image's."
+)
+@click.option(
+    "--env", "variables", multiple=True, metavar="NAME[=VALUE]", help="Variable; without a value, of this host."
+)
+@click.option("--user", metavar="NAME|UID[:GID]", default="", help="Account to run as. Default: that of the image.")
+@click.option("--no-network", is_flag=True, help="Cut it off from every network.")
+def command(  # noqa: PLR0913  one parameter for each option
+    image: str,
+    words: tuple[str, ...],
+    engine: str,
+    memory: MemoryPolicy | None,
+    gpus: bool | None,  # noqa: FBT001  click gives it by name
+    devices: tuple[str, ...],
+    mounts: tuple[str, ...],
+    workdir: str,
+    variables: tuple[str, ...],
+    user: str,
+    *,
+    no_network: bool,
+) -> None:
+    """Run a command in an image: `envbuilder run --mount . tf-2.4-cuda11.0 python train.py`.
+
+    What it writes appears as it comes, and the exit status is its own. The container is gone afterwards; what is to
+    stay goes into a --mount.
+    """
+    here = places()
+    composition = Composition(here, load_catalog(here.matrices))
+    shared = tuple(_mount(text) for text in mounts)
+    request = RunRequest(
+        image=reference_of(composition.catalog, image),
+        command=_command(words),
+        env=tuple(sorted(_variable(text, here.environ) for text in variables)),
+        devices=devices,
+        network="none" if no_network else "default",
+        user=user,
+        shared=shared,
+        folder=workdir or (shared[0][1] if shared else ""),
+    )
+    runner = engine_with(composition, request.image, engine)
+    prepared = prepare(runner, request, memory, gpus=gpus)
+    with_gpus = "with the GPUs" if prepared.request.gpus else "without GPUs"
+    policy = f"; GPU memory: {prepared.memory}" if prepared.memory else ""
+    composition.say(f"running in {request.image} {with_gpus}{policy}")
+    sys.exit(runner.follow(prepared.request, _show))
+
+
+def _show(number: int, piece: bytes) -> None:
+    stream = sys.stdout if number == 1 else sys.stderr
+    stream.flush()
+    stream.buffer.write(piece)
+    stream.buffer.flush()
+
+
+def _command(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The command without the `--` that many write before it."""
+    given = words[1:] if words[0] == "--" else words
+    if not given:
+        raise UsageError("there is no command after --", hint="such as: -- python train.py")
+    return given
+
+
+def _mount(text: str) -> tuple[str, str]:
+    """The folder of this host and its path in the container, which is `/work/NAME` when it is not given."""
+    source, colon, target = text.partition(":")
+    folder = Path(source).resolve()
+    if not folder.is_dir():
+        raise UsageError(f"--mount {source}: there is no such folder", hint="name a folder that is there")
+    if colon and not target.startswith("/"):
+        raise UsageError(f"--mount {text}: {target!r} is no absolute path", hint="such as --mount .:/work")
+    return str(folder), target or f"/work/{folder.name}"
+
+
+def _variable(text: str, environ: Mapping[str, str]) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals and name not in environ:
+        raise UsageError(f"--env {name}: this host has no such variable", hint=f"give a value: --env {name}=…")
+    return name, value if equals else environ[name]

@@ -1,0 +1,95 @@
+"""A lock as `show` tells it: what the image will be, in short."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from envbuilder.cli.output import heading
+from envbuilder.model.locks import Lock, PackageGroup
+from envbuilder.model.memory import HOOK, VARIABLE
+
+
+def document(path: Path, lock: Lock) -> dict[str, object]:
+    """What a machine reads; the pins themselves are in the lock."""
+    cuda = lock.cuda
+    return {
+        "lock": str(path),
+        "environment": lock.environment,
+        "tensorflow": {"package": lock.framework, "version": lock.framework_version},
+        "base": {"id": lock.base.id, "image": lock.base.image, "digest": lock.base.digest},
+        "python": {"version": str(lock.python.version), "provider": lock.python.provider.value},
+        "cuda": {
+            "provider": cuda.provider.value,
+            "version": str(cuda.cuda),
+            "cudnn": str(cuda.cudnn),
+            "driver": str(cuda.driver),
+        }
+        if cuda
+        else None,
+        "memory": {"policy": str(lock.memory), "meaning": meaning(lock)},
+        "user": {"name": lock.user.name, "uid": lock.user.uid, "gid": lock.user.gid},
+        "packages": {group.value: len(lock.group(group)) for group in PackageGroup},
+        "own_packages": [f"{pin.name}=={pin.version}" for pin in lock.group(PackageGroup.OWN)],
+        "os_packages": [f"{pin.name}={pin.version}" for pin in lock.os_packages],
+        "files": [file.path for file in lock.files],
+        "env": dict(lock.env),
+        "deviations": list(lock.deviations),
+        "refused": list(lock.refused),
+        "created": _moment(lock),
+        "image": lock.image.manifest if lock.image else None,
+    }
+
+
+def lines(path: Path, lock: Lock) -> Iterator[str]:
+    """What a person reads."""
+    yield f"{heading(str(path))}  {lock.summary}"
+    for title, section in (
+        ("Image", list(_image_lines(lock))),
+        ("GPU memory", [f"  {lock.memory}: {meaning(lock)}"]),
+        ("Packages", list(_package_lines(lock))),
+        ("Own files", [f"  {file.path}  {file.size} bytes" for file in lock.files]),
+        ("Environment variables", [f"  {name}={value}" for name, value in lock.env]),
+        ("Deviations", [f"  {text}" for text in lock.deviations]),
+        ("Bases that could not be had", [f"  {name}" for name in lock.refused]),
+    ):
+        if section:
+            yield ""
+            yield heading(title)
+            yield from section
+
+
+def meaning(lock: Lock) -> str:
+    """What the memory policy of a lock does, in words."""
+    gpus = lock.memory.gpus
+    each = "; ".join(f"GPU {index}: {gpu.words}" for index, gpu in enumerate(gpus)) if len(gpus) > 1 else gpus[0].words
+    if lock.tool(HOOK) is None:
+        return f"{each}; fixed, since the lock is from before there was a hook"
+    return f"{each}; to change it at run time: {VARIABLE}, or `envbuilder run --memory`"
+
+
+def _image_lines(lock: Lock) -> Iterator[str]:
+    yield f"  {lock.framework}=={lock.framework_version} of {lock.environment}"
+    yield f"  base {lock.base.id}: {lock.base.image or lock.base.digest}"
+    yield f"  Python {lock.python.version} from {lock.python.provider.value}"
+    if lock.cuda:
+        cuda = lock.cuda
+        yield f"  CUDA {cuda.cuda}, cuDNN {cuda.cudnn} from {cuda.provider.value}; driver {cuda.driver} or later"
+    yield f"  runs as {lock.user.name} ({lock.user.uid}:{lock.user.gid}); counts as made {_moment(lock)}"
+    if lock.image:
+        yield f"  assembled: {lock.image.manifest}"
+
+
+def _package_lines(lock: Lock) -> Iterator[str]:
+    counts = [(group.value, len(lock.group(group))) for group in PackageGroup]
+    yield "  " + ", ".join(f"{count} {name}" for name, count in counts if count)
+    own = lock.group(PackageGroup.OWN)
+    if own:
+        yield f"  own: {', '.join(f'{pin.name}=={pin.version}' for pin in own)}"
+    if lock.os_packages:
+        yield f"  OS packages: {', '.join(f'{pin.name}={pin.version}' for pin in lock.os_packages)}"
+
+
+def _moment(lock: Lock) -> str:
+    return datetime.fromtimestamp(lock.epoch, UTC).isoformat()

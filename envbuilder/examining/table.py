@@ -1,0 +1,83 @@
+"""All findings in one table, and the whole examination."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from envbuilder.examining import around, driver, gpus, machine, settings
+from envbuilder.examining.rows import judge_rows
+from envbuilder.examining.unseen import unseen
+from envbuilder.examining.view import View
+from envbuilder.model.examinations import Examination, MachineFinding, Severity
+from envbuilder.model.facts import Facts
+from envbuilder.model.hosts import host_of
+from envbuilder.model.rows import Catalog
+from envbuilder.model.surroundings import Surroundings
+
+Examine: TypeAlias = Callable[[View], Iterator[MachineFinding]]
+
+TABLE: tuple[Examine, ...] = (
+    driver.container_without_gpu,
+    driver.no_driver,
+    driver.libcuda_missing,
+    driver.driver_mismatch,
+    driver.nouveau_loaded,
+    driver.driver_silent,
+    driver.nodes_denied,
+    driver.uvm_missing,
+    driver.stub_libcuda,
+    driver.cuda_does_not_start,
+    driver.wsl,
+    gpus.gpu_faulty,
+    gpus.gpu_held,
+    gpus.compute_mode,
+    gpus.mig,
+    settings.visible_devices,
+    settings.driver_capabilities,
+    settings.nvidia_visible_devices,
+    settings.foreign_libraries,
+    settings.no_kernel_cache,
+    machine.no_avx,
+    machine.other_processor,
+    machine.little_memory,
+    machine.little_disk,
+    machine.little_shm,
+    around.engine_without_gpus,
+    around.engine_silent,
+    around.nothing_runs_images,
+    around.engine_old,
+    around.engine_disk,
+    around.ca_bundle_gone,
+    around.source_silent,
+    around.source_fails,
+    driver.no_gpu,
+    driver.forward_compatibility,
+    driver.lent_gpus,
+    gpus.gpus_differ,
+    gpus.ecc,
+    gpus.persistence,
+    settings.memory_settings,
+)
+
+
+def findings(view: View) -> tuple[MachineFinding, ...]:
+    """All findings, worst first; within a severity in the order of the table."""
+    found = [finding for examine in TABLE for finding in examine(view)]
+    return tuple(sorted(found, key=lambda finding: list(Severity).index(finding.severity)))
+
+
+def examine_machine(catalog: Catalog, facts: Facts, surroundings: Surroundings | None) -> Examination:
+    """What is wrong with a machine, what could not be seen, and which environments run on it.
+
+    Args:
+        catalog: The environments, and the tables of drivers and GPUs.
+        facts: What the probe saw there.
+        surroundings: What stands around it; None when nobody looked.
+    """
+    view = View(facts=facts, surroundings=surroundings)
+    return Examination(
+        findings=findings(view),
+        unseen=unseen(view),
+        rows=judge_rows(catalog.cuda, catalog.environments, host_of(facts)),
+    )

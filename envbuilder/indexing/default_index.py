@@ -1,0 +1,63 @@
+"""Which package index uv asks when nobody names one: its settings, and its own default."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+_DEFAULT = re.compile(r"--default-index.*?by\s+default:\s*<?(https?://[^>\s)]+)", re.DOTALL)
+
+
+def configured_index(environ: Mapping[str, str], home: Path) -> tuple[str, str]:
+    """The index that a settings file of uv names.
+
+    Args:
+        environ: `UV_CONFIG_FILE` and the folders of XDG.
+        home: Folder of the user.
+
+    Returns:
+        Address, and the file that names it; both empty when none does.
+    """
+    user = Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "uv" / "uv.toml"
+    own = environ.get("UV_CONFIG_FILE")
+    files = [Path(own)] if own else [user, Path("/etc/uv/uv.toml")]
+    for file in files:
+        address = _named(file)
+        if address:
+            return address, str(file)
+    return "", ""
+
+
+def _named(file: Path) -> str:
+    try:
+        settings = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return ""
+    listed = settings.get("index")
+    for index in listed if isinstance(listed, list) else []:
+        if isinstance(index, dict) and index.get("default") is True:
+            return str(index.get("url", ""))
+    pip = settings.get("pip")
+    nested = pip.get("index-url", "") if isinstance(pip, dict) else ""
+    return str(settings.get("index-url") or nested)
+
+
+def default_index(uv: Path, *, timeout: float) -> str:
+    """The index that uv asks by itself, as its help says; empty when it does not tell in time."""
+    try:
+        done = subprocess.run(
+            [str(uv), "pip", "compile", "--help"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    found = _DEFAULT.search(done.stdout)
+    return found[1] if found else ""

@@ -1,0 +1,166 @@
+"""What stands around the driver on a host: disk, memory, device nodes, kernel modules, processes, settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from envbuilder.model.seen import Fact
+from envbuilder.model.versions import Release
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disk:
+    """A file system, in bytes.
+
+    Attributes:
+        path: A path in it.
+        total: All of it.
+        free: What this user may still take.
+    """
+
+    path: str
+    total: int
+    free: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceNode:
+    """A device node of the driver.
+
+    Attributes:
+        path: Such as `/dev/nvidia0`.
+        present: Whether it is there.
+        opened: Whether this process could open it.
+        error: Name of the error otherwise: `EACCES` (mode), `EPERM` (device rules of a container), `ENXIO` and `ENODEV`
+            (nothing behind it), `ENOENT`.
+        mode: Permissions in octal; None when it is not there.
+    """
+
+    path: str
+    present: bool
+    opened: bool
+    error: str
+    mode: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuModules:
+    """Which kernel modules are loaded."""
+
+    nvidia: bool
+    nvidia_uvm: bool
+    nouveau: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BusGpu:
+    """A GPU of NVIDIA on the PCI bus.
+
+    Attributes:
+        bus: Its address.
+        id: Its number by the maker, such as `0x20b5`.
+        driver: Kernel driver that has it, such as `nvidia`, `nouveau` or `vfio-pci`; empty for none.
+    """
+
+    bus: str
+    id: str
+    driver: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmiGpu:
+    """One GPU as `nvidia-smi` shows it; None for what it does not tell. Memory in bytes."""
+
+    name: str
+    driver: Release | None
+    memory: int | None
+    free: int | None
+    capability: Release | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Smi:
+    """What `nvidia-smi` says, where nothing else told.
+
+    Attributes:
+        path: The program.
+        status: Its exit status; None when it did not end in time.
+        said: Its first lines when it shows no GPU.
+        gpus: In its order.
+    """
+
+    path: str
+    status: int | None
+    said: tuple[str, ...]
+    gpus: tuple[SmiGpu, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wsl:
+    """Signs of the Windows Subsystem for Linux.
+
+    Attributes:
+        number: 1 or 2; 0 when this is another Linux.
+        device: Whether `/dev/dxg` is there, by which Windows lends its GPU.
+        libraries: Names in the folder of the driver that Windows lends, sorted.
+    """
+
+    number: int
+    device: bool
+    libraries: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedProcess:
+    """A process that holds GPU memory.
+
+    Attributes:
+        pid: Its number.
+        name: Its name; None when this user, or this container, cannot see it.
+    """
+
+    pid: int
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostFacts:
+    """The host.
+
+    Attributes:
+        disks: Of `/` and of the folder for temporary files.
+        shm: Of /dev/shm; None without it.
+        memory_available: Bytes that programs can still take; None when unknown.
+        group_used: Bytes that the control group uses; None when unknown.
+        modules: Kernel modules; None when nothing tells.
+        bus: GPUs of NVIDIA on the PCI bus; None when the bus cannot be seen.
+        nodes: Device nodes of the driver, sorted by path.
+        smi: What `nvidia-smi` says; None when it was not needed, or is not there.
+        wsl: Signs of WSL.
+        container: Kind of container, such as `docker`; empty without a sign of one.
+        virtual: Whether the processor says that it is a virtual one; None when it does not tell.
+        vendor: Who made the machine, such as `QEMU`; may be empty.
+        all_processes: Whether numbers of processes mean here what they mean for the driver; None when unknown.
+        processes: Those that hold GPU memory, by number.
+        variables: `(name, value)` of the environment variables that matter and are set, sorted.
+    """
+
+    disks: tuple[Disk, ...]
+    shm: Disk | None
+    memory_available: int | None
+    group_used: int | None
+    modules: GpuModules | None
+    bus: tuple[BusGpu, ...] | None
+    nodes: Fact[tuple[DeviceNode, ...]]
+    smi: Smi | None
+    wsl: Wsl
+    container: str
+    virtual: bool | None
+    vendor: str
+    all_processes: bool | None
+    processes: tuple[NamedProcess, ...]
+    variables: tuple[tuple[str, str], ...]
+
+    def variable(self, name: str) -> str | None:
+        """Value of an environment variable; None when it is not set."""
+        return dict(self.variables).get(name)

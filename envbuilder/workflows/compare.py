@@ -1,0 +1,25 @@
+"""Facts and locks to a comparison."""
+
+from __future__ import annotations
+
+from envbuilder.comparing.compare import compare
+from envbuilder.comparing.sides import side_of_facts, side_of_lock
+from envbuilder.model.comparisons import Comparison, Side
+from envbuilder.model.facts import Facts
+from envbuilder.model.locks import Lock
+from envbuilder.model.rows import Catalog
+
+
+def compare_two(catalog: Catalog, a: tuple[str, Facts | Lock], b: tuple[str, Facts | Lock]) -> Comparison:
+    """Say what differs between two machines, environments or locks; errors as in `compare`.
+
+    Args:
+        catalog: The rows.
+        a: Name and content of the first.
+        b: Name and content of the second.
+    """
+    return compare(catalog, _side(*a), _side(*b))
+
+
+def _side(name: str, content: Facts | Lock) -> Side:
+    return side_of_facts(content, name) if isinstance(content, Facts) else side_of_lock(content, name)

@@ -1,0 +1,117 @@
+"""The pages under `docs/tutorials/` are typed as they stand, as far as a machine without a GPU goes."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from envbuilder.cli.main import VERBS
+from tests.unit.incontainer.interpreters import interpreters
+
+PAGES = sorted(
+    path for path in (Path(__file__).parents[2] / "docs" / "tutorials").glob("*.md") if path.stem != "README"
+)
+FENCE = re.compile(r"^```(?P<mark>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+AWAITED = frozenset({"diagnose"})
+"""Verbs in the pages that are being built; a verb that has come must leave this set."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """A command of a page.
+
+    Attributes:
+        command: What is typed.
+        seen: What it prints, in order; parts of lines.
+        fails: Whether it ends with an error.
+    """
+
+    command: str
+    seen: tuple[str, ...]
+    fails: bool
+
+
+def blocks(page: Path) -> Iterator[tuple[list[str], str, str]]:
+    """Mark, text, and the words before each block."""
+    text = page.read_text(encoding="utf-8")
+    for found in FENCE.finditer(text):
+        yield found["mark"].split(), found["text"], text[: found.start()].rstrip().rsplit("\n\n", 1)[-1]
+
+
+def steps(mark: list[str], text: str) -> list[Step]:
+    """The commands of a block; only its last one fails where the block is marked so."""
+    typed = [part.split("\n") for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]]
+    seen = [tuple(line.strip() for line in lines[1:] if line.strip() not in {"", "…"}) for lines in typed]
+    last = len(typed) - 1
+    return [
+        Step(command=lines[0], seen=seen[at], fails="fails" in mark and at == last) for at, lines in enumerate(typed)
+    ]
+
+
+def awaited(command: str) -> bool:
+    return any(command.startswith(f"envbuilder {verb} ") for verb in AWAITED)
+
+
+@pytest.fixture(scope="module")
+def environ() -> dict[str, str]:
+    """This checkout's `envbuilder`, its `uv`, and every interpreter of pyenv by its name."""
+    folders = [str(Path(sys.executable).parent), os.environ["PATH"], *(str(path.parent) for path in interpreters())]
+    return {**os.environ, "PATH": os.pathsep.join(folders), "PYTHONUNBUFFERED": "1"}
+
+
+def run(step: Step, folder: Path, environ: dict[str, str]) -> None:
+    done = subprocess.run(
+        ["bash", "-c", step.command], cwd=folder, env=environ, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=1200, check=False,
+    )  # fmt: skip
+    printed = done.stdout.decode("utf-8", "replace")
+    assert (done.returncode != 0) == step.fails, f"{step.command}: status {done.returncode}\n{printed[-3000:]}"
+    rest = printed
+    for line in step.seen:
+        assert line in rest, f"{step.command}: no {line!r} in\n{printed[-3000:]}"
+        rest = rest.split(line, 1)[1]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_can_be_typed_as_it_stands(page: Path, tmp_path: Path, environ: dict[str, str]) -> None:
+    for mark, text, _ in blocks(page):
+        if mark[:1] == ["console"] and not {"engine", "gpu"} & set(mark):
+            for step in steps(mark, text):
+                if not awaited(step.command):
+                    run(step, tmp_path, environ)
+        elif len(mark) == 2:
+            (tmp_path / mark[1]).write_text(text, encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_what_is_not_run_is_told_in_the_page(page: Path) -> None:
+    for mark, _, before in blocks(page):
+        for needed, word in (("engine", "engine"), ("gpu", "GPU")):
+            assert needed not in mark or word in before, (
+                f"{page.name}: a block needs {word}, the text before it: {before}"
+            )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_command_of_a_page_is_a_verb_or_awaited(page: Path) -> None:
+    typed = [step.command for mark, text, _ in blocks(page) if mark[:1] == ["console"] for step in steps(mark, text)]
+    verbs = {command.split()[1] for command in typed if command.startswith("envbuilder ")}
+
+    assert verbs <= set(VERBS) | AWAITED
+
+
+def test_a_verb_that_has_come_is_no_longer_awaited() -> None:
+    assert not AWAITED & set(VERBS), "take it out of AWAITED, and look at what the pages show of it"
+
+
+def test_the_list_of_pages_is_complete() -> None:
+    listed = (PAGES[0].parent / "README.md").read_text(encoding="utf-8")
+
+    assert all(f"({page.name})" in listed for page in PAGES)

@@ -1,0 +1,60 @@
+"""What is wanted, as one line of a test."""
+
+from __future__ import annotations
+
+from envbuilder.advising.advise import advise
+from envbuilder.advising.gpu_names import gpu_asked
+from envbuilder.advising.ranges import spec_of
+from envbuilder.model.advice import Advice, Answer, Reason, Topic, Wanted, Weight
+from envbuilder.model.hosts import Host
+from envbuilder.model.versions import Release
+from tests.fakes.catalogs import real_catalog
+
+
+def ask(
+    *,
+    tensorflow: str = "",
+    python: str = "",
+    driver: str = "",
+    gpus: str = "",
+    keras: str = "",
+    cuda: str = "",
+    cudnn: str = "",
+    glibc: str = "",
+    base: str = "",
+    cpu: bool = False,
+    hosts: tuple[Host, ...] = (),
+) -> Answer:
+    """The real catalog's answer."""
+    facts = real_catalog().cuda
+    described = Host(
+        name="",
+        driver=Release(driver) if driver else None,
+        gpus=tuple(gpu_asked(facts, name) for name in gpus.split(",") if name) or None,
+        is_described=True,
+    )
+    wanted = Wanted(
+        tensorflow=spec_of(tensorflow, "TensorFlow") if tensorflow else None,
+        python=Release(python) if python else None,
+        keras=spec_of(keras, "Keras") if keras else None,
+        cuda=spec_of(cuda, "CUDA") if cuda else None,
+        cudnn=spec_of(cudnn, "cuDNN") if cudnn else None,
+        glibc=Release(glibc) if glibc else None,
+        base=base,
+        cpu=cpu,
+        hosts=(*((described,) if driver or gpus else ()), *hosts),
+    )
+    return advise(real_catalog(), wanted)
+
+
+def rows(advices: tuple[Advice, ...]) -> list[str]:
+    """Ids of rows, each once, in order."""
+    return list(dict.fromkeys(advice.environment for advice in advices))
+
+
+def changes(advice: Advice) -> list[str]:
+    return [change.text for change in advice.changes]
+
+
+def about(advice: Advice, topic: Topic, weight: Weight) -> list[Reason]:
+    return [reason for reason in advice.reasons if reason.topic is topic and reason.weight is weight]

@@ -1,0 +1,201 @@
+"""`doctor` looks at this host, at a file and at a container; a problem ends it with status 1."""
+
+from __future__ import annotations
+
+import io
+import json
+import socket
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import click
+import pytest
+
+from envbuilder.cli.doctor_text import doctor_text
+from envbuilder.examining.table import examine_machine
+from envbuilder.model.facts import Facts, Seen
+from envbuilder.model.hardware_facts import GpuBytes, GpuProcess
+from envbuilder.model.host_facts import NamedProcess
+from envbuilder.model.surroundings import Surroundings
+from envbuilder.probing.decoding import decode
+from envbuilder.probing.surroundings import decode_surroundings
+from envbuilder.workflows.doctor import Looked
+from tests.fakes.catalogs import real_catalog
+from tests.fakes.cuda_libraries import compile_stack
+from tests.unit.checking.cases import ROOT, merged
+from tests.unit.cli.running import CommandLine
+from tests.unit.examining.machines import GIB, NO_ENGINE, SILENT, around, facts, gpu, host, nvml
+
+FACTS = ROOT / "facts" / "tf-2.15-cpu.json"
+A100 = ROOT / "patches" / "two-a100.json"
+
+
+@pytest.fixture
+def silence() -> Iterator[str]:
+    """The address of a server that accepts and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+def saved(folder: Path, **changes: object) -> str:
+    document = merged(json.loads(FACTS.read_text("utf-8")), json.loads(A100.read_text("utf-8")))
+    file = folder / "node.json"
+    file.write_text(json.dumps(merged(document, {"facts": changes})), encoding="utf-8")
+    return str(file)
+
+
+def without_network(envbuilder: CommandLine, proxy: str) -> None:
+    """Nothing is reached: a proxy that is silent, and no engine."""
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
+        envbuilder.set(name, proxy)
+    for name in ("NO_PROXY", "no_proxy", "ALL_PROXY", "all_proxy"):
+        envbuilder.set(name, "")
+    envbuilder.set("DOCKER_HOST", "unix:///nowhere/docker.sock")
+
+
+def test_this_host_is_looked_at_without_network_in_bounded_time(envbuilder: CommandLine, silence: str) -> None:
+    without_network(envbuilder, f"http://me:hunter2@{silence}")
+    started = time.monotonic()
+    ended = envbuilder("doctor", "--json", "-o", "facts.json")
+    # 1.2 s of processor time, 1.4 to 3.2 s beside five to seven other jobs on two cores, 2026-11-21; the limit is for
+    # machines that are busier still.
+    assert time.monotonic() - started < 20
+
+    document = json.loads(ended.stdout)
+    written = (envbuilder.folder / "facts.json").read_text("utf-8")
+    assert (document["schema"], document["origin"]) == (1, "this host")
+    assert ended.status == int(document["problems"])
+    assert {row["fit"] for row in document["environments"]} <= {"runs", "jit", "unproven", "cpu-only", "no"}
+    assert len(document["environments"]) == len(real_catalog().environments)
+    sources = {each["kind"]: each for each in document["surroundings"]["sources"]}
+    assert sources["package index"]["silence"] == "time"
+    assert sources["package index"]["seconds"] <= 1.5
+    assert "engine-silent" in {finding["id"] for finding in document["findings"]}
+    assert isinstance(decode(written, "x").host, Seen)
+    assert decode_surroundings(written, "x") is not None
+    for text in (ended.stdout, ended.stderr, written):
+        assert "hunter2" not in text
+
+
+def test_the_login_of_a_proxy_and_of_an_index_is_never_shown(envbuilder: CommandLine, silence: str) -> None:
+    without_network(envbuilder, f"http://me:hunter2@{silence}")
+    envbuilder.set("UV_DEFAULT_INDEX", "https://me:hunter2@index.example/simple")
+    ended = envbuilder("doctor")
+
+    assert "index.example" in ended.stdout
+    assert f"HTTPS_PROXY=http://…@{silence}" in ended.stdout
+    assert "hunter2" not in ended.stdout + ended.stderr
+
+
+def test_gpus_of_this_host_are_looked_at_and_judged(envbuilder: CommandLine, silence: str, tmp_path: Path) -> None:
+    without_network(envbuilder, f"http://{silence}")
+    envbuilder.set("LD_LIBRARY_PATH", str(compile_stack(tmp_path)))
+    envbuilder.set("FAKE_GPUS", "2")
+    envbuilder.set("FAKE_NVML", "busy")
+    envbuilder.set("CUDA_VISIBLE_DEVICES", "5")
+    document = json.loads(envbuilder("doctor", "--json").stdout)
+
+    found = {finding["id"]: finding for finding in document["findings"]}
+    assert "4242 (7 GiB)" in found["gpu-held"]["seen"]
+    assert found["visible-devices-none"]["severity"] == "problem"
+    assert {"compute-exclusive", "foreign-cuda-libraries"} <= set(found)
+    assert [gpu["capability"] for gpu in document["host"]["gpus"]] == ["9.0", "9.0"]
+    fits = {row["id"]: row["fit"] for row in document["environments"]}
+    assert (fits["tf-2.17-cuda12.3"], fits["tf-2.4-cuda11.0"]) == ("jit", "no")
+
+
+def test_a_variable_that_names_no_certificates_is_a_problem(envbuilder: CommandLine, silence: str) -> None:
+    without_network(envbuilder, f"http://{silence}")
+    envbuilder.set("SSL_CERT_FILE", "/nowhere/ca.pem")
+    ended = envbuilder("doctor")
+
+    assert ended.status == 1
+    assert "SSL_CERT_FILE names /nowhere/ca.pem, which cannot be read" in ended.stdout
+
+
+def test_a_saved_file_is_judged_without_looking_around(envbuilder: CommandLine, tmp_path: Path) -> None:
+    ended = envbuilder("doctor", saved(tmp_path), "--json")
+    document = json.loads(ended.stdout)
+
+    assert (ended.status, document["surroundings"]) == (0, None)
+    assert "container engine and sources" in {each["what"] for each in document["unseen"]}
+    fits = {row["id"]: row["fit"] for row in document["environments"]}
+    assert (fits["tf-2.15-cpu"], fits["tf-2.4-cuda11.0"], fits["tf-2.15-cuda12.2"]) == ("cpu-only", "runs", "jit")
+
+
+def test_a_problem_ends_the_command_with_status_1_and_its_remedy(envbuilder: CommandLine, tmp_path: Path) -> None:
+    mismatch: object = {
+        "value": {"init": {"code": 18, "name": "Driver/library version mismatch"}, "gpus": [], "driver": None}
+    }
+    driver = {"value": {"module": {"release": "535.104.05"}, "interface": {"value": {"init": {"code": 803}}}}}
+    ended = envbuilder("doctor", saved(tmp_path, nvml=mismatch, driver=driver))
+
+    assert ended.status == 1
+    assert "driver-mismatch" in ended.stdout
+    assert "sudo reboot" in ended.stdout
+
+
+def test_facts_come_from_standard_input_too(envbuilder: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(FACTS.read_text("utf-8")))
+    ended = envbuilder("doctor", "-")
+    assert ended.stdout.startswith("-: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (("doctor", "x.json", "--container", "y"), 2),
+        (("doctor", "-o", "no/such/facts.json"), 2),
+        (("doctor", "nothing.json"), 3),
+        (("doctor", "--container", "web"), 6),
+    ],
+)
+def test_what_cannot_be_looked_at_ends_with_the_status_of_its_family(
+    envbuilder: CommandLine, arguments: tuple[str, ...], status: int
+) -> None:
+    envbuilder.set("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    ended = envbuilder(*arguments)
+    assert ended.status == status
+    assert "next:" in ended.stderr or status == 3
+
+
+def text_of(seen: Facts, surroundings: Surroundings | None, width: int) -> list[str]:
+    looked = Looked(document=b"", facts=seen, surroundings=surroundings)
+    whole = examine_machine(real_catalog(), seen, surroundings)
+    return click.unstyle("\n".join(doctor_text(looked, whole, width))).splitlines()
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_only_commands_are_wider_than_the_terminal(width: int) -> None:
+    busy = gpu(memory=GpuBytes(total=40 * GIB, used=30 * GIB, free=10 * GIB), processes=(
+        *(GpuProcess(pid=number, memory=GIB) for number in range(4000, 4010)),
+    ))  # fmt: skip
+    seen = facts(nvml=nvml(busy), host=host(processes=(NamedProcess(pid=4000, name="python"),)))
+    lines = text_of(seen, around(engine=NO_ENGINE, sources=(SILENT,)), width)
+
+    assert [line for line in lines if len(line) > width and not line.startswith("      ")] == []
+    assert lines[0] == "this host: 3 warnings"
+
+
+def test_the_text_says_what_was_seen_and_which_rows_run_and_why() -> None:
+    lines = text_of(facts(), around(proxies=(("HTTPS_PROXY", "http://proxy.example:3128"),)), 120)
+    text = "\n".join(lines)
+
+    assert lines[0] == "this host: nothing to mend"
+    assert "GPU 0         NVIDIA A100-SXM4-40GB, compute capability 8.0, 40 GiB (40 GiB free), MIG off, ECC on" in text
+    assert "driver        550.54.15, for CUDA up to 12.4" in text
+    assert "proxy         HTTPS_PROXY=http://proxy.example:3128" in text
+    assert "run on the GPU with JIT: the first start takes minutes" in text
+    assert "all 34 CPU rows" in text
+
+
+def test_rows_that_need_a_newer_c_library_are_named_for_bare_use() -> None:
+    old = facts(interpreter={"glibc": type(real_catalog().bases[0].glibc)("2.17")})
+    assert any(line.startswith("  only in a container") for line in text_of(old, None, 120))
+
+
+def test_a_host_without_facts_of_its_own_is_not_called_sound(envbuilder: CommandLine, tmp_path: Path) -> None:
+    lines = text_of(replace(facts(), host=decode(FACTS.read_text("utf-8"), "x").host), None, 100)
+    assert any("Not seen" in line for line in lines)
