@@ -8,6 +8,7 @@ from envbuilder.diagnosing.known import Known
 from envbuilder.diagnosing.stating import size_of
 from envbuilder.model.hosts import Host, HostGpu
 from envbuilder.model.versions import Release
+from tests.fakes.catalogs import real_catalog
 from tests.unit.diagnosing.logs import CUDNN_MISSING, judged
 
 INSUFFICIENT = "cudaGetDevice() failed. Status: CUDA driver version is insufficient for CUDA runtime version"
@@ -26,7 +27,7 @@ def test_a_driver_that_is_too_old_gets_the_floor_and_an_environment_that_it_runs
 
 def test_the_release_of_tensorflow_decides_before_the_toolkit_that_lies_about() -> None:
     text, _ = fix(f"TensorFlow version: 2.4.1\n/usr/local/cuda-10.2/lib64\nDriver Version: 418.87\n{INSUFFICIENT}\n")
-    assert "CUDA 11.0 needs driver 450.80.02" in text
+    assert f"CUDA 11.0 needs driver {real_catalog().cuda.driver_floor(Release('11.0'))}" in text
 
 
 def test_a_missing_library_names_the_environments_that_bring_it() -> None:
