@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from envbuilder.model.failures import Signature
@@ -26,7 +26,7 @@ _ORDINARY = frozenset(
     b"step steps table task tensor tensorflow the time train training type value values version warning with worker "
     b"write writing your".split()
 )
-_MOST_WORDS = 200_000
+_MOST_BYTES = 4_000_000
 _LONGEST_WORD = 80
 
 
@@ -55,15 +55,24 @@ class Gate:
 
     Attributes:
         grams: Anchors by the letters that stand for them.
-        known: What was found out about words: the anchors that each may belong to.
+        letters: Finds any of these letters.
+        known: The words that were met and may belong to anchors, with these.
+        dull: Words that were met and belong to none.
     """
 
     grams: dict[bytes, tuple[_Anchor, ...]]
+    letters: re.Pattern[bytes]
     known: dict[bytes, tuple[_Anchor, ...]] = field(default_factory=dict)
+    dull: set[bytes] = field(default_factory=set)
+    _dull_bytes: int = 0
 
     def telling(self, lines: bytes) -> frozenset[bytes]:
         """The words in these lines that may belong to an anchor."""
-        return frozenset(filter(self._anchors, set(lines.translate(_WORDS).split())))
+        words = set(lines.translate(_WORDS).split())
+        fresh = words - self.dull - self.known.keys()
+        if fresh:
+            self._sort_out(fresh)
+        return frozenset(words & self.known.keys())
 
     def open_to(self, line: bytes, telling: frozenset[bytes] | None = None) -> tuple[Signature, ...]:
         """The signatures with an anchor in the line, each once.
@@ -72,24 +81,27 @@ class Gate:
             line: The line.
             telling: Words to look for, where they are known.
         """
-        words: Iterable[bytes] = line.translate(_WORDS).split()
-        if telling is not None:
-            words = telling.intersection(words)
-        likely = {anchor for word in words for anchor in self._anchors(word)}
+        words = self.telling(line) if telling is None else telling.intersection(line.translate(_WORDS).split())
+        likely = {anchor for word in words for anchor in self.known.get(word, ())}
         key = key_of(line) if likely else b""
         opened = {each.id: each for anchor in likely if anchor.key in key for each in anchor.opened}
         return tuple(opened[name] for name in sorted(opened))
 
-    def _anchors(self, word: bytes) -> tuple[_Anchor, ...]:
-        if len(word) > _LONGEST_WORD:
-            # No word of any message, and too long to be remembered.
-            return ()
-        found = self.known.get(word)
-        if found is None:
-            if len(self.known) > _MOST_WORDS:
-                self.known.clear()
-            found = self.known[word] = self._looked_up(word)
-        return found
+    def _sort_out(self, fresh: set[bytes]) -> None:
+        """Tell words that may belong to an anchor from those that belong to none."""
+        joined = b" ".join(fresh)
+        for word in (fresh & self.grams.keys()).union(_words_around(self.letters, joined)):
+            # A longer word is none of any message.
+            found = self._looked_up(word) if len(word) <= _LONGEST_WORD else ()
+            if found:
+                self.known[word] = found
+        self._dull_bytes += len(joined)
+        if self._dull_bytes > _MOST_BYTES:
+            # What is forgotten is looked at again; a word longer than all that is not remembered at all.
+            self.dull.clear()
+            self._dull_bytes = len(joined)
+        if self._dull_bytes <= _MOST_BYTES:
+            self.dull |= fresh - self.known.keys()
 
     def _looked_up(self, word: bytes) -> tuple[_Anchor, ...]:
         grams = self.grams
@@ -97,6 +109,26 @@ class Gate:
             return grams.get(word, ())
         pieces = {word[start : start + _GRAM] for start in range(len(word) - _GRAM + 1)}
         return tuple(anchor for piece in pieces & grams.keys() for anchor in grams[piece] if anchor.word in word)
+
+
+def _words_around(letters: re.Pattern[bytes], joined: bytes) -> Iterator[bytes]:
+    """The words of a text, set apart by blanks, in which these letters are."""
+    end = 0
+    for match in letters.finditer(joined):
+        if match.start() >= end:
+            start = joined.rfind(b" ", end, match.start()) + 1 or end
+            end = joined.find(b" ", match.end())
+            end = len(joined) if end < 0 else end
+            yield joined[start:end]
+
+
+def _any_of(literals: Iterable[bytes]) -> bytes:
+    """A pattern for one of some texts of the same length, with what they begin with written once."""
+    rest: defaultdict[bytes, list[bytes]] = defaultdict(list)
+    for literal in literals:
+        rest[literal[:1]].append(literal[1:])
+    pieces = [first + (_any_of(following) if first else b"") for first, following in sorted(rest.items())]
+    return b"(?:" + b"|".join(pieces) + b")" if len(pieces) > 1 else pieces[0]
 
 
 def gate(signatures: Iterable[Signature]) -> Gate:
@@ -109,7 +141,9 @@ def gate(signatures: Iterable[Signature]) -> Gate:
     for literal, each in sorted(opened.items()):
         word, letters = _stand_in(literal)
         grams[letters].append(_Anchor(word=word, key=key_of(literal), opened=tuple(each)))
-    return Gate(grams={letters: tuple(anchors) for letters, anchors in grams.items()})
+    found = {letters: tuple(anchors) for letters, anchors in grams.items()}
+    longer = [letters for letters in found if len(letters) == _GRAM]
+    return Gate(grams=found, letters=re.compile(_any_of(longer) if longer else rb"(?!)"))
 
 
 def _stand_in(anchor: bytes) -> tuple[bytes, bytes]:

@@ -117,5 +117,7 @@ def _harmless(scene: Scene) -> dict[str, float]:
         return {}
     if not scene.evidence.of(Role.NOISE):
         return {}
+    if scene.gpu_after_cuda and scene.has("ctx-gpu-there"):
+        return {"ptx-jit": 0.6}
     only_cpu = scene.has("ctx-cpu-wanted") and not scene.has("ctx-gpu-there")
     return {"harmless-cpu-only" if only_cpu else "harmless-noise": 0.8}

@@ -69,8 +69,12 @@ def judge_libraries(scene: Scene, scores: Scores) -> Scores:
 def _only_the_runtime(scene: Scene, scores: Scores) -> Scores:
     """TensorFlow says itself that a missing libcudart may be ignored without a GPU."""
     missing = set(scene.stated.sonames)
-    if not scene.has("ignore-cudart") or not missing or not all("cudart" in soname for soname in missing):
+    if not missing or not all("cudart" in soname for soname in missing):
         return scores
+    if not scene.has("ignore-cudart"):
+        # The next line of the log says so; a log that was cut before it is no other log.
+        alone = not scene.has("ctx-wants-gpu", "ctx-gpu-demanded", "ctx-traceback", "import-cuda")
+        return at_most(at_least(scores, harmless_cpu_only=0.45), cuda_soname_missing=0.7) if alone else scores
     if scene.has("ctx-wants-gpu"):
         return at_most(at_least(scores, cuda_soname_missing=0.7), harmless_cpu_only=0.5)
     return at_most(at_least(scores, harmless_cpu_only=0.75), cuda_soname_missing=0.4)

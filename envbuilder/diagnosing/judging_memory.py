@@ -98,7 +98,7 @@ def _handles(scene: Scene, scores: Scores) -> Scores:
     """A library that does not start, with nothing else said: its most frequent causes, as candidates."""
     if not scene.has(*_HANDLES, "convolution-algorithm") or scene.has(*_STEP, "device-allocate-failed"):
         return scores
-    if _newer_than_cuda(scene):
+    if scene.gpu_after_cuda:
         return at_least(scores, gpu_arch_unsupported=0.72)
     return _candidates(scene, scores)
 
@@ -113,15 +113,6 @@ def _candidates(scene: Scene, scores: Scores) -> Scores:
     if scene.has("gemm-launch"):
         return at_least(scores, oom_other_process=0.42)
     return scores
-
-
-def _newer_than_cuda(scene: Scene) -> bool:
-    """Whether the GPU came after the CUDA of this TensorFlow, such as Ampere with CUDA 10."""
-    cuda = scene.cuda
-    if cuda is None:
-        return False
-    since = {gpu.capability: gpu.since for gpu in scene.catalog.cuda.gpus}
-    return any(cuda.head(2) < since[each].head(2) for each in scene.stated.capabilities if each in since)
 
 
 def _second_framework(scene: Scene, scores: Scores) -> Scores:

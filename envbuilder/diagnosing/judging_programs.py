@@ -10,9 +10,25 @@ def judge_installation(scene: Scene, scores: Scores) -> Scores:
     """Two releases in one environment, or a package whose files another one took along."""
     if scene.has("tf-not-installed") and scene.has("ctx-uninstalled", "ctx-twin-listed"):
         scores = at_least(scores, mixed_install=0.85)
+    if scene.has("ctx-twin-shown") and scene.has("ctx-tensorflow-shown"):
+        scores = at_least(scores, mixed_install=0.66)
+    scores = _twins(scene, scores)
     estimators = scene.evidence.captures("estimator")
     tensorflow = scene.stated.tensorflow
     differ = bool(estimators and tensorflow and Release(estimators[0]).head(2) != tensorflow.head(2))
     if differ and scene.has("tf-attribute", "keras-import-name", "estimator-of-another", "keras-module-missing"):
         scores = at_least(scores, mixed_install=0.9)
     return scores
+
+
+def _twins(scene: Scene, scores: Scores) -> Scores:
+    """`tensorflow` and `tensorflow-gpu` in one list are two packages with the same files: one lies over the other.
+
+    Of the same release they are usual in conda, where one only asks for the other.
+    """
+    twins = [Release(text) for text in scene.evidence.captures("twin")]
+    listed = [Release(text) for text in scene.evidence.captures("listed")]
+    if not twins or not listed:
+        return scores
+    differ = any(twin.head(2) != other.head(2) for twin in twins for other in listed)
+    return at_least(scores, mixed_install=0.72 if differ else 0.4)

@@ -44,6 +44,16 @@ class Scene:
         return self.row.cuda.compiled if self.row and self.row.cuda else None
 
     @property
+    def gpu_after_cuda(self) -> bool:
+        """Whether a GPU of the log came after the CUDA in question, such as Ampere with CUDA 10."""
+        opened = [Release(text) for text in self.evidence.captures("cudart")]
+        cuda = opened[0] if opened else self.cuda
+        since = {gpu.capability: gpu.since for gpu in self.catalog.cuda.gpus}
+        return cuda is not None and any(
+            cuda.head(2) < since[each].head(2) for each in self.stated.capabilities if each in since
+        )
+
+    @property
     def driver_floor(self) -> Release | None:
         """The oldest driver for that CUDA."""
         try:

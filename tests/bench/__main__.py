@@ -1,9 +1,10 @@
-"""`make bench [BENCH=ENV|catalog|validate]`: builds: cold, unchanged, one package added; against pip and uv.
+"""`make bench [BENCH=ENV|catalog|validate|logs]`: builds: cold, unchanged, one package added; against pip and uv.
 
 (a) a Dockerfile with plain `pip install` of the same versions in the classic builder, on the same base;
 (b) `uv pip install` of the same lock outside any container, with an empty cache.
 
-`catalog` measures only the loading of the catalog and the audit of a wheel, `validate` only what validating costs.
+`catalog` measures only the loading of the catalog and the audit of a wheel, `validate` only what validating costs,
+`logs` only how fast logs are read.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from envbuilder.model.refs import ImageRef
 from envbuilder.rendering.folder import requirements
 from tests.bench.assembling import measure_assembling
 from tests.bench.catalog import measure_catalog
+from tests.bench.logs import measure_logs
 from tests.bench.measuring import Figures, run
 from tests.bench.validating import measure_validation
 from tests.contract import registry
@@ -44,6 +46,9 @@ def main() -> None:
     figures = Figures()
     work = ROOT / ".bench"
     work.mkdir(exist_ok=True)
+    if environment == "logs":
+        measure_logs(figures, work)
+        return
     # First, so that the peak memory is that of the audit.
     measure_catalog(figures, work)
     if environment == "catalog":

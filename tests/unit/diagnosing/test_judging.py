@@ -90,3 +90,36 @@ def test_the_proof_quotes_lines_with_their_numbers() -> None:
     cause = judged(f"x\ny\n{OOM}\n").causes[0]
     assert cause.quotes[0].line == 3
     assert "OOM when allocating tensor" in cause.quotes[0].text
+
+
+def test_two_packages_of_one_tensorflow_are_a_mix_when_their_releases_differ() -> None:
+    listed = "tensorflow            1.8.0\n{}\nAttributeError: 'module' object has no attribute 'Exporter'\n"
+    assert "mixed-install" in classes(listed.format("tensorflow-gpu        1.3.0"))
+    assert "mixed-install" not in classes(listed.format("tensorflow-estimator  1.8.0"))
+    assert "mixed-install" in classes("Name: tensorflow\nVersion: 1.8.0\n---\nName: tensorflow-gpu\nVersion: 1.3.0\n")
+
+
+def test_a_gpu_that_came_after_the_runtime_is_compiled_for_at_start() -> None:
+    log = (
+        "I dso_loader.cc:49] Successfully opened dynamic library libcudart.so.{}\n"
+        "I gpu_device.cc:1720] Found device 0 with properties:\n"
+        "pciBusID: 0000:73:00.0 name: GeForce RTX 3080 computeCapability: 8.6\n"
+    )
+    assert classes(log.format("10.1")) == ("ptx-jit",)
+    assert classes(log.format("11.0")) == ("harmless-noise",)
+
+
+def test_a_cut_log_with_a_missing_runtime_alone_is_not_called_sure() -> None:
+    missing = (
+        "W dso_loader.cc:64] Could not load dynamic library 'cudart64_110.dll'; dlerror: cudart64_110.dll not found"
+    )
+    alone = {cause.name: cause.confidence for cause in judged(missing).causes}
+    wanted = {cause.name: cause.confidence for cause in judged(f"{missing}\nNum GPUs Available:  0").causes}
+    assert alone["cuda-soname-missing"] <= 0.7 < wanted["cuda-soname-missing"]
+
+
+def test_wsl_1_and_a_list_of_devices_that_is_none_are_named() -> None:
+    assert classes(f"Linux version 4.4.0-19041-Microsoft\n{NO_LIBCUDA}")[0] == "wsl"
+    assert classes("CUDA_VISIBLE_DEVICES=$0 python train.py\nno CUDA-capable device is detected")[0] == (
+        "visible-devices-mistake"
+    )
