@@ -1,4 +1,4 @@
-"""How fast logs are read, and in how much memory: the project's own logs again and again, and lines that never repeat."""
+"""How fast logs are read, and in how much memory: the project's own logs over and over, and lines that never repeat."""
 
 from __future__ import annotations
 
