@@ -90,6 +90,8 @@ def cli() -> None:
     envbuilder list                       what there is
     envbuilder build tf-2.4-cuda11.0      build its image
     envbuilder validate tf-2.4-cuda11.0   prove that it works
+    envbuilder doctor                     what is wrong with this machine
+    envbuilder diagnose train.log         what is wrong in this log
     """  # noqa: D301  click wants the control character itself: it keeps the lines apart
 
 
