@@ -89,9 +89,16 @@ def _build(row: Environment) -> str:
 
 
 def _driver_too_old(scene: Scene, plain: Remedy) -> Remedy:
-    said, cuda = scene.stated, _cuda_wanted(scene)
-    floor = _floor(scene, cuda)
+    said = scene.stated
+    cuda, floor = _too_new(scene)
     older = rows_for_driver(scene.catalog, said.driver) if said.driver else ()
+    if cuda and floor and said.driver and said.driver >= floor:
+        fix = (
+            f"CUDA {cuda} needs driver {floor} or newer, which {said.driver} is: a libcudart of a newer CUDA is loaded"
+        )
+        fix += f" instead. Take it off the loader path, or run {older[0].id}." if older else ". Take it off the path."
+        commands = ("ldconfig -p | grep libcudart", "echo $LD_LIBRARY_PATH", *(_build(row) for row in older[:1]))
+        return replace(plain, fix=fix, commands=commands)
     if cuda and floor:
         have = f"; this one is {said.driver}" if said.driver else ""
         fix = f"CUDA {cuda} needs driver {floor} or newer{have}. Update it"
@@ -101,6 +108,15 @@ def _driver_too_old(scene: Scene, plain: Remedy) -> Remedy:
         fix = f"Update the driver, or run {older[0].id}, the newest environment for driver {said.driver}."
         return replace(plain, fix=fix, commands=(*plain.commands[:1], _build(older[0])))
     return replace(plain, fix=f"{plain.fix} `envbuilder list` shows the driver that each environment needs.")
+
+
+def _too_new(scene: Scene) -> tuple[Release | None, Release | None]:
+    """Of the CUDAs that are named, one for which the driver is too old, and the driver that it needs."""
+    named = [_cuda_wanted(scene), scene.stated.cuda, *map(Release, scene.evidence.captures("cudart"))]
+    pairs = [(cuda, floor) for cuda in named if cuda and (floor := _floor(scene, cuda))]
+    driver = scene.stated.driver
+    lacking = [pair for pair in pairs if driver is not None and driver < pair[1]]
+    return next(iter([*lacking, *pairs]), (None, None))
 
 
 def _cuda_wanted(scene: Scene) -> Release | None:

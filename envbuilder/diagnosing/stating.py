@@ -74,7 +74,7 @@ def stated(evidence: Evidence) -> Stated:
         until=min((each.until for each in signatures if each.until), default=None),
         python=python,
         keras=_most_common(get("keras")),
-        cuda=_most_common(get("cuda", "cuda2")) or _most_common(get("cuda_path", "cuda_win")),
+        cuda=_most_common(get("cuda", "cuda2", "cuda3", "cuda4")) or _most_common(get("cuda_path", "cuda_win")),
         cudnn=_cudnn(get("cudnn_loaded", "cudnn_number")),
         cudnn_compiled=_cudnn(get("cudnn_compiled")),
         driver=_most_common(get("kernel")) or _most_common(get("driver", "driver_k")) or library,

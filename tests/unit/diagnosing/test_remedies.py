@@ -30,6 +30,17 @@ def test_the_release_of_tensorflow_decides_before_the_toolkit_that_lies_about() 
     assert f"CUDA 11.0 needs driver {real_catalog().cuda.driver_floor(Release('11.0'))}" in text
 
 
+def test_the_cuda_that_the_driver_does_not_run_is_the_one_that_is_named() -> None:
+    text, _ = fix(f"TensorFlow 2.2.0\nUsing CUDA runtime 10.2\nDriver Version: 418.87.00\n{INSUFFICIENT}\n")
+    assert "CUDA 10.2 needs driver 440.33 or newer; this one is 418.87.00" in text
+
+
+def test_a_driver_that_is_new_enough_is_not_to_be_updated() -> None:
+    text, commands = fix(f"TensorFlow 2.2.0\nDriver Version: 418.87.00\n{INSUFFICIENT}\n")
+    assert "a libcudart of a newer CUDA is loaded instead" in text
+    assert commands[0] == "ldconfig -p | grep libcudart"
+
+
 def test_a_missing_library_names_the_environments_that_bring_it() -> None:
     text, commands = fix("ImportError: libcublas.so.9.0: cannot open shared object file: No such file or directory")
     assert "CUDA 9.0" in text
