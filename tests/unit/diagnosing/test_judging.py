@@ -123,3 +123,22 @@ def test_wsl_1_and_a_list_of_devices_that_is_none_are_named() -> None:
     assert classes("CUDA_VISIBLE_DEVICES=$0 python train.py\nno CUDA-capable device is detected")[0] == (
         "visible-devices-mistake"
     )
+
+
+def test_the_pool_of_pinned_memory_is_main_memory() -> None:
+    ran_out = "W bfc_allocator.cc:273] Allocator ({}) ran out of memory trying to allocate 3.72GiB.  Current allocation"
+    shape = "W op_kernel.cc:1192] Resource exhausted: OOM when allocating tensor with shape[1000,250,4]"
+    assert classes(f"{ran_out.format('cuda_host_bfc')}\n{shape}")[0] == "host-oom"
+    assert classes(f"{ran_out.format('GPU_0_bfc')}\n{shape}")[0] == "oom-batch-too-large"
+
+
+def test_no_cudnn_at_all_is_told_from_a_cudnn_of_another_release() -> None:
+    line = "F cuda_dnn.cc:207] could not find {0} in cudnn DSO; dlerror: _pywrap_tensorflow.so: undefined symbol: {0}"
+    assert classes(line.format("cudnnCreate"))[0] == "cudnn-missing"
+    assert classes(line.format("cudnnSetRNNDescriptor_v6"))[0] == "cudnn-version-mismatch"
+
+
+def test_a_handle_that_fails_has_two_candidates_and_a_check_of_tensorflow_1_turns_them() -> None:
+    check = "F conv_ops.cc:717] Check failed: stream->parent()->GetConvolveAlgorithms( conv_parameters"
+    assert classes(HANDLE)[:2] == ("cudnn-init-failed", "oom-preallocation")
+    assert classes(f"{HANDLE}\n{check}")[:2] == ("oom-preallocation", "cudnn-init-failed")
