@@ -12,7 +12,7 @@ _HANDLES = (
     "cublas-not-initialized",
     "cufft-solver-handle",
 )
-_STEP = ("oom-tensor", "bfc-ran-out", "bfc-ran-out-early", "resource-exhausted", "out-of-memory-xla")
+_STEP = ("oom-tensor", "bfc-ran-out", "bfc-ran-out-early", "bfc-dump", "resource-exhausted", "out-of-memory-xla")
 _SHORT = (
     *_HANDLES,
     *_STEP,
