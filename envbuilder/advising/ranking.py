@@ -77,13 +77,19 @@ def distance(asked: Spec | None, version: Version) -> int:
         >>> from packaging.specifiers import SpecifierSet
         >>> asked = Spec(text=">=2.4,<2.6", versions=SpecifierSet(">=2.4,<2.6"))
         >>> distance(asked, Version("2.5.3")), distance(asked, Version("2.7.0")), distance(asked, Version("1.15.5"))
-        (0, 1, 4)
+        (0, 2, 5)
     """
     if asked is None or version in asked:
         return 0
-    named = [Version(each.version.removesuffix(".*")) for each in asked.versions]
-    return min((abs(_place(version) - _place(each)) for each in named), default=0)
+    away = (
+        abs(_place(version) - _place(Version(each.version.removesuffix(".*")))) + (each.operator in _OUTSIDE)
+        for each in asked.versions
+    )
+    return min(away, default=0)
 
+
+_OUTSIDE = frozenset({"<", ">", "!="})
+"""Operators whose version is itself out of the range."""
 
 _FIRST_OF_2 = 16
 """TensorFlow 2.0 came after 1.15."""
