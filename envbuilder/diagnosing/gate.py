@@ -7,9 +7,11 @@ has such letters is asked once for each word; logs have few different words, how
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from envbuilder.model.failures import Signature
 
@@ -26,7 +28,7 @@ _ORDINARY = frozenset(
     b"step steps table task tensor tensorflow the time train training type value values version warning with worker "
     b"write writing your".split()
 )
-_MOST_BYTES = 4_000_000
+_MOST_BYTES = 1_000_000
 _LONGEST_WORD = 80
 
 
@@ -74,18 +76,30 @@ class Gate:
             self._sort_out(fresh)
         return frozenset(words & self.known.keys())
 
-    def open_to(self, line: bytes, telling: frozenset[bytes] | None = None) -> tuple[Signature, ...]:
-        """The signatures with an anchor in the line, each once.
+    def open_to(self, line: bytes) -> tuple[Signature, ...]:
+        """The signatures with an anchor in the line, each once."""
+        return self.open_to_kinds([key_of(line)], line).get(0, ())
+
+    def open_to_kinds(self, keys: Sequence[bytes], lines: bytes) -> dict[int, tuple[Signature, ...]]:
+        """The signatures with an anchor in each of some kinds of lines, by its place; those with none are left out.
 
         Args:
-            line: The line.
-            telling: Words to look for, where they are known.
+            keys: What `key_of` leaves of a line of each kind.
+            lines: A line of each kind, with their words.
         """
-        words = self.telling(line) if telling is None else telling.intersection(line.translate(_WORDS).split())
-        likely = {anchor for word in words for anchor in self.known.get(word, ())}
-        key = key_of(line) if likely else b""
-        opened = {each.id: each for anchor in likely if anchor.key in key for each in anchor.opened}
-        return tuple(opened[name] for name in sorted(opened))
+        likely = {anchor for word in self.telling(lines) for anchor in self.known[word]}
+        if not likely:
+            return {}
+        joined = b"\n".join(keys)
+        starts = [0, *accumulate(len(key) + 1 for key in keys)]
+        opened: defaultdict[int, dict[str, Signature]] = defaultdict(dict)
+        for anchor in likely:
+            found = joined.find(anchor.key)
+            while found >= 0:
+                place = bisect_right(starts, found) - 1
+                opened[place].update((each.id, each) for each in anchor.opened)
+                found = joined.find(anchor.key, starts[place + 1])
+        return {place: tuple(each for _, each in sorted(found.items())) for place, found in opened.items()}
 
     def _sort_out(self, fresh: set[bytes]) -> None:
         """Tell words that may belong to an anchor from those that belong to none."""

@@ -19,10 +19,9 @@ from envbuilder.model.failures import Failures, Signature
 _READ_IN_FULL = 24
 _FIRST_SAMPLES = 16
 _LAST_SAMPLES = 8
-_MOST_KINDS = 60_000
-_MOST_BYTES = 12_000_000
+_MOST_KINDS = 30_000
+_MOST_BYTES = 4_000_000
 _LONGEST_KIND = 2000
-_FEW_WORDS = 12
 
 
 @dataclass(slots=True)
@@ -118,14 +117,9 @@ class Scanner:
         if len(self._kinds) > _MOST_KINDS:
             self._kinds.clear()
         new = {key: line for key, line in zip(keys, lines, strict=True) if key in fresh}
-        telling = self._gate.telling(b"\n".join(new.values()))
-        if telling:
-            if len(telling) <= _FEW_WORDS:
-                new = {key: line for word in telling for key, line in new.items() if word in line}
-            for key, line in new.items():
-                opened = self._gate.open_to(line, telling)
-                if opened:
-                    self._kinds[key] = _Kind(opened=opened)
+        kinds = list(new)
+        for place, opened in self._gate.open_to_kinds(kinds, b"\n".join(new.values())).items():
+            self._kinds[kinds[place]] = _Kind(opened=opened)
         dull = fresh - self._kinds.keys()
         self._dull |= {key for key in dull if len(key) <= _LONGEST_KIND}
         self._dull_bytes += sum(map(len, dull))

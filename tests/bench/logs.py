@@ -22,7 +22,11 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 def measure_logs(figures: Figures, work: Path) -> None:
     """Diagnose logs of 1 GiB."""
-    for name, lines in (("own logs between lines of training", _real), ("random words, no two lines alike", _random)):
+    for name, lines in (
+        ("own logs between lines of training", _real),
+        ("lines with ids", _ids),
+        ("random words, no two lines alike", _random),
+    ):
         with tempfile.TemporaryDirectory(dir=work) as folder:
             log = Path(folder) / "big.log"
             _write(log, lines)
@@ -54,6 +58,24 @@ def _real() -> Iterator[bytes]:
                     1000 / (step + 1),
                     step % 9973,
                 )
+
+
+def _ids() -> Iterator[bytes]:
+    """A server's lines, each with ids of its own."""
+    source = random.Random(2)  # noqa: S311  no secret
+    step = 0
+    while True:
+        step += 1
+        yield b"2024-05-%02d 12:%02d:%02d INFO worker[%d] request %032x user%d GET /api/items/%x 200 in %dms\n" % (
+            step % 28 + 1,
+            step // 60 % 60,
+            step % 60,
+            step % 64,
+            source.getrandbits(128),
+            step % 9999,
+            source.getrandbits(64),
+            step % 999,
+        )
 
 
 def _random() -> Iterator[bytes]:
