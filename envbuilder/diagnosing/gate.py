@@ -29,6 +29,7 @@ _ORDINARY = frozenset(
     b"write writing your".split()
 )
 _MOST_BYTES = 1_000_000
+_MOST_KNOWN = 50_000
 _LONGEST_WORD = 80
 
 
@@ -70,6 +71,8 @@ class Gate:
 
     def telling(self, lines: bytes) -> frozenset[bytes]:
         """The words in these lines that may belong to an anchor."""
+        if len(self.known) > _MOST_KNOWN:
+            self.known.clear()
         words = set(lines.translate(_WORDS).split())
         fresh = words - self.dull - self.known.keys()
         if fresh:
