@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from envbuilder.model.coverage import GpuSupport
-from envbuilder.model.cuda import Coverage, CudaFacts
+from envbuilder.model.cuda import FIRST_FAMILY, Coverage, CudaFacts
 from envbuilder.model.versions import Release
-
-FIRST_FAMILY = 11
-"""From this CUDA on, a driver runs every release of its family; source as of `CudaFacts.driver_floor`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from envbuilder.checking.check import not_seen
+from envbuilder.model.cuda import FIRST_FAMILY
 from envbuilder.model.expectations import CudaExpectation, Expectation
 from envbuilder.model.facts import Driver, DriverInterface, Facts, Seen, Unseen
 from envbuilder.model.findings import Failed, NotProven, Outcome, Passed
@@ -12,8 +13,6 @@ RUN_WITH_GPUS = (
     "run on a host with an NVIDIA driver and the NVIDIA Container Toolkit, with `docker run --gpus all`; there"
     " `nvidia-smi` must list the GPU"
 )
-# From here on one driver runs every release of a family.
-_FIRST_FAMILY = 11
 
 
 def interface_of(facts: Facts) -> DriverInterface | NotProven:
@@ -93,7 +92,7 @@ def _rule(cuda: CudaExpectation, supported: Release | None) -> str:
     """
     if supported is not None and supported.head(2) >= cuda.release.head(2):
         return f"it supports CUDA {supported}, and every older one"
-    if cuda.release.major >= _FIRST_FAMILY:
+    if cuda.release.major >= FIRST_FAMILY:
         return f"minor-version compatibility: every CUDA {cuda.release.major}.x runs on it, but it may not compile PTX"
     return "the release that came with this CUDA, or a newer one"
 
@@ -113,7 +112,7 @@ def _forward(cuda: CudaExpectation, module: Release, library: Release, interface
 
 def _covered(cuda: CudaExpectation) -> str:
     """What the floor already takes into account."""
-    if cuda.release.major < _FIRST_FAMILY:
+    if cuda.release.major < FIRST_FAMILY:
         return ""
     return f", the oldest of all CUDA {cuda.release.major}.x (minor-version compatibility)"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envbuilder.model.coverage import GpuSupport, Reason, support
-from envbuilder.model.cuda import Coverage, CudaFacts
+from envbuilder.model.cuda import FIRST_FAMILY, Coverage, CudaFacts
 from envbuilder.model.examinations import Fit, GpuFit, RowFit
 from envbuilder.model.hosts import Host, HostGpu
 from envbuilder.model.rows import BaseChoice, Environment
@@ -13,8 +13,6 @@ from envbuilder.model.versions import Release
 
 _WHEELS_FOR = "x86_64"
 _ORDER = tuple(Fit)
-_FIRST_FAMILY = 11
-"""From this CUDA on one driver runs every release of a family."""
 
 
 def judge_rows(facts: CudaFacts, rows: tuple[Environment, ...], host: Host) -> tuple[RowFit, ...]:
@@ -130,6 +128,6 @@ def _lack_of_driver(need: Release | None, choice: BaseChoice, host: Host) -> tup
         return Fit.UNPROVEN, "not proven: the driver's release is not known"
     if host.cuda.head(2) >= choice.cuda.head(2):
         return None
-    if host.cuda.major == choice.cuda.major >= _FIRST_FAMILY:
+    if host.cuda.major == choice.cuda.major >= FIRST_FAMILY:
         return Fit.UNPROVEN, f"not proven: the driver supports CUDA {host.cuda}, and its release is not known"
     return Fit.NO, f"needs driver {need} or newer, this one supports CUDA {host.cuda} at most"

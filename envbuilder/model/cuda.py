@@ -8,6 +8,9 @@ from enum import StrEnum
 from envbuilder.model.sources import Source
 from envbuilder.model.versions import Release
 
+FIRST_FAMILY = 11
+"""From this CUDA on one driver runs every release of a family; source as of `CudaFamily`."""
+
 
 class CudnnRule(StrEnum):
     """How TensorFlow compares the cuDNN that it finds with the one that it was compiled against.
