@@ -1,18 +1,20 @@
-"""The catalog and what is wanted, to environments with reasons."""
+"""Recommend environments of the catalog for some wishes and machines, with reasons."""
 
 from __future__ import annotations
 
+from envbuilder.advising.advice import Advice, Answer, Topic, Verdict, Wanted, Weight
 from envbuilder.advising.candidates import Candidate, candidates
 from envbuilder.advising.evidence import proven_on
-from envbuilder.advising.gpu_names import capability_of
 from envbuilder.advising.hardware import HardwareView, view
 from envbuilder.advising.keras import keras_reasons, keras_to_install
 from envbuilder.advising.ranking import order
 from envbuilder.advising.software import software_reasons
 from envbuilder.advising.steps import steps
-from envbuilder.model.advice import Advice, Answer, Topic, Verdict, Wanted, Weight
+from envbuilder.catalog.gpu_names import capability_of
+from envbuilder.model.hosts import Host, HostGpu
 from envbuilder.model.rows import Catalog
 from envbuilder.model.vendor_builds import VendorBuild
+from envbuilder.model.versions import Release
 
 
 def advise(catalog: Catalog, wanted: Wanted) -> Answer:
@@ -36,6 +38,17 @@ def _each_row_first(ranked: tuple[Advice, ...]) -> tuple[Advice, ...]:
     return (*best, *(advice for advice in ranked if advice is not first[advice.environment]))
 
 
+def described(driver: Release | None, gpus: tuple[HostGpu, ...]) -> tuple[Host, ...]:
+    """Return the machines that a driver and GPUs without a machine stand for: one for each GPU, all with that driver.
+
+    Returns:
+        One machine without GPUs if only the driver is known; none if nothing is.
+    """
+    if not gpus:
+        return (Host(name="", driver=driver, is_described=True),) if driver else ()
+    return tuple(Host(name="", driver=driver, gpus=(gpu,), is_described=True) for gpu in dict.fromkeys(gpus))
+
+
 def every(catalog: Catalog, wanted: Wanted) -> tuple[Advice, ...]:
     """Everything that comes into question, best first: what fits stands before what does not."""
     ranked = [_advice(catalog, wanted, candidate) for candidate in candidates(catalog, wanted)]
@@ -46,7 +59,6 @@ def every(catalog: Catalog, wanted: Wanted) -> tuple[Advice, ...]:
 def _advice(catalog: Catalog, wanted: Wanted, candidate: Candidate) -> tuple[Advice, int]:
     version = candidate.row.framework.version
     hardware: HardwareView = view(catalog.cuda, wanted, candidate)
-    need = hardware.need
     return (
         Advice(
             environment=candidate.own.id,
@@ -56,8 +68,9 @@ def _advice(catalog: Catalog, wanted: Wanted, candidate: Candidate) -> tuple[Adv
             base=candidate.choice.system.id,
             cuda=candidate.choice.cuda if candidate.row.cuda else None,
             cudnn=candidate.choice.cudnn if candidate.row.cuda else None,
-            driver=need.least if need and need.known else None,
+            driver=hardware.driver,
             coverage=hardware.coverage,
+            fit=hardware.fit,
             proven=proven_on(candidate.row, candidate.choice),
             reasons=(
                 *software_reasons(wanted, candidate),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from envbuilder.model.advice import Wanted
+from envbuilder.advising.advice import Wanted
 from envbuilder.model.rows import BaseChoice, Catalog, Environment, PythonProvider
 from envbuilder.model.versions import Release
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envbuilder.model.advice import Change, Reason, Spec, Topic, Weight
+from envbuilder.advising.advice import Change, Reason, Spec, Topic, Weight
 from envbuilder.model.keras import KerasFacts, KerasRule
 
 ANY = SpecifierSet()

@@ -6,8 +6,8 @@ import re
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+from envbuilder.advising.advice import Spec
 from envbuilder.errors import UsageError
-from envbuilder.model.advice import Spec
 from envbuilder.model.versions import Release
 
 _BARE = re.compile(r"\d+(\.\d+)*(\.?(\*|x))?((a|b|rc|\.?post|\.?dev)\d+)?")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from packaging.version import Version
 
+from envbuilder.advising.advice import Advice, Spec, Topic, Wanted, Weight
 from envbuilder.advising.candidates import python_distance
-from envbuilder.model.advice import Advice, Spec, Topic, Wanted, Weight
 from envbuilder.model.cuda import Coverage
 
 PRICES = {

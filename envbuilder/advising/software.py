@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from packaging.version import Version
 
+from envbuilder.advising.advice import Change, Reason, Spec, Topic, Wanted, Weight
 from envbuilder.advising.candidates import Candidate
 from envbuilder.advising.evidence import proven_on
-from envbuilder.model.advice import Change, Reason, Spec, Topic, Wanted, Weight
 from envbuilder.model.rows import OLDEST_PYTHON, PythonProvider
 from envbuilder.model.versions import Release
 

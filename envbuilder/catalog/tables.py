@@ -34,6 +34,7 @@ def read_sources(fields: Fields) -> tuple[Source, ...]:
 
 def read_cuda(root: Fields) -> CudaFacts:
     """`cuda.yaml`: drivers by CUDA release and family, GPUs by compute capability, PTX versions, cuDNN's GPUs."""
+    arm = root.children("arm")
     facts = CudaFacts(
         releases=tuple(
             CudaRelease(version=each.release("version"), driver=each.release("driver"))
@@ -48,6 +49,8 @@ def read_cuda(root: Fields) -> CudaFacts:
         ptx=tuple(PtxIsa(isa=each.release("isa"), cuda=each.release("cuda")) for each in root.children("ptx")),
         cudnn=tuple(_cudnn_code(each) for each in root.children("cudnn")),
         forward=tuple(_forward(each) for each in root.children("forward")),
+        arm=tuple(name for each in arm for name in each.texts("names", _pattern, required=True)),
+        arm_sources=tuple(source for each in arm for source in read_sources(each)),
     )
     _must_ascend(root, "releases", [release.version for release in facts.releases])
     _must_ascend(root, "ptx", [entry.isa for entry in facts.ptx])

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from packaging.version import Version
 
-from envbuilder.model.expectations import CudaExpectation, Expectation
+from envbuilder.catalog.expectation import CudaExpectation, Expectation
 from envbuilder.model.facts import Facts, Unseen
 from envbuilder.model.findings import NotProven, Outcome, Tier
 

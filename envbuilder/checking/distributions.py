@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from packaging.version import InvalidVersion, Version
 
+from envbuilder.catalog.expectation import Expectation
 from envbuilder.checking.check import not_seen
-from envbuilder.model.expectations import Expectation
 from envbuilder.model.facts import Facts, Unseen
 from envbuilder.model.findings import Failed, Outcome, Passed
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
+from envbuilder.catalog.compatibility import judge_stack
+from envbuilder.catalog.expectation import CudaExpectation, Expectation
+from envbuilder.catalog.verdicts import Aspect, Fit, Reason
 from envbuilder.checking.check import not_seen
-from envbuilder.model.cuda import FIRST_FAMILY
-from envbuilder.model.expectations import CudaExpectation, Expectation
 from envbuilder.model.facts import Driver, DriverInterface, Facts, Seen, Unseen
 from envbuilder.model.findings import Failed, NotProven, Outcome, Passed
-from envbuilder.model.versions import Release
+from envbuilder.model.hosts import HostGpu, host_of
 
 RUN_WITH_GPUS = (
     "run on a host with an NVIDIA driver and the NVIDIA Container Toolkit, with `docker run --gpus all`; there"
@@ -64,83 +68,58 @@ def _remedy(driver: DriverInterface) -> str:
 
 
 def driver_floor(cuda: CudaExpectation, facts: Facts) -> Outcome:
-    """The driver is new enough for the CUDA libraries in the image."""
+    """The driver runs the CUDA libraries in the image on every GPU."""
     interface = interface_of(facts)
     if isinstance(interface, NotProven):
         return interface
     if not interface.loadable or interface.stub or not isinstance(facts.driver, Seen):
         return NotProven(reason="there is no driver")
     driver = facts.driver.value
-    if driver.release is None:
-        return _by_cuda(cuda, interface.cuda)
-    if driver.release >= cuda.driver:
-        rule = _rule(cuda, interface.cuda)
-        return Passed(seen=f"driver {driver.release}, CUDA {cuda.release} needs {cuda.driver} ({rule})")
-    if driver.library and driver.module and driver.library > driver.module:
-        return _forward(cuda, driver.module, driver.library, interface)
-    return Failed(
-        problem=f"the driver is {driver.release}, CUDA {cuda.release} needs {cuda.driver} or newer{_covered(cuda)}",
-        remedy=f"{_newer(cuda)}; on a data-center GPU NVIDIA's package cuda-compat-{_dashed(cuda.release)} on the"
-        " loader path can stand in for a newer driver, where it supports this branch",
-    )
-
-
-def _rule(cuda: CudaExpectation, supported: Release | None) -> str:
-    """Which of NVIDIA's rules lets the driver run this CUDA.
-
-    Source: docs.nvidia.com/deploy/cuda-compatibility, minor-version compatibility, read 2026-11-20.
-    """
-    if supported is not None and supported.head(2) >= cuda.release.head(2):
-        return f"it supports CUDA {supported}, and every older one"
-    if cuda.release.major >= FIRST_FAMILY:
-        return f"minor-version compatibility: every CUDA {cuda.release.major}.x runs on it, but it may not compile PTX"
-    return "the release that came with this CUDA, or a newer one"
-
-
-def _forward(cuda: CudaExpectation, module: Release, library: Release, interface: DriverInterface) -> Outcome:
-    """The user-space library is newer than the kernel module, as NVIDIA's forward-compatibility package makes it."""
-    stands = f"libcuda {library} stands before the older kernel module {module}"
-    if interface.init_code == 0 and interface.gpus and library >= cuda.driver:
-        return Passed(seen=f"forward compatibility: {stands}, and starts; CUDA {cuda.release} needs {cuda.driver}")
-    why = f"needs {cuda.driver}" if library < cuda.driver else f"it gives {interface.init_code} {interface.init_name}"
-    return Failed(
-        problem=f"{stands} (forward compatibility, cuda-compat), and does not run CUDA {cuda.release}: {why.rstrip()}",
-        remedy=f"{_newer(cuda)}; forward compatibility is for data-center GPUs and for the branches that the package"
-        " supports only",
-    )
-
-
-def _covered(cuda: CudaExpectation) -> str:
-    """What the floor already takes into account."""
-    if cuda.release.major < FIRST_FAMILY:
-        return ""
-    return f", the oldest of all CUDA {cuda.release.major}.x (minor-version compatibility)"
-
-
-def _newer(cuda: CudaExpectation) -> str:
-    return (
-        f"update the driver of the host to {cuda.driver} or newer, or take an environment with an older CUDA"
-        " (`envbuilder list`)"
-    )
-
-
-def _dashed(release: Release) -> str:
-    return "-".join(str(part) for part in release.head(2))
-
-
-def _by_cuda(cuda: CudaExpectation, supported: Release | None) -> Outcome:
-    if supported is None:
-        return NotProven(reason="neither the driver's release nor the CUDA that it supports is known")
-    if supported.head(2) >= cuda.release.head(2):
-        return Passed(seen=f"the driver supports CUDA {supported}, the image has {cuda.release}")
-    if supported.major == cuda.release.major:
-        return NotProven(
-            reason=f"the driver's release is not known; it supports CUDA {supported}, the image has {cuda.release}"
+    if interface.init_code != 0 and driver.library and driver.module and driver.library > driver.module:
+        return Failed(
+            problem=f"libcuda {driver.library} stands before the older kernel module {driver.module} (forward"
+            f" compatibility, cuda-compat), and does not start: it gives {interface.init_code} {interface.init_name}",
+            remedy=_remedy(interface),
         )
-    return Failed(
-        problem=f"the driver supports CUDA up to {supported}, the image has {cuda.release}",
-        remedy=_newer(cuda),
-    )
+    reasons = [reason for reason in compatibility(cuda, facts) if reason.aspect is Aspect.DRIVER]
+    return outcome(reasons or [each for each in compatibility(cuda, facts, gpus=False) if each.aspect is Aspect.DRIVER])
+
+
+def compatibility(cuda: CudaExpectation, facts: Facts, *, gpus: bool = True) -> tuple[Reason, ...]:
+    """Return all reasons of the compatibility of an image with the machine that its probe sees, for every GPU.
+
+    Args:
+        cuda: The image. That it carries a library for forward compatibility is not considered: the probe runs inside,
+            and sees which library is in use.
+        facts: What the probe saw.
+        gpus: Whether to judge the GPUs; otherwise only the driver is judged, for the libraries alone.
+    """
+    host = replace(host_of(facts), name="")
+    interface = interface_of(facts)
+    if not gpus:
+        host = replace(host, gpus=None)
+    elif isinstance(interface, DriverInterface) and interface.gpus:
+        # The GPUs that this process sees, which may be fewer than NVML shows.
+        seen = (HostGpu(name=gpu.name, capability=gpu.capability, memory=gpu.memory) for gpu in interface.gpus)
+        host = replace(host, gpus=tuple(seen))
+    verdict = judge_stack(cuda.tables, replace(cuda.stack, has_compat_library=False), host)
+    of_gpus = [reason for kind in verdict.gpus for reason in kind.reasons]
+    return tuple(dict.fromkeys(of_gpus or verdict.reasons))
+
+
+def outcome(reasons: Sequence[Reason]) -> Outcome:
+    """Return the worst of some reasons as the outcome of a check."""
+    failed = [reason for reason in reasons if reason.fit is Fit.NO]
+    if failed:
+        changes = dict.fromkeys(reason.change for reason in failed if reason.change)
+        return Failed(
+            problem="; ".join(dict.fromkeys(reason.text for reason in failed)),
+            remedy=f"{'; '.join(changes)}; or another environment: `envbuilder list --fits` shows which run here",
+        )
+    unknown = [reason.text for reason in reasons if reason.fit is Fit.UNKNOWN]
+    if unknown or not reasons:
+        return NotProven(reason="; ".join(dict.fromkeys(unknown)) or "nothing is known of the driver")
+    return Passed(seen="; ".join(dict.fromkeys(reason.text for reason in reasons)))
 
 
 def describe(driver: Driver) -> str:

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from packaging.version import Version
 
+from envbuilder.catalog.expectation import CudaExpectation, Expectation
+from envbuilder.catalog.verdicts import stack_of
 from envbuilder.model.closures import Closure
-from envbuilder.model.cuda import CudaNeed, PtxIsa
-from envbuilder.model.expectations import CudaExpectation, Expectation
-from envbuilder.model.locks import CudaPin, Lock, PackageGroup
+from envbuilder.model.cuda import CudaFacts
+from envbuilder.model.locks import Lock, PackageGroup
 from envbuilder.model.memory import HOOK
 from envbuilder.model.refs import normalized
 from envbuilder.model.rows import Environment
 
 
-def expect(environment: Environment, lock: Lock, ptx: tuple[PtxIsa, ...] = ()) -> Expectation:
+def expect(environment: Environment, lock: Lock, tables: CudaFacts) -> Expectation:
     """What an image made from this lock must be.
 
     Args:
         environment: The row.
         lock: The lock.
-        ptx: Which CUDA release's driver compiles which PTX.
+        tables: Drivers and GPUs.
 
     Raises:
         ValueError: Lock and row are not of the same environment, or only one of them has CUDA.
@@ -28,13 +31,12 @@ def expect(environment: Environment, lock: Lock, ptx: tuple[PtxIsa, ...] = ()) -
         raise ValueError(f"the lock is of {lock.environment}, the row is {environment.id}")
     if (lock.cuda is None) != (environment.cuda is None):
         raise ValueError(f"only one of lock and row of {environment.id} has CUDA")
-    both = environment.cuda and lock.cuda and _cuda(environment.cuda, lock.cuda, ptx)
     return Expectation(
         environment=environment.id,
         python=lock.python.version,
         framework=normalized(lock.framework),
         framework_version=Version(lock.framework_version),
-        cuda=both or None,
+        cuda=_cuda(environment, lock, tables),
         distributions=tuple(
             sorted({(pin.name, pin.version) for pin in lock.packages if pin.group is not PackageGroup.BUILD})
         ),
@@ -45,15 +47,14 @@ def expect(environment: Environment, lock: Lock, ptx: tuple[PtxIsa, ...] = ()) -
     )
 
 
-def expect_bare(environment: Environment, closure: Closure) -> Expectation:
+def expect_bare(environment: Environment, closure: Closure, tables: CudaFacts) -> Expectation:
     """What an environment with the packages of a closure must be, outside of an image."""
-    need = environment.cuda
     return Expectation(
         environment=environment.id,
         python=closure.python,
         framework=environment.framework.package,
         framework_version=environment.framework.version,
-        cuda=_as_compiled(need) if need else None,
+        cuda=_as_compiled(environment, tables),
         distributions=tuple(sorted((each.name, each.version) for each in closure.packages)),
         glibc=environment.framework.glibc,
         needs_avx=environment.framework.needs_avx,
@@ -61,31 +62,26 @@ def expect_bare(environment: Environment, closure: Closure) -> Expectation:
     )
 
 
-def _as_compiled(need: CudaNeed) -> CudaExpectation:
-    """What the wheel was made for; no check of a bare environment looks at libraries or driver."""
+def _as_compiled(environment: Environment, tables: CudaFacts) -> CudaExpectation | None:
+    """Return what the wheel was compiled with; no check of a bare environment looks at libraries or driver."""
+    need = environment.cuda
+    if need is None:
+        return None
     return CudaExpectation(
-        compiled=need.compiled,
-        linkage=need.linkage,
+        need=need,
         release=need.compiled,
-        cudnn=need.cudnn,
         cudnn_release=need.cudnn.compiled,
-        driver=need.compiled,
         sonames=need.sonames,
-        optional=need.optional,
-        code=need.code,
+        stack=stack_of(environment, None),
+        tables=tables,
     )
 
 
-def _cuda(need: CudaNeed, pin: CudaPin, ptx: tuple[PtxIsa, ...]) -> CudaExpectation:
+def _cuda(environment: Environment, lock: Lock, tables: CudaFacts) -> CudaExpectation | None:
+    need, pin = environment.cuda, lock.cuda
+    if need is None or pin is None:
+        return None
+    stack = replace(stack_of(environment, None), base=lock.base.id, cuda=pin.cuda, cudnn=pin.cudnn)
     return CudaExpectation(
-        compiled=need.compiled,
-        linkage=need.linkage,
-        release=pin.cuda,
-        cudnn=need.cudnn,
-        cudnn_release=pin.cudnn,
-        driver=pin.driver,
-        sonames=pin.sonames,
-        optional=need.optional,
-        code=need.code,
-        ptx=ptx,
+        need=need, release=pin.cuda, cudnn_release=pin.cudnn, sonames=pin.sonames, stack=stack, tables=tables
     )

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from packaging.version import InvalidVersion, Version
 
+from envbuilder.catalog.expectation import CudaExpectation, Expectation
 from envbuilder.checking.check import NO_IMPORT, was_tried, without_tensorflow
-from envbuilder.model.expectations import CudaExpectation, Expectation
 from envbuilder.model.facts import Facts, Unseen
 from envbuilder.model.findings import Failed, NotProven, Outcome, Passed
 

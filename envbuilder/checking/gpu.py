@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from envbuilder.catalog.expectation import CudaExpectation, Expectation
+from envbuilder.catalog.verdicts import Rule
 from envbuilder.checking.check import was_tried, without_tensorflow
-from envbuilder.checking.driver import RUN_WITH_GPUS, interface_of
+from envbuilder.checking.driver import RUN_WITH_GPUS, compatibility, interface_of, outcome
 from envbuilder.checking.each_gpu import NO_GPU
 from envbuilder.checking.gpu_numbers import operation, worst
 from envbuilder.checking.tolerances import WHOLE_NUMBERS
-from envbuilder.model.cuda import Coverage
-from envbuilder.model.expectations import CudaExpectation, Expectation
-from envbuilder.model.facts import DriverInterface, Fact, Facts, Gpu, GpuWork, Placed, Seen, Unseen
+from envbuilder.model.facts import DriverInterface, Fact, Facts, GpuWork, Placed, Seen, Unseen
 from envbuilder.model.findings import Failed, NotProven, Outcome, Passed
 from envbuilder.model.gpu_facts import Compared, Operations
-from envbuilder.model.versions import Release
+
+_CODE = frozenset({Rule.GPU_CODE, Rule.GPU_NOT_KNOWN, Rule.LAST_DRIVER, Rule.PTX_DRIVER})
+"""The rules about code in the wheel; what CUDA and cuDNN have for a GPU is shown by the checks that compute."""
 
 
 def gpu_visible_to_tensorflow(cuda: CudaExpectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
@@ -66,32 +68,8 @@ def gpu_architecture_covered(cuda: CudaExpectation, facts: Facts) -> Outcome:
     unknown = [gpu for gpu in driver.gpus if gpu.capability is None]
     if unknown:
         return NotProven(reason=f"the compute capability of GPU {unknown[0].index} is not known: {unknown[0].error}")
-    covered = [(gpu, gpu.capability, cuda.code.coverage(gpu.capability)) for gpu in driver.gpus if gpu.capability]
-    bare = [f"{gpu.name} (compute capability {of})" for gpu, of, coverage in covered if coverage is Coverage.NONE]
-    if bare:
-        return Failed(
-            problem=f"the wheel has no code that runs on {', '.join(bare)}",
-            remedy="take an environment that covers this GPU: `envbuilder list` shows the GPUs of each",
-        )
-    compiled = [gpu for gpu, _, coverage in covered if coverage is Coverage.JIT]
-    return _jit(cuda, compiled, driver.cuda) if compiled else Passed(seen="machine code for every GPU")
-
-
-def _jit(cuda: CudaExpectation, gpus: list[Gpu], supported: Release | None) -> Outcome:
-    """PTX is outside minor-version compatibility: the driver must know the CUDA release that wrote it.
-
-    Source: docs.nvidia.com/deploy/cuda-compatibility, limits of minor-version compatibility, read 2026-11-20.
-    """
-    names = ", ".join(f"{gpu.name} (compute capability {gpu.capability})" for gpu in gpus)
-    if supported is None:
-        return NotProven(reason=f"{names}: code is compiled by the driver, and what CUDA it supports is not known")
-    needed = max(cuda.compiler(gpu.capability) for gpu in gpus if gpu.capability)
-    if supported.head(2) < needed.head(2):
-        return Failed(
-            problem=f"{names}: the driver must compile PTX of CUDA {needed}, and supports only {supported}",
-            remedy=f"update the driver of the host to one that supports CUDA {needed} or newer",
-        )
-    return Passed(seen=f"{names}: the driver compiles code on first use, which takes minutes once")
+    reasons = [each for each in compatibility(cuda, facts) if each.rule in _CODE]
+    return outcome(reasons)
 
 
 def _works(facts: Facts) -> tuple[GpuWork, ...] | Failed | NotProven:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from envbuilder.catalog.expectation import Expectation
 from envbuilder.checking.each_gpu import judge_each
 from envbuilder.checking.gpu_numbers import worst
-from envbuilder.model.expectations import Expectation
 from envbuilder.model.facts import Facts
 from envbuilder.model.findings import Outcome, Passed
 from envbuilder.model.gpu_facts import Memory, MemoryLimit

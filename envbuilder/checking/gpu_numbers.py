@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from envbuilder.catalog.expectation import Expectation
 from envbuilder.checking.each_gpu import elsewhere, judge_each, part
 from envbuilder.checking.tolerances import HALF, tolerance
-from envbuilder.model.expectations import Expectation
 from envbuilder.model.facts import Fact, Facts
 from envbuilder.model.findings import NotProven, Outcome
 from envbuilder.model.gpu_facts import Compared, Operations

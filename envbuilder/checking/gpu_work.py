@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from envbuilder.catalog.expectation import Expectation
 from envbuilder.checking.each_gpu import NO_GPU, elsewhere, judge_each, not_there, part
 from envbuilder.checking.gpu_numbers import LIBRARIES, worst
-from envbuilder.model.expectations import Expectation
 from envbuilder.model.facts import Facts, Unseen
 from envbuilder.model.findings import Failed, NotProven, Outcome, Passed
 from envbuilder.model.gpu_facts import AllReduce, Course, FirstKernel, Latency, Rate, Replica

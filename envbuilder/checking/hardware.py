@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
+from envbuilder.catalog.expectation import CudaExpectation
 from envbuilder.checking.check import not_seen, was_tried
-from envbuilder.model.expectations import CudaExpectation
 from envbuilder.model.facts import Fact, Facts, Seen, Unseen
 from envbuilder.model.findings import Failed, NotProven, Outcome, Passed
 from envbuilder.model.hardware_facts import Compute, ComputeGpu, KnownResult, MemoryRoundTrip, Speed

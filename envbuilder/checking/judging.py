@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from envbuilder.catalog.expectation import Expectation
 from envbuilder.checking import content
 from envbuilder.checking.check import Check
 from envbuilder.checking.driver import describe
 from envbuilder.checking.figures import figures
 from envbuilder.checking.subjects import group_of, seconds_of
 from envbuilder.checking.table import bare_checks, checks_for
-from envbuilder.model.expectations import Expectation
 from envbuilder.model.facts import Facts, Seen
 from envbuilder.model.findings import CheckResult, NotProven, Outcome, Report, Tier
 

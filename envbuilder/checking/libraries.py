@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from envbuilder.catalog.expectation import CudaExpectation, Expectation
 from envbuilder.checking.check import not_seen, was_tried
-from envbuilder.model.expectations import CudaExpectation, Expectation
 from envbuilder.model.facts import Facts, Library, LibraryLoad, Seen, Unseen
 from envbuilder.model.findings import Failed, NotProven, Outcome, Passed
 from envbuilder.model.versions import Release

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from envbuilder.catalog.expectation import Expectation
 from envbuilder.checking.check import not_seen, without_tensorflow
-from envbuilder.model.expectations import Expectation
 from envbuilder.model.facts import Facts, Gpu, Seen, Unseen
 from envbuilder.model.findings import Failed, NotProven, Outcome, Passed
 from envbuilder.model.memory import VARIABLE, MemoryPolicy, Way, parse

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from envbuilder.catalog.expectation import Expectation
 from envbuilder.checking.check import not_seen, was_tried
 from envbuilder.checking.driver import RUN_WITH_GPUS, interface_of
-from envbuilder.model.expectations import Expectation
 from envbuilder.model.facts import Facts, Seen
 from envbuilder.model.findings import Failed, NotProven, Outcome, Passed
 from envbuilder.model.hardware_facts import GpuProcess, Nvml, NvmlGpu

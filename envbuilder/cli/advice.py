@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 
 import click
 
+from envbuilder.advising.advice import Advice, Answer, Reason, Verdict, Wanted, Weight
 from envbuilder.cli.output import folded, heading
-from envbuilder.model.advice import Advice, Answer, Reason, Verdict, Wanted, Weight
 from envbuilder.model.hosts import Host
 from envbuilder.model.vendor_builds import VendorBuild
 
@@ -111,7 +112,12 @@ def asked_text(wanted: Wanted) -> str:
         ("base ", wanted.base),
     )
     words = [f"{name}{value}" for name, value in said if value]
-    return "; ".join([*words, *(["no GPU"] if wanted.cpu else []), *(host_text(host) for host in wanted.hosts)])
+    seen = [host for host in wanted.hosts if not host.is_described]
+    named = [host for host in wanted.hosts if host.is_described]
+    together = (
+        [replace(named[0], gpus=tuple(gpu for host in named for gpu in host.gpus or ()) or None)] if named else []
+    )
+    return "; ".join([*words, *(["no GPU"] if wanted.cpu else []), *(host_text(host) for host in (*together, *seen))])
 
 
 def host_text(host: Host) -> str:
@@ -154,6 +160,7 @@ def advice_document(advice: Advice) -> dict[str, object]:
         "cuda": str(advice.cuda) if advice.cuda else None,
         "cudnn": str(advice.cudnn) if advice.cudnn else None,
         "driver": str(advice.driver) if advice.driver else None,
+        "fit": advice.fit.value if advice.fit else None,
         "doubtful": advice.is_doubtful,
         "gpus": advice.coverage.value if advice.coverage else None,
         "proven": advice.proven.value,

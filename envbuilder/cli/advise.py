@@ -6,20 +6,20 @@ from pathlib import Path
 
 import click
 
-from envbuilder.advising.gpu_names import gpu_asked
+from envbuilder.advising.advice import Spec, Wanted
+from envbuilder.advising.advise import advise, described
 from envbuilder.advising.ranges import release_of, spec_of
+from envbuilder.catalog.gpu_names import gpu_asked
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.advice import answer_document, answer_text, asked_text, width
 from envbuilder.cli.output import json_option, print_json
 from envbuilder.cli.places import places
 from envbuilder.cli.targets import read_text
 from envbuilder.errors import UsageError
-from envbuilder.model.advice import Spec, Wanted
 from envbuilder.model.hosts import Host, host_of
 from envbuilder.model.rows import Catalog
 from envbuilder.model.versions import Release
 from envbuilder.probing.decoding import decode
-from envbuilder.workflows.advise import described, recommend
 
 
 @click.command("advise")
@@ -82,7 +82,7 @@ def command(  # noqa: PLR0913  one parameter for each option
         cpu=cpu,
         hosts=(*_described(catalog, driver, gpus), *(_host(file) for file in hosts)),
     )
-    answer = recommend(catalog, wanted)
+    answer = advise(catalog, wanted)
     if as_json:
         print_json(answer_document(answer, asked_text(wanted), limit))
     else:

@@ -27,12 +27,13 @@ from envbuilder.workflows.validate import lock_inside
 @click.command("compare")
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
+@click.option("--fails", type=click.Choice(["a", "b"], case_sensitive=False), help="The side that fails.")
 @json_option
-def command(a: str, b: str, *, as_json: bool) -> None:
-    """Say what differs between A and B, what matters first, and what that does to TensorFlow.
+def command(a: str, b: str, fails: str | None, *, as_json: bool) -> None:
+    """Compare two machines or environments: what differs, and what that does to TensorFlow.
 
-    Each is a facts file (`doctor -o`, `probe.py`), a lock, an environment, or an image that carries its lock. The end
-    says what explains an out-of-memory on one of them.
+    A and B are each a facts file (`doctor -o`, `probe.py`), a lock, an environment, or an image that carries its lock.
+    The last lines explain an out-of-memory error on one side; with --fails, on that side only.
     """
     here = places()
     composition = Composition(here, load_catalog(here.matrices))
@@ -40,7 +41,7 @@ def command(a: str, b: str, *, as_json: bool) -> None:
     if as_json:
         print_json(_document(found))
         return
-    for line in _lines(found):
+    for line in _lines(found, _sides(fails)):
         click.echo(folded(line, width()) if len(click.unstyle(line)) > width() else line)
 
 
@@ -61,7 +62,11 @@ def _content(composition: Composition, name: str) -> Facts | Lock:
     )
 
 
-def _lines(found: Comparison) -> Iterator[str]:
+def _sides(fails: str | None) -> tuple[Where, ...]:
+    return (Where(fails.upper()),) if fails else (Where.A, Where.B)
+
+
+def _lines(found: Comparison, failing: tuple[Where, ...]) -> Iterator[str]:
     yield f"A  {found.a.name} ({found.a.kind.value})"
     yield f"B  {found.b.name} ({found.b.kind.value})"
     if not found.differences:
@@ -75,7 +80,7 @@ def _lines(found: Comparison) -> Iterator[str]:
         yield ""
         yield f"The same: {', '.join(found.same)}"
     yield ""
-    yield from _out_of_memory(found)
+    yield from _out_of_memory(found, failing)
 
 
 def _difference(difference: Difference) -> Iterator[str]:
@@ -100,14 +105,16 @@ def _unknown(found: Comparison) -> Iterator[str]:
             yield f"Not known on {name}: {', '.join(missing)}"
 
 
-def _out_of_memory(found: Comparison) -> Iterator[str]:
-    for where in (Where.A, Where.B):
+def _out_of_memory(found: Comparison, failing: tuple[Where, ...]) -> Iterator[str]:
+    for where in failing:
+        name = found.a.name if where is Where.A else found.b.name
         causes = [effect for effect in found.out_of_memory if effect.where is where]
         if causes:
-            yield heading(f"What explains an out-of-memory on {where.value} that the other does not have")
+            yield heading(f"Possible causes of an out-of-memory error on {where.value} ({name}) alone")
             yield from (f"  - {effect.text}" for effect in causes)
-    if not found.out_of_memory:
-        yield "Nothing here explains an out-of-memory on one of them."
+        else:
+            yield heading(f"No difference explains an out-of-memory error on {where.value} ({name}) alone")
+            yield "  Its log says more: `envbuilder diagnose LOG`; `nvidia-smi` lists the processes that hold memory."
 
 
 def _document(found: Comparison) -> dict[str, object]:

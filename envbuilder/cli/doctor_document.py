@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from envbuilder.model.examinations import Examination, GpuFit, MachineFinding, RowFit
+from envbuilder.cli.compatibility import compatibility_document
+from envbuilder.examining.examination import Examination
+from envbuilder.model.examinations import MachineFinding
 from envbuilder.model.hosts import Host, host_of
 from envbuilder.probing.surroundings import surroundings_document
 from envbuilder.workflows.doctor import Looked
@@ -19,7 +21,7 @@ def doctor_document(looked: Looked, examination: Examination) -> dict[str, objec
         "unseen": [{"what": each.what, "why": each.why, "how": each.how} for each in examination.unseen],
         "host": _host(host_of(looked.facts)),
         "surroundings": surroundings_document(around) if around else None,
-        "environments": [_row(each) for each in examination.rows],
+        "environments": [compatibility_document(each) for each in examination.rows],
     }
 
 
@@ -54,24 +56,3 @@ def _host(host: Host) -> dict[str, object]:
 
 def _text(value: object) -> str | None:
     return None if value is None else str(value)
-
-
-def _row(row: RowFit) -> dict[str, object]:
-    return {
-        "id": row.environment,
-        "base": row.base,
-        "fit": row.fit.value,
-        "reasons": list(row.reasons),
-        "gpus": [_gpu(gpu) for gpu in row.gpus],
-        "bare": row.bare or None,
-    }
-
-
-def _gpu(gpu: GpuFit) -> dict[str, object]:
-    return {
-        "name": gpu.name,
-        "capability": _text(gpu.capability),
-        "fit": gpu.fit.value,
-        "reasons": list(gpu.reasons),
-        "driver": _text(gpu.driver),
-    }

@@ -7,18 +7,21 @@ from collections.abc import Iterable, Iterator
 
 import click
 
+from envbuilder.catalog.verdicts import Compatibility, Fit
+from envbuilder.cli.compatibility import why
 from envbuilder.cli.doctor_seen import seen_lines
 from envbuilder.cli.output import folded, heading
+from envbuilder.examining.examination import Examination
 from envbuilder.examining.view import View
-from envbuilder.model.examinations import Examination, Fit, MachineFinding, NotLooked, RowFit, Severity
+from envbuilder.model.examinations import MachineFinding, NotLooked, Severity
 from envbuilder.workflows.doctor import Looked
 
 _PTX_VERSION = re.compile(r" \(version [^)]*\)")
 _COLOURS = {Severity.PROBLEM: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 _FITS = {
-    Fit.RUNS: "run on the GPU",
+    Fit.FITS: "run on the GPU",
     Fit.JIT: "run on the GPU with JIT: the first start takes minutes",
-    Fit.UNPROVEN: "may run, which is not proven: something is not known",
+    Fit.UNKNOWN: "may run: something is not known",
     Fit.CPU_ONLY: "run on the processor only",
     Fit.NO: "do not run",
 }
@@ -82,7 +85,7 @@ def _unseen(each: NotLooked, width: int) -> Iterator[str]:
         yield f"      {each.how}"
 
 
-def _rows(rows: tuple[RowFit, ...], width: int) -> Iterator[str]:
+def _rows(rows: tuple[Compatibility, ...], width: int) -> Iterator[str]:
     yield heading("Environments")
     for fit in Fit:
         fitting = [row for row in rows if row.fit is fit]
@@ -104,11 +107,11 @@ def _singular(text: str) -> str:
     return {"run": "runs", "do": "does"}.get(verb, verb) + f" {rest}"
 
 
-def _groups(fitting: list[RowFit], rows: tuple[RowFit, ...], width: int) -> Iterator[str]:
+def _groups(fitting: list[Compatibility], rows: tuple[Compatibility, ...], width: int) -> Iterator[str]:
     """Rows with the same reasons together."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for row in fitting:
-        groups.setdefault(_short(row.why), []).append(row.environment)
+        groups.setdefault(_short(why(row)), []).append(row.environment)
     for reasons, names in groups.items():
         yield folded(f"    {_named(names, rows)}", width)
         for reason in reasons:
@@ -120,7 +123,7 @@ def _short(reasons: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_PTX_VERSION.sub("", reason) for reason in reasons))
 
 
-def _named(names: list[str], rows: tuple[RowFit, ...]) -> str:
+def _named(names: list[str], rows: tuple[Compatibility, ...]) -> str:
     """The names; all CPU rows in short."""
     every = [row.environment for row in rows if row.environment.endswith("-cpu")]
     if names == every and len(names) > 2:

@@ -64,6 +64,7 @@ class Proving:
         composition = self.composition
         records = records_of(composition.places)
         return ProofPorts(
+            tables=composition.catalog.cuda,
             shipped=composition.closures,
             resolver=composition.resolver(self.sources),
             measure=lambda chosen, python: composition.lengths(chosen, python, self.sources),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from envbuilder.catalog.coverage import support
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.catalog.naming import find
 from envbuilder.cli import show_lock
@@ -14,7 +15,6 @@ from envbuilder.cli.output import folded, heading, json_option, print_json
 from envbuilder.cli.places import places
 from envbuilder.cli.show_document import document
 from envbuilder.cli.targets import read_lock
-from envbuilder.model.coverage import support
 from envbuilder.model.cuda import CudaNeed
 from envbuilder.model.rows import BaseChoice, Catalog, Constraint, Environment
 

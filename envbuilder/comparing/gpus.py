@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from packaging.version import InvalidVersion, Version
 
+from envbuilder.catalog.compatibility import judge_stack
+from envbuilder.catalog.coverage import support_of
+from envbuilder.catalog.verdicts import Aspect, Compatibility, stack_of
 from envbuilder.comparing.topics import Pair, Topic, nearly, size
 from envbuilder.model.comparisons import Effect, Side, Where
-from envbuilder.model.coverage import support_of
 from envbuilder.model.cuda import Coverage
 from envbuilder.model.hardware_facts import GpuProcess, NvmlGpu
 from envbuilder.model.rows import Catalog, Environment
@@ -61,12 +64,31 @@ def row_of(catalog: Catalog, side: Side) -> Environment | None:
 
 def _kernels(pair: Pair) -> Iterator[Effect]:
     for where, mine, other in pair.sides:
-        row = row_of(pair.catalog, mine)
+        verdict = verdict_of(pair.catalog, mine)
+        if verdict is not None:
+            yield from _code(where, verdict)
+            continue
         for capability in capabilities(mine):
-            if row is not None:
-                yield from _kernel(pair.catalog, where, row, capability)
-            elif capability not in capabilities(other):
+            if capability not in capabilities(other):
                 yield from _in_general(pair.catalog, where, capability, capabilities(other))
+
+
+def verdict_of(catalog: Catalog, side: Side) -> Compatibility | None:
+    """Judge the TensorFlow of a side on its machine; None if one of them is not known."""
+    row = row_of(catalog, side)
+    if row is None or side.host is None:
+        return None
+    wheel = stack_of(row, None)
+    stack = replace(wheel, cuda=side.cuda or wheel.cuda, cudnn=side.cudnn or wheel.cudnn)
+    return judge_stack(catalog.cuda, stack, replace(side.host, name=""))
+
+
+def _code(where: Where, verdict: Compatibility) -> Iterator[Effect]:
+    """Yield what the GPU code of TensorFlow, CUDA and cuDNN means on a side."""
+    for kind in verdict.gpus:
+        for reason in kind.reasons:
+            if reason.aspect is Aspect.GPU:
+                yield Effect(where=where, text=f"{verdict.environment}: {reason.text}")
 
 
 def _in_general(catalog: Catalog, where: Where, capability: Release, others: tuple[Release, ...]) -> Iterator[Effect]:
@@ -108,25 +130,6 @@ def _releases(rows: list[Environment], some: list[Environment]) -> str:
             runs.append([name])
         before = place
     return ", ".join(run[0] if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)
-
-
-def _kernel(catalog: Catalog, where: Where, row: Environment, capability: Release) -> Iterator[Effect]:
-    support = support_of(catalog.cuda, row, row.bases[0], capability)
-    version = row.framework.version
-    match support.coverage if support else None:
-        case Coverage.JIT:
-            text = (
-                f"TensorFlow {version} has no machine code for {capability} in all kernels: the driver compiles them on"
-                " first use, which takes minutes once (CUDA_CACHE_PATH keeps the result)"
-            )
-            yield Effect(where=where, text=text)
-        case Coverage.NONE:
-            told = support.told if support else ""
-            yield Effect(where=where, text=f"TensorFlow {version} does not run on {capability}: {told}")
-        case Coverage.MACHINE_CODE:
-            yield Effect(where=where, text=f"TensorFlow {version} has machine code for {capability}")
-        case None:
-            return
 
 
 def _total(side: Side) -> int | None:

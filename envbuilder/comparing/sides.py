@@ -56,6 +56,7 @@ def side_of_facts(facts: Facts, name: str) -> Side:
         features=_features(facts),
         kernel=machine.kernel if machine else "",
         glibc=host.glibc,
+        host=host,
     )
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from packaging.version import InvalidVersion, Version
 
-from envbuilder.comparing.gpus import capabilities, row_of
+from envbuilder.catalog.verdicts import Aspect, Compatibility, Fit, Reason
+from envbuilder.comparing.gpus import capabilities, verdict_of
 from envbuilder.comparing.topics import Pair, Topic
 from envbuilder.model.comparisons import Effect, Side, Where
 from envbuilder.model.memory import Way
@@ -74,13 +75,19 @@ def _drivers(pair: Pair) -> Iterator[Effect]:
     for where, mine, other in pair.sides:
         if mine.driver is None or other.driver is None or mine.driver > other.driver:
             continue
-        row = row_of(pair.catalog, mine)
-        floor = pair.catalog.driver_floor(row, row.bases[0]) if row else None
-        if floor is not None and mine.driver < floor:
-            yield Effect(where=where, text=f"too old for {row.id if row else ''}, which needs {floor}: no GPU is found")
-        else:
+        verdict = verdict_of(pair.catalog, mine)
+        reasons = dict.fromkeys(reason.text for reason in _about_the_driver(verdict)) if verdict else {}
+        for text in reasons:
+            yield Effect(where=where, text=f"{verdict.environment if verdict else ''}: {text}")
+        if not reasons:
             text = "the older driver compiles no PTX of a later CUDA, and starts no libraries of a later major release"
             yield Effect(where=where, text=f"{text}: `envbuilder list --fits` says which rows")
+
+
+def _about_the_driver(verdict: Compatibility) -> Iterator[Reason]:
+    """Yield what the driver is not good for, or perhaps not."""
+    all_reasons = (*verdict.reasons, *(reason for kind in verdict.gpus for reason in kind.reasons))
+    return (each for each in all_reasons if each.aspect is Aspect.DRIVER and each.fit is not Fit.FITS)
 
 
 def _cudnns(pair: Pair) -> Iterator[Effect]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from envbuilder.catalog.coverage import support
 from envbuilder.diagnosing.stating import Stated
-from envbuilder.model.coverage import support
 from envbuilder.model.cuda import Coverage
 from envbuilder.model.rows import Catalog, Environment
 from envbuilder.model.versions import Release

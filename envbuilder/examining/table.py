@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TypeAlias
 
+from envbuilder.catalog.compatibility import judge_environment
 from envbuilder.examining import around, driver, gpus, machine, settings
-from envbuilder.examining.rows import judge_rows
+from envbuilder.examining.examination import Examination
 from envbuilder.examining.unseen import unseen
 from envbuilder.examining.view import View
-from envbuilder.model.examinations import Examination, MachineFinding, Severity
+from envbuilder.model.examinations import MachineFinding, Severity
 from envbuilder.model.facts import Facts
 from envbuilder.model.hosts import host_of
 from envbuilder.model.rows import Catalog
@@ -68,16 +70,16 @@ def findings(view: View) -> tuple[MachineFinding, ...]:
 
 
 def examine_machine(catalog: Catalog, facts: Facts, surroundings: Surroundings | None) -> Examination:
-    """What is wrong with a machine, what could not be seen, and which environments run on it.
+    """Examine a machine: what is wrong with it, what could not be seen, and which environments run on it.
 
     Args:
         catalog: The environments, and the tables of drivers and GPUs.
         facts: What the probe saw there.
         surroundings: What stands around it; None when nobody looked.
     """
-    view = View(facts=facts, surroundings=surroundings)
+    view, host = View(facts=facts, surroundings=surroundings), replace(host_of(facts), name="")
     return Examination(
         findings=findings(view),
         unseen=unseen(view),
-        rows=judge_rows(catalog.cuda, catalog.environments, host_of(facts)),
+        rows=tuple(judge_environment(catalog.cuda, row, host) for row in catalog.environments),
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from envbuilder.model.hardware_facts import NvmlGpu
+from envbuilder.model.hosts import Host
 from envbuilder.model.memory import MemoryPolicy
 from envbuilder.model.versions import Release
 
@@ -44,6 +45,7 @@ class Side:
         features: What the processor has, by name, such as `avx`.
         kernel: Release of the kernel.
         glibc: C library.
+        host: The machine, as far as which environments run on it; None for a lock.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Side:
     features: Mapping[str, bool] = field(default_factory=dict)
     kernel: str = ""
     glibc: Release | None = None
+    host: Host | None = None
 
     @property
     def tensorflow(self) -> str:

@@ -296,6 +296,8 @@ class CudaFacts:
         ptx: Ascending by version.
         cudnn: Ascending by release.
         forward: Ascending by CUDA release.
+        arm: Regular expressions as `GpuModel.names`, for GPUs that exist only in machines with an Arm processor.
+        arm_sources: Where it is documented that TensorFlow's wheels have no CUDA for Arm, and what NVIDIA offers.
     """
 
     releases: tuple[CudaRelease, ...]
@@ -305,6 +307,8 @@ class CudaFacts:
     ptx: tuple[PtxIsa, ...] = ()
     cudnn: tuple[CudnnCode, ...] = ()
     forward: tuple[ForwardCompatibility, ...] = ()
+    arm: tuple[str, ...] = ()
+    arm_sources: tuple[Source, ...] = ()
 
     def driver_floor(self, cuda: Release) -> Release:
         """The oldest driver on which programs of this CUDA release start.

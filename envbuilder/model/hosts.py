@@ -38,6 +38,8 @@ class Host:
     Attributes:
         name: What to call it: a file of facts, or words.
         driver: Driver release.
+        library: Release of the driver's library in user space; None if unknown. Newer than `driver` where NVIDIA's
+            package for forward compatibility is in use.
         cuda: Newest CUDA release that the driver says it supports.
         gpus: Its GPUs; empty when there are none.
         machine: Such as `x86_64`.
@@ -51,6 +53,7 @@ class Host:
 
     name: str
     driver: Release | None = None
+    library: Release | None = None
     cuda: Release | None = None
     gpus: tuple[HostGpu, ...] | None = None
     machine: str | None = None
@@ -75,6 +78,7 @@ def host_of(facts: Facts, name: str = "") -> Host:
     return Host(
         name=name or facts.origin,
         driver=_driver(facts),
+        library=facts.driver.value.library if isinstance(facts.driver, Seen) else None,
         cuda=_cuda(facts),
         gpus=_gpus(facts),
         machine=interpreter.machine if interpreter else None,

@@ -4,9 +4,24 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import total_ordering
+from functools import lru_cache, total_ordering
 
 _RELEASE = re.compile(r"\d+(\.\d+)*")
+
+
+# The same few hundred numbers are compared again and again: parsing them once makes a judgement several times faster.
+@lru_cache(maxsize=4096)
+def _parts(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split("."))
+
+
+@lru_cache(maxsize=4096)
+def _significant(text: str) -> tuple[int, ...]:
+    parts = _parts(text)
+    end = len(parts)
+    while end > 1 and parts[end - 1] == 0:
+        end -= 1
+    return parts[:end]
 
 
 @total_ordering
@@ -38,15 +53,11 @@ class Release:
     @property
     def parts(self) -> tuple[int, ...]:
         """The numbers, most significant first."""
-        return tuple(int(part) for part in self.text.split("."))
+        return _parts(self.text)
 
     @property
     def _key(self) -> tuple[int, ...]:
-        parts = self.parts
-        end = len(parts)
-        while end > 1 and parts[end - 1] == 0:
-            end -= 1
-        return parts[:end]
+        return _significant(self.text)
 
     @property
     def major(self) -> int:

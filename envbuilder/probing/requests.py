@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from envbuilder.model.expectations import Expectation
+from envbuilder.catalog.expectation import Expectation
 from envbuilder.model.facts import FACTS_SCHEMA
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from envbuilder.model.coverage import GpuSupport, architectures, support
+from envbuilder.catalog.coverage import GpuSupport, architectures, support
 from envbuilder.model.cuda import Coverage
 from envbuilder.model.rows import Catalog, Environment
 from envbuilder.reporting.gpu_marks import BASIS, LEGEND, driver, generations, mark, ptx_drivers, reasons

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from envbuilder.model.coverage import GpuSupport
+from envbuilder.catalog.coverage import GpuSupport
 from envbuilder.model.cuda import Coverage
 from envbuilder.model.versions import Release
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from envbuilder.errors import ToolFailed
+from envbuilder.examining.examination import Examination
 from envbuilder.examining.table import examine_machine
 from envbuilder.model.builds import RunResult
-from envbuilder.model.examinations import Examination
 from envbuilder.model.facts import Facts
 from envbuilder.model.rows import Catalog
 from envbuilder.model.surroundings import Surroundings

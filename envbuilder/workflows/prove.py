@@ -17,6 +17,7 @@ from envbuilder.locking.requests import build_request, row_request
 from envbuilder.locking.resolver import Resolver
 from envbuilder.locking.shipped import ShippedClosures, dump_closures, merged, request_digest
 from envbuilder.model.closures import Closure
+from envbuilder.model.cuda import CudaFacts
 from envbuilder.model.evidence import BuiltImage, Evidence, Grade, RanOnCpu, RanOnGpu, Resolved, Unproven
 from envbuilder.model.facts import Facts
 from envbuilder.model.findings import Report
@@ -56,6 +57,7 @@ class ProofPorts:
     """What proving needs of the world.
 
     Attributes:
+        tables: Drivers and GPUs.
         shipped: The closures that rows ship with.
         resolver: Resolves Python packages.
         measure: Bytes of some files for an interpreter, in their order.
@@ -70,6 +72,7 @@ class ProofPorts:
         notice: Told in one sentence what is being done.
     """
 
+    tables: CudaFacts
     shipped: ShippedClosures
     resolver: Resolver
     measure: Measure
@@ -229,7 +232,7 @@ def _run_on_cpu(row: Environment, closures: tuple[Closure, ...], proof: Proof, p
         ports.environments.forget(row.framework.package)
     subject = f"{row.framework.package} {row.framework.version} on Python {python.version}"
     seconds = ports.clock() - started
-    report = judge_bare(expect_bare(row, closure), facts, subject=subject, seconds=seconds)
+    report = judge_bare(expect_bare(row, closure, ports.tables), facts, subject=subject, seconds=seconds)
     if not report.passed:
         return _failed(proof, Grade.CPU, first_problem(report), ports.today)
     entry = RanOnCpu(

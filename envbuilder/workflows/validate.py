@@ -8,13 +8,13 @@ from typing import Protocol
 
 from packaging.version import Version
 
+from envbuilder.catalog.expectation import Expectation
 from envbuilder.catalog.naming import select
 from envbuilder.checking.expecting import expect
 from envbuilder.checking.judging import judge
 from envbuilder.errors import InvalidInput, UsageError
 from envbuilder.locking.lockfile import load
 from envbuilder.model.builds import EngineInfo, ImageInfo, RunRequest, RunResult
-from envbuilder.model.expectations import Expectation
 from envbuilder.model.facts import NOT_ASKED, Facts, Unseen
 from envbuilder.model.findings import Report, Tier
 from envbuilder.model.locks import Lock
@@ -162,7 +162,7 @@ def no_hook() -> UsageError:
 def expectation_of(catalog: Catalog, lock: Lock) -> Expectation:
     """What an image of a lock must be, by its row."""
     row = select(catalog, lock.environment, Version(lock.framework_version))
-    return expect(row, lock, catalog.cuda.ptx)
+    return expect(row, lock, catalog.cuda)
 
 
 def lock_inside(engine: ImageEngine, image: str) -> Lock:

@@ -25,7 +25,7 @@ from envbuilder.proving.interpreters import HostPython
 from envbuilder.proving.records import Records
 from envbuilder.reading.fields import Reader
 from envbuilder.workflows.prove import ProofPorts
-from tests.fakes.catalogs import ROOT
+from tests.fakes.catalogs import ROOT, real_catalog
 from tests.fakes.resolver import FakeResolver, made_up_sha256
 
 TODAY = date(2026, 11, 21)
@@ -169,6 +169,7 @@ class World:
         """The ports of one run."""
         ticks = itertools.count(0.0, 2.5)
         return ProofPorts(
+            tables=real_catalog().cuda,
             shipped=self.closures,
             resolver=self.resolver,
             measure=lambda chosen, _python: [len(each.file) for each in chosen],

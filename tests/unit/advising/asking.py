@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from envbuilder.advising.advise import advise
-from envbuilder.advising.gpu_names import gpu_asked
+from envbuilder.advising.advice import Advice, Answer, Reason, Topic, Wanted, Weight
+from envbuilder.advising.advise import advise, described
 from envbuilder.advising.ranges import spec_of
-from envbuilder.model.advice import Advice, Answer, Reason, Topic, Wanted, Weight
+from envbuilder.catalog.gpu_names import gpu_asked
 from envbuilder.model.hosts import Host
 from envbuilder.model.versions import Release
 from tests.fakes.catalogs import real_catalog
@@ -27,12 +27,7 @@ def ask(
 ) -> Answer:
     """The real catalog's answer."""
     facts = real_catalog().cuda
-    described = Host(
-        name="",
-        driver=Release(driver) if driver else None,
-        gpus=tuple(gpu_asked(facts, name) for name in gpus.split(",") if name) or None,
-        is_described=True,
-    )
+    named = tuple(gpu_asked(facts, name) for name in gpus.split(",") if name)
     wanted = Wanted(
         tensorflow=spec_of(tensorflow, "TensorFlow") if tensorflow else None,
         python=Release(python) if python else None,
@@ -42,7 +37,7 @@ def ask(
         glibc=Release(glibc) if glibc else None,
         base=base,
         cpu=cpu,
-        hosts=(*((described,) if driver or gpus else ()), *hosts),
+        hosts=(*described(Release(driver) if driver else None, named), *hosts),
     )
     return advise(real_catalog(), wanted)
 

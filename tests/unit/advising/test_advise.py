@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from envbuilder.model.advice import Topic, Verdict, Weight
+from envbuilder.advising.advice import Topic, Verdict, Weight
 from envbuilder.model.cuda import Coverage
 from envbuilder.model.evidence import Grade
 from envbuilder.model.hosts import Host, HostGpu, host_of
@@ -59,7 +59,7 @@ def test_a_driver_that_was_named_too_shortly_is_a_doubt_and_no_refusal() -> None
 def test_one_driver_release_too_old_is_told_with_the_release_that_is_needed() -> None:
     answer = ask(tensorflow="2.4", driver="450.36.06", gpus="K80")
     assert not answer.fitting
-    assert changes(answer.nearest[0]) == ["driver to at least 450.51.06"]
+    assert changes(answer.nearest[0]) == ["update the driver to 450.51.06 or later"]
 
 
 def test_the_floor_of_the_family_lets_an_older_driver_run_a_later_cuda_but_not_one_below_it() -> None:
@@ -70,7 +70,7 @@ def test_the_floor_of_the_family_lets_an_older_driver_run_a_later_cuda_but_not_o
 def test_without_a_driver_for_it_the_older_release_is_named_too() -> None:
     answer = ask(tensorflow="2.4", driver="418.87", gpus="T4")
     first, second = answer.nearest[:2]
-    assert changes(first) == ["driver to at least 450.51.06"]
+    assert changes(first) == ["update the driver to 450.51.06 or later"]
     assert (second.environment, second.changes[0].topic) == ("tf-2.3-cuda10.1", Topic.TENSORFLOW)
     assert "tf-2.3-cuda10.1 (TensorFlow 2.3.4) instead" in second.changes[0].text
 
@@ -162,7 +162,7 @@ def test_no_driver_new_enough_for_cuda_12_knows_kepler_so_a_driver_is_not_what_i
 
 def test_a_driver_that_dropped_a_gpu_is_told_to_go_back() -> None:
     answer = ask(tensorflow="2.12", gpus="K80", driver="535.104.05")
-    assert "driver back to branch 470" in changes(answer.nearest[0])
+    assert "go back to driver branch 470" in changes(answer.nearest[0])
 
 
 def test_a_blackwell_card_is_told_that_nothing_is_proven_and_where_nvidias_own_build_is() -> None:
@@ -209,14 +209,16 @@ def test_a_processor_without_avx_gets_the_last_releases_that_do_not_need_it() ->
     host = host_of(host_facts("450.51.06", [K80], avx=False), "old")
     assert rows(ask(hosts=(host,)).fitting) == ["tf-1.4-cuda8.0"]
     near = ask(tensorflow="2.4", hosts=(host,)).nearest
-    assert "a processor with AVX" in [text for each in near for text in changes(each)]
+    assert "use a processor with AVX" in [text for each in near for text in changes(each)]
 
 
 def test_another_kind_of_machine_is_told_so() -> None:
     host = host_of(host_facts("535.104.05", [A100], machine="aarch64"), "grace")
     answer = ask(hosts=(host,))
     assert not answer.fitting
-    assert changes(answer.nearest[0]) == ["an x86_64 machine instead of aarch64"]
+    assert changes(answer.nearest[0]) == [
+        "use an x86_64 machine; for Arm servers (SBSA) NVIDIA has TensorFlow containers of its own"
+    ]
 
 
 def test_what_nobody_could_see_of_a_host_is_a_doubt_and_no_reason_against() -> None:

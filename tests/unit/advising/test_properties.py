@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from envbuilder.advising.advice import Topic, Verdict, Wanted
 from envbuilder.advising.advise import advise
 from envbuilder.advising.ranges import spec_of
 from envbuilder.advising.ranking import PRICES, price
-from envbuilder.model.advice import Topic, Verdict, Wanted
 from envbuilder.model.hosts import Host, HostGpu
 from envbuilder.model.versions import Release
 from tests.fakes.catalogs import real_catalog, small_catalog

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from envbuilder.model.expectations import Expectation
+from envbuilder.catalog.expectation import Expectation
 from envbuilder.model.facts import Facts
 from envbuilder.model.memory import parse
 from envbuilder.probing import decode

@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from packaging.version import Version
 
-from envbuilder.model.cuda import CudnnNeed, CudnnRule, GpuCode, KernelFamily
-from envbuilder.model.expectations import CudaExpectation, Expectation
+from envbuilder.catalog.expectation import CudaExpectation, Expectation
+from envbuilder.catalog.verdicts import stack_of
+from envbuilder.model.cuda import CudaNeed, CudnnNeed, CudnnRule, GpuCode, KernelFamily
 from envbuilder.model.versions import Release
+from tests.fakes.catalogs import real_catalog, real_row
 
 
 def releases(*texts: str) -> tuple[Release, ...]:
     return tuple(Release(text) for text in texts)
 
 
-def family(name: str, machine: tuple[str, ...], ptx: tuple[str, ...], *, forward: bool = True) -> KernelFamily:
-    return KernelFamily(name=name, machine=releases(*machine), ptx=releases(*ptx), forward=forward)
+def family(
+    name: str, machine: tuple[str, ...], ptx: tuple[str, ...], *, forward: bool = True, isa: str = ""
+) -> KernelFamily:
+    version = Release(isa) if isa else None
+    return KernelFamily(name=name, machine=releases(*machine), ptx=releases(*ptx), forward=forward, isa=version)
+
+
+def side(
+    environment: str, need: CudaNeed, *, release: Release, cudnn_release: Release, sonames: tuple[str, ...]
+) -> CudaExpectation:
+    """The CUDA side of an image, with the product's own tables of drivers and GPUs."""
+    whole = replace(need, sonames=sonames)
+    stack = replace(stack_of(real_row(environment), None), need=whole, base="b", cuda=release, cudnn=cudnn_release)
+    return CudaExpectation(
+        need=whole,
+        release=release,
+        cudnn_release=cudnn_release,
+        sonames=sonames,
+        stack=stack,
+        tables=real_catalog().cuda,
+    )
 
 
 TF_2_20 = Expectation(
@@ -22,13 +45,23 @@ TF_2_20 = Expectation(
     python=Release("3.11"),
     framework="tensorflow",
     framework_version=Version("2.20.0"),
-    cuda=CudaExpectation(
-        compiled=Release("12.5.1"),
-        linkage="dlopen",
+    cuda=side(
+        "tf-2.20-cuda12.5",
+        CudaNeed(
+            compiled=Release("12.5.1"),
+            linkage="dlopen",
+            sonames=(),
+            optional=("libcupti.so.12",),
+            cudnn=CudnnNeed(compiled=Release("9.3.0"), rule=CudnnRule.SAME_MAJOR_AT_LEAST),
+            code=GpuCode(
+                families=(
+                    family("cuda", ("6.0", "7.0", "8.0", "8.9", "9.0"), ("9.0",)),
+                    family("mlir", ("6.0", "7.0", "8.0", "8.9"), ("9.0",), forward=False, isa="8.5"),
+                )
+            ),
+        ),
         release=Release("12.9"),
-        cudnn=CudnnNeed(compiled=Release("9.3.0"), rule=CudnnRule.SAME_MAJOR_AT_LEAST),
         cudnn_release=Release("9.28.0"),
-        driver=Release("525.60.13"),
         sonames=(
             "libcublas.so.12",
             "libcublasLt.so.12",
@@ -38,13 +71,6 @@ TF_2_20 = Expectation(
             "libcusolver.so.11",
             "libcusparse.so.12",
             "libnccl.so.2",
-        ),
-        optional=("libcupti.so.12",),
-        code=GpuCode(
-            families=(
-                family("cuda", ("6.0", "7.0", "8.0", "8.9", "9.0"), ("9.0",)),
-                family("mlir", ("6.0", "7.0", "8.0", "8.9"), ("9.0",), forward=False),
-            )
         ),
     ),
     distributions=(("keras", "3.15.1"), ("protobuf", "7.36.2"), ("tensorflow", "2.20.0"), ("wrapt", "2.5.2")),
@@ -70,13 +96,18 @@ TF_2_4 = Expectation(
     python=Release("3.8.18"),
     framework="tensorflow-gpu",
     framework_version=Version("2.4.4"),
-    cuda=CudaExpectation(
-        compiled=Release("11.0"),
-        linkage="dlopen",
+    cuda=side(
+        "tf-2.4-cuda11.0",
+        CudaNeed(
+            compiled=Release("11.0"),
+            linkage="dlopen",
+            sonames=(),
+            optional=("libcupti.so.11.0",),
+            cudnn=CudnnNeed(compiled=Release("8.0.4"), rule=CudnnRule.SAME_MAJOR_AT_LEAST),
+            code=GpuCode(families=(family("cuda", ("3.5", "5.0", "6.0", "7.0", "7.5", "8.0"), ("8.0",)),)),
+        ),
         release=Release("11.0.3"),
-        cudnn=CudnnNeed(compiled=Release("8.0.4"), rule=CudnnRule.SAME_MAJOR_AT_LEAST),
         cudnn_release=Release("8.0.5"),
-        driver=Release("450.80.02"),
         sonames=(
             "libcublas.so.11",
             "libcublasLt.so.11",
@@ -87,8 +118,6 @@ TF_2_4 = Expectation(
             "libcusolver.so.10",
             "libcusparse.so.11",
         ),
-        optional=("libcupti.so.11.0",),
-        code=GpuCode(families=(family("cuda", ("3.5", "5.0", "6.0", "7.0", "7.5", "8.0"), ("8.0",)),)),
     ),
     distributions=(("tensorflow-gpu", "2.4.4"),),
     glibc=Release("2.12"),
@@ -113,16 +142,19 @@ TF_1_4 = Expectation(
     python=Release("3.6.15"),
     framework="tensorflow-gpu",
     framework_version=Version("1.4.1"),
-    cuda=CudaExpectation(
-        compiled=Release("8.0"),
-        linkage="needed",
+    cuda=side(
+        "tf-1.4-cuda8.0",
+        CudaNeed(
+            compiled=Release("8.0"),
+            linkage="needed",
+            sonames=(),
+            optional=(),
+            cudnn=CudnnNeed(compiled=Release("6.0.21"), rule=CudnnRule.EXACT_MINOR),
+            code=GpuCode(families=(family("cuda", ("3.0", "3.5", "6.1"), ("6.1",), isa="5.0"),)),
+        ),
         release=Release("8.0.61"),
-        cudnn=CudnnNeed(compiled=Release("6.0.21"), rule=CudnnRule.EXACT_MINOR),
         cudnn_release=Release("6.0.21"),
-        driver=Release("375.26"),
         sonames=("libcublas.so.8.0", "libcudart.so.8.0", "libcudnn.so.6"),
-        optional=(),
-        code=GpuCode(families=(family("cuda", ("3.0", "3.5", "6.1"), ("6.1",)),)),
     ),
     distributions=(("tensorflow-gpu", "1.4.1"),),
     glibc=Release("2.17"),

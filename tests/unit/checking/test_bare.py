@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from envbuilder.catalog.expectation import Expectation
 from envbuilder.checking.expecting import expect_bare
 from envbuilder.checking.judging import judge_bare
 from envbuilder.checking.table import bare_checks, checks_for
 from envbuilder.model.closures import Closure
-from envbuilder.model.expectations import Expectation
 from envbuilder.model.facts import Facts, Unseen
 from envbuilder.model.findings import NotProven, Report, Tier
 from envbuilder.model.versions import Release
@@ -16,7 +16,7 @@ from tests.fakes.catalogs import small_row
 from tests.fakes.resolver import chosen
 from tests.unit.checking.cases import facts_named
 from tests.unit.checking.expectations import TF_2_4, TF_2_15_CPU
-from tests.unit.checking.test_expecting import ROW
+from tests.unit.checking.test_expecting import ROW, TABLES
 
 WITH_HOOK = {"memory-policy-applied"}
 CUDA_ONLY = {
@@ -69,17 +69,17 @@ def test_a_row_and_its_closure_make_the_expectation() -> None:
     row = small_row("tf-2.15-cpu")
     packages = (chosen("tensorflow-cpu", "2.15.1"), chosen("absl-py", "2.1.0"))
     closure = Closure(python=Release("3.11"), answers=(), packages=packages, build=(chosen("wheel", "0.40"),))
-    assert expect_bare(row, closure) == replace(
+    assert expect_bare(row, closure, TABLES) == replace(
         TF_2_15_CPU, distributions=(("absl-py", "2.1.0"), ("tensorflow-cpu", "2.15.1"))
     )
 
 
 def test_a_gpu_row_expects_the_cuda_that_its_wheel_was_built_with() -> None:
     closure = Closure(python=Release("3.11"), answers=(), packages=())
-    expectation = expect_bare(ROW, closure)
+    expectation = expect_bare(ROW, closure, TABLES)
     assert ROW.cuda is not None
     assert expectation.cuda is not None
     assert (expectation.cuda.compiled, expectation.cuda.release) == (ROW.cuda.compiled, ROW.cuda.compiled)
     assert expectation.cuda.cudnn_release == ROW.cuda.cudnn.compiled
-    assert expectation.cuda.code is ROW.cuda.code
+    assert expectation.cuda.need is ROW.cuda
     assert expectation.deviations == ()

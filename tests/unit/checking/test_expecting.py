@@ -1,54 +1,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date
 
 import pytest
-from packaging.version import Version
 
 from envbuilder.checking import expect
-from envbuilder.model.cuda import CudaNeed
 from envbuilder.model.locks import BasePin, CudaPin, Lock, PackageGroup, PackagePin, PythonPin, User
 from envbuilder.model.memory import ALL
-from envbuilder.model.rows import BaseKind, CudaProvider, Environment, FrameworkWheel, PythonProvider
+from envbuilder.model.rows import BaseKind, CudaProvider, Environment, PythonProvider
 from envbuilder.model.versions import Release
+from tests.fakes.catalogs import real_row
 from tests.unit.checking.expectations import TF_2_20
 
 assert TF_2_20.cuda
 CUDA = TF_2_20.cuda
+TABLES = CUDA.tables
 
-ROW = Environment(
-    id="tf-2.20-cuda12.5",
-    summary="",
-    framework=FrameworkWheel(
-        package="tensorflow",
-        version=Version("2.20.0"),
-        pythons=(Release("3.11"),),
-        others=(),
-        glibc=Release("2.17"),
-        glibcxx=Release("3.4.19"),
-        needs_avx=True,
-        measured="",
-        sources=(),
-    ),
-    cuda=CudaNeed(
-        compiled=CUDA.compiled,
-        linkage=CUDA.linkage,
-        sonames=CUDA.sonames,
-        optional=CUDA.optional,
-        cudnn=CUDA.cudnn,
-        code=CUDA.code,
-    ),
-    cutoff=date(2026, 1, 1),
-    constraints=(),
-    additions=(),
-    source_builds=(),
-    advisories=(),
-    bases=(),
-    evidence=(),
-    unproven=(),
-    sources=(),
-)
+ROW = replace(real_row("tf-2.20-cuda12.5"), cuda=CUDA.need)
 
 
 def pin(name: str, version: str, group: PackageGroup) -> PackagePin:
@@ -90,11 +58,11 @@ LOCK = Lock(
 
 
 def test_row_and_lock_make_the_expectation_without_build_packages() -> None:
-    assert expect(ROW, LOCK) == TF_2_20
+    assert expect(ROW, LOCK, TABLES) == TF_2_20
 
 
 def test_a_cpu_row_expects_no_cuda() -> None:
-    assert expect(replace(ROW, cuda=None), replace(LOCK, cuda=None)).cuda is None
+    assert expect(replace(ROW, cuda=None), replace(LOCK, cuda=None), TABLES).cuda is None
 
 
 @pytest.mark.parametrize(
@@ -103,4 +71,4 @@ def test_a_cpu_row_expects_no_cuda() -> None:
 )
 def test_a_lock_of_another_row_is_refused(row: Environment, lock: Lock) -> None:
     with pytest.raises(ValueError, match="lock"):
-        expect(row, lock)
+        expect(row, lock, TABLES)

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from envbuilder.catalog.coverage import GpuSupport, Part, architectures, support
 from envbuilder.catalog.tables import read_cuda
-from envbuilder.model.coverage import GpuSupport, Part, architectures, support
 from envbuilder.model.cuda import Coverage, CudaFacts, CudnnNeed, CudnnRule, GpuCode, KernelFamily
 from envbuilder.model.rows import BaseChoice, Environment
 from envbuilder.model.versions import Release

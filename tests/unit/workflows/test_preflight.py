@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import time
-
 from envbuilder.model.hosts import Host, HostGpu
 from envbuilder.model.versions import Release
-from envbuilder.workflows.advise import fitting_rows
 from envbuilder.workflows.preflight import misfits
 from tests.fakes.catalogs import real_catalog
 
@@ -35,7 +32,7 @@ def test_a_host_without_a_driver_and_a_row_without_a_gpu_get_no_word() -> None:
 def test_a_driver_that_is_too_old_is_told_with_the_one_that_is_needed() -> None:
     reason, remedy = misfits(real_catalog(), "tf-2.4-cuda11.0", "", host("418.87.00", "Tesla K80"))
     assert "driver 418.87.00 is too old: it needs 450.51.06" in reason
-    assert remedy.startswith("driver to at least 450.51.06; ")
+    assert remedy.startswith("update the driver to 450.51.06 or later; ")
     assert "envbuilder list --fits" in remedy
 
 
@@ -44,18 +41,3 @@ def test_another_base_is_named_where_that_is_enough() -> None:
     assert "convolutions fail on this GPU" in reason
     assert remedy.startswith("another base: --base debian-bookworm; ")
     assert misfits(real_catalog(), "tf-2.12-cuda11.8", "debian-bookworm", host("470.256.02", "Tesla K80")) == ()
-
-
-def test_looking_costs_less_than_a_third_of_a_second() -> None:
-    catalog = real_catalog()
-    started = time.process_time()
-    misfits(catalog, "tf-2.12-cuda11.8", "", host("470.256.02", "Tesla K80"))
-    assert time.process_time() - started < 0.3
-
-
-def test_each_row_is_placed_once_and_rows_without_a_gpu_run_beside_one() -> None:
-    found = fitting_rows(real_catalog(), (host("450.51.06", "Tesla K80"),))
-    assert set(found) == {row.id for row in real_catalog().environments}
-    assert found["tf-2.4-cuda11.0"].verdict.value == "fits"
-    assert found["tf-2.4-cpu"].verdict.value == "fits"
-    assert found["tf-2.15-cuda12.2"].verdict.value == "does-not-fit"

@@ -127,7 +127,7 @@ def architectures(facts: CudaFacts) -> tuple[Architecture, ...]:
 
 
 def support(facts: CudaFacts, row: Environment, choice: BaseChoice) -> tuple[GpuSupport, ...]:
-    """What each compute capability gets from a row on a base.
+    """Return what each compute capability gets from an environment on a base.
 
     Returns:
         In the order of `architectures`; empty for a CPU row.
@@ -141,20 +141,36 @@ def support(facts: CudaFacts, row: Environment, choice: BaseChoice) -> tuple[Gpu
 
 
 def support_of(facts: CudaFacts, row: Environment, choice: BaseChoice, capability: Release) -> GpuSupport | None:
-    """What GPUs of one compute capability get; of one that the catalog does not know, what the kernels alone tell.
+    """Return what GPUs of one compute capability get from an environment on a base.
 
     Returns:
-        None for a CPU row.
+        None for a CPU environment.
 
     Raises:
         KeyError: As `support`.
     """
     if row.cuda is None:
         return None
+    libraries = (choice.cuda or row.cuda.compiled, choice.cudnn or row.cuda.cudnn.compiled)
+    return support_by(facts, row.cuda, libraries, capability)
+
+
+def support_by(facts: CudaFacts, need: CudaNeed, libraries: tuple[Release, Release], capability: Release) -> GpuSupport:
+    """Return what GPUs of one compute capability get; of one that the catalog does not know, what the kernels tell.
+
+    Args:
+        facts: Drivers and GPUs.
+        need: The wheel.
+        libraries: Releases of CUDA and cuDNN in the image.
+        capability: Compute capability.
+
+    Raises:
+        KeyError: As `support`.
+    """
     known = next((each for each in architectures(facts) if each.capability == capability), None)
     if known is not None:
-        return _on(facts, row.cuda, choice, known)
-    kernels = tuple(_kernels(family, capability) for family in row.cuda.code.families)
+        return _support(facts, known, need.code.families, libraries, facts.driver_floor(libraries[0]))
+    kernels = tuple(_kernels(family, capability) for family in need.code.families)
     doubt = Reason(part=Part.CUDA, coverage=None, text="not proven: the catalog does not know this kind of GPU")
     unknown = Architecture(capability=capability, generation="", gpus=(), since=Release("0"), last=None)
     return GpuSupport(architecture=unknown, reasons=(*kernels, doubt), ptx_driver=None, driver=None)

@@ -54,6 +54,11 @@ def is_for_data_centers(facts: CudaFacts, text: str) -> bool:
     return any(re.fullmatch(pattern, name) for name in _readings(text) for pattern in patterns)
 
 
+def is_sold_with_arm(facts: CudaFacts, text: str) -> bool:
+    """Return whether a name means a GPU that exists only in machines with an Arm processor."""
+    return any(re.fullmatch(pattern, name) for name in _readings(text) for pattern in facts.arm)
+
+
 def capability_of(facts: CudaFacts, gpu: HostGpu) -> Release | None:
     """The compute capability of a GPU of a host: as the driver said, else by its name; None when neither tells."""
     if gpu.capability is not None:

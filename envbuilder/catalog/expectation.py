@@ -1,4 +1,4 @@
-"""What the checks compare the facts with."""
+"""What the checks of an image compare the facts with."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from packaging.version import Version
 
-from envbuilder.model.cuda import Coverage, CudnnNeed, GpuCode, PtxIsa
+from envbuilder.catalog.drivers import need_of
+from envbuilder.catalog.verdicts import Stack
+from envbuilder.model.cuda import CudaFacts, CudaNeed, CudnnNeed
 from envbuilder.model.memory import MemoryPolicy
 from envbuilder.model.versions import Release
 
@@ -16,41 +18,45 @@ class CudaExpectation:
     """The CUDA side of an image.
 
     Attributes:
-        compiled: CUDA release that the wheel was compiled with.
-        linkage: `needed` when `import tensorflow` fails without the libraries, `dlopen` when they are opened later.
+        need: What the wheel needs of CUDA.
         release: CUDA release of the libraries in the image.
-        cudnn: What the wheel accepts as cuDNN.
         cudnn_release: Release of cuDNN in the image.
-        driver: Oldest driver for the libraries.
         sonames: Libraries that must open, sorted.
-        optional: Libraries that only a feature needs, sorted.
-        code: GPU code in the wheel.
-        ptx: Which CUDA release's driver compiles which PTX; empty where it is not known.
+        stack: What the image needs of a machine.
+        tables: Drivers and GPUs.
     """
 
-    compiled: Release
-    linkage: str
+    need: CudaNeed
     release: Release
-    cudnn: CudnnNeed
     cudnn_release: Release
-    driver: Release
     sonames: tuple[str, ...]
-    optional: tuple[str, ...]
-    code: GpuCode
-    ptx: tuple[PtxIsa, ...] = ()
+    stack: Stack
+    tables: CudaFacts
 
-    def compiler(self, capability: Release) -> Release:
-        """The CUDA release that a driver must support to compile what this GPU has no machine code for.
+    @property
+    def compiled(self) -> Release:
+        """CUDA release that the wheel was compiled with."""
+        return self.need.compiled
 
-        The release that the wheel was compiled with, where the version of the PTX is not known.
-        """
-        known = {entry.isa: entry.cuda for entry in self.ptx}
-        needed = [
-            known.get(family.isa, self.compiled) if family.isa else self.compiled
-            for family in self.code.families
-            if family.coverage(capability) is Coverage.JIT
-        ]
-        return max(needed, default=self.compiled)
+    @property
+    def linkage(self) -> str:
+        """`needed` if `import tensorflow` fails without the libraries, `dlopen` if they are opened later."""
+        return self.need.linkage
+
+    @property
+    def cudnn(self) -> CudnnNeed:
+        """What the wheel accepts as cuDNN."""
+        return self.need.cudnn
+
+    @property
+    def optional(self) -> tuple[str, ...]:
+        """Libraries that only a feature needs, sorted."""
+        return self.need.optional
+
+    @property
+    def driver(self) -> Release:
+        """Oldest driver for the libraries."""
+        return need_of(self.tables, self.release, ()).least
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

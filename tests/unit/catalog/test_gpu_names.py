@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from envbuilder.advising.gpu_names import gpu_asked, model_named
 from envbuilder.advising.ranges import release_of, spec_of
+from envbuilder.catalog.gpu_names import gpu_asked, model_named
 from envbuilder.errors import UsageError
 from tests.fakes.catalogs import real_catalog
 

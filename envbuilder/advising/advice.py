@@ -1,4 +1,4 @@
-"""What somebody wants of an environment, and what the catalog answers."""
+"""Query and result types of `advise`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from enum import StrEnum
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from envbuilder.catalog.verdicts import Fit
 from envbuilder.model.cuda import Coverage
 from envbuilder.model.evidence import Grade
 from envbuilder.model.hosts import Host
@@ -151,6 +152,7 @@ class Advice:
         cudnn: Release of cuDNN; likewise.
         driver: Oldest driver for all GPUs that were asked for; None for a CPU row, or where it is not known.
         coverage: The worst that any of these GPUs gets; None where no GPU was asked for.
+        fit: The compatibility with the worst of the machines; None if no machine was named.
         proven: The strongest evidence.
         reasons: In the order in which they were looked at.
         steps: What to type, and what to write where.
@@ -165,6 +167,7 @@ class Advice:
     cudnn: Release | None
     driver: Release | None
     coverage: Coverage | None
+    fit: Fit | None
     proven: Grade
     reasons: tuple[Reason, ...]
     steps: tuple[str, ...]

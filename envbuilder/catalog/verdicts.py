@@ -1,0 +1,213 @@
+"""Values of the compatibility judgement: what is judged, the verdict, and its reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from envbuilder.catalog.coverage import GpuSupport
+from envbuilder.catalog.drivers import DriverNeed
+from envbuilder.model.cuda import CudaNeed
+from envbuilder.model.hosts import HostGpu
+from envbuilder.model.rows import BaseChoice, BaseKind, Environment, FrameworkWheel
+from envbuilder.model.sources import Advisory, Source
+from envbuilder.model.versions import Release
+
+
+class Fit(StrEnum):
+    """The verdict, best first.
+
+    `fits`: runs on the GPU at once. `fits-with-jit`: runs on the GPU after the driver has compiled kernels at the first
+    start. `unknown`: nothing rules it out, but something is not known. `cpu-only`: runs on the processor.
+    `does-not-fit`: does not run.
+    """
+
+    FITS = "fits"
+    JIT = "fits-with-jit"
+    UNKNOWN = "unknown"
+    CPU_ONLY = "cpu-only"
+    NO = "does-not-fit"
+
+
+_ORDER = tuple(Fit)
+
+
+def worst(fits: Iterable[Fit]) -> Fit:
+    """Return the worst of some verdicts; `fits` if there are none."""
+    return max(fits, key=_ORDER.index, default=Fit.FITS)
+
+
+def best(fits: Iterable[Fit]) -> Fit:
+    """Return the best of some verdicts; at least one is needed."""
+    return min(fits, key=_ORDER.index)
+
+
+class Aspect(StrEnum):
+    """The part of the machine that a reason is about."""
+
+    PROCESSOR = "processor"
+    KIND = "cpu-or-gpu"
+    GPU = "gpu"
+    DRIVER = "driver"
+
+
+class Rule(StrEnum):
+    """The rule that a reason follows from; stable names for programs."""
+
+    CPU_ARCHITECTURE = "cpu-architecture"
+    AVX = "avx"
+    CPU_BUILD = "cpu-build"
+    NO_GPU = "no-gpu"
+    LIBCUDA_NEEDED = "libcuda-needed"
+    GPU_NOT_KNOWN = "gpu-not-known"
+    OTHER_GPU = "other-gpu"
+    GPU_CODE = "gpu-code"
+    GPU_CODE_NOT_PROVEN = "gpu-code-not-proven"
+    KNOWN_TRAP = "known-trap"
+    LAST_DRIVER = "last-driver"
+    DRIVER_RELEASE = "driver-release"
+    DRIVER_NOT_KNOWN = "driver-not-known"
+    PTX_DRIVER = "ptx-driver"
+    FORWARD_COMPATIBILITY = "forward-compatibility"
+    IMAGE_DRIVER_GATE = "image-driver-gate"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """One comparison of the environment with the machine.
+
+    Attributes:
+        aspect: The part of the machine.
+        rule: The rule that was applied.
+        fit: Best verdict that this reason allows.
+        text: What was found, in a sentence.
+        asked: What the machine has.
+        has: What the environment has or needs.
+        sources: Where the rule or the figure is documented.
+        change: What would satisfy it; empty unless it rules the environment out.
+        is_caveat: Whether it allows `fits` at a price.
+    """
+
+    aspect: Aspect
+    rule: Rule
+    fit: Fit
+    text: str
+    asked: str = ""
+    has: str = ""
+    sources: tuple[Source, ...] = ()
+    change: str = ""
+    is_caveat: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuCompatibility:
+    """The verdict for one kind of GPU of a machine.
+
+    Attributes:
+        gpu: The GPU.
+        capability: Its compute capability; None if unknown.
+        support: What it gets from the environment; None if its compute capability is unknown.
+        reasons: In the order in which they were looked at.
+        driver: The driver that it needs; None if it has no code for the GPU.
+    """
+
+    gpu: HostGpu
+    capability: Release | None
+    support: GpuSupport | None
+    reasons: tuple[Reason, ...]
+    driver: DriverNeed | None
+
+    @property
+    def fit(self) -> Fit:
+        """The worst that a reason allows."""
+        return worst(reason.fit for reason in self.reasons)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compatibility:
+    """The verdict for an environment on a machine.
+
+    Attributes:
+        environment: Id of the environment.
+        base: Id of the base that this holds for.
+        reasons: All reasons, each once. Where a machine has several kinds of GPU, those of the best kind; the others
+            are one caveat each.
+        gpus: One entry for each kind of GPU; empty if the environment uses none, or none is there.
+        driver: The driver that the usable GPUs need, the libraries alone where no GPU is known; None for a CPU
+            environment.
+        bare: Why the wheels do not run on the host without a container; empty if nothing rules that out.
+    """
+
+    environment: str
+    base: str
+    reasons: tuple[Reason, ...]
+    gpus: tuple[GpuCompatibility, ...] = ()
+    driver: DriverNeed | None = None
+    bare: str = ""
+
+    @property
+    def fit(self) -> Fit:
+        """The worst that a reason allows."""
+        return worst(reason.fit for reason in self.reasons)
+
+    @property
+    def deciding(self) -> tuple[Reason, ...]:
+        """The reasons that decide the verdict, and the caveats of one that fits."""
+        return tuple(reason for reason in self.reasons if reason.fit is self.fit)
+
+    @property
+    def caveats(self) -> tuple[Reason, ...]:
+        """What it costs."""
+        return tuple(reason for reason in self.reasons if reason.is_caveat)
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """What would have to be different for it to fit; each once."""
+        return tuple(dict.fromkeys(reason.change for reason in self.reasons if reason.change))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stack:
+    """What an image needs of a machine.
+
+    Attributes:
+        environment: Id of the environment.
+        base: Id of the base.
+        wheel: The TensorFlow wheel: C library and AVX.
+        need: What the wheel needs of CUDA; None for a CPU environment.
+        cuda: Release of the CUDA libraries in the image; None for a CPU environment.
+        cudnn: Release of cuDNN in the image; likewise.
+        has_compat_library: Whether the image is NVIDIA's, which carries a driver library for forward compatibility and
+            a condition on the driver.
+        advisories: Known traps of the environment.
+    """
+
+    environment: str
+    base: str
+    wheel: FrameworkWheel
+    need: CudaNeed | None
+    cuda: Release | None
+    cudnn: Release | None
+    has_compat_library: bool
+    advisories: tuple[Advisory, ...]
+
+
+def stack_of(row: Environment, choice: BaseChoice | None) -> Stack:
+    """Return what an environment needs of a machine.
+
+    Args:
+        row: The environment.
+        choice: One of its bases; None for the wheel with the libraries that it was compiled with, without an image.
+    """
+    need, system = row.cuda, choice.system if choice else None
+    return Stack(
+        environment=row.id,
+        base=system.id if system else "",
+        wheel=row.framework,
+        need=need,
+        cuda=((choice and choice.cuda) or need.compiled) if need else None,
+        cudnn=((choice and choice.cudnn) or need.cudnn.compiled) if need else None,
+        has_compat_library=system is not None and system.kind is BaseKind.IMAGE,
+        advisories=row.advisories,
+    )

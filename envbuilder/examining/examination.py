@@ -1,0 +1,28 @@
+"""The result of looking at a machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from envbuilder.catalog.verdicts import Compatibility
+from envbuilder.model.examinations import MachineFinding, NotLooked, Severity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examination:
+    """Everything that `doctor` reports.
+
+    Attributes:
+        findings: Worst first; within a severity in the order of the table.
+        unseen: What could not be seen.
+        rows: One verdict for each environment, in the order of the catalog.
+    """
+
+    findings: tuple[MachineFinding, ...]
+    unseen: tuple[NotLooked, ...]
+    rows: tuple[Compatibility, ...]
+
+    @property
+    def has_problems(self) -> bool:
+        """Whether something does not work."""
+        return any(finding.severity is Severity.PROBLEM for finding in self.findings)

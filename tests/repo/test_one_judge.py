@@ -1,0 +1,132 @@
+"""All commands give the verdict of the one judge: a grid of drivers, GPUs, environments and bases."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import pytest
+
+from envbuilder.advising.advice import Advice, Verdict, Wanted
+from envbuilder.advising.advise import every
+from envbuilder.catalog.compatibility import judge, judge_environment, judge_stack
+from envbuilder.catalog.expectation import CudaExpectation
+from envbuilder.catalog.verdicts import Compatibility, Fit, stack_of
+from envbuilder.checking.driver import driver_floor
+from envbuilder.checking.gpu import gpu_architecture_covered
+from envbuilder.comparing.gpus import verdict_of
+from envbuilder.comparing.sides import side_of_facts
+from envbuilder.examining.table import examine_machine
+from envbuilder.model.facts import Facts, Gpu, Seen
+from envbuilder.model.findings import Failed
+from envbuilder.model.hosts import Host, host_of
+from envbuilder.model.rows import BaseChoice, Environment
+from envbuilder.model.versions import Release
+from envbuilder.probing.decoding import decode
+from envbuilder.workflows.preflight import misfits
+from tests.fakes.catalogs import real_catalog
+from tests.fakes.hosts import FakeGpu, host_document
+
+CATALOG = real_catalog()
+TABLES = CATALOG.cuda
+DRIVERS = (
+    "375.26", "384.81", "410.48", "418.39", "440.33", "450.51", "450.51.06", "450.80.02", "455.23", "460.32.03",
+    "470.57.02", "495.29.05", "515.65.01", "520.61.05", "525.60.13", "535.104.05", "545.23.06", "550.54.15",
+    "555.42.06", "570.124.06", "580.95.05", "590.44.01",
+)  # fmt: skip
+GPUS = (
+    FakeGpu(name="Tesla K80", capability="3.7"),
+    FakeGpu(name="Tesla M60", capability="5.2"),
+    FakeGpu(name="NVIDIA GeForce GTX 1080 Ti", capability="6.1"),
+    FakeGpu(name="Tesla P100-PCIE-16GB", capability="6.0"),
+    FakeGpu(name="Tesla V100-SXM2-16GB", capability="7.0"),
+    FakeGpu(name="NVIDIA TITAN V", capability="7.0"),
+    FakeGpu(name="Tesla T4", capability="7.5"),
+    FakeGpu(name="NVIDIA A100-SXM4-40GB", capability="8.0"),
+    FakeGpu(name="NVIDIA GeForce RTX 3090", capability="8.6"),
+    FakeGpu(name="NVIDIA L4", capability="8.9"),
+    FakeGpu(name="NVIDIA H100 PCIe", capability="9.0"),
+    FakeGpu(name="NVIDIA B200", capability="10.0"),
+    FakeGpu(name="NVIDIA GeForce RTX 5090", capability="12.0"),
+)
+# A third of all pairs, with each driver and each GPU in several.
+MACHINES = tuple(itertools.product(DRIVERS, GPUS))[::3]
+ROWS = tuple(row for row in CATALOG.environments if row.cuda is not None)
+
+
+def facts_of(driver: str, gpu: FakeGpu) -> Facts:
+    """What the probe sees there: by NVML, and by the driver's library."""
+    facts = decode(host_document(driver, [gpu]), "host.json")
+    assert isinstance(facts.driver, Seen)
+    assert isinstance(facts.driver.value.interface, Seen)
+    shown = (Gpu(index=0, name=gpu.name, capability=Release(gpu.capability), memory=gpu.total, error=""),)
+    interface = Seen(value=replace(facts.driver.value.interface.value, gpus=shown))
+    return replace(facts, driver=Seen(value=replace(facts.driver.value, interface=interface)))
+
+
+def machine_of(driver: str, gpu: FakeGpu) -> Host:
+    return replace(host_of(facts_of(driver, gpu)), name="")
+
+
+def every_base() -> Iterator[tuple[Environment, BaseChoice]]:
+    return ((row, choice) for row in ROWS for choice in row.bases)
+
+
+def name_of(machine: tuple[str, FakeGpu]) -> str:
+    return f"{machine[0]}-{machine[1].name}"
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=map(name_of, MACHINES))
+def test_every_command_gives_the_verdict_of_the_judge(machine: tuple[str, FakeGpu]) -> None:
+    facts, host = facts_of(*machine), machine_of(*machine)
+    best = {row.id: judge_environment(TABLES, row, host) for row in CATALOG.environments}
+    doctor = {each.environment: each for each in examine_machine(CATALOG, facts, None).rows}
+    advised = {
+        (each.environment, each.base, each.python): each
+        for each in every(CATALOG, Wanted(hosts=(host,)))
+        if each.is_own_release
+    }
+
+    assert doctor == best
+    assert [odd for odd in every_base() if not agree(*odd, host, facts, advised)] == []
+
+
+def agree(
+    row: Environment, choice: BaseChoice, host: Host, facts: Facts, advised: Mapping[tuple[str, str, Release], Advice]
+) -> bool:
+    """Whether `advise`, the warning before `build`, `validate` and `compare` say what the judge says."""
+    verdict = judge(TABLES, row, choice, host)
+    advice = advised[row.id, choice.system.id, choice.python]
+    warned = bool(misfits(CATALOG, row.id, choice.system.id, host))
+    seen_inside = inside(row, choice, host)
+    return (
+        advice.fit is verdict.fit
+        and (advice.verdict is Verdict.NOT) == (verdict.fit is Fit.NO)
+        and (advice.is_doubtful and advice.verdict is Verdict.COST) == (verdict.fit is Fit.UNKNOWN)
+        and warned == (verdict.fit is Fit.NO)
+        and validate_fails(row, choice, facts) == (seen_inside.fit is Fit.NO)
+        and compared(row, choice, facts) == seen_inside
+    )
+
+
+def inside(row: Environment, choice: BaseChoice, host: Host) -> Compatibility:
+    """The verdict on what a process in the image sees: which driver library is in use is known there."""
+    return judge_stack(TABLES, replace(stack_of(row, choice), base="", has_compat_library=False), host)
+
+
+def validate_fails(row: Environment, choice: BaseChoice, facts: Facts) -> bool:
+    stack = stack_of(row, choice)
+    assert stack.need is not None
+    assert stack.cuda is not None
+    assert stack.cudnn is not None
+    expectation = CudaExpectation(
+        need=stack.need, release=stack.cuda, cudnn_release=stack.cudnn, sonames=(), stack=stack, tables=TABLES
+    )
+    outcomes = (driver_floor(expectation, facts), gpu_architecture_covered(expectation, facts))
+    return any(isinstance(outcome, Failed) for outcome in outcomes)
+
+
+def compared(row: Environment, choice: BaseChoice, facts: Facts) -> Compatibility | None:
+    side = replace(side_of_facts(facts, "host.json"), environment=row.id, cuda=choice.cuda, cudnn=choice.cudnn)
+    return verdict_of(CATALOG, side)
