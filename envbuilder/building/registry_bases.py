@@ -33,8 +33,8 @@ class RegistryBases:
         try:
             digest = self._digest(wanted, sources)
         except EnvbuilderError as error:
-            note = f" ({system.status})" if system.status else ""
-            return Refused(base=system.id, reason=f"{error.message.splitlines()[0]}{note}", hint=error.hint)
+            reason = f"{error.message.splitlines()[0]} ({system.publication})"
+            return Refused(base=system.id, reason=reason, hint=error.hint)
         return BasePin(id=system.id, kind=BaseKind.IMAGE, image=system.image, digest=digest)
 
     def _digest(self, wanted: ImageRef, sources: Sources) -> str:

@@ -15,7 +15,7 @@ from envbuilder.model.cuda import (
     PtxIsa,
 )
 from envbuilder.model.refs import ImageRef, is_digest
-from envbuilder.model.rows import BaseKind, BaseSystem
+from envbuilder.model.rows import BaseKind, BaseSystem, Publication, PublicationState
 from envbuilder.model.sources import Advisory, Source
 from envbuilder.model.versions import Release
 from envbuilder.reading.fields import Fields
@@ -149,7 +149,16 @@ def _base(fields: Fields) -> BaseSystem:
         python_package=fields.text("python_package", "") if image else "",
         cuda=_optional(fields.release("cuda", _NO_RELEASE)) if image else None,
         cudnn=_optional(fields.release("cudnn", _NO_RELEASE)) if image else None,
-        status=fields.text("status"),
+        publication=_publication(fields.child("publication")),
+        sources=read_sources(fields),
+    )
+
+
+def _publication(fields: Fields) -> Publication:
+    return Publication(
+        state=fields.choice("state", PublicationState),
+        date=fields.day("date"),
+        note=fields.text("note"),
         sources=read_sources(fields),
     )
 

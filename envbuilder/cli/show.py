@@ -114,7 +114,7 @@ def _base_lines(catalog: Catalog, row: Environment, place: int, choice: BaseChoi
         f"{system.image}{'@' + system.digest if system.digest else ''}" if system.image else f"Debian {system.suite}"
     )
     yield f"  {place}. {system.id}: {where}"
-    yield f"     {system.status}"
+    yield f"     {system.publication}"
     yield f"     Python {choice.python} from {choice.python_provider.value}, glibc {system.glibc}"
     if choice.cuda:
         floor = catalog.driver_floor(row, choice)

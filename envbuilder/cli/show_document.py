@@ -96,7 +96,12 @@ def _base(catalog: Catalog, row: Environment, choice: BaseChoice) -> dict[str, o
         "image": choice.system.image or None,
         "digest": choice.system.digest or None,
         "suite": choice.system.suite or None,
-        "status": choice.system.status,
+        "publication": {
+            "state": choice.system.publication.state.value,
+            "date": choice.system.publication.date.isoformat(),
+            "note": choice.system.publication.note,
+            "sources": [source.text for source in choice.system.publication.sources],
+        },
         "glibc": str(choice.system.glibc),
         "python": {"version": str(choice.python), "provider": choice.python_provider.value},
         "cuda": {

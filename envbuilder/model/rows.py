@@ -42,6 +42,40 @@ class BaseKind(StrEnum):
     DEBIAN = "debian"
 
 
+class PublicationState(StrEnum):
+    """Whether a base can be fetched from where it was published."""
+
+    PUBLISHED = "published"
+    WITHDRAWN = "withdrawn"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publication:
+    """What is known about the availability of a base.
+
+    Attributes:
+        state: Whether it is still published.
+        date: When it was seen to be published, was withdrawn, or became uncertain.
+        note: The observation, without a final period.
+        sources: Where this is known from.
+    """
+
+    state: PublicationState
+    date: date
+    note: str
+    sources: tuple[Source, ...]
+
+    def __str__(self) -> str:
+        match self.state:
+            case PublicationState.PUBLISHED:
+                return f"published, seen {self.date}: {self.note}"
+            case PublicationState.WITHDRAWN:
+                return f"no longer published since {self.date}: {self.note}"
+            case PublicationState.UNKNOWN:
+                return f"may no longer be published: {self.note}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constraint:
     """A bound on a package that the resolver must keep.
@@ -117,7 +151,7 @@ class BaseSystem:
         python_package: OS package of that interpreter; empty when it is part of the base.
         cuda: CUDA release inside; None without CUDA.
         cudnn: cuDNN release inside; None without.
-        status: What is known about its availability.
+        publication: Whether it is still published.
         sources: Where this is known from.
     """
 
@@ -134,7 +168,7 @@ class BaseSystem:
     python_package: str
     cuda: Release | None
     cudnn: Release | None
-    status: str
+    publication: Publication
     sources: tuple[Source, ...]
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ from envbuilder.bases.tree_store import DebianStore
 from envbuilder.bases.uv_python import from_uv
 from envbuilder.bases.uv_tool import find_uv
 from envbuilder.errors import SourceUnreachable, UsageError
-from envbuilder.model.rows import BaseKind, BaseSystem
+from envbuilder.model.rows import BaseKind, BaseSystem, Publication, PublicationState
 from envbuilder.model.trees import DebianTree, PythonArchive
 from envbuilder.model.versions import Release
 from envbuilder.tar.members import Kind, Member, of_tar
@@ -43,7 +44,7 @@ BOOKWORM = BaseSystem(
     python_package="",
     cuda=None,
     cudnn=None,
-    status="",
+    publication=Publication(state=PublicationState.PUBLISHED, date=date(2026, 1, 1), note="", sources=()),
     sources=(),
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tarfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from io import BytesIO
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from envbuilder.bases.debian import bootstrap
 from envbuilder.bases.failures import without_credentials
 from envbuilder.bases.programs import Host, LineListener, Ran, ignore_line, run_program
 from envbuilder.errors import DiskFull, EnvbuilderError, SourceUnreachable, ToolFailed, ToolMissing
-from envbuilder.model.rows import BaseKind, BaseSystem
+from envbuilder.model.rows import BaseKind, BaseSystem, Publication, PublicationState
 from envbuilder.model.trees import DebianTree
 from envbuilder.model.versions import Release
 from envbuilder.tar.members import Kind, Member, file_of, of_tar
@@ -52,7 +53,7 @@ SYSTEM = BaseSystem(
     python_package="",
     cuda=None,
     cudnn=None,
-    status="",
+    publication=Publication(state=PublicationState.PUBLISHED, date=date(2026, 1, 1), note="", sources=()),
     sources=(),
 )
 

@@ -1,0 +1,232 @@
+"""Decide from data alone whether an environment can be built with the ingredients that are available here.
+
+Nothing is asked over the network: a base counts as available when it is on this machine or still published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from envbuilder.model.rows import (
+    BaseChoice,
+    BaseKind,
+    BaseSystem,
+    Catalog,
+    Environment,
+    PublicationState,
+    PythonProvider,
+)
+from envbuilder.model.versions import Release
+
+OLDEST_STANDALONE = Release("3.8")
+"""Oldest CPython that python-build-standalone has for Linux on x86-64 with glibc.
+
+Source: `uv python list --all-versions --only-downloads`, uv 0.13, 2026-11-22.
+"""
+
+
+class Buildability(StrEnum):
+    """Whether a build can get its base and its interpreter."""
+
+    YES = "yes"
+    UNKNOWN = "unknown"
+    NO = "no"
+
+    @property
+    def rank(self) -> int:
+        """Position from best to worst, from 0."""
+        return tuple(Buildability).index(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackedPython:
+    """An interpreter archive in the cache.
+
+    Attributes:
+        version: Full version.
+        glibc: Oldest C library on which it runs.
+    """
+
+    version: Release
+    glibc: Release
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inventory:
+    """Ingredients that a build can use without asking for them first.
+
+    Attributes:
+        bases: Ids of bases that are in the cache or in the container engine.
+        pythons: Interpreter archives in the cache.
+        standalone: Whether standalone interpreters can be downloaded.
+        debian_archive: Whether a Debian archive is configured on this host.
+        registry_mirror: Registry that was named in place of the public ones; empty when none was.
+    """
+
+    bases: frozenset[str] = frozenset()
+    pythons: tuple[PackedPython, ...] = ()
+    standalone: Buildability = Buildability.UNKNOWN
+    debian_archive: bool = True
+    registry_mirror: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Buildable:
+    """Whether an environment can be built on one of its bases.
+
+    Attributes:
+        environment: Id of the environment.
+        base: Id of the base.
+        verdict: The answer.
+        reasons: Why it is not `yes`, each without a final period; empty when it is.
+        hint: What makes it available, as an instruction; empty when the verdict is `yes`.
+    """
+
+    environment: str
+    base: str
+    verdict: Buildability
+    reasons: tuple[str, ...] = ()
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Obstacle:
+    verdict: Buildability
+    reason: str
+    hint: str
+
+
+def buildable(row: Environment, inventory: Inventory) -> Buildable:
+    """Return the answer for the base on which an environment is built most likely: the best, in order of preference.
+
+    Example:
+        `buildable(row, Inventory()).verdict is Buildability.NO` for a row whose only base is no longer published.
+    """
+    return min(each_base(row, inventory), key=lambda answer: answer.verdict.rank)
+
+
+def each_base(row: Environment, inventory: Inventory) -> tuple[Buildable, ...]:
+    """Return the answer for every base of an environment, in its order of preference."""
+    return tuple(on_base(row, choice, inventory) for choice in row.bases)
+
+
+def on_base(row: Environment, choice: BaseChoice, inventory: Inventory) -> Buildable:
+    """Return whether an environment can be built on one base."""
+    obstacles = tuple(_obstacles(choice, inventory))
+    worst = max(obstacles, key=lambda obstacle: obstacle.verdict.rank, default=None)
+    return Buildable(
+        environment=row.id,
+        base=choice.system.id,
+        verdict=worst.verdict if worst else Buildability.YES,
+        reasons=tuple(obstacle.reason for obstacle in obstacles),
+        hint=worst.hint if worst else "",
+    )
+
+
+def nearest_buildable(catalog: Catalog, row: Environment, inventory: Inventory) -> tuple[Environment, ...]:
+    """Return environments to use in place of one that cannot be built.
+
+    Returns:
+        Shape: at most two, and never `row` itself: the CPU environment of the same TensorFlow release, and the GPU
+        environment of the nearest release (the newer one of two at the same distance) when `row` is one for GPUs. One
+        that cannot be built either is left out.
+    """
+    order = [each.framework.version.release[:2] for each in catalog.environments]
+    place = {release: position for position, release in enumerate(dict.fromkeys(order))}
+    here = place[row.framework.version.release[:2]]
+
+    def distance(other: Environment) -> tuple[int, int]:
+        there = place[other.framework.version.release[:2]]
+        return abs(there - here), -there
+
+    able = [
+        each
+        for each in catalog.environments
+        if each.id != row.id and buildable(each, inventory).verdict is not Buildability.NO
+    ]
+    same = [each for each in able if each.cuda is None and distance(each)[0] == 0]
+    gpu = sorted((each for each in able if each.cuda is not None), key=distance) if row.cuda else []
+    return (*same, *gpu[:1])
+
+
+def _obstacles(choice: BaseChoice, inventory: Inventory) -> Iterator[_Obstacle]:
+    base = None if choice.system.id in inventory.bases else _base_obstacle(choice.system, inventory)
+    if base:
+        yield base
+    if choice.python_provider is PythonProvider.ARCHIVE:
+        python = _python_obstacle(choice.python, choice.system.glibc, inventory)
+        if python:
+            yield python
+
+
+def _base_obstacle(system: BaseSystem, inventory: Inventory) -> _Obstacle | None:
+    if system.kind is BaseKind.DEBIAN and not inventory.debian_archive:
+        return _Obstacle(
+            verdict=Buildability.NO,
+            reason=f"{system.id} needs a Debian archive, and none is configured on this host",
+            hint="name one with --debian-mirror URL",
+        )
+    match system.publication.state:
+        case PublicationState.PUBLISHED:
+            return None
+        case PublicationState.WITHDRAWN:
+            return _withdrawn(system, inventory.registry_mirror)
+        case PublicationState.UNKNOWN:
+            return _Obstacle(
+                verdict=Buildability.UNKNOWN,
+                reason=f"{_name(system)} may no longer be published ({system.publication.note})",
+                hint="try to build it, or name a registry that has it with --registry-mirror HOST[:PORT]",
+            )
+
+
+def _withdrawn(system: BaseSystem, mirror: str) -> _Obstacle:
+    reason = f"{_name(system)} is no longer published (since {system.publication.date})"
+    if mirror:
+        return _Obstacle(
+            verdict=Buildability.UNKNOWN, reason=f"{reason}; {mirror} may have it", hint=f"check that {mirror} has it"
+        )
+    return _Obstacle(
+        verdict=Buildability.NO,
+        reason=reason,
+        hint="name a registry that still has it with --registry-mirror HOST[:PORT], or build from a bundle with "
+        "--bundle FILE",
+    )
+
+
+def _name(system: BaseSystem) -> str:
+    return f"base image {system.image}" if system.image else f"base {system.id}"
+
+
+def _python_obstacle(python: Release, glibc: Release, inventory: Inventory) -> _Obstacle | None:
+    packed = [each for each in inventory.pythons if each.version.head(2) == python.head(2)]
+    if any(each.glibc <= glibc for each in packed):
+        return None
+    if python >= OLDEST_STANDALONE:
+        return _downloaded(python, inventory.standalone)
+    if packed:
+        needed = min(each.glibc for each in packed)
+        return _Obstacle(
+            verdict=Buildability.NO,
+            reason=f"the archive of Python {python} in the cache needs glibc {needed}, the base has {glibc}",
+            hint=f"run `envbuilder python pack {python}` on a system with glibc {glibc} or older, and name the archive "
+            "with --python-archive FILE",
+        )
+    return _Obstacle(
+        verdict=Buildability.NO,
+        reason=f"an interpreter archive of Python {python} is not in the cache, and no build of it can be downloaded",
+        hint=f"run `envbuilder python pack {python}` where Python {python} is installed",
+    )
+
+
+def _downloaded(python: Release, source: Buildability) -> _Obstacle | None:
+    if source is Buildability.YES:
+        return None
+    state = "cannot be reached" if source is Buildability.NO else "may not be reachable"
+    return _Obstacle(
+        verdict=source,
+        reason=f"an interpreter archive of Python {python} is not in the cache, and the source of standalone builds "
+        f"{state} from here",
+        hint=f"run `envbuilder python pack {python}` where Python {python} is installed",
+    )

@@ -1,0 +1,142 @@
+"""Which environments can be built with what is available, without asking anybody."""
+
+from __future__ import annotations
+
+import pytest
+
+from envbuilder.catalog.buildable import (
+    Buildability,
+    Inventory,
+    PackedPython,
+    buildable,
+    each_base,
+    nearest_buildable,
+)
+from envbuilder.catalog.naming import find
+from envbuilder.model.rows import Environment
+from envbuilder.model.versions import Release
+from tests.fakes.catalogs import real_catalog
+
+CATALOG = real_catalog()
+OLD_PYTHON = PackedPython(version=Release("3.6.15"), glibc=Release("2.17"))
+NEW_LIBC = PackedPython(version=Release("3.6.15"), glibc=Release("2.35"))
+WITHDRAWN = (
+    "1.4",
+    "1.5",
+    "1.6",
+    "1.7",
+    "1.8",
+    "1.9",
+    "1.10",
+    "1.11",
+    "1.12",
+    "1.13",
+    "1.14",
+    "1.15",
+    "2.0",
+    "2.1",
+    "2.2",
+    "2.3",
+)
+
+
+def row(name: str) -> Environment:
+    return find(CATALOG, name)
+
+
+def test_sixteen_gpu_environments_have_lost_their_only_base() -> None:
+    lost = [each for each in CATALOG.environments if each.cuda and _verdict(each, Inventory()) is Buildability.NO]
+    assert sorted(".".join(map(str, each.framework.version.release[:2])) for each in lost) == sorted(WITHDRAWN)
+
+
+def test_a_withdrawn_base_is_named_with_the_day_since_which_it_is_gone() -> None:
+    answer = buildable(row("tf-2.3-cuda10.1"), Inventory())
+    image = "nvidia/cuda:10.1-cudnn7-runtime-ubuntu18.04"
+    assert answer.reasons == (f"base image {image} is no longer published (since 2023-06-30)",)
+    assert "--registry-mirror" in answer.hint
+    assert "--bundle" in answer.hint
+
+
+def test_a_withdrawn_base_that_is_on_this_machine_can_be_used() -> None:
+    here = Inventory(bases=frozenset({"nvidia-cuda-10.1-cudnn7"}))
+    answer = buildable(row("tf-2.3-cuda10.1"), here)
+    assert (answer.verdict, answer.reasons, answer.hint) == (Buildability.YES, (), "")
+
+
+def test_a_mirror_that_was_named_may_have_it_and_is_not_suggested_again() -> None:
+    answer = buildable(row("tf-2.3-cuda10.1"), Inventory(registry_mirror="mirror.example:5000"))
+    assert answer.verdict is Buildability.UNKNOWN
+    assert "mirror.example:5000" in answer.reasons[0]
+    assert "--registry-mirror" not in answer.hint
+
+
+def test_an_old_interpreter_must_be_in_the_cache() -> None:
+    cpu = row("tf-1.7-cpu")
+    assert _verdict(cpu, Inventory()) is Buildability.NO
+    assert "envbuilder python pack 3.6" in buildable(cpu, Inventory()).hint
+    assert _verdict(cpu, Inventory(pythons=(OLD_PYTHON,))) is Buildability.YES
+    assert _verdict(cpu, Inventory(pythons=(PackedPython(version=Release("3.7.1"), glibc=Release("2.17")),))) is (
+        Buildability.NO
+    )
+
+
+def test_an_interpreter_for_a_newer_c_library_does_not_help_an_old_base() -> None:
+    here = Inventory(bases=frozenset({"nvidia-cuda-9.0-cudnn7"}), pythons=(NEW_LIBC,))
+    answer = buildable(row("tf-1.7-cuda9.0"), here)
+    assert answer.verdict is Buildability.NO
+    assert answer.reasons == ("the archive of Python 3.6 in the cache needs glibc 2.35, the base has 2.23",)
+    assert "glibc 2.23 or older" in answer.hint
+    assert _verdict(row("tf-1.7-cuda9.0"), Inventory(bases=here.bases, pythons=(NEW_LIBC, OLD_PYTHON))) is (
+        Buildability.YES
+    )
+
+
+@pytest.mark.parametrize("source", Buildability)
+def test_a_newer_interpreter_depends_on_where_standalone_builds_come_from(source: Buildability) -> None:
+    assert _verdict(row("tf-2.3-cpu"), Inventory(standalone=source)) is source
+
+
+def test_a_base_that_may_be_gone_is_replaced_by_one_that_is_there() -> None:
+    first, second, third = each_base(row("tf-2.10-cuda11.2"), Inventory())
+    assert [first.verdict, second.verdict, third.verdict] == [
+        Buildability.UNKNOWN,
+        Buildability.YES,
+        Buildability.UNKNOWN,
+    ]
+    assert buildable(row("tf-2.10-cuda11.2"), Inventory()) == second
+
+
+def test_a_debian_base_needs_an_archive_or_a_tree() -> None:
+    cpu = row("tf-2.16-cpu")
+    bare = Inventory(debian_archive=False)
+    assert _verdict(cpu, bare) is Buildability.NO
+    assert "--debian-mirror" in buildable(cpu, bare).hint
+    assert _verdict(cpu, Inventory(debian_archive=False, bases=frozenset({"debian-bullseye"}))) is Buildability.YES
+
+
+def test_the_nearest_are_the_cpu_environment_of_the_release_and_the_next_gpu_environment() -> None:
+    asked = row("tf-1.7-cuda9.0")
+    assert _nearest(asked, Inventory()) == ["tf-2.4-cuda11.0"]
+    assert _nearest(asked, Inventory(pythons=(OLD_PYTHON,))) == ["tf-1.7-cpu", "tf-2.4-cuda11.0"]
+    assert _nearest(row("tf-2.4-cuda11.0"), Inventory()) == ["tf-2.4-cpu", "tf-2.5-cuda11.2"]
+
+
+def test_nothing_that_cannot_be_built_is_near() -> None:
+    for each in CATALOG.environments:
+        for near in nearest_buildable(CATALOG, each, Inventory()):
+            assert near.id != each.id
+            assert _verdict(near, Inventory()) is not Buildability.NO
+
+
+def test_every_answer_but_yes_has_a_reason_and_a_hint() -> None:
+    for each in CATALOG.environments:
+        for answer in each_base(each, Inventory()):
+            assert bool(answer.reasons) == bool(answer.hint) == (answer.verdict is not Buildability.YES)
+
+
+def _verdict(environment: Environment, inventory: Inventory) -> Buildability:
+    return buildable(environment, inventory).verdict
+
+
+def _nearest(environment: Environment, inventory: Inventory) -> list[str]:
+    return [near.id for near in nearest_buildable(CATALOG, environment, inventory)]
