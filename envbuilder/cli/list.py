@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import click
 
+from envbuilder.catalog.buildable import Buildability, Buildable, buildable
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.catalog.naming import matching
+from envbuilder.cli.buildable import buildable_document, buildable_notes
 from envbuilder.cli.fits import HERE, show_fits
 from envbuilder.cli.gpus import gpu_document, gpu_table
+from envbuilder.cli.inventory import inventory
 from envbuilder.cli.output import folded, heading, json_option, print_json, table
 from envbuilder.cli.places import places
 from envbuilder.model.rows import Catalog, Environment
+
+_BUILDS = {Buildability.YES: "yes", Buildability.UNKNOWN: "maybe", Buildability.NO: "no"}
 
 
 @click.command("list")
@@ -30,10 +35,12 @@ def command(pattern: str, *, gpus: bool, fits: str | None, as_json: bool) -> Non
     """Show the environments of the catalog whose id matches GLOB.
 
     PROVEN is the strongest evidence: documented, measured (wheel taken apart), resolved, cpu (trained, saved and loaded
-    in a bare environment), image (the same in the image), gpu. BASE is the preferred one, and how many others there
+    in a bare environment), image (the same in the image), gpu. BUILDS says whether base and interpreter are available
+    from here, as far as that is known without network access. BASE is the preferred one, and how many others there
     are: `show ENV`.
     """
-    catalog = load_catalog(places().matrices)
+    here = places()
+    catalog = load_catalog(here.matrices)
     rows = matching(catalog, pattern)
     if fits:
         show_fits(catalog, rows, fits, as_json=as_json)
@@ -41,16 +48,22 @@ def command(pattern: str, *, gpus: bool, fits: str | None, as_json: bool) -> Non
         print_json(gpu_document(catalog, rows))
     elif gpus:
         click.echo(gpu_table(catalog, rows))
-    elif as_json:
-        print_json({"schema": 1, "environments": [_document(catalog, row) for row in rows]})
     else:
-        header = ("ENVIRONMENT", "TENSORFLOW", "CUDA", "CUDNN", "PYTHON", "DRIVER", "PROVEN", "BASE")
-        click.echo(table(header, [_line(catalog, row) for row in rows]))
-        for line in _open_questions(rows):
-            click.echo(line and folded(line))
+        available = inventory(here, catalog)
+        _show(catalog, [(row, buildable(row, available)) for row in rows], as_json=as_json)
 
 
-def _line(catalog: Catalog, row: Environment) -> tuple[str, ...]:
+def _show(catalog: Catalog, rows: Sequence[tuple[Environment, Buildable]], *, as_json: bool) -> None:
+    if as_json:
+        print_json({"schema": 1, "environments": [_document(catalog, row, answer) for row, answer in rows]})
+        return
+    header = ("ENVIRONMENT", "TENSORFLOW", "CUDA", "CUDNN", "PYTHON", "DRIVER", "PROVEN", "BUILDS", "BASE")
+    click.echo(table(header, [_line(catalog, row, answer) for row, answer in rows]))
+    for line in (*_open_questions([row for row, _ in rows]), *buildable_notes([answer for _, answer in rows])):
+        click.echo(line and folded(line))
+
+
+def _line(catalog: Catalog, row: Environment, answer: Buildable) -> tuple[str, ...]:
     cuda = row.cuda
     pythons = [str(python) for python in row.pythons]
     floor = catalog.driver_floor(row, row.bases[0])
@@ -62,6 +75,7 @@ def _line(catalog: Catalog, row: Environment) -> tuple[str, ...]:
         pythons[0] if len(pythons) == 1 else f"{pythons[0]}-{pythons[-1]}",
         f">={floor}" if floor else "-",
         row.proven.value,
+        _BUILDS[answer.verdict],
         _bases(row),
     )
 
@@ -72,7 +86,7 @@ def _bases(row: Environment) -> str:
     return f"{row.bases[0].system.id} +{more}" if more else row.bases[0].system.id
 
 
-def _open_questions(rows: tuple[Environment, ...]) -> Iterator[str]:
+def _open_questions(rows: Sequence[Environment]) -> Iterator[str]:
     """What was tried and could not be proven; rows with the same reason together, each by name."""
     reasons: dict[str, list[str]] = {}
     for row in rows:
@@ -86,7 +100,7 @@ def _open_questions(rows: tuple[Environment, ...]) -> Iterator[str]:
         yield f"      {reason}"
 
 
-def _document(catalog: Catalog, row: Environment) -> dict[str, object]:
+def _document(catalog: Catalog, row: Environment, answer: Buildable) -> dict[str, object]:
     floor = catalog.driver_floor(row, row.bases[0])
     return {
         "id": row.id,
@@ -101,5 +115,6 @@ def _document(catalog: Catalog, row: Environment) -> dict[str, object]:
         "unproven": [
             {"grade": each.grade.value, "why": each.why, "when": each.when.isoformat()} for each in row.unproven
         ],
+        "buildable": buildable_document(answer),
         "bases": [choice.system.id for choice in row.bases],
     }

@@ -8,9 +8,12 @@ from pathlib import Path
 import click
 
 from envbuilder.catalog.coverage import support
+from envbuilder.catalog.buildable import Inventory, on_base
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.catalog.naming import find
 from envbuilder.cli import show_lock
+from envbuilder.cli.buildable import buildable_line
+from envbuilder.cli.inventory import inventory
 from envbuilder.cli.output import folded, heading, json_option, print_json
 from envbuilder.cli.places import places
 from envbuilder.cli.show_document import document
@@ -32,18 +35,25 @@ def command(environment: str, *, as_json: bool) -> None:
         else:
             click.echo("\n".join(line and folded(line) for line in show_lock.lines(path, lock)))
         return
-    catalog = load_catalog(places().matrices)
+    here = places()
+    catalog = load_catalog(here.matrices)
     row = find(catalog, environment)
+    available = inventory(here, catalog)
     if as_json:
-        print_json({"schema": 1, **document(catalog, row)})
+        print_json({"schema": 1, **document(catalog, row, available)})
         return
-    click.echo("\n".join(line and folded(line) for line in _lines(catalog, row)))
+    click.echo("\n".join(line and folded(line) for line in _lines(catalog, row, available)))
 
 
-def _lines(catalog: Catalog, row: Environment) -> Iterator[str]:
+def _lines(catalog: Catalog, row: Environment, available: Inventory) -> Iterator[str]:
     yield f"{heading(row.id)}  {row.summary}"
     bases = [
-        line for place, choice in enumerate(row.bases, start=1) for line in _base_lines(catalog, row, place, choice)
+        line
+        for place, choice in enumerate(row.bases, start=1)
+        for line in (
+            *_base_lines(catalog, row, place, choice),
+            f"     {buildable_line(on_base(row, choice, available))}",
+        )
     ]
     sections = (
         ("TensorFlow", list(_framework_lines(row))),

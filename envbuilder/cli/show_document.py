@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from envbuilder.catalog.buildable import Inventory, buildable, on_base
+from envbuilder.cli.buildable import buildable_document
 from envbuilder.model.cuda import CudaNeed
 from envbuilder.model.rows import BaseChoice, Catalog, Constraint, Environment, OtherRelease
 from envbuilder.model.sources import Advisory
 
 
-def document(catalog: Catalog, row: Environment) -> dict[str, object]:
-    """Everything that the catalog knows of a row."""
+def document(catalog: Catalog, row: Environment, available: Inventory) -> dict[str, object]:
+    """Return everything that the catalog knows of a row, and whether it can be built from here."""
     return {
         "id": row.id,
         "summary": row.summary,
@@ -28,7 +30,11 @@ def document(catalog: Catalog, row: Environment) -> dict[str, object]:
         "additions": [_constraint(constraint) for constraint in row.additions],
         "source_builds": list(row.source_builds),
         "advisories": [_advisory(each) for each in row.advisories],
-        "bases": [_base(catalog, row, choice) for choice in row.bases],
+        "buildable": buildable_document(buildable(row, available)),
+        "bases": [
+            _base(catalog, row, choice) | {"buildable": buildable_document(on_base(row, choice, available))}
+            for choice in row.bases
+        ],
         "evidence": [
             {"grade": each.grade.value, "what": str(each), "when": each.when.isoformat()} for each in row.evidence
         ],

@@ -18,6 +18,9 @@ def test_a_command_prints_what_was_reviewed(
     locks = {"team.lock": team_lock(), "moved.lock": moved_lock(), "stale.lock": cpu_lock()}
     for name, text in (FILES | locks).items():
         envbuilder.write(name, text)
+    # Neither the images of an engine of this host nor its mirror of interpreters may decide what is buildable.
+    envbuilder.set("DOCKER_HOST", "unix:///nonexistent/docker.sock")
+    envbuilder.set("UV_PYTHON_INSTALL_MIRROR", "")
     arguments = commands()[path]
     ended = envbuilder(*arguments)
     if path.endswith(".json"):

@@ -9,11 +9,12 @@ import pytest
 
 from envbuilder.bases.file_store import FileStore
 from envbuilder.bases.locating import PythonArchives
+from envbuilder.bases.packed import packed_pythons
 from envbuilder.bases.python_survey import inspect
 from envbuilder.errors import SourceUnreachable, VerificationFailed
 from envbuilder.model.locations import Refused
 from envbuilder.model.locks import PythonPin, Sources
-from envbuilder.model.trees import PythonArchive
+from envbuilder.model.trees import PackedPython, PythonArchive
 from envbuilder.model.versions import Release
 from envbuilder.tar import writing as tarball
 from envbuilder.tar.members import file_of
@@ -99,3 +100,34 @@ def test_a_stored_file_that_has_changed_is_an_error_and_is_taken_away(tmp_path: 
     with pytest.raises(VerificationFailed, match="sha256 has changed"):
         store.find(digest)
     assert store.find(digest) is None
+
+
+def test_archives_of_the_cache_are_read_once(tmp_path: Path) -> None:
+    store = FileStore(folder=tmp_path / "files")
+    store.add(archive(tmp_path / "a", "3.8.18"))
+    store.add(archive(tmp_path / "b", "3.6.15", glibc="2.35"))
+    found = packed_pythons(store)
+    assert found == (
+        PackedPython(version=Release("3.6.15"), glibc=Release("2.35")),
+        PackedPython(version=Release("3.8.18"), glibc=Release("2.17")),
+    )
+    for path in store.named("*.tar.gz"):
+        path.write_bytes(b"")
+    assert packed_pythons(store) == found
+
+
+@pytest.mark.parametrize("note", ["", "{}", '{"version": 3, "glibc": 2}', '{"version": "x", "glibc": "y"}', "[]"])
+def test_a_note_that_cannot_be_read_is_written_again(note: str, tmp_path: Path) -> None:
+    store = FileStore(folder=tmp_path / "files")
+    digest = store.add(archive(tmp_path, "3.8.18"))
+    (store.folder / digest / ".interpreter.json").write_text(note)
+    assert [str(each.version) for each in packed_pythons(store)] == ["3.8.18"]
+    assert store.find(digest) is not None
+
+
+def test_an_archive_that_is_damaged_is_left_out(tmp_path: Path) -> None:
+    store = FileStore(folder=tmp_path / "files")
+    broken = tmp_path / "cpython-3.8.18-x86_64-linux-gnu.tar.gz"
+    broken.write_bytes(b"no archive")
+    store.add(broken)
+    assert packed_pythons(store) == ()

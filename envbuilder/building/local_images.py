@@ -1,0 +1,47 @@
+"""Names of the images that a local engine has, without the Docker SDK, whose import takes 0.3 s."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+from collections.abc import Mapping
+
+DEFAULT_SOCKET = "/var/run/docker.sock"
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: str, timeout: float) -> None:
+        super().__init__("localhost", timeout=timeout)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+def image_names(environ: Mapping[str, str], *, timeout: float) -> frozenset[str]:
+    """Return every `repository:tag` and `repository@digest` of the engine behind a local socket.
+
+    Args:
+        environ: May hold DOCKER_HOST; an engine that is not behind a local socket is not asked.
+        timeout: Seconds for connecting and for the answer.
+
+    Returns:
+        Empty when there is no such engine, or it does not answer in time.
+    """
+    address = environ.get("DOCKER_HOST") or f"unix://{DEFAULT_SOCKET}"
+    if not address.startswith("unix://"):
+        return frozenset()
+    connection = _UnixConnection(address.removeprefix("unix://"), timeout)
+    try:
+        connection.request("GET", "/images/json")
+        images = json.loads(connection.getresponse().read())
+        return frozenset(
+            str(name) for image in images for key in ("RepoTags", "RepoDigests") for name in image.get(key) or ()
+        )
+    except (OSError, http.client.HTTPException, ValueError, AttributeError, TypeError):
+        return frozenset()
+    finally:
+        connection.close()

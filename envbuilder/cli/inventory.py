@@ -1,0 +1,58 @@
+"""Ingredients of a build that this machine has, gathered without network access."""
+
+from __future__ import annotations
+
+from envbuilder.bases.file_store import FileStore
+from envbuilder.bases.packed import packed_pythons
+from envbuilder.bases.tree_store import DebianStore
+from envbuilder.building.local_images import image_names
+from envbuilder.catalog.buildable import Buildability, Inventory
+from envbuilder.cli.places import Places
+from envbuilder.locking.mirrors import debian_mirror
+from envbuilder.model.locks import Sources
+from envbuilder.model.refs import ImageRef
+from envbuilder.model.rows import BaseKind, BaseSystem, Catalog, PublicationState
+
+_ENGINE_SECONDS = 0.5
+_UV_MIRROR = "UV_PYTHON_INSTALL_MIRROR"
+
+
+def inventory(places: Places, catalog: Catalog, sources: Sources | None = None) -> Inventory:
+    """Return what a build could use now.
+
+    Args:
+        places: Cache and settings of this host.
+        catalog: The bases.
+        sources: Sources that the command line or the spec names; None means none.
+    """
+    named = sources or Sources()
+    return Inventory(
+        bases=frozenset((*_trees(places, catalog), *_images(places, catalog))),
+        pythons=packed_pythons(FileStore(folder=places.cache / "files")),
+        standalone=Buildability.YES if places.environ.get(_UV_MIRROR) else Buildability.UNKNOWN,
+        debian_archive=bool(named.debian_mirror or debian_mirror(places.apt_sources)),
+        registry_mirror=named.registry_mirror,
+    )
+
+
+def _trees(places: Places, catalog: Catalog) -> list[str]:
+    store = DebianStore(places.cache / "bases")
+    return [
+        system.id for system in catalog.bases if system.kind is BaseKind.DEBIAN and store.current(system.id) is not None
+    ]
+
+
+def _images(places: Places, catalog: Catalog) -> list[str]:
+    """Those that the engine has; it is asked only where a registry may not give them any more."""
+    doubtful = [
+        system
+        for system in catalog.bases
+        if system.kind is BaseKind.IMAGE and system.publication.state is not PublicationState.PUBLISHED
+    ]
+    names = image_names(places.environ, timeout=_ENGINE_SECONDS) if doubtful else frozenset()
+    return [system.id for system in doubtful if _name(system) in names]
+
+
+def _name(system: BaseSystem) -> str:
+    repository = ImageRef.parse(system.image).repository
+    return f"{repository}@{system.digest}" if system.digest else system.image

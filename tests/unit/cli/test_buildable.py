@@ -1,0 +1,83 @@
+"""What `list` and `show` say about building from here."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from envbuilder.bases.tree_store import DebianStore
+from envbuilder.catalog.buildable import Buildability
+from envbuilder.cli.inventory import inventory
+from envbuilder.cli.places import places
+from envbuilder.model.locks import Sources
+from envbuilder.model.trees import DebianTree
+from envbuilder.model.versions import Release
+from tests.fakes.catalogs import real_catalog
+from tests.unit.bases.test_locating import archive
+from tests.unit.cli.running import CommandLine
+
+NO_ENGINE = "unix:///nonexistent/docker.sock"
+
+
+@pytest.fixture(autouse=True)
+def _no_engine(envbuilder: CommandLine) -> None:
+    envbuilder.set("DOCKER_HOST", NO_ENGINE)
+
+
+def verdicts(envbuilder: CommandLine) -> dict[str, str]:
+    listed = json.loads(envbuilder("list", "--json").stdout)["environments"]
+    return {each["id"]: each["buildable"]["verdict"] for each in listed}
+
+
+def test_list_marks_what_cannot_be_built(envbuilder: CommandLine) -> None:
+    said = envbuilder("list", "tf-1.7-*").stdout
+    assert "Cannot be built from here" in said
+    assert "nvidia/cuda:9.0-cudnn7-runtime-ubuntu16.04 is no longer published (since 2023-06-30)" in " ".join(
+        said.split()
+    )
+    assert verdicts(envbuilder)["tf-1.7-cuda9.0"] == "no"
+
+
+def test_an_archive_in_the_cache_makes_old_environments_buildable(envbuilder: CommandLine) -> None:
+    assert verdicts(envbuilder)["tf-2.3-cpu"] == "unknown"
+    files = envbuilder.folder / "cache" / "files" / "0"
+    archive(files, "3.8.18")
+    assert verdicts(envbuilder)["tf-2.3-cpu"] == "yes"
+
+
+def test_show_says_it_for_each_base(envbuilder: CommandLine) -> None:
+    said = " ".join(envbuilder("show", "tf-2.10-cuda11.2").stdout.split())
+    assert "may not be buildable from here: base image nvidia/cuda:11.2.2" in said
+    shown = json.loads(envbuilder("show", "tf-2.3-cuda10.1", "--json").stdout)
+    assert shown["buildable"]["verdict"] == shown["bases"][0]["buildable"]["verdict"] == "no"
+
+
+def test_trees_of_the_cache_are_in_the_inventory(envbuilder: CommandLine, tmp_path: Path) -> None:
+    found = inventory(places(), real_catalog())
+    assert not found.bases
+    tar = tmp_path / "tree.tar"
+    tar.write_bytes(b"tree")
+    tree = DebianTree(
+        id="debian-bookworm",
+        path=tar,
+        digest=f"sha256:{'1' * 64}",
+        size=4,
+        suite="bookworm",
+        packages=(),
+        python=Release("3.11"),
+        glibc=Release("2.36"),
+        mmdebstrap="",
+    )
+    DebianStore(envbuilder.folder / "cache" / "bases").put(tree)
+    assert inventory(places(), real_catalog()).bases == {"debian-bookworm"}
+
+
+def test_sources_that_were_named_are_in_the_inventory(envbuilder: CommandLine) -> None:
+    named = Sources(registry_mirror="mirror.example", debian_mirror="http://debian.example/debian")
+    found = inventory(places(), real_catalog(), named)
+    assert (found.registry_mirror, found.debian_archive) == ("mirror.example", True)
+    assert found.standalone is Buildability.UNKNOWN
+    envbuilder.set("UV_PYTHON_INSTALL_MIRROR", "https://pythons.example")
+    assert inventory(places(), real_catalog()).standalone is Buildability.YES
