@@ -95,11 +95,18 @@ def judge_content(
     )
 
 
+_IMAGE_UNKNOWN = {
+    True: "the lock in the image cannot contain the digest of the image: name the lock file with `--lock FILE`",
+    False: "the lock does not name its image: `envbuilder lock` adds it",
+}
+"""By whether the lock was read from the image."""
+
+
 def layers_match_lock(expectation: ContentExpectation, content: ImageContent) -> Outcome:
     """The layers are those of the lock, bit by bit."""
     pinned = expectation.lock.image
     if pinned is None:
-        return NotProven(reason="the lock does not name its image: `envbuilder lock` adds it")
+        return NotProven(reason=_IMAGE_UNKNOWN[expectation.lock_is_inside])
     wanted = tuple(layer.diff_id for layer in pinned.layers)
     if wanted == content.diff_ids:
         return Passed(seen=f"all {len(wanted)}, by the digests of their content")

@@ -9,7 +9,7 @@ import click
 
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.composition import Composition
-from envbuilder.cli.locks import obtain_lock
+from envbuilder.cli.locks import known_lock
 from envbuilder.cli.places import places
 from envbuilder.cli.reports import FORMAT_NAMES, TIERS, destinations, finish, output_option
 from envbuilder.cli.targets import read_text
@@ -51,7 +51,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     files = destinations(outputs)
     here = places()
     catalog = load_catalog(here.matrices)
-    lock, _ = obtain_lock(Composition(here, catalog), lock_name, Sources())
+    lock, _ = known_lock(Composition(here, catalog), lock_name, Sources())
     text = sys.stdin.read() if str(facts_file) == "-" else read_text(facts_file)
     facts = decode(text, str(facts_file))
     report = judge_facts(

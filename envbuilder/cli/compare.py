@@ -10,7 +10,7 @@ import click
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.advice import width
 from envbuilder.cli.composition import Composition
-from envbuilder.cli.locks import obtain_lock
+from envbuilder.cli.locks import known_lock
 from envbuilder.cli.output import folded, heading, json_option, print_json
 from envbuilder.cli.places import places
 from envbuilder.cli.targets import read_text
@@ -51,7 +51,7 @@ def _content(composition: Composition, name: str) -> Facts | Lock:
         text = read_text(path)
         return decode(text, name) if text.lstrip().startswith("{") else load(text, name)
     if path.is_dir() or name in {row.id for row in composition.catalog.environments}:
-        return obtain_lock(composition, name, Sources())[0]
+        return known_lock(composition, name, Sources())[0]
     try:
         if composition.engine.image(name) is not None:
             return lock_inside(composition.engine, name)

@@ -11,7 +11,7 @@ from envbuilder.catalog.failures import load_failures
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.diagnosed import as_document, as_text
-from envbuilder.cli.locks import obtain_lock
+from envbuilder.cli.locks import known_lock
 from envbuilder.cli.output import json_option, print_json
 from envbuilder.cli.places import places
 from envbuilder.cli.targets import read_text
@@ -35,7 +35,7 @@ def command(log: Path, facts_file: Path | None, lock_name: str | None, *, show_a
     here = places()
     catalog = load_catalog(here.matrices)
     facts = decode(read_text(facts_file), str(facts_file)) if facts_file else None
-    lock = obtain_lock(Composition(here, catalog), lock_name, Sources())[0] if lock_name else None
+    lock = known_lock(Composition(here, catalog), lock_name, Sources())[0] if lock_name else None
     failures = load_failures(here.matrices)
     if str(log) == "-":
         found = diagnose_log(catalog, failures, sys.stdin.buffer.read, facts=facts, lock=lock)

@@ -15,7 +15,8 @@ from envbuilder.cli.options import source_options
 from envbuilder.cli.output import folded, json_option, print_json
 from envbuilder.cli.places import places
 from envbuilder.cli.targets import SPEC, load_spec, read_lock, write_text
-from envbuilder.errors import UsageError
+from envbuilder.cli.unpinned import unpinned_lock
+from envbuilder.errors import NoUsableBase, UsageError
 from envbuilder.locking.diff import compare
 from envbuilder.locking.lockfile import digest, dump
 from envbuilder.locking.spec import with_sources
@@ -52,7 +53,8 @@ def command(  # noqa: PLR0913  one parameter for each option
 
     The row's own packages are the ones that ship with it, so everybody gets the same; --upgrade moves them on purpose.
     The digests of the image are part of the lock; files of layers that nobody knows yet are fetched to compute them,
-    and kept for the build.
+    and kept for the build. With --no-image, a lock is also written where no base is available; it says what it does not
+    pin, and cannot be built. It never replaces a lock that pins everything.
     """
     here = places()
     catalog = load_catalog(here.matrices)
@@ -65,13 +67,24 @@ def command(  # noqa: PLR0913  one parameter for each option
         _check(catalog, spec, file, target, as_json=as_json)
         return
     composition = Composition(here, catalog)
-    made = lock(catalog, spec, composition.lock_ports(spec), upgrade=day)
-    composition.keep_files(spec.files)
     before = read_lock(target) if target.is_file() else None
+    made = _made(composition, spec, day, unpinned=no_image and (before is None or bool(before.unpinned)))
+    composition.keep_files(spec.files)
     if not no_image:
         made = with_image(composition, made, spec.sources, before)
     write_text(target, dump(made))
     _tell(made, before, target, as_json=as_json)
+
+
+def _made(composition: Composition, spec: Spec, day: date | None, *, unpinned: bool) -> Lock:
+    """Lock a spec; where no base is available and `unpinned` is set, without pinning it."""
+    try:
+        return lock(composition.catalog, spec, composition.lock_ports(spec), upgrade=day)
+    except NoUsableBase as error:
+        if not unpinned:
+            raise
+        composition.say(error.message)
+        return unpinned_lock(composition, spec, upgrade=day)
 
 
 def _day(text: str | None, *, upgrade: bool) -> date | None:
@@ -116,6 +129,7 @@ def _tell(made: Lock, before: Lock | None, target: Path, *, as_json: bool) -> No
                 "digest": digest(made),
                 "manifest": made.image.manifest if made.image else None,
                 "base": made.base.id,
+                "unpinned": list(made.unpinned),
                 "python": str(made.python.version),
                 "packages": len(made.packages),
                 "refused": list(made.refused),
@@ -127,6 +141,8 @@ def _tell(made: Lock, before: Lock | None, target: Path, *, as_json: bool) -> No
     click.echo(f"wrote {target}: {len(made.packages)} packages on {made.base.id}, {digest(made)[:19]}")
     if made.image:
         click.echo(f"image {made.image.manifest}")
+    if made.unpinned:
+        click.echo(folded(f"cannot be built: not pinned: {'; '.join(made.unpinned)}"))
     print_changes(changes)
     for deviation in made.deviations:
         click.echo(folded(f"deviation: {deviation}"))

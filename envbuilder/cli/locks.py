@@ -9,7 +9,8 @@ from packaging.version import Version
 
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.targets import LockTarget, RowTarget, read_lock, target, write_text
-from envbuilder.errors import InvalidInput, UsageError
+from envbuilder.cli.unpinned import unpinned_lock
+from envbuilder.errors import InvalidInput, NoUsableBase, UsageError
 from envbuilder.locking.lockfile import digest, dump
 from envbuilder.locking.spec import with_sources
 from envbuilder.model.locks import Lock, Sources, Spec
@@ -34,26 +35,95 @@ def obtain_lock(
         tensorflow: Patch release that the command line asks for; only for a row.
 
     Raises:
+        UsageError: Nothing of that name; or a lock that its spec has left behind, or that does not pin everything.
+        NoUsableBase: No base of the row is available.
+    """
+    match target(composition.catalog, name, tensorflow=tensorflow):
+        case LockTarget() as there:
+            _refuse_unpinned(there)
+            return _there(composition, there, named, base, tensorflow)
+        case RowTarget(spec=spec):
+            wanted = with_sources(replace(spec, base=base), named)
+            return _cached(composition, wanted), wanted.sources
+
+
+def known_lock(
+    composition: Composition,
+    name: str | None,
+    named: Sources,
+    *,
+    base: str = "",
+    tensorflow: Version | None = None,
+) -> tuple[Lock, Sources]:
+    """Return the lock that a command line means, without fetching a base or an interpreter for it.
+
+    Args:
+        composition: Adapters.
+        name: A row, a lock, or None for the lock in this directory.
+        named: Sources of the command line.
+        base: Base that the command line asks for; only for a row.
+        tensorflow: Patch release that the command line asks for; only for a row.
+
+    Returns:
+        A lock that may leave ingredients unpinned (`Lock.unpinned`), and the sources.
+
+    Raises:
         UsageError: Nothing of that name; or a lock that its spec has left behind.
     """
     match target(composition.catalog, name, tensorflow=tensorflow):
         case LockTarget() as there:
-            if tensorflow:
-                raise UsageError(
-                    f"{there.path} has its TensorFlow already",
-                    hint=f'put `tensorflow: "{tensorflow}"` into the spec and lock again',
-                )
-            if base:
-                raise UsageError(
-                    f"{there.path} has its base already", hint=f"put `base: {base}` into the spec and lock again"
-                )
-            spec = there.spec or Spec(environment=there.lock.environment)
-            _refuse_stale(composition, there)
-            composition.keep_files(spec.files)
-            return there.lock, with_sources(spec, named).sources
+            return _there(composition, there, named, base, tensorflow)
         case RowTarget(spec=spec):
             wanted = with_sources(replace(spec, base=base), named)
-            return _cached(composition, wanted), wanted.sources
+            return _kept(composition, wanted) or unpinned_lock(composition, wanted), wanted.sources
+
+
+def renderable_lock(
+    composition: Composition, name: str | None, named: Sources, *, tensorflow: Version | None = None
+) -> tuple[Lock, Sources]:
+    """Return a lock with everything pinned, or one without where no base of a row is available.
+
+    Args:
+        composition: Adapters.
+        name: A row, a lock, or None for the lock in this directory.
+        named: Sources of the command line.
+        tensorflow: Patch release that the command line asks for; only for a row.
+
+    Raises:
+        UsageError: Nothing of that name; or a lock that its spec has left behind.
+    """
+    meant = target(composition.catalog, name, tensorflow=tensorflow)
+    if isinstance(meant, LockTarget):
+        return known_lock(composition, name, named, tensorflow=tensorflow)
+    try:
+        return obtain_lock(composition, name, named, tensorflow=tensorflow)
+    except NoUsableBase as error:
+        composition.say(error.message)
+        return known_lock(composition, name, named, tensorflow=tensorflow)
+
+
+def _there(
+    composition: Composition, there: LockTarget, named: Sources, base: str, tensorflow: Version | None
+) -> tuple[Lock, Sources]:
+    if tensorflow:
+        raise UsageError(
+            f"{there.path} has its TensorFlow already",
+            hint=f'put `tensorflow: "{tensorflow}"` into the spec and lock again',
+        )
+    if base:
+        raise UsageError(f"{there.path} has its base already", hint=f"put `base: {base}` into the spec and lock again")
+    spec = there.spec or Spec(environment=there.lock.environment)
+    _refuse_stale(composition, there)
+    composition.keep_files(spec.files)
+    return there.lock, with_sources(spec, named).sources
+
+
+def _refuse_unpinned(there: LockTarget) -> None:
+    if there.lock.unpinned:
+        raise UsageError(
+            f"{there.path} cannot be built: it does not pin {'; '.join(there.lock.unpinned)}",
+            hint="run `envbuilder lock` where they are available, such as with --registry-mirror HOST[:PORT]",
+        )
 
 
 def _refuse_stale(composition: Composition, there: LockTarget) -> None:
@@ -69,16 +139,29 @@ def _refuse_stale(composition: Composition, there: LockTarget) -> None:
 
 
 def _cached(composition: Composition, spec: Spec) -> Lock:
-    path = composition.places.cache / "locks" / _name(spec) / "envbuilder.lock"
-    kept = _read(path)
-    if kept is not None and _holds(composition, spec, kept):
-        composition.say(f"using the lock {path}")
+    kept = _kept(composition, spec)
+    if kept is not None:
         return kept
+    path = _path(composition, spec)
     made = lock(composition.catalog, spec, composition.lock_ports(spec))
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, dump(made))
     composition.say(f"wrote the lock {path}")
     return made
+
+
+def _kept(composition: Composition, spec: Spec) -> Lock | None:
+    """Return the lock of the cache for a row, if there is one that is up to date."""
+    path = _path(composition, spec)
+    kept = _read(path)
+    if kept is None or not _holds(composition, spec, kept):
+        return None
+    composition.say(f"using the lock {path}")
+    return kept
+
+
+def _path(composition: Composition, spec: Spec) -> Path:
+    return composition.places.cache / "locks" / _name(spec) / "envbuilder.lock"
 
 
 def keep_image(composition: Composition, made: Lock) -> None:

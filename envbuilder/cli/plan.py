@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import click
 from packaging.version import Version
 
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.composition import Composition
-from envbuilder.cli.locks import obtain_lock
+from envbuilder.cli.locks import known_lock
 from envbuilder.cli.options import source_options, tensorflow_option
-from envbuilder.cli.output import json_option, print_json, size, table
+from envbuilder.cli.output import folded, json_option, print_json, size, table
 from envbuilder.cli.places import places
 from envbuilder.locking.lockfile import digest
 from envbuilder.model.locks import Lock, Sources
@@ -24,13 +26,14 @@ from envbuilder.planning.layers import plan
 @source_options
 @json_option
 def command(target: str | None, sources: Sources, base: str, tensorflow: Version | None, *, as_json: bool) -> None:
-    """Show the layers that an image will have; nothing is built.
+    """Show the layers that an image will have; no base or interpreter is fetched.
 
     Digests are shown where the lock knows them: it does after `envbuilder lock`, and after a row was assembled here.
+    What is not in the cache yet is named as not pinned.
     """
     here = places()
     composition = Composition(here, load_catalog(here.matrices))
-    lock, _ = obtain_lock(composition, target, sources, base=base, tensorflow=tensorflow)
+    lock, _ = known_lock(composition, target, sources, base=base, tensorflow=tensorflow)
     planned = plan(lock, digest(lock))
     if as_json:
         print_json(_document(lock, planned))
@@ -50,8 +53,16 @@ def command(target: str | None, sources: Sources, base: str, tensorflow: Version
     ]
     click.echo(table(("", "ID", "SIZE".rjust(8), "DIGEST", "LAYER"), rows))
     click.echo("")
-    click.echo(f"lock      {digest(lock)}")
-    click.echo(f"manifest  {lock.image.manifest if lock.image else 'not known yet: `envbuilder lock` computes it'}")
+    for line in _identity(lock):
+        click.echo(folded(line))
+
+
+def _identity(lock: Lock) -> Iterator[str]:
+    if lock.unpinned:
+        yield f"lock      not complete; not pinned yet: {'; '.join(lock.unpinned)}"
+        return
+    yield f"lock      {digest(lock)}"
+    yield f"manifest  {lock.image.manifest if lock.image else 'not known yet: `envbuilder lock` computes it'}"
 
 
 def _document(lock: Lock, planned: Plan) -> dict[str, object]:
@@ -59,7 +70,8 @@ def _document(lock: Lock, planned: Plan) -> dict[str, object]:
     return {
         "schema": 1,
         "environment": lock.environment,
-        "lock": digest(lock),
+        "lock": None if lock.unpinned else digest(lock),
+        "unpinned": list(lock.unpinned),
         "manifest": lock.image.manifest if lock.image else None,
         "config": lock.image.config if lock.image else None,
         "layers": [
@@ -68,7 +80,7 @@ def _document(lock: Lock, planned: Plan) -> dict[str, object]:
                 "kind": layer.kind.value,
                 "title": layer.title,
                 "packages": [f"{pin.name}=={pin.version}" for pin in layer.packages],
-                "os_packages": [f"{pin.name}={pin.version}" for pin in layer.os_packages],
+                "os_packages": [f"{pin.name}={pin.version}" if pin.version else pin.name for pin in layer.os_packages],
                 "files": [file.path for file in layer.files],
                 "links": [f"{link.name} -> {link.target}" for link in layer.links],
                 "fetch_bytes": layer.size,

@@ -9,9 +9,9 @@ from packaging.version import Version
 
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.composition import Composition
-from envbuilder.cli.locks import obtain_lock
+from envbuilder.cli.locks import renderable_lock
 from envbuilder.cli.options import source_options, tensorflow_option
-from envbuilder.cli.output import json_option, print_json
+from envbuilder.cli.output import folded, json_option, print_json
 from envbuilder.cli.places import places
 from envbuilder.locking.lockfile import digest
 from envbuilder.model.locks import Sources
@@ -40,10 +40,12 @@ def command(  # noqa: PLR0913  one parameter for each option
 
     The folder builds with plain `docker build` too. Behind a proxy that re-signs TLS use --host-settings: the settings
     are mounted for single steps and reach no layer, but do not commit them.
+
+    Where no base of ENV is available, the Dockerfile states what is not pinned, and does not build.
     """
     here = places()
     composition = Composition(here, load_catalog(here.matrices))
-    lock, merged = obtain_lock(composition, target, sources, tensorflow=tensorflow)
+    lock, merged = renderable_lock(composition, target, sources, tensorflow=tensorflow)
     composition.add_archives(merged)
     composition.provide_tools(lock)
     files = rendered(lock, here.templates)
@@ -58,9 +60,22 @@ def command(  # noqa: PLR0913  one parameter for each option
                 *(f"host/{file.name}" for file in host),
             ]
         )
-        print_json({"schema": 1, "folder": str(output), "lock": digest(lock), "base": str(base), "files": paths})
+        identity = None if lock.unpinned else digest(lock)
+        print_json(
+            {
+                "schema": 1,
+                "folder": str(output),
+                "lock": identity,
+                "unpinned": list(lock.unpinned),
+                "base": str(base),
+                "files": paths,
+            }
+        )
         return
     click.echo(f"wrote {output}: Dockerfile and {len(files.texts) + len(files.attachments) - 1} files beside it")
+    if lock.unpinned:
+        click.echo(folded(f"does not build: not pinned: {'; '.join(lock.unpinned)}"))
+        return
     click.echo(f"next: `{_docker_build(lock.environment, output)}`, which needs {_where(base)}")
 
 

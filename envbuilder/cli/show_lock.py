@@ -39,6 +39,7 @@ def document(path: Path, lock: Lock) -> dict[str, object]:
         "refused": list(lock.refused),
         "created": _moment(lock),
         "image": lock.image.manifest if lock.image else None,
+        "unpinned": list(lock.unpinned),
     }
 
 
@@ -49,6 +50,7 @@ def lines(path: Path, lock: Lock) -> Iterator[str]:
         ("Image", list(_image_lines(lock))),
         ("GPU memory", [f"  {lock.memory}: {meaning(lock)}"]),
         ("Packages", list(_package_lines(lock))),
+        ("Not pinned, so it cannot be built", [f"  {ingredient}" for ingredient in lock.unpinned]),
         ("Own files", [f"  {file.path}  {file.size} bytes" for file in lock.files]),
         ("Environment variables", [f"  {name}={value}" for name, value in lock.env]),
         ("Deviations", [f"  {text}" for text in lock.deviations]),

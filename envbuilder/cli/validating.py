@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.cli.composition import Composition
-from envbuilder.cli.locks import obtain_lock
+from envbuilder.cli.locks import known_lock, obtain_lock
 from envbuilder.cli.preflight import warn_before_gpus
 from envbuilder.cli.subjects import readable_subject
 from envbuilder.cli.targets import read_lock
@@ -66,7 +66,7 @@ def report_on(composition: Composition, asked: Asked, lock_name: str | None) -> 
     Raises:
         UsageError: Nothing was named, or two things; there is no such image, or no lock.
     """
-    lock = _named_lock(composition, lock_name)
+    lock = _named_lock(composition, lock_name, asked.tier)
     _refuse_memory(asked)
     _warn(composition, asked, lock)
     if asked.image and (asked.container or asked.python):
@@ -100,10 +100,14 @@ def _refuse_memory(asked: Asked) -> None:
         raise UsageError("--memory is for an image that is run here", hint="set ENVBUILDER_MEMORY there instead")
 
 
-def _named_lock(composition: Composition, name: str | None) -> Lock | None:
+def _named_lock(composition: Composition, name: str | None, tier: Tier | None) -> Lock | None:
+    """Return the lock of `--lock`; only the static tier compares digests, for which base and interpreter are pinned."""
     if name is None:
         return None
-    return read_lock(Path(name)) if Path(name).is_file() else obtain_lock(composition, name, Sources())[0]
+    if Path(name).is_file():
+        return read_lock(Path(name))
+    obtain = obtain_lock if tier is Tier.STATIC else known_lock
+    return obtain(composition, name, Sources())[0]
 
 
 def _image(composition: Composition, asked: Asked, lock: Lock | None) -> Report:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from envbuilder.errors import Fault, InvalidInput
@@ -214,7 +214,7 @@ def _base(fields: Fields) -> BasePin:
         id=fields.text("id"),
         kind=fields.choice("kind", BaseKind),
         image=fields.text("image"),
-        digest=fields.value("digest", _image_digest, fallback=""),
+        digest=fields.value("digest", _unless_empty(_image_digest), fallback=""),
         packages=_os_packages(fields, "packages"),
     )
 
@@ -226,7 +226,7 @@ def _python(fields: Fields) -> PythonPin:
         version=fields.release("version"),
         provider=provider,
         file=fields.text("file") if archive else "",
-        sha256=_hash(fields) if archive else "",
+        sha256=fields.value("sha256", _unless_empty(sha256), fallback="") if archive else "",
     )
 
 
@@ -301,6 +301,11 @@ def _os_packages(fields: Fields, name: str) -> tuple[OsPackagePin, ...]:
 
 def _hash(fields: Fields) -> str:
     return fields.value("sha256", sha256, fallback="")
+
+
+def _unless_empty(parse: Callable[[str], str]) -> Callable[[str], str]:
+    """A digest, or nothing for what the lock does not pin."""
+    return lambda text: parse(text) if text else ""
 
 
 def _image_digest(text: str) -> str:

@@ -65,9 +65,11 @@ class ContentExpectation:
         lock_text: Canonical text of the pins, which is in the image.
         labels: As the plan says.
         env: As the plan says.
+        lock_is_inside: Whether the lock was read from the image, where it cannot name the image itself.
     """
 
     lock: Lock
     lock_text: bytes
     labels: tuple[tuple[str, str], ...]
     env: tuple[tuple[str, str], ...]
+    lock_is_inside: bool = False

@@ -142,7 +142,7 @@ class OsPackagePin:
 
     Attributes:
         name: Package name.
-        version: Exact version.
+        version: Exact version; empty when it is not pinned.
         sha256: Of the .deb file; empty for a package that is inside the base.
         file: Path of the .deb file below the address of a Debian archive, such as `pool/main/b/bash/…`; empty for one
             that apt fetches.
@@ -165,7 +165,7 @@ class BasePin:
         kind: Registry image or Debian tree.
         image: `repository:tag` that holds it.
         digest: For an image its manifest digest; for a Debian tree the sha256 of its uncompressed tar, which is
-            the diff id of its only layer.
+            the diff id of its only layer. Empty when the base is not pinned; see `Lock.unpinned`.
         packages: What a Debian tree holds, sorted by name; empty for an image.
     """
 
@@ -184,7 +184,7 @@ class PythonPin:
         version: As in `3.8` when it comes from the OS, full as in `3.8.18` when it comes from an archive.
         provider: Where it comes from.
         file: Name of the archive; empty for an OS interpreter.
-        sha256: Of the archive; empty for an OS interpreter.
+        sha256: Of the archive; empty for an OS interpreter, and for an archive that is not pinned.
     """
 
     version: Release
@@ -271,6 +271,21 @@ class Lock:
     epoch: int
     files: tuple[OwnFile, ...] = ()
     image: ImagePin | None = None
+
+    @property
+    def unpinned(self) -> tuple[str, ...]:
+        """Ingredients that are named without their digest, lowest layer first; a lock with any cannot be built."""
+        python = self.python
+        loose = [pin.name for pin in self.os_packages if not pin.version or not self.base.digest]
+        return (
+            *((f"base {self.base.id}",) if not self.base.digest else ()),
+            *((f"OS packages {', '.join(loose)}",) if loose else ()),
+            *(
+                (f"interpreter archive of Python {python.version}",)
+                if python.provider is PythonProvider.ARCHIVE and not python.sha256
+                else ()
+            ),
+        )
 
     @property
     def unpacks_os_packages(self) -> bool:

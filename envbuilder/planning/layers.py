@@ -36,12 +36,14 @@ _GROUP_OF = {
 def base_reference(kind: BaseKind, system: str, image: str, digest: str) -> ImageRef:
     """Where the engine finds a base: the registry's own name, or our tag for a tree that was made here.
 
+    A base that is not pinned keeps the registry's tag, or gets one that no tree has.
+
     Source: a locally made image has no manifest digest, so its tag carries the digest of its content.
     """
     if kind is BaseKind.IMAGE:
         reference = ImageRef.parse(image)
-        return ImageRef(repository=reference.repository, digest=digest)
-    tag = f"{system}-{digest.removeprefix('sha256:')[:_DIGEST_SHOWN]}"
+        return ImageRef(repository=reference.repository, digest=digest) if digest else reference
+    tag = f"{system}-{digest.removeprefix('sha256:')[:_DIGEST_SHOWN] or 'unpinned'}"
     return ImageRef(repository="envbuilder/base", tag=tag)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.model import memory
-from envbuilder.model.locks import PackagePin
+from envbuilder.model.locks import OsPackagePin, PackagePin
 from envbuilder.model.plans import LayerKind, Plan
 from envbuilder.rendering.templates import environment
 
@@ -105,7 +105,7 @@ def _layer_files(plan: Plan) -> Iterator[TextFile]:
         if layer.packages:
             yield TextFile(path=f"layers/{layer.id}.txt", text=requirements(layer.packages))
         if layer.os_packages and not plan.lock.unpacks_os_packages:
-            lines = (f"{pin.sha256} {pin.name}={pin.version}\n" for pin in layer.os_packages)
+            lines = (f"{pin.sha256} {_exactly(pin)}\n" for pin in layer.os_packages)
             yield TextFile(path=f"layers/{layer.id}.txt", text="".join(lines))
     if plan.lock.files:
         lines = (f"{0o755 if file.executable else 0o644:04o} {file.path}\n" for file in plan.lock.files)
@@ -118,10 +118,14 @@ def _layer_files(plan: Plan) -> Iterator[TextFile]:
         yield TextFile(path="layers/build.txt", text=requirements(plan.build_tools))
 
 
+def _exactly(pin: OsPackagePin) -> str:
+    return f"{pin.name}={pin.version}" if pin.version else pin.name
+
+
 def _attachments(plan: Plan) -> Iterator[Attachment]:
     for tool in plan.lock.tools:
         yield Attachment(path=f"tools/{tool.name}", sha256=tool.sha256, executable=tool.name not in _NOT_RUN)
     for file in plan.lock.files:
         yield Attachment(path=f"files{file.path}", sha256=file.sha256, executable=file.executable)
-    if plan.lock.python.file:
+    if plan.lock.python.sha256:
         yield Attachment(path=f"python/{plan.lock.python.file}", sha256=plan.lock.python.sha256)

@@ -44,7 +44,11 @@ def validate_static(
     expected = lock or lock_in(content.texts.get(LOCK_IN_IMAGE.lstrip("/")), subject.name)
     planned = plan(expected, digest(expected))
     expectation = ContentExpectation(
-        lock=expected, lock_text=dump_pins(expected).encode(), labels=planned.labels, env=planned.env
+        lock=expected,
+        lock_text=dump_pins(expected).encode(),
+        labels=planned.labels,
+        env=planned.env,
+        lock_is_inside=lock is None,
     )
     return judge_content(expectation, content, subject=subject.name, seconds=clock() - started, required=required)
 

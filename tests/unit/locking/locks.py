@@ -40,11 +40,15 @@ BASES = st.builds(
     id=NAMES,
     kind=st.sampled_from(BaseKind),
     image=LINES,
-    digest=HASHES.map("sha256:{}".format),
+    digest=HASHES.map("sha256:{}".format) | st.just(""),
     packages=st.lists(OS_PACKAGES, max_size=2).map(tuple),
 )
 PYTHONS = st.builds(PythonPin, version=RELEASES, provider=st.just(PythonProvider.OS)) | st.builds(
-    PythonPin, version=RELEASES, provider=st.just(PythonProvider.ARCHIVE), file=LINES.filter(bool), sha256=HASHES
+    PythonPin,
+    version=RELEASES,
+    provider=st.just(PythonProvider.ARCHIVE),
+    file=LINES.filter(bool),
+    sha256=HASHES | st.just(""),
 )
 CUDAS = st.builds(
     CudaPin,

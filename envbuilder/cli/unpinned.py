@@ -1,0 +1,76 @@
+"""Locks whose base and interpreter are not fetched, for commands that only state what an image will be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+from envbuilder.bases.locating import PythonArchives
+from envbuilder.catalog.buildable import Buildability, on_base
+from envbuilder.catalog.naming import select
+from envbuilder.cli.composition import Composition
+from envbuilder.cli.inventory import inventory
+from envbuilder.errors import SourceUnreachable
+from envbuilder.locking.unpinned import UnpinnedBases, UnpinnedOsPackages, UnpinnedPythons
+from envbuilder.model.locks import BasePin, Lock, Spec
+from envbuilder.model.rows import BaseChoice, BaseKind, BaseSystem, Environment, PythonProvider
+from envbuilder.model.trees import PythonArchive
+from envbuilder.model.versions import Release
+from envbuilder.workflows.lock import lock
+
+
+def unpinned_lock(composition: Composition, spec: Spec, *, upgrade: date | None = None) -> Lock:
+    """Return the lock of a spec with what is known without fetching a base or an interpreter.
+
+    Ingredients of the cache are pinned. Packages are those that ship with the row; where none do, and for own packages,
+    the index is asked.
+
+    Args:
+        composition: Adapters.
+        spec: What is wanted.
+        upgrade: See `lock`.
+
+    Raises:
+        UsageError: The row does not have the base or interpreter of the spec.
+        ResolutionFailed: The packages do not go together.
+        SourceUnreachable: The packages have to be resolved, and the index does not answer.
+    """
+    row = select(composition.catalog, spec.environment, spec.tensorflow)
+    bases = UnpinnedBases(kept=lambda system: _kept(composition, system), refused=_passed_over(composition, row, spec))
+    ports = replace(
+        composition.lock_ports(spec),
+        bases=dict.fromkeys(BaseKind, bases),
+        pythons=UnpinnedPythons(kept=PythonArchives(store=composition.files, fetch=_fetch_nothing)),
+        os_resolver=UnpinnedOsPackages(),
+        notice=lambda _: None,
+    )
+    composition.say(f"stating {row.id} without fetching its base")
+    return lock(composition.catalog, spec, ports, upgrade=upgrade)
+
+
+def _kept(composition: Composition, system: BaseSystem) -> BasePin | None:
+    tree = composition.trees.current(system.id) if system.kind is BaseKind.DEBIAN else None
+    if tree is None:
+        return None
+    return BasePin(id=system.id, kind=BaseKind.DEBIAN, image="", digest=tree.digest, packages=tree.packages)
+
+
+def _fetch_nothing(version: Release, _folder: Path) -> PythonArchive:
+    raise SourceUnreachable(f"no archive of Python {version} is in the cache")
+
+
+def _passed_over(composition: Composition, row: Environment, spec: Spec) -> dict[str, str]:
+    """Bases that a build would not take: all before the best one."""
+    available = inventory(composition.places, composition.catalog, spec.sources)
+    answers = [on_base(row, choice, available) for choice in row.bases if _is_candidate(choice, spec)]
+    best = min(answers, key=lambda answer: answer.verdict.rank, default=None)
+    if best is None or best.verdict is Buildability.NO:
+        return {}
+    before = answers[: answers.index(best)]
+    return {answer.base: "; ".join(answer.reasons) for answer in before}
+
+
+def _is_candidate(choice: BaseChoice, spec: Spec) -> bool:
+    has_python = spec.python in {None, choice.python} or choice.python_provider is PythonProvider.ARCHIVE
+    return has_python and spec.base in {"", choice.system.id}
