@@ -8,6 +8,7 @@ from enum import StrEnum
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from envbuilder.catalog.buildable import Buildable, Inventory
 from envbuilder.catalog.verdicts import Fit
 from envbuilder.model.cuda import Coverage
 from envbuilder.model.evidence import Grade
@@ -32,6 +33,7 @@ class Topic(StrEnum):
     KIND = "cpu-or-gpu"
     GPU = "gpu"
     PROCESSOR = "processor"
+    BUILD = "build"
 
 
 class Weight(StrEnum):
@@ -79,6 +81,7 @@ class Wanted:
         glibc: C library of a system where the wheel is to run without a container.
         base: Id of a base.
         cpu: Whether only environments without a GPU are wanted.
+        inventory: What is available to a build here; None if it does not matter.
         hosts: Machines, each of which must run it. What was said of driver and GPUs without a machine is one too.
     """
 
@@ -90,6 +93,7 @@ class Wanted:
     glibc: Release | None = None
     base: str = ""
     cpu: bool = False
+    inventory: Inventory | None = None
     hosts: tuple[Host, ...] = ()
 
     @property
@@ -153,6 +157,7 @@ class Advice:
         driver: Oldest driver for all GPUs that were asked for; None for a CPU row, or where it is not known.
         coverage: The worst that any of these GPUs gets; None where no GPU was asked for.
         fit: The compatibility with the worst of the machines; None if no machine was named.
+        buildable: Whether it can be built from here; None if that was not asked.
         proven: The strongest evidence.
         reasons: In the order in which they were looked at.
         steps: What to type, and what to write where.
@@ -168,6 +173,7 @@ class Advice:
     driver: Release | None
     coverage: Coverage | None
     fit: Fit | None
+    buildable: Buildable | None
     proven: Grade
     reasons: tuple[Reason, ...]
     steps: tuple[str, ...]

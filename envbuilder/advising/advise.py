@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from envbuilder.advising.advice import Advice, Answer, Topic, Verdict, Wanted, Weight
+from collections.abc import Iterator
+
+from envbuilder.advising.advice import Advice, Answer, Change, Reason, Topic, Verdict, Wanted, Weight
 from envbuilder.advising.candidates import Candidate, candidates
 from envbuilder.advising.evidence import proven_on
 from envbuilder.advising.hardware import HardwareView, view
@@ -10,6 +12,7 @@ from envbuilder.advising.keras import keras_reasons, keras_to_install
 from envbuilder.advising.ranking import order
 from envbuilder.advising.software import software_reasons
 from envbuilder.advising.steps import steps
+from envbuilder.catalog.buildable import Buildability, Buildable, on_base
 from envbuilder.catalog.gpu_names import capability_of
 from envbuilder.model.hosts import Host, HostGpu
 from envbuilder.model.rows import Catalog
@@ -59,6 +62,7 @@ def every(catalog: Catalog, wanted: Wanted) -> tuple[Advice, ...]:
 def _advice(catalog: Catalog, wanted: Wanted, candidate: Candidate) -> tuple[Advice, int]:
     version = candidate.row.framework.version
     hardware: HardwareView = view(catalog.cuda, wanted, candidate)
+    build = on_base(candidate.row, candidate.choice, wanted.inventory) if wanted.inventory else None
     return (
         Advice(
             environment=candidate.own.id,
@@ -71,16 +75,33 @@ def _advice(catalog: Catalog, wanted: Wanted, candidate: Candidate) -> tuple[Adv
             driver=hardware.driver,
             coverage=hardware.coverage,
             fit=hardware.fit,
+            buildable=build,
             proven=proven_on(candidate.row, candidate.choice),
             reasons=(
                 *software_reasons(wanted, candidate),
                 *keras_reasons(catalog.keras, wanted.keras, version),
                 *hardware.reasons,
+                *(_build_reasons(build) if build else ()),
             ),
             steps=steps(candidate, keras_to_install(catalog.keras, wanted.keras, version)),
         ),
         candidate.place,
     )
+
+
+def _build_reasons(build: Buildable) -> Iterator[Reason]:
+    """Yield why an environment cannot be built from here, or may not be."""
+    text = "; ".join(build.reasons)
+    match build.verdict:
+        case Buildability.NO:
+            change = Change(topic=Topic.BUILD, text=build.hint)
+            yield Reason(
+                topic=Topic.BUILD, weight=Weight.AGAINST, text=f"it cannot be built from here: {text}", change=change
+            )
+        case Buildability.UNKNOWN:
+            yield Reason(topic=Topic.BUILD, weight=Weight.COST, text=f"it may not be buildable from here: {text}")
+        case Buildability.YES:
+            return
 
 
 def _nearest(ranked: tuple[Advice, ...]) -> tuple[Advice, ...]:

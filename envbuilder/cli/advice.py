@@ -9,6 +9,7 @@ from dataclasses import replace
 import click
 
 from envbuilder.advising.advice import Advice, Answer, Reason, Verdict, Wanted, Weight
+from envbuilder.cli.buildable import buildable_document
 from envbuilder.cli.output import folded, heading
 from envbuilder.model.hosts import Host
 from envbuilder.model.vendor_builds import VendorBuild
@@ -162,6 +163,7 @@ def advice_document(advice: Advice) -> dict[str, object]:
         "driver": str(advice.driver) if advice.driver else None,
         "fit": advice.fit.value if advice.fit else None,
         "doubtful": advice.is_doubtful,
+        "buildable": buildable_document(advice.buildable) if advice.buildable else None,
         "gpus": advice.coverage.value if advice.coverage else None,
         "proven": advice.proven.value,
         "changes": [{"topic": change.topic.value, "text": change.text} for change in advice.changes],

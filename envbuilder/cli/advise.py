@@ -12,6 +12,7 @@ from envbuilder.advising.ranges import release_of, spec_of
 from envbuilder.catalog.gpu_names import gpu_asked
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.advice import answer_document, answer_text, asked_text, width
+from envbuilder.cli.inventory import inventory
 from envbuilder.cli.output import json_option, print_json
 from envbuilder.cli.places import places
 from envbuilder.cli.targets import read_text
@@ -70,7 +71,8 @@ def command(  # noqa: PLR0913  one parameter for each option
     Where none fits: the nearest, and what to change. Exit status 0 when something fits, 1 when not. Without options:
     what this catalog would take.
     """
-    catalog = load_catalog(places().matrices)
+    here = places()
+    catalog = load_catalog(here.matrices)
     wanted = Wanted(
         tensorflow=_range(tensorflow, "TensorFlow"),
         python=_python(python),
@@ -80,6 +82,7 @@ def command(  # noqa: PLR0913  one parameter for each option
         glibc=release_of(glibc, "glibc") if glibc else None,
         base=_base(catalog, base),
         cpu=cpu,
+        inventory=inventory(here, catalog),
         hosts=(*_described(catalog, driver, gpus), *(_host(file) for file in hosts)),
     )
     answer = advise(catalog, wanted)

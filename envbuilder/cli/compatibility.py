@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from envbuilder.catalog.offers import Offer
 from envbuilder.catalog.verdicts import Aspect, Compatibility, Fit, GpuCompatibility, Reason
+from envbuilder.cli.buildable import buildable_document
 
 COLOURS = {Fit.FITS: "green", Fit.JIT: "green", Fit.UNKNOWN: "yellow", Fit.CPU_ONLY: "cyan", Fit.NO: "red"}
 WORDS = {
@@ -27,8 +29,13 @@ def why(verdict: Compatibility) -> tuple[str, ...]:
     return tuple(dict.fromkeys(reason.text for reason in reasons))
 
 
-def compatibility_document(verdict: Compatibility) -> dict[str, object]:
-    """Return a verdict as a JSON object: `environment`, `base`, `fit`, `reasons`, `gpus`, `driver`, `bare`."""
+def offer_document(offer: Offer) -> dict[str, object]:
+    """Return an environment on its best base as a JSON object.
+
+    Returns:
+        Keys `environment`, `base`, `fit`, `reasons`, `gpus`, `driver`, `bare`, `buildable`.
+    """
+    verdict = offer.compatibility
     return {
         "environment": verdict.environment,
         "base": verdict.base,
@@ -37,6 +44,7 @@ def compatibility_document(verdict: Compatibility) -> dict[str, object]:
         "gpus": [_gpu(each) for each in verdict.gpus],
         "driver": str(verdict.driver.least) if verdict.driver and verdict.driver.known else None,
         "bare": verdict.bare or None,
+        "buildable": buildable_document(offer.buildable),
     }
 
 

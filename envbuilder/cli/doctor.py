@@ -53,10 +53,11 @@ def command(
     from envbuilder.catalog.loading import load_catalog  # noqa: PLC0415
     from envbuilder.cli.doctor_document import doctor_document  # noqa: PLC0415
     from envbuilder.cli.doctor_text import doctor_text  # noqa: PLC0415
+    from envbuilder.cli.inventory import inventory  # noqa: PLC0415
 
     catalog = load_catalog(here.matrices)
     looked = look()
-    examination = examine(catalog, looked)
+    examination = examine(catalog, looked, inventory(here, catalog))
     if output:
         with replacing(output) as stream:
             stream.write(looked.document)

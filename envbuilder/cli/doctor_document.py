@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envbuilder.cli.compatibility import compatibility_document
+from envbuilder.cli.compatibility import offer_document
 from envbuilder.examining.examination import Examination
 from envbuilder.model.examinations import MachineFinding
 from envbuilder.model.hosts import Host, host_of
@@ -21,7 +21,7 @@ def doctor_document(looked: Looked, examination: Examination) -> dict[str, objec
         "unseen": [{"what": each.what, "why": each.why, "how": each.how} for each in examination.unseen],
         "host": _host(host_of(looked.facts)),
         "surroundings": surroundings_document(around) if around else None,
-        "environments": [compatibility_document(each) for each in examination.rows],
+        "environments": [offer_document(each) for each in examination.environments],
     }
 
 

@@ -7,7 +7,10 @@ from collections.abc import Iterable, Iterator
 
 import click
 
+from envbuilder.catalog.buildable import Buildability
+from envbuilder.catalog.offers import Offer
 from envbuilder.catalog.verdicts import Compatibility, Fit
+from envbuilder.cli.buildable import buildable_notes
 from envbuilder.cli.compatibility import why
 from envbuilder.cli.doctor_seen import seen_lines
 from envbuilder.cli.output import folded, heading
@@ -48,7 +51,7 @@ def doctor_text(looked: Looked, examination: Examination, width: int) -> Iterato
         for each in examination.unseen:
             yield from _unseen(each, width)
     yield ""
-    yield from _rows(examination.rows, width)
+    yield from _environments(examination.environments, width)
 
 
 def _summary(looked: Looked, examination: Examination) -> str:
@@ -85,8 +88,9 @@ def _unseen(each: NotLooked, width: int) -> Iterator[str]:
         yield f"      {each.how}"
 
 
-def _rows(rows: tuple[Compatibility, ...], width: int) -> Iterator[str]:
+def _environments(offers: tuple[Offer, ...], width: int) -> Iterator[str]:
     yield heading("Environments")
+    rows = tuple(each.compatibility for each in offers)
     for fit in Fit:
         fitting = [row for row in rows if row.fit is fit]
         if fitting:
@@ -99,6 +103,9 @@ def _rows(rows: tuple[Compatibility, ...], width: int) -> Iterator[str]:
             bare.setdefault(row.bare, []).append(row.environment)
     for reason, names in bare.items():
         yield folded(f"  only in a container, not in an environment on the host: {', '.join(names)}: {reason}", width)
+    lacking = [each.buildable for each in offers if each.buildable.verdict is Buildability.NO]
+    for line in buildable_notes(lacking):
+        yield line and folded(line, width)
 
 
 def _singular(text: str) -> str:

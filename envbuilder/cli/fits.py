@@ -8,10 +8,12 @@ from pathlib import Path
 
 import click
 
-from envbuilder.catalog.compatibility import judge_environment
+from envbuilder.catalog.buildable import Buildability, Inventory
+from envbuilder.catalog.offers import offer
 from envbuilder.catalog.verdicts import Compatibility
 from envbuilder.cli.advice import host_text, width
-from envbuilder.cli.compatibility import COLOURS, WORDS, compatibility_document, why
+from envbuilder.cli.buildable import buildable_notes
+from envbuilder.cli.compatibility import COLOURS, WORDS, offer_document, why
 from envbuilder.cli.output import folded, heading, print_json
 from envbuilder.cli.targets import read_text
 from envbuilder.errors import UsageError
@@ -24,23 +26,28 @@ HERE = "-here-"
 _GAP = 2
 
 
-def show_fits(catalog: Catalog, rows: Sequence[Environment], where: str, *, as_json: bool) -> None:
-    """Print the verdict for each environment on a machine, and what decides it.
+def show_fits(
+    catalog: Catalog, rows: Sequence[Environment], where: str, inventory: Inventory, *, as_json: bool
+) -> None:
+    """Print the verdict for each environment on a machine, what decides it, and what cannot be built from here.
 
     Args:
         catalog: The catalog.
         rows: The environments to show.
         where: A facts file; `HERE` for this host.
+        inventory: What is available to a build here.
         as_json: Whether to print a JSON document.
     """
     host = _host(where)
-    verdicts = [judge_environment(catalog.cuda, row, replace(host, name="")) for row in rows]
+    offers = [offer(catalog.cuda, row, replace(host, name=""), inventory) for row in rows]
     if as_json:
-        documents = [compatibility_document(each) for each in verdicts]
+        documents = [offer_document(each) for each in offers]
         print_json({"schema": 1, "host": host_text(host), "environments": documents})
         return
-    for line in _lines(verdicts, host_text(host)):
+    for line in _lines([each.compatibility for each in offers], host_text(host)):
         click.echo(line)
+    for line in buildable_notes([each.buildable for each in offers if each.buildable.verdict is Buildability.NO]):
+        click.echo(line and folded(line, width()))
 
 
 def _host(where: str) -> Host:

@@ -43,7 +43,7 @@ def command(pattern: str, *, gpus: bool, fits: str | None, as_json: bool) -> Non
     catalog = load_catalog(here.matrices)
     rows = matching(catalog, pattern)
     if fits:
-        show_fits(catalog, rows, fits, as_json=as_json)
+        show_fits(catalog, rows, fits, inventory(here, catalog), as_json=as_json)
     elif gpus and as_json:
         print_json(gpu_document(catalog, rows))
     elif gpus:

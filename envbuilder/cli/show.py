@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from envbuilder.catalog.coverage import support
 from envbuilder.catalog.buildable import Inventory, on_base
+from envbuilder.catalog.coverage import support
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.catalog.naming import find
 from envbuilder.cli import show_lock

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from envbuilder.catalog.verdicts import Compatibility
+from envbuilder.catalog.offers import Offer
 from envbuilder.model.examinations import MachineFinding, NotLooked, Severity
 
 
@@ -15,12 +15,12 @@ class Examination:
     Attributes:
         findings: Worst first; within a severity in the order of the table.
         unseen: What could not be seen.
-        rows: One verdict for each environment, in the order of the catalog.
+        environments: Each environment on its best base, in the order of the catalog.
     """
 
     findings: tuple[MachineFinding, ...]
     unseen: tuple[NotLooked, ...]
-    rows: tuple[Compatibility, ...]
+    environments: tuple[Offer, ...]
 
     @property
     def has_problems(self) -> bool:

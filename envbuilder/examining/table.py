@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TypeAlias
 
-from envbuilder.catalog.compatibility import judge_environment
+from envbuilder.catalog.buildable import Inventory
+from envbuilder.catalog.offers import offer
 from envbuilder.examining import around, driver, gpus, machine, settings
 from envbuilder.examining.examination import Examination
 from envbuilder.examining.unseen import unseen
@@ -69,17 +70,20 @@ def findings(view: View) -> tuple[MachineFinding, ...]:
     return tuple(sorted(found, key=lambda finding: list(Severity).index(finding.severity)))
 
 
-def examine_machine(catalog: Catalog, facts: Facts, surroundings: Surroundings | None) -> Examination:
+def examine_machine(
+    catalog: Catalog, facts: Facts, surroundings: Surroundings | None, inventory: Inventory
+) -> Examination:
     """Examine a machine: what is wrong with it, what could not be seen, and which environments run on it.
 
     Args:
         catalog: The environments, and the tables of drivers and GPUs.
         facts: What the probe saw there.
         surroundings: What stands around it; None when nobody looked.
+        inventory: What is available to a build here.
     """
     view, host = View(facts=facts, surroundings=surroundings), replace(host_of(facts), name="")
     return Examination(
         findings=findings(view),
         unseen=unseen(view),
-        rows=tuple(judge_environment(catalog.cuda, row, host) for row in catalog.environments),
+        environments=tuple(offer(catalog.cuda, row, host, inventory) for row in catalog.environments),
     )

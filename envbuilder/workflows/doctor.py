@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from envbuilder.catalog.buildable import Inventory
 from envbuilder.errors import ToolFailed
 from envbuilder.examining.examination import Examination
 from envbuilder.examining.table import examine_machine
@@ -97,6 +98,6 @@ def look_into_file(document: bytes, name: str) -> Looked:
     return Looked(document=document, facts=facts, surroundings=decode_surroundings(document, name))
 
 
-def examine(catalog: Catalog, looked: Looked) -> Examination:
-    """What is wrong with the machine, what could not be seen, and which environments run on it."""
-    return examine_machine(catalog, looked.facts, looked.surroundings)
+def examine(catalog: Catalog, looked: Looked, inventory: Inventory) -> Examination:
+    """Examine the machine: what is wrong with it, what could not be seen, and which environments run on it."""
+    return examine_machine(catalog, looked.facts, looked.surroundings, inventory)

@@ -10,7 +10,8 @@ import pytest
 
 from envbuilder.advising.advice import Advice, Verdict, Wanted
 from envbuilder.advising.advise import every
-from envbuilder.catalog.compatibility import judge, judge_environment, judge_stack
+from envbuilder.catalog.buildable import Inventory, on_base
+from envbuilder.catalog.compatibility import judge, judge_stack
 from envbuilder.catalog.expectation import CudaExpectation
 from envbuilder.catalog.verdicts import Compatibility, Fit, stack_of
 from envbuilder.checking.driver import driver_floor
@@ -25,7 +26,7 @@ from envbuilder.model.rows import BaseChoice, Environment
 from envbuilder.model.versions import Release
 from envbuilder.probing.decoding import decode
 from envbuilder.workflows.preflight import misfits
-from tests.fakes.catalogs import real_catalog
+from tests.fakes.catalogs import real_catalog, real_row
 from tests.fakes.hosts import FakeGpu, host_document
 
 CATALOG = real_catalog()
@@ -80,16 +81,24 @@ def name_of(machine: tuple[str, FakeGpu]) -> str:
 @pytest.mark.parametrize("machine", MACHINES, ids=map(name_of, MACHINES))
 def test_every_command_gives_the_verdict_of_the_judge(machine: tuple[str, FakeGpu]) -> None:
     facts, host = facts_of(*machine), machine_of(*machine)
-    best = {row.id: judge_environment(TABLES, row, host) for row in CATALOG.environments}
-    doctor = {each.environment: each for each in examine_machine(CATALOG, facts, None).rows}
     advised = {
         (each.environment, each.base, each.python): each
         for each in every(CATALOG, Wanted(hosts=(host,)))
         if each.is_own_release
     }
 
-    assert doctor == best
     assert [odd for odd in every_base() if not agree(*odd, host, facts, advised)] == []
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=map(name_of, MACHINES))
+def test_doctor_and_the_list_have_the_verdict_for_the_base_that_they_name(machine: tuple[str, FakeGpu]) -> None:
+    facts, host = facts_of(*machine), machine_of(*machine)
+    for each in examine_machine(CATALOG, facts, None, Inventory()).environments:
+        verdict = each.compatibility
+        row = real_row(verdict.environment)
+        choice = next(choice for choice in row.bases if choice.system.id == verdict.base)
+        assert verdict == judge(TABLES, row, choice, host)
+        assert each.buildable == on_base(row, choice, Inventory())
 
 
 def agree(

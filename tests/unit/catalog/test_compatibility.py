@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.compatibility import judge, judge_environment
 from envbuilder.catalog.verdicts import Compatibility, Fit, Rule
 from envbuilder.examining.table import examine_machine
@@ -212,13 +213,13 @@ def test_what_is_not_known_never_fits() -> None:
 
 
 def test_the_whole_examination_is_in_the_order_of_the_catalog() -> None:
-    whole = examine_machine(CATALOG, view().facts, around())
-    assert [row.environment for row in whole.rows] == [row.id for row in CATALOG.environments]
+    whole = examine_machine(CATALOG, view().facts, around(), Inventory())
+    assert [each.compatibility.environment for each in whole.environments] == [row.id for row in CATALOG.environments]
     assert not whole.has_problems
-    assert {row.fit for row in whole.rows} >= {Fit.FITS, Fit.JIT, Fit.CPU_ONLY}
+    assert {each.compatibility.fit for each in whole.environments} >= {Fit.FITS, Fit.JIT, Fit.CPU_ONLY}
 
 
 def test_a_machine_without_gpu_runs_the_cpu_environments() -> None:
-    whole = examine_machine(CATALOG, without_driver().facts, None)
+    whole = examine_machine(CATALOG, without_driver().facts, None, Inventory())
     assert not whole.has_problems
-    assert {row.fit for row in whole.rows} == {Fit.CPU_ONLY, Fit.NO}
+    assert {each.compatibility.fit for each in whole.environments} == {Fit.CPU_ONLY, Fit.NO}

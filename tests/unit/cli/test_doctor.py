@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 import pytest
 
+from envbuilder.catalog.buildable import Inventory
 from envbuilder.cli.doctor_text import doctor_text
 from envbuilder.examining.table import examine_machine
 from envbuilder.model.facts import Facts, Seen
@@ -163,7 +164,7 @@ def test_what_cannot_be_looked_at_ends_with_the_status_of_its_family(
 
 def text_of(seen: Facts, surroundings: Surroundings | None, width: int) -> list[str]:
     looked = Looked(document=b"", facts=seen, surroundings=surroundings)
-    whole = examine_machine(real_catalog(), seen, surroundings)
+    whole = examine_machine(real_catalog(), seen, surroundings, Inventory())
     return click.unstyle("\n".join(doctor_text(looked, whole, width))).splitlines()
 
 

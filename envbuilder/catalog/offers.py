@@ -1,0 +1,52 @@
+"""Environments as they can be had: whether each runs on a machine, and whether it can be built from here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from envbuilder.catalog.buildable import Buildability, Buildable, Inventory, on_base
+from envbuilder.catalog.compatibility import judge
+from envbuilder.catalog.verdicts import Compatibility, Fit
+from envbuilder.model.cuda import CudaFacts
+from envbuilder.model.hosts import Host
+from envbuilder.model.rows import Environment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """An environment on one of its bases.
+
+    Attributes:
+        compatibility: Whether it runs on the machine.
+        buildable: Whether it can be built from here.
+    """
+
+    compatibility: Compatibility
+    buildable: Buildable
+
+
+def offer(facts: CudaFacts, row: Environment, host: Host, inventory: Inventory) -> Offer:
+    """Return an environment on its best base.
+
+    A base that cannot be built comes after all that can, a better verdict before a worse one; of equal ones, the base
+    that is sure to be built, then that with fewer caveats, then the first.
+
+    Args:
+        facts: Drivers and GPUs.
+        row: The environment.
+        host: The machine that is to run it.
+        inventory: What is available to a build here.
+    """
+    offers = [
+        Offer(compatibility=judge(facts, row, choice, host), buildable=on_base(row, choice, inventory))
+        for choice in row.bases
+    ]
+    return min(offers, key=_order)
+
+
+_FITS = tuple(Fit)
+
+
+def _order(each: Offer) -> tuple[bool, int, int, int]:
+    verdict, build = each.compatibility, each.buildable.verdict
+    return (build is Buildability.NO, _FITS.index(verdict.fit), build.rank, len(verdict.caveats))
