@@ -29,7 +29,9 @@ from envbuilder.model.hosts import Host, HostGpu
 from envbuilder.model.rows import BaseChoice, Environment
 from envbuilder.model.versions import Release
 
-_X86 = frozenset({"x86_64", "amd64"})
+SERVED_PROCESSORS = frozenset({"x86_64", "amd64"})
+"""Names of the processor architecture that the wheels and images of the catalog are for."""
+ARM_REMEDY = "use an x86_64 machine; for Arm servers (SBSA) NVIDIA has TensorFlow containers of its own"
 _ORDER = tuple(Fit)
 
 
@@ -66,7 +68,7 @@ def judge_stack(facts: CudaFacts, stack: Stack, host: Host) -> Compatibility:
 
 def _processor(facts: CudaFacts, stack: Stack, host: Host) -> Iterator[Reason]:
     machine = processor_of(facts, host)
-    if machine is not None and machine not in _X86:
+    if machine is not None and machine not in SERVED_PROCESSORS:
         yield Reason(
             aspect=Aspect.PROCESSOR,
             rule=Rule.CPU_ARCHITECTURE,
@@ -75,7 +77,7 @@ def _processor(facts: CudaFacts, stack: Stack, host: Host) -> Iterator[Reason]:
             asked=machine,
             has="x86_64",
             sources=facts.arm_sources,
-            change="use an x86_64 machine; for Arm servers (SBSA) NVIDIA has TensorFlow containers of its own",
+            change=ARM_REMEDY,
         )
     elif host.avx is False and stack.wheel.needs_avx:
         yield Reason(

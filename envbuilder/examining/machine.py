@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from envbuilder.catalog.compatibility import ARM_REMEDY, SERVED_PROCESSORS
 from envbuilder.examining.gpus import size
 from envbuilder.examining.view import View
 from envbuilder.model.examinations import MachineFinding, Remedy, Severity
@@ -43,14 +44,15 @@ def no_avx(view: View) -> Iterator[MachineFinding]:
 
 
 def other_processor(view: View) -> Iterator[MachineFinding]:
-    """Not the processor that the catalog is for."""
-    found = view.interpreter.machine if view.interpreter else "x86_64"
-    if found not in {"x86_64", "amd64"}:
+    """Report a processor architecture that the catalog has no wheels for."""
+    found = view.interpreter.machine if view.interpreter else ""
+    if found and found not in SERVED_PROCESSORS:
         yield MachineFinding(
             id="other-processor",
             severity=Severity.PROBLEM,
             seen=f"this machine is {found}",
-            effect="all rows of the catalog are for x86_64",
+            effect="the wheels and images of the catalog are for x86_64, so no environment runs here",
+            remedies=(Remedy(text=ARM_REMEDY),),
         )
 
 
