@@ -69,7 +69,7 @@ def test_a_driver_of_an_older_family_is_refused_by_the_runtime(
     assert isinstance(refused, Failed)
     assert "refuses this driver" in refused.problem
     assert isinstance(floor, Failed)
-    assert "the driver is 470.256.02, CUDA 12.9 needs 525.60.13" in floor.problem
+    assert "driver 470.256.02 is too old: it needs 525.60.13" in floor.problem
 
 
 def test_an_older_driver_of_the_same_family_gets_as_far_as_the_missing_gpu(

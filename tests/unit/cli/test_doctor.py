@@ -14,6 +14,7 @@ import click
 import pytest
 
 from envbuilder.catalog.buildable import Inventory
+from envbuilder.catalog.verdicts import Fit
 from envbuilder.cli.doctor_text import doctor_text
 from envbuilder.examining.table import examine_machine
 from envbuilder.model.facts import Facts, Seen
@@ -68,7 +69,7 @@ def test_this_host_is_looked_at_without_network_in_bounded_time(envbuilder: Comm
     written = (envbuilder.folder / "facts.json").read_text("utf-8")
     assert (document["schema"], document["origin"]) == (1, "this host")
     assert ended.status == int(document["problems"])
-    assert {row["fit"] for row in document["environments"]} <= {"runs", "jit", "unproven", "cpu-only", "no"}
+    assert {row["fit"] for row in document["environments"]} <= {fit.value for fit in Fit}
     assert len(document["environments"]) == len(real_catalog().environments)
     sources = {each["kind"]: each for each in document["surroundings"]["sources"]}
     assert sources["package index"]["silence"] == "time"
@@ -103,8 +104,8 @@ def test_gpus_of_this_host_are_looked_at_and_judged(envbuilder: CommandLine, sil
     assert found["visible-devices-none"]["severity"] == "problem"
     assert {"compute-exclusive", "foreign-cuda-libraries"} <= set(found)
     assert [gpu["capability"] for gpu in document["host"]["gpus"]] == ["9.0", "9.0"]
-    fits = {row["id"]: row["fit"] for row in document["environments"]}
-    assert (fits["tf-2.17-cuda12.3"], fits["tf-2.4-cuda11.0"]) == ("jit", "no")
+    fits = {row["environment"]: row["fit"] for row in document["environments"]}
+    assert (fits["tf-2.17-cuda12.3"], fits["tf-2.4-cuda11.0"]) == ("fits-with-jit", "does-not-fit")
 
 
 def test_a_variable_that_names_no_certificates_is_a_problem(envbuilder: CommandLine, silence: str) -> None:
@@ -122,8 +123,12 @@ def test_a_saved_file_is_judged_without_looking_around(envbuilder: CommandLine, 
 
     assert (ended.status, document["surroundings"]) == (0, None)
     assert "container engine and sources" in {each["what"] for each in document["unseen"]}
-    fits = {row["id"]: row["fit"] for row in document["environments"]}
-    assert (fits["tf-2.15-cpu"], fits["tf-2.4-cuda11.0"], fits["tf-2.15-cuda12.2"]) == ("cpu-only", "runs", "jit")
+    fits = {row["environment"]: row["fit"] for row in document["environments"]}
+    assert (fits["tf-2.15-cpu"], fits["tf-2.4-cuda11.0"], fits["tf-2.15-cuda12.2"]) == (
+        "cpu-only",
+        "fits",
+        "fits-with-jit",
+    )
 
 
 def test_a_problem_ends_the_command_with_status_1_and_its_remedy(envbuilder: CommandLine, tmp_path: Path) -> None:
