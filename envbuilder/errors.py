@@ -112,7 +112,7 @@ class NoUsableBase(SourceUnreachable):
 
     def __init__(self, environment: str, refusals: tuple[tuple[str, str], ...], *, hint: str) -> None:
         listing = "\n".join(f"  {base}: {reason}" for base, reason in refusals)
-        super().__init__(f"no base of {environment} can be reached\n{listing}", hint=hint)
+        super().__init__(f"{environment} cannot be built here: no base is available\n{listing}", hint=hint)
         self.refusals = refusals
 
 

@@ -21,7 +21,7 @@ class _UnixConnection(http.client.HTTPConnection):
         self.sock.connect(self._path)
 
 
-def image_names(environ: Mapping[str, str], *, timeout: float) -> frozenset[str]:
+def image_names(environ: Mapping[str, str], *, timeout: float) -> frozenset[str] | None:
     """Return every `repository:tag` and `repository@digest` of the engine behind a local socket.
 
     Args:
@@ -29,7 +29,7 @@ def image_names(environ: Mapping[str, str], *, timeout: float) -> frozenset[str]
         timeout: Seconds for connecting and for the answer.
 
     Returns:
-        Empty when there is no such engine, or it does not answer in time.
+        Empty for an engine elsewhere, or one that is late; None when there is none at the local socket.
     """
     address = environ.get("DOCKER_HOST") or f"unix://{DEFAULT_SOCKET}"
     if not address.startswith("unix://"):
@@ -41,7 +41,9 @@ def image_names(environ: Mapping[str, str], *, timeout: float) -> frozenset[str]
         return frozenset(
             str(name) for image in images for key in ("RepoTags", "RepoDigests") for name in image.get(key) or ()
         )
-    except (OSError, http.client.HTTPException, ValueError, AttributeError, TypeError):
+    except TimeoutError:
         return frozenset()
+    except (OSError, http.client.HTTPException, ValueError, AttributeError, TypeError):
+        return None
     finally:
         connection.close()

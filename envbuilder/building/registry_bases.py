@@ -33,8 +33,7 @@ class RegistryBases:
         try:
             digest = self._digest(wanted, sources)
         except EnvbuilderError as error:
-            reason = f"{error.message.splitlines()[0]} ({system.publication})"
-            return Refused(base=system.id, reason=reason, hint=error.hint)
+            return Refused(base=system.id, reason=error.message.splitlines()[0], hint=error.hint)
         return BasePin(id=system.id, kind=BaseKind.IMAGE, image=system.image, digest=digest)
 
     def _digest(self, wanted: ImageRef, sources: Sources) -> str:

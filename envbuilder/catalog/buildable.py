@@ -47,6 +47,7 @@ class Inventory:
 
     Attributes:
         bases: Ids of bases that are in the cache or in the container engine.
+        engine: Whether a container engine is there.
         pythons: Interpreter archives in the cache.
         standalone: Whether standalone interpreters can be downloaded.
         debian_archive: Whether a Debian archive is configured on this host.
@@ -54,6 +55,7 @@ class Inventory:
     """
 
     bases: frozenset[str] = frozenset()
+    engine: bool = True
     pythons: tuple[PackedPython, ...] = ()
     standalone: Buildability = Buildability.UNKNOWN
     debian_archive: bool = True
@@ -117,10 +119,13 @@ def nearest_buildable(catalog: Catalog, row: Environment, inventory: Inventory) 
     """Return environments to use in place of one that cannot be built.
 
     Returns:
-        Shape: at most two, and never `row` itself: the CPU environment of the same TensorFlow release, and the GPU
-        environment of the nearest release (the newer one of two at the same distance) when `row` is one for GPUs. One
-        that cannot be built either is left out.
+        Shape: at most two, and never `row` itself: for a GPU environment the CPU environment of the same TensorFlow
+        release, and the nearest environment of its own kind, the newer one of two at the same distance. All of them can
+        be built; where none can, they are those that may be.
     """
+    answers = {each.id: buildable(each, inventory).verdict for each in catalog.environments if each.id != row.id}
+    best = Buildability.YES if Buildability.YES in answers.values() else Buildability.UNKNOWN
+    able = [each for each in catalog.environments if answers.get(each.id) is best]
     order = [each.framework.version.release[:2] for each in catalog.environments]
     place = {release: position for position, release in enumerate(dict.fromkeys(order))}
     here = place[row.framework.version.release[:2]]
@@ -129,24 +134,31 @@ def nearest_buildable(catalog: Catalog, row: Environment, inventory: Inventory) 
         there = place[other.framework.version.release[:2]]
         return abs(there - here), -there
 
-    able = [
-        each
-        for each in catalog.environments
-        if each.id != row.id and buildable(each, inventory).verdict is not Buildability.NO
-    ]
-    same = [each for each in able if each.cuda is None and distance(each)[0] == 0]
-    gpu = sorted((each for each in able if each.cuda is not None), key=distance) if row.cuda else []
-    return (*same, *gpu[:1])
+    same = [each for each in able if row.cuda and each.cuda is None and distance(each)[0] == 0]
+    alike = sorted((each for each in able if bool(each.cuda) is bool(row.cuda)), key=distance)
+    return (*same, *alike[:1])
 
 
 def _obstacles(choice: BaseChoice, inventory: Inventory) -> Iterator[_Obstacle]:
     base = None if choice.system.id in inventory.bases else _base_obstacle(choice.system, inventory)
     if base:
         yield base
+    if not inventory.engine and _has_apt_run(choice):
+        yield _Obstacle(
+            verdict=Buildability.NO,
+            reason="installing OS packages on a registry image requires a container engine, and none answers",
+            hint="start a container engine, or set DOCKER_HOST to the address of one",
+        )
     if choice.python_provider is PythonProvider.ARCHIVE:
         python = _python_obstacle(choice.python, choice.system.glibc, inventory)
         if python:
             yield python
+
+
+def _has_apt_run(choice: BaseChoice) -> bool:
+    """Return True if packages are installed by apt inside a registry image; those on a Debian tree are unpacked."""
+    python = choice.system.python_package if choice.python_provider is PythonProvider.OS else ""
+    return choice.system.kind is BaseKind.IMAGE and bool(choice.os_packages or python)
 
 
 def _base_obstacle(system: BaseSystem, inventory: Inventory) -> _Obstacle | None:
@@ -191,30 +203,26 @@ def _python_obstacle(python: Release, glibc: Release, inventory: Inventory) -> _
     packed = [each for each in inventory.pythons if each.version.head(2) == python.head(2)]
     if any(each.glibc <= glibc for each in packed):
         return None
-    if python >= OLDEST_STANDALONE:
-        return _downloaded(python, inventory.standalone)
+    verdict = inventory.standalone if python >= OLDEST_STANDALONE else Buildability.NO
+    if verdict is Buildability.YES:
+        return None
     if packed:
         needed = min(each.glibc for each in packed)
         return _Obstacle(
-            verdict=Buildability.NO,
+            verdict=verdict,
             reason=f"the archive of Python {python} in the cache needs glibc {needed}, the base has {glibc}",
             hint=f"run `envbuilder python pack {python}` on a system with glibc {glibc} or older, and name the archive "
             "with --python-archive FILE",
         )
     return _Obstacle(
-        verdict=Buildability.NO,
-        reason=f"an interpreter archive of Python {python} is not in the cache, and no build of it can be downloaded",
+        verdict=verdict,
+        reason=f"an interpreter archive of Python {python} is not in the cache, and {_source(verdict, python)}",
         hint=f"run `envbuilder python pack {python}` where Python {python} is installed",
     )
 
 
-def _downloaded(python: Release, source: Buildability) -> _Obstacle | None:
-    if source is Buildability.YES:
-        return None
-    state = "cannot be reached" if source is Buildability.NO else "may not be reachable"
-    return _Obstacle(
-        verdict=source,
-        reason=f"an interpreter archive of Python {python} is not in the cache, and the source of standalone builds "
-        f"{state} from here",
-        hint=f"run `envbuilder python pack {python}` where Python {python} is installed",
-    )
+def _source(verdict: Buildability, python: Release) -> str:
+    if python < OLDEST_STANDALONE:
+        return "no build of it can be downloaded"
+    state = "cannot be reached" if verdict is Buildability.NO else "may not be reachable"
+    return f"the source of standalone builds {state} from here"

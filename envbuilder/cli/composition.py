@@ -29,7 +29,7 @@ from envbuilder.cli.daemonless import PROBE, Daemonless
 from envbuilder.cli.debian import EPOCH, DebianTrees
 from envbuilder.cli.output import notice
 from envbuilder.cli.places import Places
-from envbuilder.errors import SourceUnreachable, UsageError
+from envbuilder.errors import EngineUnavailable, SourceUnreachable, UsageError
 from envbuilder.files import CHUNK
 from envbuilder.indexing.fetching import length_of
 from envbuilder.indexing.uv_index import UvIndex
@@ -38,11 +38,11 @@ from envbuilder.locking.mirrors import apt_sources, debian_mirror
 from envbuilder.locking.shipped import ClosureFolder
 from envbuilder.locking.uv_resolver import UvResolver
 from envbuilder.model.closures import Chosen
-from envbuilder.model.locations import Located
+from envbuilder.model.locations import Located, Refused
 from envbuilder.model.locks import BasePin, Lock, OsPackagePin, OwnFile, Sources, Spec, ToolPin
 from envbuilder.model.memory import HOOK
 from envbuilder.model.refs import ImageRef
-from envbuilder.model.rows import BaseKind, Catalog
+from envbuilder.model.rows import BaseChoice, BaseKind, Catalog
 from envbuilder.model.trees import DebianTree, PythonArchive
 from envbuilder.model.versions import Release
 from envbuilder.planning.layers import base_reference, image_reference
@@ -357,6 +357,17 @@ class _OsPackages:
     """Resolves OS packages: from Debian's lists for a Debian tree, by apt inside a registry image."""
 
     composition: Composition
+
+    def refusal(self, choice: BaseChoice) -> Refused | None:
+        """See `OsResolver.refusal`."""
+        if choice.system.kind is BaseKind.DEBIAN:
+            return None
+        try:
+            self.composition.engine.info()
+        except EngineUnavailable as error:
+            reason = "installing OS packages on a registry image requires a container engine, and none answers"
+            return Refused(base=choice.system.id, reason=reason, hint=error.hint)
+        return None
 
     def resolve(self, located: Located, packages: tuple[str, ...], spec: Spec) -> tuple[OsPackagePin, ...]:
         """See `OsResolver.resolve`."""

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from envbuilder.assembling.ingredients import BaseContent
 from envbuilder.bases.provided import PACKAGES, provided
 from envbuilder.bases.tree_content import TreeContent
+from envbuilder.building.docker_engine import default_registry
 from envbuilder.building.engine import Listener
 from envbuilder.cli.debian import EPOCH
 from envbuilder.delivering.rootfs import unpack
@@ -107,7 +109,9 @@ class Daemonless:
     def registry_client(self) -> RegistryClient:
         """A client for registries, with the credentials of the Docker configuration."""
         folder = self.composition.places.environ.get("DOCKER_CONFIG") or str(Path.home() / ".docker")
-        return RegistryClient(self.composition.places.environ, Path(folder))
+        return RegistryClient(
+            self.composition.places.environ, Path(folder), default=lambda: urlsplit(default_registry()).netloc
+        )
 
     def deliver_ports(self) -> DeliverPorts:
         """What `workflows.deliver` needs of the world."""

@@ -11,7 +11,7 @@ from envbuilder.cli.places import Places
 from envbuilder.locking.mirrors import debian_mirror
 from envbuilder.model.locks import Sources
 from envbuilder.model.refs import ImageRef
-from envbuilder.model.rows import BaseKind, BaseSystem, Catalog, PublicationState
+from envbuilder.model.rows import BaseKind, BaseSystem, Catalog
 
 _ENGINE_SECONDS = 0.5
 _UV_MIRROR = "UV_PYTHON_INSTALL_MIRROR"
@@ -26,8 +26,10 @@ def inventory(places: Places, catalog: Catalog, sources: Sources | None = None) 
         sources: Sources that the command line or the spec names; None means none.
     """
     named = sources or Sources()
+    images = image_names(places.environ, timeout=_ENGINE_SECONDS)
     return Inventory(
-        bases=frozenset((*_trees(places, catalog), *_images(places, catalog))),
+        bases=frozenset((*_trees(places, catalog), *_images(catalog, images or frozenset()))),
+        engine=images is not None,
         pythons=packed_pythons(FileStore(folder=places.cache / "files")),
         standalone=Buildability.YES if places.environ.get(_UV_MIRROR) else Buildability.UNKNOWN,
         debian_archive=bool(named.debian_mirror or debian_mirror(places.apt_sources)),
@@ -42,15 +44,8 @@ def _trees(places: Places, catalog: Catalog) -> list[str]:
     ]
 
 
-def _images(places: Places, catalog: Catalog) -> list[str]:
-    """Those that the engine has; it is asked only where a registry may not give them any more."""
-    doubtful = [
-        system
-        for system in catalog.bases
-        if system.kind is BaseKind.IMAGE and system.publication.state is not PublicationState.PUBLISHED
-    ]
-    names = image_names(places.environ, timeout=_ENGINE_SECONDS) if doubtful else frozenset()
-    return [system.id for system in doubtful if _name(system) in names]
+def _images(catalog: Catalog, names: frozenset[str]) -> list[str]:
+    return [system.id for system in catalog.bases if system.kind is BaseKind.IMAGE and _name(system) in names]
 
 
 def _name(system: BaseSystem) -> str:

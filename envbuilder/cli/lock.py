@@ -14,6 +14,7 @@ from envbuilder.cli.imaging import with_image
 from envbuilder.cli.options import source_options
 from envbuilder.cli.output import folded, json_option, print_json
 from envbuilder.cli.places import places
+from envbuilder.cli.refusals import locked
 from envbuilder.cli.targets import SPEC, load_spec, read_lock, write_text
 from envbuilder.cli.unpinned import unpinned_lock
 from envbuilder.errors import NoUsableBase, UsageError
@@ -22,7 +23,7 @@ from envbuilder.locking.lockfile import digest, dump
 from envbuilder.locking.spec import with_sources
 from envbuilder.model.locks import Lock, Sources, Spec
 from envbuilder.model.rows import Catalog
-from envbuilder.workflows.lock import check, lock
+from envbuilder.workflows.lock import check
 
 
 @click.command("lock")
@@ -79,7 +80,7 @@ def command(  # noqa: PLR0913  one parameter for each option
 def _made(composition: Composition, spec: Spec, day: date | None, *, unpinned: bool) -> Lock:
     """Lock a spec; where no base is available and `unpinned` is set, without pinning it."""
     try:
-        return lock(composition.catalog, spec, composition.lock_ports(spec), upgrade=day)
+        return locked(composition, spec, upgrade=day)
     except NoUsableBase as error:
         if not unpinned:
             raise

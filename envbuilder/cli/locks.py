@@ -8,13 +8,14 @@ from pathlib import Path
 from packaging.version import Version
 
 from envbuilder.cli.composition import Composition
+from envbuilder.cli.refusals import locked
 from envbuilder.cli.targets import LockTarget, RowTarget, read_lock, target, write_text
 from envbuilder.cli.unpinned import unpinned_lock
 from envbuilder.errors import InvalidInput, NoUsableBase, UsageError
 from envbuilder.locking.lockfile import digest, dump
 from envbuilder.locking.spec import with_sources
 from envbuilder.model.locks import Lock, Sources, Spec
-from envbuilder.workflows.lock import as_shipped, check, lock
+from envbuilder.workflows.lock import as_shipped, check
 
 
 def obtain_lock(
@@ -143,7 +144,7 @@ def _cached(composition: Composition, spec: Spec) -> Lock:
     if kept is not None:
         return kept
     path = _path(composition, spec)
-    made = lock(composition.catalog, spec, composition.lock_ports(spec))
+    made = locked(composition, spec)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, dump(made))
     composition.say(f"wrote the lock {path}")

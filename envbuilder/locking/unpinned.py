@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from envbuilder.locking.choosing import PythonSource
 from envbuilder.model.locations import Located, Refused
 from envbuilder.model.locks import BasePin, OsPackagePin, PythonPin, Sources, Spec
-from envbuilder.model.rows import BaseKind, BaseSystem, PythonProvider
+from envbuilder.model.rows import BaseChoice, BaseKind, BaseSystem, PythonProvider
 from envbuilder.model.versions import Release
 
 
@@ -61,6 +61,10 @@ class UnpinnedPythons:
 
 class UnpinnedOsPackages:
     """OS packages by name, with a version where the row gives one."""
+
+    def refusal(self, choice: BaseChoice) -> Refused | None:  # noqa: ARG002
+        """See `OsResolver.refusal`."""
+        return None
 
     def resolve(self, located: Located, packages: tuple[str, ...], spec: Spec) -> tuple[OsPackagePin, ...]:  # noqa: ARG002
         """See `OsResolver.resolve`."""

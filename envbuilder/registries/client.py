@@ -17,7 +17,7 @@ from envbuilder.registries.credentials import Credentials, DockerLogins
 from envbuilder.registries.documents import document, parsed, text
 from envbuilder.registries.failures import Interrupted, refused
 from envbuilder.registries.pacing import Pacing, Patience
-from envbuilder.registries.places import Place, is_loopback, origin, place_of, siblings
+from envbuilder.registries.places import Place, has_host, is_loopback, origin, place_of, siblings
 from envbuilder.registries.transport import Answer, Body, Request, Transport
 
 T = TypeVar("T")
@@ -39,9 +39,18 @@ class RegistryClient:
         environ: Proxies, CA bundle, and the PATH of credential programs.
         docker_config: The folder of Docker's `config.json`; need not be there.
         pacing: Waits and time.
+        default: Gives the host that is asked for images whose names have none, and is only called for them; None
+            refuses such names. Nothing is pushed there.
     """
 
-    def __init__(self, environ: Mapping[str, str], docker_config: Path, pacing: Pacing | None = None) -> None:
+    def __init__(
+        self,
+        environ: Mapping[str, str],
+        docker_config: Path,
+        pacing: Pacing | None = None,
+        default: Callable[[], str] | None = None,
+    ) -> None:
+        self._default = default
         self.pacing = pacing or Pacing()
         self._logins = DockerLogins(folder=docker_config, environ=environ)
         self._transport = Transport(environ)
@@ -52,14 +61,14 @@ class RegistryClient:
         """The repository that a reference names; asks nothing of a registry that is not on this machine.
 
         Args:
-            reference: With a host.
+            reference: Without a host, the default registry is meant.
             push: Whether something will be written.
             mount_from: Other repositories, as `HOST/NAME`, to take blobs from; those on other hosts are left out.
 
         Raises:
-            UsageError: The reference names no host.
+            UsageError: The reference has no host, and something will be written or there is no default.
         """
-        place = place_of(reference)
+        place = self._place(reference, push=push)
         others = siblings(mount_from, place)
         base, authorizer = self._registry(place.host)
         actions = "pull,push" if push else "pull"
@@ -73,6 +82,11 @@ class RegistryClient:
             transport=self._transport,
             authorizer=authorizer,
         )
+
+    def _place(self, reference: ImageRef, *, push: bool) -> Place:
+        if has_host(reference) or push or self._default is None:
+            return place_of(reference)
+        return place_of(reference, self._default())
 
     def close(self) -> None:
         """Close all connections."""

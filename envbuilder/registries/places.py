@@ -9,6 +9,9 @@ from urllib.parse import urlsplit
 from envbuilder.errors import UsageError
 from envbuilder.model.refs import ImageRef
 
+_OFFICIAL = "library"
+"""Where Docker looks for a name of one part: https://docs.docker.com/reference/cli/docker/image/tag/."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
@@ -26,23 +29,37 @@ class Place:
         return f"{self.host}/{self.repository}"
 
 
-def place_of(reference: ImageRef) -> Place:
-    """The registry and repository that a reference names.
+def place_of(reference: ImageRef, default: str = "") -> Place:
+    """Return the registry and repository that a reference names.
+
+    Args:
+        reference: Its first part is a host, or is not.
+        default: Host of the registry that is meant when none is named; empty when none is.
 
     Raises:
-        UsageError: Its first part is no host, and no registry is meant when none is named.
+        UsageError: The reference has no host, and there is no default.
 
     Example:
         >>> place_of(ImageRef.parse("localhost:5000/team/tf:1"))
         Place(host='localhost:5000', repository='team/tf')
+        >>> place_of(ImageRef.parse("debian:12"), "registry.example")
+        Place(host='registry.example', repository='library/debian')
     """
     place = _split(reference.repository)
+    if place is None and default:
+        name = reference.repository
+        return Place(host=default, repository=name if "/" in name else f"{_OFFICIAL}/{name}")
     if place is None:
         raise UsageError(
-            f"{reference} names no registry",
-            hint="name one: `--registry-mirror HOST`, or a tag that begins with a host, such as `HOST/NAME:TAG`",
+            f"the registry of {reference} is missing: its name does not begin with a host",
+            hint="use a name such as `HOST/NAME:TAG`",
         )
     return place
+
+
+def has_host(reference: ImageRef) -> bool:
+    """Return True if a reference begins with the host of a registry."""
+    return _split(reference.repository) is not None
 
 
 def siblings(repositories: tuple[str, ...], place: Place) -> tuple[str, ...]:

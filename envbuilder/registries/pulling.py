@@ -43,10 +43,10 @@ def find(client: RegistryClient, reference: ImageRef) -> RemoteImage:
 
     Args:
         client: Connections.
-        reference: With a host. A digest goes before a tag, and may be that of an index.
+        reference: A digest goes before a tag, and may be that of an index.
 
     Raises:
-        UsageError: The reference names no host.
+        UsageError: The reference has no host, and the client has no default.
         SourceUnreachable: The registry does not answer or refuses, has no such image, or none for this platform.
         VerificationFailed: What it gave is not what the digest says.
     """

@@ -25,6 +25,10 @@ from envbuilder.model.versions import Release
 class OsResolver(Protocol):
     """Turns OS packages on a base into exact files."""
 
+    def refusal(self, choice: BaseChoice) -> Refused | None:
+        """Return why OS packages cannot be installed on this base from here; None when they can."""
+        ...
+
     def resolve(self, located: Located, packages: tuple[str, ...], spec: Spec) -> tuple[OsPackagePin, ...]:
         """What installing them on this base would add, sorted by name."""
         ...
@@ -141,6 +145,9 @@ def _locate(choice: BaseChoice, spec: Spec, ports: LockPorts) -> Location:
     python = _python(choice, spec, ports.pythons)
     if isinstance(python, Refused):
         return replace(python, base=choice.system.id)
+    refusal = ports.os_resolver.refusal(choice) if _wanted_os_packages(choice, spec) else None
+    if refusal is not None:
+        return refusal
     base = ports.bases[choice.system.kind].locate(choice.system, spec.sources)
     if isinstance(base, Refused):
         return base
@@ -199,13 +206,18 @@ def with_sizes(chosen: Sequence[Chosen], python: Release, measure: Measure) -> t
 
 
 def _os_packages(spec: Spec, located: Located, ports: LockPorts) -> tuple[OsPackagePin, ...]:
-    choice = located.choice
+    wanted = _wanted_os_packages(located.choice, spec)
+    if not wanted:
+        return ()
+    ports.notice(f"asking the base which files {', '.join(wanted)} need")
+    return ports.os_resolver.resolve(located, wanted, spec)
+
+
+def _wanted_os_packages(choice: BaseChoice, spec: Spec) -> tuple[str, ...]:
+    """Return what is installed on a base by its package manager, `name` or `name=version`, sorted."""
     wanted = {*choice.os_packages, *spec.apt}
     if choice.cuda_provider is CudaProvider.OS and choice.libraries:
         wanted |= {*choice.libraries.os_packages}
     if choice.python_provider is PythonProvider.OS and choice.system.python_package:
         wanted.add(choice.system.python_package)
-    if not wanted:
-        return ()
-    ports.notice(f"asking the base which files {', '.join(sorted(wanted))} need")
-    return ports.os_resolver.resolve(located, tuple(sorted(wanted)), spec)
+    return tuple(sorted(wanted))

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping
 from envbuilder.errors import ResolutionFailed
 from envbuilder.locking.resolver import Resolution
 from envbuilder.model.closures import Chosen
-from envbuilder.model.locations import Located
+from envbuilder.model.locations import Located, Refused
 from envbuilder.model.locks import OsPackagePin, Spec
 from envbuilder.model.refs import normalized
+from envbuilder.model.rows import BaseChoice, BaseKind
 
 
 def made_up_sha256(name: str) -> str:
@@ -81,12 +82,21 @@ def _name(requirement: str) -> str:
 class FakeOsResolver:
     """The `OsResolver` for tests: every package that is asked for, in the version that it names or `1.0`.
 
+    Args:
+        engine: Whether a container engine answers, without which registry images are refused.
+
     Attributes:
         asked: `(base id, packages)` of every request, in order.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, engine: bool = True) -> None:
         self.asked: list[tuple[str, tuple[str, ...]]] = []
+        self._engine = engine
+
+    def refusal(self, choice: BaseChoice) -> Refused | None:
+        if self._engine or choice.system.kind is not BaseKind.IMAGE:
+            return None
+        return Refused(base=choice.system.id, reason="requires a container engine")
 
     def resolve(self, located: Located, packages: tuple[str, ...], spec: Spec) -> tuple[OsPackagePin, ...]:
         assert spec.environment

@@ -48,13 +48,25 @@ def test_tags_and_digests_of_all_images_are_given(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("answer", [b"", b"nonsense", http(b"{"), http(b'{"message": "no"}'), http(b"[1]")])
-def test_an_engine_that_answers_something_else_has_no_images(answer: bytes, tmp_path: Path) -> None:
+def test_an_engine_that_answers_something_else_is_none(answer: bytes, tmp_path: Path) -> None:
     path = tmp_path / "docker.sock"
     server = serve(path, answer)
-    assert image_names({"DOCKER_HOST": f"unix://{path}"}, timeout=10) == frozenset()
+    assert image_names({"DOCKER_HOST": f"unix://{path}"}, timeout=10) is None
     server.join()
 
 
-@pytest.mark.parametrize("host", ["unix:///nonexistent/docker.sock", "tcp://127.0.0.1:1", "ssh://engine.example"])
-def test_without_a_local_engine_there_are_none(host: str) -> None:
+def test_an_engine_that_is_not_there_is_none() -> None:
+    assert image_names({"DOCKER_HOST": "unix:///nonexistent/docker.sock"}, timeout=10) is None
+
+
+@pytest.mark.parametrize("host", ["tcp://127.0.0.1:1", "ssh://engine.example"])
+def test_an_engine_elsewhere_is_not_asked(host: str) -> None:
     assert image_names({"DOCKER_HOST": host}, timeout=10) == frozenset()
+
+
+def test_an_engine_that_is_late_is_there(tmp_path: Path) -> None:
+    path = tmp_path / "docker.sock"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(str(path))
+        listener.listen(1)
+        assert image_names({"DOCKER_HOST": f"unix://{path}"}, timeout=0.01) == frozenset()

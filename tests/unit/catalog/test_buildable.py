@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from envbuilder.catalog.buildable import (
@@ -106,6 +108,14 @@ def test_a_base_that_may_be_gone_is_replaced_by_one_that_is_there() -> None:
     assert buildable(row("tf-2.10-cuda11.2"), Inventory()) == second
 
 
+def test_a_registry_image_needs_an_engine_for_its_os_packages() -> None:
+    bare = Inventory(engine=False)
+    image, tree = each_base(row("tf-2.15-cuda12.2"), bare)
+    assert (image.verdict, tree.verdict) == (Buildability.NO, Buildability.YES)
+    assert "requires a container engine" in image.reasons[0]
+    assert buildable(row("tf-2.15-cuda12.2"), Inventory()).base == image.base
+
+
 def test_a_debian_base_needs_an_archive_or_a_tree() -> None:
     cpu = row("tf-2.16-cpu")
     bare = Inventory(debian_archive=False)
@@ -116,9 +126,20 @@ def test_a_debian_base_needs_an_archive_or_a_tree() -> None:
 
 def test_the_nearest_are_the_cpu_environment_of_the_release_and_the_next_gpu_environment() -> None:
     asked = row("tf-1.7-cuda9.0")
-    assert _nearest(asked, Inventory()) == ["tf-2.4-cuda11.0"]
-    assert _nearest(asked, Inventory(pythons=(OLD_PYTHON,))) == ["tf-1.7-cpu", "tf-2.4-cuda11.0"]
-    assert _nearest(row("tf-2.4-cuda11.0"), Inventory()) == ["tf-2.4-cpu", "tf-2.5-cuda11.2"]
+    assert _nearest(asked, Inventory()) == ["tf-2.5-cuda11.2"]
+    assert _nearest(asked, Inventory(pythons=(OLD_PYTHON,))) == ["tf-1.7-cpu", "tf-2.5-cuda11.2"]
+    assert _nearest(asked, Inventory(standalone=Buildability.YES)) == ["tf-2.4-cuda11.0"]
+    assert _nearest(row("tf-2.8-cuda11.2"), Inventory()) == ["tf-2.8-cpu", "tf-2.9-cuda11.2"]
+    assert _nearest(row("tf-1.7-cpu"), Inventory()) == ["tf-2.5-cpu"]
+
+
+def test_where_nothing_is_sure_to_be_built_what_may_be_is_near() -> None:
+    bare = Inventory(debian_archive=False, registry_mirror="mirror.example")
+    assert _nearest(row("tf-1.7-cuda9.0"), Inventory(debian_archive=False)) != []
+    only_old = replace(
+        CATALOG, environments=tuple(each for each in CATALOG.environments if each.id.startswith("tf-1.1"))
+    )
+    assert [each.id for each in nearest_buildable(only_old, row("tf-1.13-cuda10.0"), bare)] == ["tf-1.14-cuda10.0"]
 
 
 def test_nothing_that_cannot_be_built_is_near() -> None:

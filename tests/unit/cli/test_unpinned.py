@@ -59,7 +59,7 @@ def test_render_says_what_is_not_pinned(envbuilder: CommandLine) -> None:
     ended = envbuilder("render", LOST, "-o", "out")
     assert ended.status == 0
     assert "does not build: not pinned: base nvidia-cuda-9.0-cudnn7" in ended.stdout
-    assert "no base of tf-1.7-cuda9.0" in ended.stderr
+    assert "tf-1.7-cuda9.0 cannot be built here" in ended.stderr
     again = json.loads(envbuilder("render", LOST, "-o", "out", "--json").stdout)
     assert (again["lock"], again["base"]) == (None, "nvidia/cuda:9.0-cudnn7-runtime-ubuntu16.04")
 

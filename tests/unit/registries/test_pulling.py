@@ -231,11 +231,28 @@ def test_an_unknown_image_is_named(client: RegistryClient, registry: Registry) -
     assert caught.value.hint
 
 
+def test_a_reference_without_host_means_the_default_registry(registry: Registry, tmp_path: Path, time: Time) -> None:
+    digest = manifest(registry)
+    with RegistryClient({}, tmp_path / "docker", time.pacing, default=lambda: registry.host) as client:
+        assert find(client, ImageRef.parse(f"team/tf@{digest}")).manifest.descriptor.digest == digest
+        with pytest.raises(SourceUnreachable, match="library/debian"):
+            find(client, ImageRef.parse("debian:12"))
+
+
+def test_nothing_is_pushed_to_the_default_registry(registry: Registry, tmp_path: Path, time: Time) -> None:
+    with (
+        RegistryClient({}, tmp_path / "docker", time.pacing, default=lambda: registry.host) as client,
+        pytest.raises(UsageError),
+    ):
+        client.repository(ImageRef.parse("team/tf:1"), push=True)
+    assert registry.seen == []
+
+
 @pytest.mark.parametrize("name", ["debian", "team/tf:1", "team/tf"])
 def test_a_reference_without_host_is_refused_before_any_request(client: RegistryClient, name: str) -> None:
     with pytest.raises(UsageError) as caught:
         find(client, ImageRef.parse(name))
-    assert "--registry-mirror HOST" in caught.value.hint
+    assert "HOST/NAME:TAG" in caught.value.hint
 
 
 def test_500s_are_waited_out_with_growing_pauses(

@@ -50,6 +50,12 @@ def test_a_refused_base_is_told_and_recorded() -> None:
     assert "not available: image-11.0: is gone" in told
 
 
+def test_a_registry_image_that_needs_os_packages_is_refused_without_an_engine_before_any_registry_is_asked() -> None:
+    bases = FakeBases()
+    made = lock(CATALOG, SPEC, lock_ports(bases=bases, os_resolver=FakeOsResolver(engine=False)))
+    assert (made.base.id, made.refused, bases.asked) == ("debian-new", ("image-11.0",), ["debian-new"])
+
+
 def test_sources_of_the_spec_reach_the_places_that_are_asked() -> None:
     spec = replace(SPEC, sources=Sources(registry_mirror="localhost:5000"))
     assert lock(CATALOG, spec, lock_ports(bases=FakeBases({"image-11.0": "is gone"}))).base.id == "image-11.0"

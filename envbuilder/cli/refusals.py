@@ -1,0 +1,75 @@
+"""Lock a spec, and say what helps where no base of its environment is available."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+
+from envbuilder.catalog.buildable import (
+    Buildability,
+    Buildable,
+    Inventory,
+    buildable,
+    nearest_buildable,
+    on_base,
+)
+from envbuilder.catalog.naming import select
+from envbuilder.cli.composition import Composition
+from envbuilder.cli.inventory import inventory
+from envbuilder.errors import NoUsableBase
+from envbuilder.model.locks import Lock, Spec
+from envbuilder.model.rows import Catalog, Environment, PythonProvider
+from envbuilder.workflows.lock import lock
+
+
+def locked(composition: Composition, spec: Spec, *, upgrade: date | None = None) -> Lock:
+    """Return the lock of a spec; see `lock`.
+
+    Raises:
+        NoUsableBase: As `lock` raises it, with every known reason for each base, and a hint that repeats nothing which
+            was tried.
+    """
+    try:
+        return lock(composition.catalog, spec, composition.lock_ports(spec), upgrade=upgrade)
+    except NoUsableBase as error:
+        row = select(composition.catalog, spec.environment, spec.tensorflow)
+        available = inventory(composition.places, composition.catalog, spec.sources)
+        raise explained(error, composition.catalog, row, available) from error
+
+
+def explained(error: NoUsableBase, catalog: Catalog, row: Environment, available: Inventory) -> NoUsableBase:
+    """Return the error with what the catalog knows of the bases that were refused.
+
+    Args:
+        error: What locking raised.
+        catalog: For other environments.
+        row: The environment.
+        available: What is available here, with the sources that were named.
+    """
+    bases = {choice.system.id: _base_alone(row, choice.system.id, available) for choice in row.bases}
+    refusals = tuple((base, _reason(bases[base], reason)) for base, reason in error.refusals)
+    obstacles = [bases[base] for base, _ in error.refusals if bases[base].verdict is not Buildability.YES]
+    hint = obstacles[-1].hint if len(obstacles) == len(refusals) else error.hint
+    near = _instead(catalog, row, available)
+    return NoUsableBase(row.id, refusals, hint=f"{near}; for {row.id} itself: {hint}" if near else hint)
+
+
+def _base_alone(row: Environment, base: str, available: Inventory) -> Buildable:
+    """Return the answer about a base without its interpreter, which is the smaller obstacle."""
+    choice = next(choice for choice in row.bases if choice.system.id == base)
+    return on_base(row, replace(choice, python_provider=PythonProvider.OS), available)
+
+
+def _reason(known: Buildable, seen: str) -> str:
+    return "; ".join((*known.reasons, seen))
+
+
+def _instead(catalog: Catalog, row: Environment, available: Inventory) -> str:
+    """Return commands that build the nearest environments; empty when nothing is sure to be built."""
+    near = [
+        each
+        for each in nearest_buildable(catalog, row, available)
+        if buildable(each, available).verdict is Buildability.YES
+    ]
+    commands = " or ".join(f"`envbuilder build {each.id}`" for each in near)
+    return f"{commands}, the nearest environment that can be built here" if near else ""
