@@ -22,14 +22,17 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 def image_names(environ: Mapping[str, str], *, timeout: float) -> frozenset[str] | None:
-    """Return every `repository:tag` and `repository@digest` of the engine behind a local socket.
+    """Return the names of the images that the engine behind a local socket has from a registry.
+
+    An image that was built or imported there has no digest of a registry, so a lock cannot pin it.
 
     Args:
         environ: May hold DOCKER_HOST; an engine that is not behind a local socket is not asked.
         timeout: Seconds for connecting and for the answer.
 
     Returns:
-        Empty for an engine elsewhere, or one that is late; None when there is none at the local socket.
+        Every `repository:tag` and `repository@digest` of them. Empty for an engine elsewhere, or one that is late; None
+        when there is none at the local socket.
     """
     address = environ.get("DOCKER_HOST") or f"unix://{DEFAULT_SOCKET}"
     if not address.startswith("unix://"):
@@ -38,12 +41,16 @@ def image_names(environ: Mapping[str, str], *, timeout: float) -> frozenset[str]
     try:
         connection.request("GET", "/images/json")
         images = json.loads(connection.getresponse().read())
-        return frozenset(
-            str(name) for image in images for key in ("RepoTags", "RepoDigests") for name in image.get(key) or ()
-        )
+        return frozenset(name for image in images for name in _names(image))
     except TimeoutError:
         return frozenset()
     except (OSError, http.client.HTTPException, ValueError, AttributeError, TypeError):
         return None
     finally:
         connection.close()
+
+
+def _names(image: Mapping[str, list[str] | None]) -> list[str]:
+    # An engine before 25 gives `<none>@<none>` where there is no digest.
+    digests = [name for name in image.get("RepoDigests") or () if not name.startswith("<none>")]
+    return [*digests, *(image.get("RepoTags") or ())] if digests else []

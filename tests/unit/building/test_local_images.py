@@ -13,7 +13,10 @@ from envbuilder.building.local_images import image_names
 
 IMAGES = [
     {"RepoTags": ["nvidia/cuda:9.0-runtime"], "RepoDigests": ["nvidia/cuda@sha256:12"]},
-    {"RepoTags": None, "RepoDigests": []},
+    {"RepoTags": None, "RepoDigests": ["team/tf@sha256:34"]},
+    {"RepoTags": ["built:here"], "RepoDigests": []},
+    {"RepoTags": ["imported:here"], "RepoDigests": ["<none>@<none>"]},
+    {"RepoTags": None, "RepoDigests": None},
 ]
 
 
@@ -39,12 +42,12 @@ def http(body: bytes) -> bytes:
     return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
 
 
-def test_tags_and_digests_of_all_images_are_given(tmp_path: Path) -> None:
+def test_tags_and_digests_of_images_from_a_registry_are_given(tmp_path: Path) -> None:
     path = tmp_path / "docker.sock"
     server = serve(path, http(json.dumps(IMAGES).encode()))
     names = image_names({"DOCKER_HOST": f"unix://{path}"}, timeout=10)
     server.join()
-    assert names == {"nvidia/cuda:9.0-runtime", "nvidia/cuda@sha256:12"}
+    assert names == frozenset({"nvidia/cuda:9.0-runtime", "nvidia/cuda@sha256:12", "team/tf@sha256:34"})
 
 
 @pytest.mark.parametrize("answer", [b"", b"nonsense", http(b"{"), http(b'{"message": "no"}'), http(b"[1]")])

@@ -159,6 +159,14 @@ def test_an_image_of_an_engine_has_layers_of_its_own() -> None:
     assert isinstance(outcome("layers-match-lock", GOOD, unknown), NotProven)
 
 
+@pytest.mark.parametrize(("inside", "hint"), [(True, "--lock FILE"), (False, "`envbuilder lock`")])
+def test_a_lock_without_image_is_told_apart_from_the_one_in_the_image(inside: bool, hint: str) -> None:
+    unknown = replace(EXPECTATION, lock=replace(LOCK, image=None), lock_is_inside=inside)
+    found = outcome("layers-match-lock", GOOD, unknown)
+    assert isinstance(found, NotProven)
+    assert hint in found.reason
+
+
 def test_a_library_is_found_through_links_settings_and_whoever_loaded_it_before() -> None:
     lacking = without(GOOD, f"{SITE}/y/libb.so")
     configured = replace(
