@@ -7,7 +7,6 @@ it. Compilers are not found on purpose: extensions that are optional are left ou
 from __future__ import annotations
 
 import shutil
-import tarfile
 import tempfile
 import zipfile
 from collections.abc import Iterable
@@ -16,6 +15,7 @@ from pathlib import Path
 from envbuilder.assembling.entries import EPOCH
 from envbuilder.assembling.target_python import TargetPython
 from envbuilder.errors import BuildFailed, EnvbuilderError, VerificationFailed
+from envbuilder.extraction import BadArchive, extract
 from envbuilder.store import Store
 
 _BUILD = "import setuptools, sys, runpy; sys.argv[0] = 'setup.py'; runpy.run_path('setup.py', run_name='__main__')"
@@ -42,16 +42,17 @@ def build_wheel(sdist: Path, name: str, tools: Iterable[Path], python: TargetPyt
     with tempfile.TemporaryDirectory(prefix="envbuilder-sdist-") as scratch:
         root = Path(scratch)
         source = _unpacked(sdist, name, root / "source")
+        build_tools = root / "tools"
+        build_tools.mkdir()
         for tool in tools:
-            with zipfile.ZipFile(tool) as archive:
-                archive.extractall(root / "tools")  # noqa: S202  a pinned wheel; zipfile keeps paths inside
+            extract(tool, build_tools)
         out = root / "out"
         out.mkdir()
         try:
             python.run(
                 ["-c", _BUILD, "-q", "bdist_wheel", "--dist-dir", str(out)],
                 folder=source,
-                environ={"PYTHONPATH": str(root / "tools"), "SOURCE_DATE_EPOCH": str(EPOCH), "HOME": str(root)},
+                environ={"PYTHONPATH": str(build_tools), "SOURCE_DATE_EPOCH": str(EPOCH), "HOME": str(root)},
             )
             made = next(iter(sorted(out.glob("*.whl"))))
         except (EnvbuilderError, StopIteration) as error:
@@ -66,13 +67,8 @@ def build_wheel(sdist: Path, name: str, tools: Iterable[Path], python: TargetPyt
 def _unpacked(sdist: Path, name: str, target: Path) -> Path:
     target.mkdir()
     try:
-        if zipfile.is_zipfile(sdist):
-            with zipfile.ZipFile(sdist) as packed:
-                packed.extractall(target)  # noqa: S202  zipfile keeps paths inside
-        else:
-            with tarfile.open(sdist) as archive:
-                archive.extractall(target, filter="data")
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError, ValueError) as error:
+        extract(sdist, target)
+    except (BadArchive, OSError) as error:
         raise VerificationFailed(f"{name} cannot be unpacked: {error}", hint="choose another version of it") from error
     tops = sorted(path for path in target.iterdir() if path.is_dir())
     if len(tops) != 1 or not (tops[0] / "setup.py").is_file():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tarfile
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from envbuilder.bases.programs import Host
 from envbuilder.bases.python_files import TOP, select
 from envbuilder.bases.python_survey import inspect
 from envbuilder.errors import ToolFailed
+from envbuilder.extraction import extract
 from envbuilder.model.trees import PythonArchive
 from envbuilder.tar import writing as tarball
 
@@ -70,8 +70,7 @@ def _try(archive: PythonArchive, scratch: Path, host: Host) -> tuple[str, ...]:
     Returns:
         Optional modules that it lacks, sorted.
     """
-    with tarfile.open(archive.path, "r:gz") as content:
-        content.extractall(scratch, filter="data")
+    extract(archive.path, scratch)
     series = ".".join(str(number) for number in archive.version.head(2))
     libraries = ":".join(str(scratch / folder) for folder in archive.library_dirs)
     environ = dict(host.environ) | ({"LD_LIBRARY_PATH": libraries} if libraries else {})

@@ -40,6 +40,18 @@ def test_only_the_composition_root_reads_the_environment_of_the_process() -> Non
     assert outside <= {"cli/places.py", "cli/composition.py"}
 
 
+def test_archives_are_extracted_by_one_function() -> None:
+    """`extractall` and `extract` of tarfile and zipfile are unsafe, or safe only with newer Pythons than we support."""
+    callers = {
+        str(file.relative_to(PACKAGE))
+        for file in MODULES
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute)
+        and node.attr in {"extractall", "extract", "_extract_member", "unpack_archive"}
+    }
+    assert not callers
+
+
 def test_no_module_has_a_name_that_says_nothing() -> None:
     names = {part for file in MODULES for part in file.relative_to(PACKAGE).with_suffix("").parts}
     assert not names & {"utils", "util", "helpers", "helper", "manager", "handler", "common", "misc"}
