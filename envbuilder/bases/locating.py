@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.bases.file_store import FileStore
+from envbuilder.bases.installed import InstalledPython
 from envbuilder.bases.python_archive import PythonArchive, inspect
 from envbuilder.bases.tree_store import DebianStore
 from envbuilder.errors import EnvbuilderError
@@ -46,10 +47,15 @@ class PythonArchives:
     Attributes:
         store: Archives packed before, or named before.
         fetch: Gets uv's managed interpreter of a version into a folder and packs it.
+        installed: Finds installations of a version on this machine for a C library. They are offered in the hint of
+            a refusal, not packed unasked: two machines would silently get different images.
+        instead: Gives the id of an environment that needs no archive, for the hint, or an empty text.
     """
 
     store: FileStore
     fetch: Callable[[Release, Path], PythonArchive]
+    installed: Callable[[Release, Release], Iterable[InstalledPython]]
+    instead: Callable[[], str]
 
     def locate(self, version: Release, glibc: Release, sources: Sources) -> PythonPin | Refused:
         """See `PythonSource.locate`."""
@@ -57,27 +63,55 @@ class PythonArchives:
         packed = [inspect(path) for path in self.store.named(f"cpython-{version}.*.tar.gz")]
         newest_first = sorted(packed, key=lambda archive: (archive.version, archive.sha256), reverse=True)
         fitting = [archive for archive in (*named, *newest_first) if archive.version.head(2) == version.head(2)]
+        reasons = []
         for archive in fitting:
-            if not _trouble(archive, glibc):
+            trouble = _trouble(archive, glibc)
+            if not trouble:
                 self.store.add(archive.path)
                 return pin_of(archive)
+            reasons.append(trouble)
         fetched = self._fetched(version, glibc)
-        if isinstance(fetched, Refused) and fitting:
-            return Refused(base="", reason=_trouble(fitting[0], glibc), hint=fetched.hint)
-        return fetched
+        if isinstance(fetched, PythonPin):
+            return fetched
+        return self._refused(version, glibc, [*dict.fromkeys(reasons), fetched])
 
-    def _fetched(self, version: Release, glibc: Release) -> PythonPin | Refused:
-        hint = f"`envbuilder python pack {version}` makes one of an installed CPython; or --python-archive FILE"
+    def _fetched(self, version: Release, glibc: Release) -> PythonPin | str:
+        """Return the pin of uv's interpreter, or the reason why there is none."""
         with tempfile.TemporaryDirectory(prefix="envbuilder-python-") as folder:
             try:
                 archive = self.fetch(version, Path(folder))
             except EnvbuilderError as error:
-                reason = f"no archive of Python {version}: {error.message.splitlines()[0]}"
-                return Refused(base="", reason=reason, hint=hint)
-            if _trouble(archive, glibc):
-                return Refused(base="", reason=_trouble(archive, glibc), hint=hint)
+                return error.message.splitlines()[0]
+            if trouble := _trouble(archive, glibc):
+                return trouble
             self.store.add(archive.path)
             return pin_of(archive)
+
+    def _refused(self, version: Release, glibc: Release, reasons: list[str]) -> Refused:
+        """Refuse a version, and offer the installation of this machine that can become an archive, if there is one."""
+        offered = None
+        for python in self.installed(version, glibc):
+            if not python.problem:
+                offered = python.program
+                break
+            reasons.append(f"{python.program} {python.problem}")
+        return Refused(
+            base="",
+            reason=f"no archive of Python {version}: {'; '.join(reasons)}",
+            hint=f"`envbuilder python pack {offered}`, then this command again"
+            if offered
+            else _elsewhere(version, glibc, self.instead()),
+        )
+
+
+def _elsewhere(version: Release, glibc: Release, instead: str) -> str:
+    hint = (
+        f"`envbuilder python pack {version} -o DIR` where CPython {version} is installed with glibc {glibc} or older, "
+        "then here `--python-archive FILE`; an install_only archive of python-build-standalone will do too"
+    )
+    return (
+        f"{hint}; or `envbuilder build {instead}`, the nearest environment that needs no archive" if instead else hint
+    )
 
 
 def _trouble(archive: PythonArchive, glibc: Release) -> str:

@@ -46,9 +46,9 @@ def inspect(archive: Path) -> PythonArchive:
         version=_version(archive, survey),
         sha256=digest.removeprefix("sha256:"),
         size=size,
-        glibc=max((Release(text) for elf in survey.libraries.values() for text in elf.glibc), default=Release("0")),
+        glibc=survey.glibc,
         needs=survey.needs(),
-        library_dirs=_library_dirs(program),
+        library_dirs=library_dirs(program),
     )
 
 
@@ -58,26 +58,43 @@ def _invalid(archive: Path, problem: str) -> InvalidInput:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Survey:
-    """What was met while reading an archive once from its beginning to its end."""
+class Survey:
+    """What was met among the files of an interpreter; all paths are those in its archive.
+
+    Attributes:
+        names: Paths.
+        libraries: ELF files by path.
+        version: From `patchlevel.h`; empty until that was met.
+    """
 
     names: set[str] = field(default_factory=set)
     libraries: dict[str, Elf] = field(default_factory=dict)
     version: str = ""
 
     def meet(self, path: str, data: bytes) -> None:
+        """Read a file.
+
+        Raises:
+            ValueError: It is a damaged ELF file.
+        """
         if is_elf(data):
             self.libraries[path] = read_elf(data)
         elif _PATCHLEVEL.fullmatch(path) and (match := _VERSION.search(data)):
             self.version = match[1].decode()
 
+    @property
+    def glibc(self) -> Release:
+        """Newest glibc symbol version that any of the libraries asks for."""
+        return max((Release(text) for elf in self.libraries.values() for text in elf.glibc), default=Release("0"))
+
     def needs(self) -> tuple[str, ...]:
+        """Sonames that none of the files has, sorted."""
         own = {PurePosixPath(name).name for name in self.names} | {elf.soname for elf in self.libraries.values()}
         return tuple(sorted({soname for elf in self.libraries.values() for soname in elf.needed} - own))
 
 
-def _survey(archive: Path) -> _Survey:
-    survey = _Survey()
+def _survey(archive: Path) -> Survey:
+    survey = Survey()
     with tarfile.open(archive, "r:gz") as content:
         for info in content:
             path = PurePosixPath(info.name)
@@ -90,7 +107,7 @@ def _survey(archive: Path) -> _Survey:
     return survey
 
 
-def _program(archive: Path, survey: _Survey) -> Elf:
+def _program(archive: Path, survey: Survey) -> Elf:
     programs = [elf for path, elf in survey.libraries.items() if _PROGRAM.fullmatch(path)]
     if len(programs) != 1:
         raise _invalid(archive, f"holds {len(programs)} programs called {TOP}/bin/python3.N instead of one")
@@ -100,7 +117,7 @@ def _program(archive: Path, survey: _Survey) -> Elf:
     return program
 
 
-def _version(archive: Path, survey: _Survey) -> Release:
+def _version(archive: Path, survey: Survey) -> Release:
     if not survey.version:
         raise _invalid(
             archive, f"does not say its version in {TOP}/include/python3.N/patchlevel.h, or is a pre-release"
@@ -108,8 +125,8 @@ def _version(archive: Path, survey: _Survey) -> Release:
     return Release(survey.version)
 
 
-def _library_dirs(program: Elf) -> tuple[str, ...]:
-    """Folders that must be named to the loader, because the program looks for its libpython at a fixed place."""
+def library_dirs(program: Elf) -> tuple[str, ...]:
+    """Return the directories that the loader must be given: the program looks for libpython at a fixed place."""
     bound = any(name.startswith("libpython") for name in program.needed)
     found = any(entry.rstrip("/") == "$ORIGIN/../lib" for entry in program.search.split(":"))
     return (f"{TOP}/lib",) if bound and not found else ()

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from envbuilder.assembling.records import LayerRecord, Records
 from envbuilder.assembling.shipped import load_layers
 from envbuilder.bases.docker_archive import docker_archive
 from envbuilder.bases.file_store import FileStore
+from envbuilder.bases.installed import installed_pythons
 from envbuilder.bases.locating import DebianBases, PythonArchives
 from envbuilder.bases.programs import Host, run_program
 from envbuilder.bases.python_archive import pack
@@ -25,8 +26,10 @@ from envbuilder.bases.uv_tool import fetch_uv, find_uv, uv_version
 from envbuilder.building.docker_engine import connect
 from envbuilder.building.engine import Engine, Listener
 from envbuilder.building.registry_bases import RegistryBases, fetch_base
+from envbuilder.catalog.buildable import Buildability, nearest_buildable
 from envbuilder.cli.daemonless import PROBE, Daemonless
 from envbuilder.cli.debian import EPOCH, DebianTrees
+from envbuilder.cli.inventory import inventory
 from envbuilder.cli.output import notice
 from envbuilder.cli.places import Places
 from envbuilder.errors import EngineUnavailable, SourceUnreachable, UsageError
@@ -103,7 +106,12 @@ class Composition:
                     store=self.trees, make=lambda system, sources: self.debian(sources).unpack(system)
                 ),
             },
-            pythons=PythonArchives(store=self.files, fetch=self._fetch_python),
+            pythons=PythonArchives(
+                store=self.files,
+                fetch=self._fetch_python,
+                installed=lambda version, glibc: installed_pythons(version, glibc, self.host),
+                instead=lambda: self._without_archive(spec),
+            ),
             shipped=self.closures,
             resolver=self.resolver(spec.sources),
             os_resolver=_OsPackages(self),
@@ -111,6 +119,13 @@ class Composition:
             tools=(self.hook_pin(), self.probe_pin(), self.uv_pin()),
             notice=self.say,
         )
+
+    def _without_archive(self, spec: Spec) -> str:
+        """Return the id of the nearest environment that needs no other archive; empty if there is none."""
+        row = next((row for row in self.catalog.environments if row.id == spec.environment), None)
+        available = replace(inventory(self.places, self.catalog, spec.sources), standalone=Buildability.NO)
+        nearest = nearest_buildable(self.catalog, row, available) if row else ()
+        return nearest[-1].id if nearest else ""
 
     def lengths(self, chosen: Sequence[Chosen], python: str, sources: Sources) -> list[int]:
         """Bytes of files on the index, in their order."""

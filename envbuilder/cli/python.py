@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 
 import click
 
+from envbuilder.bases.installed import installed_pythons
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.output import json_option, print_json, size, table
 from envbuilder.cli.places import places
-from envbuilder.errors import ToolMissing
+from envbuilder.errors import ToolMissing, UsageError
+from envbuilder.model.versions import Release
+
+_VERSION = re.compile(r"3\.\d+(\.\d+)?")
 
 
 @click.group("python")
@@ -76,22 +80,19 @@ def listing(*, as_json: bool) -> None:
 
 
 def _installed(composition: Composition, version: str) -> Path:
-    """An installed CPython of this version: on the path, or where pyenv and uv keep theirs."""
-    environ = dict(composition.places.environ)
-    root = Path(environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
-    candidates = sorted(root.glob(f"{version}*/bin/python{'.'.join(version.split('.')[:2])}"))
-    if candidates:
-        return candidates[-1]
-    done = subprocess.run(
-        [str(composition.uv), "python", "find", "--no-project", "--no-python-downloads", version],
-        env=environ,
-        capture_output=True,
-        text=True,
-        check=False,
+    """Return the newest installed CPython of a version that can be packed.
+
+    Raises:
+        ToolMissing: There is none; says why not where there are others.
+    """
+    if not _VERSION.fullmatch(version):
+        raise UsageError(f"{version!r} is not a version of Python", hint="name one, such as 3.8, or a path")
+    problems = []
+    for python in installed_pythons(Release(version), None, composition.host):
+        if not python.problem:
+            return python.program
+        problems.append(f"\n  {python.program} {python.problem}")
+    raise ToolMissing(
+        f"no CPython {version} is installed here that can be packed{''.join(problems)}",
+        hint=f"install one: `uv python install {version}` or `pyenv install {version}`; or name its path",
     )
-    if done.returncode:
-        raise ToolMissing(
-            f"no CPython {version} is installed here",
-            hint="install one (pyenv, uv python install), or name its path",
-        )
-    return Path(done.stdout.strip())

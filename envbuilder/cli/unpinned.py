@@ -41,7 +41,7 @@ def unpinned_lock(composition: Composition, spec: Spec, *, upgrade: date | None 
     ports = replace(
         composition.lock_ports(spec),
         bases=dict.fromkeys(BaseKind, bases),
-        pythons=UnpinnedPythons(kept=PythonArchives(store=composition.files, fetch=_fetch_nothing)),
+        pythons=UnpinnedPythons(kept=_packed_before(composition)),
         os_resolver=UnpinnedOsPackages(),
         notice=lambda _: None,
     )
@@ -54,6 +54,12 @@ def _kept(composition: Composition, system: BaseSystem) -> BasePin | None:
     if tree is None:
         return None
     return BasePin(id=system.id, kind=BaseKind.DEBIAN, image="", digest=tree.digest, packages=tree.packages)
+
+
+def _packed_before(composition: Composition) -> PythonArchives:
+    return PythonArchives(
+        store=composition.files, fetch=_fetch_nothing, installed=lambda _version, _glibc: (), instead=lambda: ""
+    )
 
 
 def _fetch_nothing(version: Release, _folder: Path) -> PythonArchive:

@@ -17,7 +17,17 @@ from envbuilder.locking.resolver import Resolver
 from envbuilder.locking.shipped import ShippedClosures
 from envbuilder.model.closures import Chosen
 from envbuilder.model.locations import Located, Location, Refused
-from envbuilder.model.locks import Change, Lock, OsPackagePin, PackageGroup, PackagePin, PythonPin, Spec, ToolPin
+from envbuilder.model.locks import (
+    BasePin,
+    Change,
+    Lock,
+    OsPackagePin,
+    PackageGroup,
+    PackagePin,
+    PythonPin,
+    Spec,
+    ToolPin,
+)
 from envbuilder.model.rows import BaseChoice, BaseKind, Catalog, CudaProvider, Environment, PythonProvider
 from envbuilder.model.versions import Release
 
@@ -142,16 +152,23 @@ def _row(catalog: Catalog, spec: Spec, upgrade: date | None) -> Environment:
 
 
 def _locate(choice: BaseChoice, spec: Spec, ports: LockPorts) -> Location:
-    python = _python(choice, spec, ports.pythons)
-    if isinstance(python, Refused):
-        return replace(python, base=choice.system.id)
     refusal = ports.os_resolver.refusal(choice) if _wanted_os_packages(choice, spec) else None
     if refusal is not None:
         return refusal
-    base = ports.bases[choice.system.kind].locate(choice.system, spec.sources)
+    # A registry image is only asked for; a Debian tree is made, and is not wanted without its interpreter.
+    base_first = choice.system.kind is BaseKind.IMAGE
+    base = _base(choice, spec, ports) if base_first else None
     if isinstance(base, Refused):
         return base
-    return Located(choice=choice, base=base, python=python)
+    python = _python(choice, spec, ports.pythons)
+    if isinstance(python, Refused):
+        return replace(python, base=choice.system.id)
+    base = base or _base(choice, spec, ports)
+    return base if isinstance(base, Refused) else Located(choice=choice, base=base, python=python)
+
+
+def _base(choice: BaseChoice, spec: Spec, ports: LockPorts) -> BasePin | Refused:
+    return ports.bases[choice.system.kind].locate(choice.system, spec.sources)
 
 
 def _python(choice: BaseChoice, spec: Spec, pythons: PythonSource) -> PythonPin | Refused:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from envbuilder.bases.file_store import FileStore
+from envbuilder.bases.installed import InstalledPython
 from envbuilder.bases.locating import PythonArchives
 from envbuilder.bases.packed import packed_pythons
 from envbuilder.bases.python_survey import inspect
@@ -38,8 +40,16 @@ def unreachable(version: Release, _folder: Path) -> PythonArchive:
     raise SourceUnreachable(f"uv cannot get Python {version}")
 
 
-def pythons(tmp_path: Path, fetch: Callable[[Release, Path], PythonArchive] = unreachable) -> PythonArchives:
-    return PythonArchives(store=FileStore(folder=tmp_path / "files"), fetch=fetch)
+def pythons(
+    tmp_path: Path,
+    fetch: Callable[[Release, Path], PythonArchive] = unreachable,
+    installed: tuple[InstalledPython, ...] = (),
+    instead: str = "",
+) -> PythonArchives:
+    store = FileStore(folder=tmp_path / "files")
+    return PythonArchives(
+        store=store, fetch=fetch, installed=lambda _version, _glibc: installed, instead=lambda: instead
+    )
 
 
 def version_of(found: PythonPin | Refused) -> str:
@@ -80,13 +90,48 @@ def test_an_archive_that_the_base_cannot_run_is_refused_with_the_reason(tmp_path
     assert version_of(source.locate(WANTED, BOOKWORM, Sources())) == "3.8.18"
     found = source.locate(WANTED, BULLSEYE, Sources())
     assert isinstance(found, Refused)
-    assert found.reason == "cpython-3.8.18-x86_64-linux-gnu.tar.gz needs glibc 2.35, the base has 2.31"
+    assert found.reason == (
+        "no archive of Python 3.8: cpython-3.8.18-x86_64-linux-gnu.tar.gz needs glibc 2.35, the base has 2.31; "
+        "uv cannot get Python 3.8"
+    )
+
+
+def test_an_installed_python_that_fits_is_offered_by_name(tmp_path: Path) -> None:
+    installed = (
+        InstalledPython(program=Path("/new/python3.8"), version=WANTED, problem="needs glibc 2.35, the base has 2.31"),
+        InstalledPython(program=Path("/opt/python3.8"), version=WANTED),
+    )
+    found = pythons(tmp_path, installed=installed).locate(WANTED, BULLSEYE, Sources())
+    assert isinstance(found, Refused)
+    assert found.hint == "`envbuilder python pack /opt/python3.8`, then this command again"
+    assert "/new/python3.8 needs glibc 2.35, the base has 2.31" in found.reason
+
+
+def test_an_installed_python_that_does_not_fit_is_never_offered(tmp_path: Path) -> None:
+    installed = (
+        InstalledPython(program=Path("/new/python3.8"), version=WANTED, problem="needs glibc 2.35, the base has 2.31"),
+    )
+    found = pythons(tmp_path, installed=installed, instead="tf-x").locate(WANTED, BULLSEYE, Sources())
+    assert isinstance(found, Refused)
+    assert found.reason == (
+        "no archive of Python 3.8: uv cannot get Python 3.8; /new/python3.8 needs glibc 2.35, the base has 2.31"
+    )
+    assert "/new/python3.8" not in found.hint
+    assert "where CPython 3.8 is installed with glibc 2.31 or older" in found.hint
+    assert "`envbuilder build tf-x`" in found.hint
+
+
+def test_an_installed_python_is_not_packed_unasked(tmp_path: Path) -> None:
+    installed = (InstalledPython(program=Path("/opt/python3.8"), version=WANTED),)
+    source = pythons(tmp_path, installed=installed)
+    source.locate(WANTED, BULLSEYE, Sources())
+    assert not source.store.named("*")
 
 
 def test_what_uv_downloads_is_kept_for_the_next_time(tmp_path: Path) -> None:
     source = pythons(tmp_path, lambda _version, folder: inspect(archive(folder, "3.8.20")))
     assert version_of(source.locate(WANTED, BOOKWORM, Sources())) == "3.8.20"
-    again = PythonArchives(store=source.store, fetch=unreachable)
+    again = replace(source, fetch=unreachable)
     assert version_of(again.locate(WANTED, BOOKWORM, Sources())) == "3.8.20"
 
 

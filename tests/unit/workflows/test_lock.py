@@ -69,6 +69,13 @@ def test_an_archive_that_is_missing_refuses_its_base_before_the_base_is_looked_f
     assert bases.asked == ["image-11.0"]
 
 
+def test_a_registry_image_that_is_gone_is_told_before_an_archive_is_looked_for() -> None:
+    bases = FakeBases({"image-9.0": "is gone"})
+    with pytest.raises(NoUsableBase) as caught:
+        lock(CATALOG, Spec(environment="tf-1.7-cuda9.0"), lock_ports(bases=bases, pythons=FakePythons(["3.6"])))
+    assert caught.value.refusals == (("image-9.0", "is gone"),)
+
+
 def test_without_own_packages_the_resolver_is_asked_once() -> None:
     resolver = FakeResolver()
     lock(CATALOG, SPEC, lock_ports(resolver=resolver))
