@@ -2,11 +2,14 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 BIN := .venv/bin
-ENV ?= tf-2.4-cuda11.0
+# Set to build another environment than that of `make demo`: make demo ENV=tf-2.15-cpu
+ENV ?=
+# Set to make the virtual environment from another Python than the operating system's: make setup PYTHON=python3.13
+export PYTHON
 
 .PHONY: help
 help: ## List the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .venv/.complete: pyproject.toml
 	"$$(.ci/python)" -m venv .venv
@@ -21,7 +24,7 @@ engine: setup ## Install and start a Docker engine if none answers (root, Debian
 	.ci/engine
 
 .PHONY: demo
-demo: setup ## Build and validate ENV (default: tf-2.4-cuda11.0) with whatever this machine has
+demo: setup ## Build and validate ENV (default: tf-2.4-cuda11.0, see .ci/demo) with whatever this machine has
 	.ci/demo $(ENV)
 
 .PHONY: test
