@@ -37,6 +37,11 @@ unit: setup ## Tests that need neither engine nor network
 	.ci/test-tools
 	$(BIN)/pytest tests/unit tests/golden tests/repo envbuilder
 
+.PHONY: unit-pythons
+unit-pythons: setup ## Unit tests with the oldest and the newest Python found here
+	.ci/test-tools
+	.ci/unit-pythons
+
 .PHONY: e2e
 e2e: engine ## Tests with a real engine and real TensorFlow
 	.ci/test-tools
@@ -81,4 +86,4 @@ bench: engine ## Measure the catalog, and builds against pip in a Dockerfile and
 	$(BIN)/python -m tests.bench $(BENCH)
 
 .PHONY: ci
-ci: lint demo test ## What CI runs
+ci: lint demo test unit-pythons ## What CI runs
