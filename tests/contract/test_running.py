@@ -163,14 +163,16 @@ def test_a_command_sees_what_is_mounted_and_cannot_change_it(way: Way) -> None:
 
 def test_a_command_that_takes_too_long_is_killed_with_all_that_it_started(way: Way) -> None:
     word = f"w{time.monotonic_ns()}"
-    began = time.monotonic()
     script = f"echo begun; (echo {word}; sleep 600) & (trap '' TERM; sleep 601; echo {word}) & sleep 602; echo {word}"
-    result = way.shell(script, timeout=1.5)
-    assert result.timed_out
-    assert result.status == 137
+    # On a busy machine a command may need longer than this to begin.
+    for timeout in (1.5, 15, 150):
+        result = way.shell(script, timeout=timeout)
+        assert result.timed_out
+        assert result.status == 137
+        assert gone(word)
+        if result.stdout:
+            break
     assert result.stdout.startswith(b"begun\n")
-    assert time.monotonic() - began < 20
-    assert gone(word)
 
 
 def test_what_a_command_leaves_running_ends_with_it(way: Way) -> None:
@@ -286,15 +288,24 @@ def test_a_followed_command_hands_on_what_it_writes_as_it_comes(way: Way) -> Non
         # That one runs in a process of its own, which hands back a result and no pieces.
         assert way.shell("echo out", timeout=float("inf")).stdout == b"out\n"
         return
-    began, seen = time.monotonic(), list[tuple[int, bytes, float]]()
+    source = way.folder / "followed"
+    source.mkdir(exist_ok=True)
+    seen: list[tuple[int, bytes]] = []
+
+    def hear(number: int, piece: bytes) -> None:
+        seen.append((number, piece))
+        (source / "heard").touch()
+
     result = way.shell(
-        "echo out; echo err >&2; sleep 1; echo later",
+        # What is written is handed on before the command ends: it waits for that.
+        "echo out; echo err >&2; until test -e heard; do busybox sleep 0.1; done; echo later",
         timeout=float("inf"),
-        output=lambda number, piece: seen.append((number, piece, time.monotonic() - began)),
+        output=hear,
+        shared=((str(source), "/work/followed"),),
+        folder="/work/followed",
     )
     assert (result.status, result.stdout, result.stderr) == (0, b"", b"")
-    assert {(number, piece) for number, piece, _ in seen} == {(1, b"out\n"), (2, b"err\n"), (1, b"later\n")}
-    assert seen[-1][2] - seen[0][2] > 0.8
+    assert sorted(seen) == [(1, b"later\n"), (1, b"out\n"), (2, b"err\n")]
 
 
 def test_a_command_can_change_what_is_shared_with_it(way: Way) -> None:

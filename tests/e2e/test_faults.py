@@ -8,9 +8,9 @@ import random
 import shutil
 import signal
 import subprocess
-import time
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -20,7 +20,7 @@ import pytest
 from envbuilder.errors import DiskFull, SourceUnreachable, VerificationFailed
 from envbuilder.locking.lockfile import load
 from envbuilder.store import Store
-from tests.e2e import faulty_index
+from tests.e2e import faulty_index, killed
 from tests.e2e.conftest import Ended, Tool
 from tests.e2e.faulty_index import Fault
 
@@ -90,30 +90,47 @@ def bundle(tool: Tool, prepared: Prepared, tmp_path_factory: pytest.TempPathFact
     file.unlink()
 
 
-def test_a_build_killed_at_any_moment_leaves_nothing_wrong_and_the_next_one_finishes(
+def test_a_build_killed_at_any_change_leaves_nothing_wrong_and_the_next_one_finishes(
     tool: Tool, prepared: Prepared, tmp_path: Path
 ) -> None:
     moments = random.Random(SEED)  # noqa: S311  no secret
     with faulty_index.serve(prepared.wheels, faulty_index.good) as index:
-        began = time.monotonic()
-        undisturbed = _build(tool, prepared.lock, _copied(prepared.seed, tmp_path / "whole"), "--index", index.address)
-        span = time.monotonic() - began
-        assert _digest(undisturbed) == prepared.digest
+        whole = _copied(prepared.seed, tmp_path / "whole")
+        changes = _killed(tool, prepared.lock, whole, index.address, at=0)
+        assert changes > KILLS
+        assert _digest(_build(tool, prepared.lock, whole, "--index", index.address)) == prepared.digest
 
-        killed = 0
         for number in range(KILLS):
             cache = _copied(prepared.seed, tmp_path / f"killed-{number}")
-            after = moments.uniform(0.05, span)
-            killed += _killed(tool, prepared.lock, cache, index.address, after, group=number % 2 == 0)
-            told = f"killed after {after:.3f} s of {span:.3f} s"
+            # Threads may make a few changes less another time, so the last ones may never come.
+            at = moments.randint(1, changes * 9 // 10)
+            told = f"killed before change {at} of {changes}"
+            assert _killed(tool, prepared.lock, cache, index.address, at=at, group=number % 2 == 0) == 0, told
             assert not _wrong_files(cache, only_new=True), told
             assert _tagged(tool, cache, prepared.identity) <= {prepared.digest}, told
             assert _digest(_build(tool, prepared.lock, cache, "--index", index.address)) == prepared.digest, told
             assert _tagged(tool, cache, prepared.identity) == {prepared.digest}, told
             shutil.rmtree(cache)
-    assert killed >= KILLS // 2, "most builds ended before they were killed: the test proves too little"
     # Copies share their files: a build that wrote into one of them would show here.
     assert not _wrong_files(prepared.seed)
+
+
+def test_a_build_killed_in_the_middle_of_a_download_leaves_nothing_wrong_and_the_next_one_finishes(
+    tool: Tool, prepared: Prepared, tmp_path: Path
+) -> None:
+    cache = _copied(prepared.seed, tmp_path / "cache")
+    with faulty_index.serve(prepared.wheels, faulty_index.good, hold=True) as index:
+        process = _started(tool, prepared.lock, cache, index.address)
+        try:
+            assert index.held.wait(600)
+        finally:
+            process.kill()
+            index.go_on.set()
+        assert process.wait(timeout=600) == -signal.SIGKILL
+    assert not _wrong_files(cache, only_new=True)
+    assert not _tagged(tool, cache, prepared.identity)
+    with faulty_index.serve(prepared.wheels, faulty_index.good) as index:
+        assert _digest(_build(tool, prepared.lock, cache, "--index", index.address)) == prepared.digest
 
 
 @pytest.mark.parametrize(
@@ -215,22 +232,43 @@ def _digest(done: Ended) -> str:
     return str(done.document()["images"][0]["manifest"])
 
 
-def _killed(tool: Tool, lock: Path, cache: Path, index: str, after: float, *, group: bool) -> bool:
-    """Start a build and kill it, with or without what it started; gives whether it was still running."""
-    process = subprocess.Popen(
+def _killed(tool: Tool, lock: Path, cache: Path, index: str, *, at: int, group: bool = False) -> int:
+    """Build, and die right before a change of the store, with or without what was started.
+
+    Returns:
+        0 when it was killed; else the number of changes that it made.
+    """
+    count = cache.with_suffix(".changes")
+    command = [
+        sys.executable,
+        killed.__file__,
+        str(cache / "store"),
+        str(at),
+        "group" if group else "process",
+        str(count),
+    ]
+    done = subprocess.run(
+        [*command, "build", str(lock), "--engine", "assemble", "--index", index],
+        env={**tool.environ, "ENVBUILDER_CACHE": str(cache)},
+        capture_output=True,
+        text=True,
+        timeout=1200,
+        start_new_session=True,
+        check=False,
+    )
+    if done.returncode == -signal.SIGKILL:
+        return 0
+    assert done.returncode == 0, done.stderr
+    return int(count.read_text("utf-8"))
+
+
+def _started(tool: Tool, lock: Path, cache: Path, index: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
         [tool.program, "build", str(lock), "--engine", "assemble", "--index", index],
         env={**tool.environ, "ENVBUILDER_CACHE": str(cache)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        start_new_session=True,
     )
-    time.sleep(after)
-    with suppress(ProcessLookupError):
-        if group:
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
-    return process.wait(timeout=60) == -signal.SIGKILL
 
 
 def _wrong_files(cache: Path, *, only_new: bool = False) -> list[Path]:

@@ -217,13 +217,14 @@ def test_an_interrupted_build_ends_in_the_engine_and_leaves_no_tag(tool: Tool, b
     for line in process.stderr:
         if line.startswith("> [download "):
             break
-    time.sleep(1)
     process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=600)
 
     assert process.returncode == 130, output + errors
     assert engine.image(tag) is None
-    time.sleep(2)
+    deadline = time.monotonic() + 60
+    while _runs_in_engine("uv pip install") and time.monotonic() < deadline:
+        time.sleep(0.1)
     assert not _runs_in_engine("uv pip install")
 
 

@@ -7,7 +7,6 @@ import os
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -107,9 +106,8 @@ def test_an_nvidia_smi_that_fails_is_quoted(tmp_path: Path) -> None:
 
 
 def test_a_program_that_never_ends_costs_its_limit() -> None:
-    started = time.monotonic()
+    # Had it been waited for, it would have ended with status 0.
     assert host.said_by(["sleep", "30"], 0.2) == (None, [])
-    assert time.monotonic() - started < 5
 
 
 def test_a_file_in_the_place_of_a_device_is_none(tmp_path: Path) -> None:

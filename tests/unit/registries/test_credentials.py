@@ -74,17 +74,19 @@ def test_a_helper_that_knows_nothing_leaves_the_stored_login(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("script", "problem"),
+    ("script", "seconds", "problem"),
     [
-        (f"echo {SECRET}; echo {SECRET} >&2; exit 1", "ended with status 1"),
-        (f"echo {SECRET}", "gave no JSON object"),
-        ("exec sleep 30", "did not answer within 0.5 s"),
+        (f"echo {SECRET}; echo {SECRET} >&2; exit 1", 600, "ended with status 1"),
+        (f"echo {SECRET}", 600, "gave no JSON object"),
+        ("exec sleep 600", 0.5, "did not answer within 0.5 s"),
     ],
 )
-def test_a_helper_that_fails_is_named_and_its_words_are_not_repeated(tmp_path: Path, script: str, problem: str) -> None:
+def test_a_helper_that_fails_is_named_and_its_words_are_not_repeated(
+    tmp_path: Path, script: str, seconds: float, problem: str
+) -> None:
     helper(tmp_path, script)
     with pytest.raises(ToolFailed, match=problem) as caught:
-        logins(tmp_path, {"credsStore": "test"}, seconds=0.5).of(HOST)
+        logins(tmp_path, {"credsStore": "test"}, seconds=seconds).of(HOST)
     assert "docker-credential-test" in caught.value.message
     assert caught.value.hint
     assert SECRET not in f"{caught.value} {caught.value.hint}"
