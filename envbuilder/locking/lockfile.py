@@ -26,6 +26,7 @@ from envbuilder.model.memory import ALL
 from envbuilder.model.memory import parse as parse_memory
 from envbuilder.model.refs import is_digest, normalized
 from envbuilder.model.rows import BaseKind, CudaProvider, PythonProvider
+from envbuilder.model.tensorflows import DISTRIBUTIONS
 from envbuilder.reading.canonical import Plain
 from envbuilder.reading.canonical import dump as canonical
 from envbuilder.reading.fields import Fields, Reader
@@ -102,7 +103,7 @@ def load(text: str, file: str) -> Lock:
         base=_base(root.child("base")),
         python=_python(root.child("python")),
         cuda=_cuda(root.child("cuda")) if root.has("cuda") else None,
-        packages=tuple(_package(each) for each in root.children("packages")),
+        packages=_packages(root),
         os_packages=_os_packages(root, "os_packages"),
         tools=tuple(
             ToolPin(name=each.text("name"), version=each.text("version"), sha256=_hash(each))
@@ -241,6 +242,22 @@ def _cuda(fields: Fields) -> CudaPin:
             LibraryLink(name=each.text("name"), target=each.text("target")) for each in fields.children("links")
         ),
     )
+
+
+def _packages(root: Fields) -> tuple[PackagePin, ...]:
+    pins: list[PackagePin] = []
+    first: PackagePin | None = None
+    for fields in root.children("packages"):
+        pin = _package(fields)
+        pins.append(pin)
+        if pin.name not in DISTRIBUTIONS:
+            continue
+        if first is not None and pin.name != first.name:
+            known = f"{first.name} {first.version}"
+            problem = f"{pin.name} {pin.version} is a second TensorFlow: it overwrites the files of {known}"
+            fields.fault("name", problem, "lock again, which keeps that of the environment: `envbuilder lock`")
+        first = first or pin
+    return tuple(pins)
 
 
 def _package(fields: Fields) -> PackagePin:

@@ -10,6 +10,7 @@ from envbuilder.locking.uv_resolver import BUILD_TOOLS, BUILD_TOOLS_CUTOFF
 from envbuilder.model.closures import Chosen
 from envbuilder.model.locks import PackageGroup, PackagePin, Spec
 from envbuilder.model.rows import BaseChoice, Environment
+from envbuilder.model.tensorflows import DISTRIBUTIONS
 
 _BUILD_CONSTRAINTS = ("setuptools<82",)
 
@@ -31,14 +32,19 @@ def row_request(row: Environment, choice: BaseChoice) -> Resolution:
     )
 
 
-def own_request(shared: Resolution, spec: Spec, resolved: Iterable[Chosen]) -> Resolution:
-    """The row with own packages on top: the row's versions are kept wherever they can be."""
+def own_request(row: Environment, shared: Resolution, spec: Spec, resolved: Iterable[Chosen]) -> Resolution:
+    """Return the request for the row with own packages on top: the row's versions are kept wherever they can be.
+
+    The TensorFlow of the row stands for every other distribution of TensorFlow.
+    """
+    others = DISTRIBUTIONS - {row.framework.package}
     return replace(
         shared,
         requirements=tuple(sorted({*shared.requirements, *spec.packages})),
         source_builds=tuple(sorted({*shared.source_builds, *spec.source_builds})),
         cutoff=spec.cutoff or shared.cutoff,
         preferred=tuple(f"{chosen.name}=={chosen.version}" for chosen in resolved),
+        provided=tuple(sorted(f"{name}=={row.framework.version}" for name in others)),
     )
 
 

@@ -23,6 +23,8 @@ class Resolution:
         source_builds: Packages that may be taken as source distributions, sorted.
         leave_out: Distributions that something else provides, sorted.
         preferred: `name==version` to keep where the requirements allow it, sorted.
+        provided: `name==version` of distributions that another one of the requirements stands for, sorted: they satisfy
+            requirements of this version, and are not installed.
     """
 
     python: Release
@@ -33,6 +35,7 @@ class Resolution:
     source_builds: tuple[str, ...] = ()
     leave_out: tuple[str, ...] = ()
     preferred: tuple[str, ...] = ()
+    provided: tuple[str, ...] = ()
 
 
 class Resolver(Protocol):

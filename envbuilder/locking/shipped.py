@@ -78,6 +78,8 @@ def request_digest(request: Resolution) -> str:
         "source_builds": sorted(request.source_builds),
         "leave_out": sorted(request.leave_out),
         "preferred": sorted(request.preferred),
+        # Requests of rows alone have none; their digests are in `matrices/locks/`.
+        **({"provided": sorted(request.provided)} if request.provided else {}),
     }
     return f"sha256:{hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()}"
 

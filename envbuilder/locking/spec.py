@@ -10,10 +10,11 @@ from packaging.version import Version
 from envbuilder.model.locks import OwnFile, Sources, Spec, User
 from envbuilder.model.memory import VARIABLE
 from envbuilder.model.refs import normalized
+from envbuilder.model.tensorflows import OTHER_BUILDS
 from envbuilder.reading.fields import Fields, Reader
 from envbuilder.reading.memory import memory_policy
 from envbuilder.reading.paths import image_path
-from envbuilder.reading.requirements import os_package, pep440, requirement
+from envbuilder.reading.requirements import os_package, pep440, requirement, requirement_name
 
 SPEC_SCHEMA = 1
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -38,7 +39,7 @@ def read_spec(text: str, file: str) -> Spec:
         root.fault("schema", f"must be {SPEC_SCHEMA}")
     spec = Spec(
         environment=root.text("environment"),
-        packages=tuple(sorted(root.texts("packages", requirement))),
+        packages=tuple(sorted(root.texts("packages", _own_package))),
         apt=tuple(sorted(root.texts("apt", os_package))),
         source_builds=tuple(sorted(root.texts("source_builds", normalized))),
         cutoff=root.day("cutoff") if root.has("cutoff") else None,
@@ -53,6 +54,16 @@ def read_spec(text: str, file: str) -> Spec:
     )
     reader.finish()
     return spec
+
+
+def _own_package(text: str) -> str:
+    name = requirement_name(requirement(text))
+    if name in OTHER_BUILDS:
+        raise ValueError(
+            f"{name} is another build of TensorFlow: an image holds one, that of its environment (leave it out; "
+            "`tensorflow:` chooses a patch release)"
+        )
+    return text
 
 
 def _env(root: Fields) -> tuple[tuple[str, str], ...]:

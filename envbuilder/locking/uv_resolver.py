@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
@@ -12,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from envbuilder.errors import ResolutionFailed, SourceUnreachable, ToolFailed
 from envbuilder.locking.resolver import Resolution
+from envbuilder.locking.stand_ins import write_stand_in
 from envbuilder.locking.wheels import Candidate, best
 from envbuilder.model.closures import Chosen
 from envbuilder.model.refs import normalized
@@ -22,6 +24,9 @@ BUILD_TOOLS = ("setuptools", "wheel")
 BUILD_TOOLS_CUTOFF = date(2025, 1, 1)
 """Source distributions from before the cut-off of their row need younger build tools than it allows: setuptools of 2019
 does not run on the interpreters of 2025. These have a day of their own, so that they do not move either."""
+
+_MARKERS = re.compile(r"\{[^{}]*\}")
+"""Markers that uv adds to names when a resolution forks; the platform of an image is fixed."""
 
 _UV_GLIBC_MINORS: tuple[int, ...] = (17, *range(28, 41))
 
@@ -54,7 +59,7 @@ class UvResolver:
     def _write_inputs(self, folder: Path, wanted: Resolution) -> None:
         files = {
             "requirements.in": wanted.requirements,
-            "constraints.txt": wanted.constraints,
+            "constraints.txt": (*wanted.constraints, *_stand_ins(folder, wanted)),
             "overrides.txt": tuple(f"{name} ; python_version < '0'" for name in wanted.leave_out),
         }
         for name, lines in files.items():
@@ -87,6 +92,17 @@ class UvResolver:
             raise _failure(failure, wanted)
 
 
+def _stand_ins(folder: Path, wanted: Resolution) -> Iterator[str]:
+    """Yield constraints that bind each provided distribution to an empty wheel of its version.
+
+    Unlike an override, a constraint with an address keeps the version check: uv refuses a package that requires another
+    release. Source: uv documentation, "Resolution", on dependency overrides and on direct references in constraints.
+    """
+    for pin in wanted.provided:
+        name, _, version = pin.partition("==")
+        yield f"{name} @ {write_stand_in(folder, name, version).as_uri()}"
+
+
 def _failure(output: str, wanted: Resolution) -> ResolutionFailed | SourceUnreachable:
     told = "\n".join(line for line in output.splitlines() if line.strip() and not line.startswith("warning:"))
     if index_is_silent(output) and "No solution found" not in output:
@@ -94,14 +110,33 @@ def _failure(output: str, wanted: Resolution) -> ResolutionFailed | SourceUnreac
             f"the package index does not answer:\n{told}",
             hint="check network, proxy and CA bundle (SSL_CERT_FILE), or name an index under `sources:`",
         )
+    told = _MARKERS.sub("", told)
+    problem = f"the packages do not go together for Python {wanted.python} as of {wanted.cutoff}"
+    version = _provided_in(told, wanted)
+    if version:
+        return ResolutionFailed(
+            f"{problem}; the environment has TensorFlow {version}, in all its distributions:\n{told}",
+            hint="choose releases for this TensorFlow, or an environment with another one: `envbuilder list`",
+        )
     return ResolutionFailed(
-        f"the packages do not go together for Python {wanted.python} as of {wanted.cutoff}:\n{told}",
+        f"{problem}:\n{told}",
         hint="loosen your own packages, set a later `cutoff:`, or list a package without wheels under `source_builds:`",
     )
 
 
+def _provided_in(told: str, wanted: Resolution) -> str:
+    """Return the version of a provided distribution that uv's explanation names; empty when it names none."""
+    for pin in wanted.provided:
+        name, _, version = pin.partition("==")
+        if re.search(rf"(?<![\w.-]){re.escape(name)}[=<>~!]", told):
+            return version
+    return ""
+
+
 def _chosen(pylock: dict[str, object], wanted: Resolution) -> tuple[Chosen, ...]:
-    picked = [_pick(package, wanted) for package in _list(pylock.get("packages", []))]
+    provided = {pin.partition("==")[0] for pin in wanted.provided}
+    packages = _list(pylock.get("packages", []))
+    picked = [_pick(each, wanted) for each in packages if normalized(str(each["name"])) not in provided]
     return tuple(sorted(picked, key=lambda chosen: chosen.name))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 _DEBIAN_PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+(=[A-Za-z0-9.+~:-]+)?")
@@ -23,6 +24,22 @@ def requirement(text: str) -> str:
     if parsed.marker or parsed.url:
         raise ValueError(f"{text!r} must have neither marker nor address")
     return text
+
+
+def requirement_name(text: str) -> str:
+    """Return the normalized name of the distribution that a requirement is for.
+
+    Raises:
+        ValueError: It is no requirement.
+
+    Example:
+        >>> requirement_name("Keras_Tuner[tensorflow]>=1.1")
+        'keras-tuner'
+    """
+    try:
+        return canonicalize_name(Requirement(text).name)
+    except InvalidRequirement as error:
+        raise ValueError(f"{text!r} is not a requirement: {str(error).splitlines()[0]}") from None
 
 
 def pep440(text: str) -> Version:

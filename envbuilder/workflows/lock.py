@@ -29,7 +29,9 @@ from envbuilder.model.locks import (
     ToolPin,
 )
 from envbuilder.model.rows import BaseChoice, BaseKind, Catalog, CudaProvider, Environment, PythonProvider
+from envbuilder.model.tensorflows import tensorflows
 from envbuilder.model.versions import Release
+from envbuilder.reading.requirements import requirement_name
 
 
 class OsResolver(Protocol):
@@ -186,8 +188,13 @@ def _packages(row: Environment, spec: Spec, located: Located, ports: LockPorts) 
         ports.notice(f"packages as shipped with {row.id} (as of {row.cutoff})")
     else:
         ports.notice(f"resolving packages as of {row.cutoff}")
+    for name in tensorflows(map(requirement_name, spec.packages)):
+        if name != row.framework.package:
+            ports.notice(f"{name} of `packages:` is {row.framework.package} {row.framework.version} of {row.id}")
     shared = closure.packages if closure else ports.resolver.resolve(request)
-    complete = _known(ports.resolver.resolve(own_request(request, spec, shared)), shared) if spec.packages else shared
+    complete = (
+        _known(ports.resolver.resolve(own_request(row, request, spec, shared)), shared) if spec.packages else shared
+    )
     from_source = any(not chosen.is_wheel for chosen in complete)
     build = (closure.build if closure else ()) or (
         ports.resolver.resolve(build_request(request)) if from_source else ()

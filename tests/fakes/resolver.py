@@ -31,7 +31,7 @@ class FakeResolver:
     """The `Resolver` for tests.
 
     A requirement that pins a version gets it; one that does not gets the newest version that `versions` knows, or
-    `1.0`. Preferences are kept as uv keeps them. Dependencies come from `needs`.
+    `1.0`. Preferences are kept as uv keeps them. Dependencies come from `needs`. What is provided is not chosen.
 
     Args:
         versions: Newest version by distribution.
@@ -63,7 +63,7 @@ class FakeResolver:
             name = _name(waiting.pop())
             if name in self._unsolvable:
                 raise ResolutionFailed(f"no version of {name} goes together with the rest", hint="loosen your packages")
-            if name not in picked and name not in wanted.leave_out:
+            if name not in picked and name not in wanted.leave_out and name not in _pinned(wanted.provided):
                 picked.add(name)
                 waiting += self._needs.get(name, ())
         return tuple(

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from envbuilder.locking.shipped import ClosureFolder
 from envbuilder.model.evidence import Grade
 from envbuilder.model.rows import Catalog, Environment
+from envbuilder.model.tensorflows import tensorflows
 from envbuilder.reading.canonical import dump
 from envbuilder.reading.documents import parse
 from envbuilder.reading.plain import plain_of
@@ -71,6 +73,12 @@ def test_every_advisory_keeps_some_row_out_of_a_trap_or_explains_a_deviation() -
     assert {advisory.id for advisory in CATALOG.advisories} == used | (
         stated & {each.id for each in CATALOG.advisories}
     )
+
+
+@pytest.mark.parametrize("row", CATALOG.environments, ids=lambda row: row.id)
+def test_the_files_of_a_row_hold_its_tensorflow_and_no_second_one(row: Environment) -> None:
+    for closure in ClosureFolder(folder=MATRICES / "locks").read(row.id):
+        assert tensorflows(each.name for each in closure.packages) == (row.framework.package,)
 
 
 def test_every_library_set_and_base_is_used_by_some_row() -> None:

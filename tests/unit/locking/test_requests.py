@@ -52,7 +52,7 @@ def test_what_os_packages_provide_is_left_out() -> None:
 def test_own_packages_keep_the_rows_versions_as_preferences_and_its_bounds() -> None:
     shared = row_request(ROW, DEBIAN)
     spec = Spec(environment=ROW.id, packages=("six", "h5py<3"), source_builds=("six",), cutoff=date(2023, 9, 1))
-    request = own_request(shared, spec, SHARED)
+    request = own_request(ROW, shared, spec, SHARED)
     assert set(request.requirements) == {*shared.requirements, "six"}
     assert request.constraints == shared.constraints
     assert request.preferred[0] == "numpy==1.19.5"
@@ -62,7 +62,13 @@ def test_own_packages_keep_the_rows_versions_as_preferences_and_its_bounds() -> 
 
 def test_own_packages_are_of_the_rows_day_unless_the_spec_names_one() -> None:
     shared = row_request(ROW, DEBIAN)
-    assert own_request(shared, Spec(environment=ROW.id), ()).cutoff == ROW.cutoff
+    assert own_request(ROW, shared, Spec(environment=ROW.id), ()).cutoff == ROW.cutoff
+
+
+def test_the_rows_tensorflow_stands_for_every_other_distribution_of_tensorflow() -> None:
+    provided = own_request(ROW, row_request(ROW, DEBIAN), Spec(environment=ROW.id), ()).provided
+    assert {"tensorflow==2.4.4", "tensorflow-cpu==2.4.4", "tf-nightly-gpu==2.4.4"} < set(provided)
+    assert "tensorflow-gpu==2.4.4" not in provided
 
 
 def test_build_tools_are_not_older_than_the_interpreter_can_run() -> None:

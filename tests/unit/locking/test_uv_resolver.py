@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import zipfile
 from dataclasses import replace
 from datetime import date
+from email.parser import Parser
 from pathlib import Path
 
 import pytest
+from packaging.utils import parse_wheel_filename
+from packaging.version import Version
 
 from envbuilder.errors import ResolutionFailed, SourceUnreachable
 from envbuilder.locking.resolver import Resolution
+from envbuilder.locking.stand_ins import write_stand_in
 from envbuilder.locking.uv_resolver import UvResolver
 from envbuilder.model.closures import Chosen
 from envbuilder.model.versions import Release
@@ -162,6 +167,30 @@ def test_what_is_provided_otherwise_is_overridden_away(tmp_path: Path) -> None:
     assert call.files["overrides.txt"] == "nvidia-cublas-cu11 ; python_version < '0'\n"
 
 
+def test_a_provided_distribution_is_an_empty_wheel_for_uv_and_is_not_chosen(tmp_path: Path) -> None:
+    answer = """lock-version = "1.0"
+[[packages]]
+name = "tensorflow"
+version = "2.4.4"
+archive = { path = "/tmp/tensorflow-2.4.4-py3-none-any.whl", hashes = { sha256 = "aa" } }
+"""
+    chosen, call = resolve(tmp_path, replace(WANTED, provided=("tensorflow==2.4.4",)), pylock=answer)
+    assert chosen == ()
+    bound = (call.files["constraints.txt"] or "").splitlines()[1]
+    assert bound.startswith("tensorflow @ file:///")
+    assert bound.endswith("/tensorflow-2.4.4-py3-none-any.whl")
+
+
+def test_a_stand_in_is_a_wheel_of_its_name_and_version_and_nothing_else(tmp_path: Path) -> None:
+    wheel = write_stand_in(tmp_path, "tf-nightly-gpu", "2.4.4")
+    assert parse_wheel_filename(wheel.name)[:2] == ("tf-nightly-gpu", Version("2.4.4"))
+    with zipfile.ZipFile(wheel) as archive:
+        folder = "tf_nightly_gpu-2.4.4.dist-info"
+        assert set(archive.namelist()) == {f"{folder}/{name}" for name in ("METADATA", "WHEEL", "RECORD")}
+        metadata = Parser().parsestr(archive.read(f"{folder}/METADATA").decode())
+    assert (metadata["Name"], metadata["Version"], metadata["Requires-Dist"]) == ("tf-nightly-gpu", "2.4.4", None)
+
+
 def test_preferences_lie_where_uv_looks_for_its_former_answer(tmp_path: Path) -> None:
     preferences = asked(tmp_path, replace(WANTED, preferred=("numpy==1.19.5",))).files["pylock.toml"]
     assert preferences is not None
@@ -211,3 +240,30 @@ def test_packages_that_do_not_go_together_are_told_in_uvs_words(tmp_path: Path, 
         fails(tmp_path, f"warning: noise\n{stderr}").resolve(WANTED)
     assert stderr.splitlines()[-1] in str(caught.value)
     assert "noise" not in str(caught.value)
+
+
+# As uv 0.13 writes it, for tensorflow-text==2.16.1 beside a stand-in for tensorflow 2.15.1.
+CONFLICT = """\
+error: No solution found when resolving dependencies
+  cause: Because only the following versions of tensorflow{sys_platform != 'darwin'} are available:
+             tensorflow{sys_platform != 'darwin'}<2.16.1
+         and tensorflow-text>=2.16.1 depends on tensorflow{sys_platform != 'darwin'}>=2.16.1,<2.17,
+"""
+
+
+def test_a_package_for_another_tensorflow_is_refused_with_both_releases(tmp_path: Path) -> None:
+    wanted = replace(WANTED, provided=("tensorflow==2.15.1", "tf-nightly==2.15.1"))
+    with pytest.raises(ResolutionFailed) as caught:
+        fails(tmp_path, CONFLICT).resolve(wanted)
+    assert "the environment has TensorFlow 2.15.1" in caught.value.message
+    assert "tensorflow-text>=2.16.1 depends on tensorflow>=2.16.1,<2.17" in caught.value.message
+    assert "`envbuilder list`" in caught.value.hint
+
+
+def test_a_conflict_of_other_packages_says_nothing_of_tensorflow(tmp_path: Path) -> None:
+    output = (
+        "error: No solution found\n  Because tensorflow-text==2.15.0 depends on numpy<2 and you require numpy==2.0\n"
+    )
+    with pytest.raises(ResolutionFailed) as caught:
+        fails(tmp_path, output).resolve(replace(WANTED, provided=("tensorflow==2.15.1",)))
+    assert "2.15.1" not in caught.value.message

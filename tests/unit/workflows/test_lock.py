@@ -231,6 +231,22 @@ def test_own_packages_are_resolved_on_top_of_what_is_shipped(tmp_path: Path) -> 
     assert files(made, PackageGroup.FRAMEWORK, PackageGroup.PACKAGES) == {each.file for each in SHIPPED}
 
 
+def test_an_own_package_that_needs_tensorflow_gets_that_of_the_row(tmp_path: Path) -> None:
+    resolver = FakeResolver(needs={"tensorflow-text": ["tensorflow"]})
+    spec = replace(CPU, packages=("tensorflow-text",))
+    made = lock(CATALOG, spec, lock_ports(shipped=shipping(tmp_path), resolver=resolver))
+    assert [pin.name for pin in made.group(PackageGroup.OWN)] == ["tensorflow-text"]
+    assert load(dump(made), "envbuilder.lock") == made
+
+
+def test_a_tensorflow_among_the_own_packages_is_that_of_the_row_and_is_told(tmp_path: Path) -> None:
+    told = list[str]()
+    spec = replace(CPU, packages=("tensorflow==2.15.1",))
+    made = lock(CATALOG, spec, lock_ports(shipped=shipping(tmp_path), notice=told.append))
+    assert not made.group(PackageGroup.OWN)
+    assert "tensorflow of `packages:` is tensorflow-cpu 2.15.1 of tf-2.15-cpu" in told
+
+
 def test_what_is_shipped_for_another_question_is_not_used(tmp_path: Path) -> None:
     spec = replace(SPEC, python=Release("3.7"))
     proving = world(tmp_path)
