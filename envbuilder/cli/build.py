@@ -59,7 +59,14 @@ class Wanted:
     show_default=True,
     help="docker: the rendered Dockerfile. assemble: layers written directly, no daemon. auto: docker if it answers.",
 )
-@click.option("-t", "--tag", "tags", multiple=True, metavar="NAME[:TAG]", help="Default: envbuilder/ENV:latest.")
+@click.option(
+    "-t",
+    "--tag",
+    "tags",
+    multiple=True,
+    metavar="NAME[:TAG]",
+    help="Default: envbuilder/NAME:latest; NAME is the environment, or `name:` of the spec.",
+)
 @click.option("--base", default="", metavar="ID", help="Base to use for a row, instead of the first that can be had.")
 @tensorflow_option
 @click.option("--push", is_flag=True, help="Push every tag to the registry in its name.")
@@ -198,6 +205,12 @@ def _locks(composition: Composition, catalog: Catalog, wanted: Wanted) -> list[t
 def _refuse_shared_names(locks: list[tuple[Lock, Sources]], tags: tuple[str, ...]) -> None:
     if tags and len(locks) > 1:
         raise UsageError("several images cannot have the same name", hint="leave --tag out, or build one at a time")
+    names = [lock.name or lock.environment for lock, _ in locks]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise UsageError(
+            f"several images would have the name {twice[0]}", hint="give each spec a `name:`, or build one at a time"
+        )
 
 
 def _references(tags: tuple[str, ...]) -> tuple[str, ...]:

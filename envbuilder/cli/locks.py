@@ -8,6 +8,7 @@ from pathlib import Path
 from packaging.version import Version
 
 from envbuilder.cli.composition import Composition
+from envbuilder.cli.image_names import default_name
 from envbuilder.cli.refusals import locked
 from envbuilder.cli.targets import LockTarget, RowTarget, read_lock, target, write_text
 from envbuilder.cli.unpinned import unpinned_lock
@@ -116,7 +117,7 @@ def _there(
     spec = there.spec or Spec(environment=there.lock.environment)
     _refuse_stale(composition, there)
     composition.keep_files(spec.files)
-    return there.lock, with_sources(spec, named).sources
+    return _named(composition, there), with_sources(spec, named).sources
 
 
 def _refuse_unpinned(there: LockTarget) -> None:
@@ -125,6 +126,13 @@ def _refuse_unpinned(there: LockTarget) -> None:
             f"{there.path} cannot be built: it does not pin {'; '.join(there.lock.unpinned)}",
             hint="run `envbuilder lock` where they are available, such as with --registry-mirror HOST[:PORT]",
         )
+
+
+def _named(composition: Composition, there: LockTarget) -> Lock:
+    """Return a lock with the name that its image gets."""
+    lock = there.lock
+    rows = {row.id for row in composition.catalog.environments}
+    return replace(lock, name=lock.name or default_name(there.path, lock.environment, rows))
 
 
 def _refuse_stale(composition: Composition, there: LockTarget) -> None:
@@ -170,7 +178,7 @@ def keep_image(composition: Composition, made: Lock) -> None:
     for path in sorted((composition.places.cache / "locks").glob("*/envbuilder.lock")):
         kept = _read(path)
         if kept is not None and digest(kept) == digest(made) and kept.image != made.image:
-            write_text(path, dump(made))
+            write_text(path, dump(replace(kept, image=made.image)))
 
 
 def _holds(composition: Composition, spec: Spec, kept: Lock) -> bool:

@@ -10,9 +10,10 @@ import click
 
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.composition import Composition
+from envbuilder.cli.image_names import reference_of
 from envbuilder.cli.options import MEMORY
 from envbuilder.cli.places import places
-from envbuilder.cli.validating import engine_with, reference_of
+from envbuilder.cli.validating import engine_with
 from envbuilder.errors import UsageError
 from envbuilder.model.builds import RunRequest
 from envbuilder.model.memory import MemoryPolicy
@@ -66,7 +67,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     composition = Composition(here, load_catalog(here.matrices))
     shared = tuple(_mount(text) for text in mounts)
     request = RunRequest(
-        image=reference_of(composition.catalog, image),
+        image=reference_of(composition, image, engine),
         command=_command(words),
         env=tuple(sorted(_variable(text, here.environ) for text in variables)),
         devices=devices,

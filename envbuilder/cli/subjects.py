@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from envbuilder.cli.composition import Composition
+from envbuilder.cli.image_names import reference_of
 from envbuilder.delivering.stored import read_layout
 from envbuilder.errors import EngineUnavailable, UsageError
 from envbuilder.files import CHUNK
@@ -31,6 +32,7 @@ def subject_of(composition: Composition, image: str, name: str, engine: str) -> 
     path = Path(image)
     if path.exists():
         return _of_path(path, name)
+    image = reference_of(composition, image, engine)
     kept = composition.records.image(image)
     if kept is not None and engine != "docker":
         return _of_store(composition, image)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.cli.composition import Composition
+from envbuilder.cli.image_names import reference_of
 from envbuilder.cli.locks import known_lock, obtain_lock
 from envbuilder.cli.preflight import warn_before_gpus
 from envbuilder.cli.subjects import readable_subject
@@ -19,7 +20,6 @@ from envbuilder.model.facts import Facts
 from envbuilder.model.findings import Report, Tier
 from envbuilder.model.locks import Lock, Sources
 from envbuilder.model.memory import MemoryPolicy
-from envbuilder.model.rows import Catalog
 from envbuilder.probing.containers import PYTHON
 from envbuilder.probing.interpreters import probe_python
 from envbuilder.probing.requests import ProbeRequest
@@ -112,7 +112,7 @@ def _named_lock(composition: Composition, name: str | None, tier: Tier | None) -
 
 def _image(composition: Composition, asked: Asked, lock: Lock | None) -> Report:
     wanted = Validation(
-        image=reference_of(composition.catalog, asked.image),
+        image=reference_of(composition, asked.image, asked.engine),
         tier=asked.tier,
         required=asked.required,
         timeout=asked.timeout,
@@ -127,7 +127,8 @@ def _image(composition: Composition, asked: Asked, lock: Lock | None) -> Report:
 def _static(composition: Composition, asked: Asked, lock: Lock | None) -> Report:
     if asked.required not in {None, Tier.STATIC}:
         raise UsageError("tier static runs nothing", hint="use --tier cpu or --tier gpu with --require")
-    image = reference_of(composition.catalog, asked.image)
+    there = Path(asked.image).exists()
+    image = asked.image if there else reference_of(composition, asked.image, asked.engine)
     composition.say(f"reading {image}")
     work = composition.places.cache / "work"
     work.mkdir(parents=True, exist_ok=True)
@@ -203,9 +204,3 @@ def engine_with(composition: Composition, image: str, name: str) -> FollowingEng
     except EngineUnavailable:
         composition.say("no container engine answers; looking among the assembled images")
     return composition.daemonless.runner
-
-
-def reference_of(catalog: Catalog, name: str) -> str:
-    """The image of a row when the name is a row's, else the name."""
-    rows = {row.id for row in catalog.environments}
-    return f"envbuilder/{name}:latest" if name in rows else name

@@ -41,6 +41,8 @@ def _flat(lock: Lock) -> dict[str, str]:
         "user": f"{lock.user.name} {lock.user.uid}:{lock.user.gid}",
         "memory": str(lock.memory),
     }
+    if lock.name:
+        flat["name"] = lock.name
     if lock.cuda is not None:
         flat["cuda"] = f"{lock.cuda.cuda} from {lock.cuda.provider.value}"
         flat["cudnn"] = lock.cuda.cudnn.text

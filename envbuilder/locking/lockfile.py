@@ -24,7 +24,7 @@ from envbuilder.model.locks import (
 )
 from envbuilder.model.memory import ALL
 from envbuilder.model.memory import parse as parse_memory
-from envbuilder.model.refs import is_digest, normalized
+from envbuilder.model.refs import image_name, is_digest, normalized
 from envbuilder.model.rows import BaseKind, CudaProvider, PythonProvider
 from envbuilder.model.tensorflows import DISTRIBUTIONS
 from envbuilder.reading.canonical import Plain
@@ -42,14 +42,15 @@ def digest(lock: Lock) -> str:
 
 
 def dump_pins(lock: Lock) -> str:
-    """The canonical text without the image that the pins become: what goes into that image."""
-    return dump(replace(lock, image=None))
+    """Return the canonical text without the name and without the image that the pins become: what is in that image."""
+    return dump(replace(lock, name="", image=None))
 
 
 def dump(lock: Lock) -> str:
     """The canonical text of a lock."""
     document: dict[str, Plain] = {
         "schema": LOCK_SCHEMA,
+        **({"name": lock.name} if lock.name else {}),
         "environment": lock.environment,
         "summary": lock.summary,
         "framework": lock.framework,
@@ -118,6 +119,7 @@ def load(text: str, file: str) -> Lock:
         inputs=root.pairs("inputs", str),
         epoch=root.integer("epoch"),
         files=tuple(_file(each) for each in root.children("files")),
+        name=root.value("name", image_name, fallback="") if root.has("name") else "",
         image=_image(root.child("image")) if root.has("image") else None,
     )
     reader.finish()

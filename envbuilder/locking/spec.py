@@ -9,7 +9,7 @@ from packaging.version import Version
 
 from envbuilder.model.locks import OwnFile, Sources, Spec, User
 from envbuilder.model.memory import VARIABLE
-from envbuilder.model.refs import normalized
+from envbuilder.model.refs import image_name, normalized
 from envbuilder.model.tensorflows import OTHER_BUILDS
 from envbuilder.reading.fields import Fields, Reader
 from envbuilder.reading.memory import memory_policy
@@ -51,6 +51,7 @@ def read_spec(text: str, file: str) -> Spec:
         user=_user(root.child("user")) if root.has("user") else User(),
         memory=memory_policy(root, "memory"),
         sources=_sources(root.child("sources")) if root.has("sources") else Sources(),
+        name=root.value("name", image_name, fallback="") if root.has("name") else "",
     )
     reader.finish()
     return spec

@@ -93,6 +93,7 @@ class Spec:
         user: Account in the image.
         memory: Memory policy.
         sources: Where to fetch from here.
+        name: Name of the image below `envbuilder/`; empty means the default of the command that builds.
     """
 
     environment: str
@@ -108,6 +109,7 @@ class Spec:
     user: User = field(default_factory=User)
     memory: MemoryPolicy = ALL
     sources: Sources = field(default_factory=Sources)
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,6 +249,8 @@ class Lock:
         sources: Documents that the row rests on.
         inputs: What the lock was made from, field by field, for `lock --check`; sorted by field.
         epoch: Seconds since 1970: when the image counts as created.
+        name: Name of the image below `envbuilder/`, from the spec; empty for that of the environment. No part of the
+            lock's identity, and not in the image: the same pins are the same image under every name.
         image: The image that it becomes, bit by bit; None as long as nobody has assembled it. No part of the lock's
             identity, and not in the image itself.
     """
@@ -270,6 +274,7 @@ class Lock:
     inputs: tuple[tuple[str, str], ...]
     epoch: int
     files: tuple[OwnFile, ...] = ()
+    name: str = ""
     image: ImagePin | None = None
 
     @property

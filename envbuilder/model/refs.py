@@ -9,6 +9,11 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _REPOSITORY = re.compile(r"[a-z0-9]+([._-]+[a-z0-9]+)*(:\d+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*")
 _TAG = re.compile(r"\w[\w.-]{0,127}", re.ASCII)
 _DISTRIBUTION = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
+_COMPONENT = re.compile(r"[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*")
+"""One part of the path of a repository. Source: OCI distribution specification, "Pulling manifests"."""
+
+_LONGEST_COMPONENT = 128
+_RESERVED = re.compile(r"base|proving-.*")
 _RUN_OF_SEPARATORS = re.compile(r"[-_.]+")
 
 
@@ -32,6 +37,30 @@ def normalized(name: str) -> str:
     if not _DISTRIBUTION.fullmatch(name):
         raise ValueError(f"{name!r} is not a distribution name")
     return _RUN_OF_SEPARATORS.sub("-", name).lower()
+
+
+def image_name(text: str) -> str:
+    """Return the name of an image below `envbuilder/`, unchanged.
+
+    Raises:
+        ValueError: It is not one part of a repository, or belongs to images that envbuilder makes for itself.
+
+    Example:
+        >>> image_name("vision")
+        'vision'
+    """
+    if not _COMPONENT.fullmatch(text) or len(text) > _LONGEST_COMPONENT:
+        raise ValueError(
+            f"{text!r} is not the name of an image: lower-case letters and digits, with single '.', '_' or '-' between"
+        )
+    if _RESERVED.fullmatch(text):
+        raise ValueError(f"{text!r} is reserved for images that envbuilder makes for itself")
+    return text
+
+
+def repository_of(name: str) -> str:
+    """Return the repository of an image that is built here without a tag of its own."""
+    return f"envbuilder/{name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from envbuilder.errors import UsageError
 from envbuilder.locking.lockfile import digest
 from envbuilder.model.builds import Builder, BuildRequest, BuildResult
 from envbuilder.model.locks import Lock
+from envbuilder.model.refs import repository_of
 from envbuilder.workflows.render import HostFile, rendered, write
 
 _TAG_DIGITS = 12
@@ -88,9 +89,10 @@ def build(lock: Lock, options: BuildOptions, ports: BuildPorts, listener: Listen
 
 
 def default_tags(lock: Lock) -> tuple[str, ...]:
-    """`envbuilder/<environment>` as `latest`, and by the digest of its lock."""
+    """Return `envbuilder/NAME` as `latest` and by the digest of the lock; NAME is that of the lock, or its row."""
     short = digest(lock).removeprefix("sha256:")[:_TAG_DIGITS]
-    return (f"envbuilder/{lock.environment}:latest", f"envbuilder/{lock.environment}:{short}")
+    repository = repository_of(lock.name or lock.environment)
+    return (f"{repository}:latest", f"{repository}:{short}")
 
 
 def _builder(ports: BuildPorts) -> Builder:

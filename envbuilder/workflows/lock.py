@@ -8,6 +8,7 @@ from datetime import date
 from typing import Protocol, TypeAlias
 
 from envbuilder.catalog.naming import select
+from envbuilder.errors import UsageError
 from envbuilder.locking.assembling import Ingredients, assemble, refuse_policy
 from envbuilder.locking.choosing import BaseSource, PythonSource, choose
 from envbuilder.locking.diff import staleness
@@ -88,12 +89,14 @@ def lock(catalog: Catalog, spec: Spec, ports: LockPorts, *, upgrade: date | None
 
     Raises:
         UnknownEnvironment: The spec names no row.
-        UsageError: The row does not have the base, interpreter or memory policy of the spec.
+        UsageError: The row does not have the base, interpreter or memory policy of the spec, or its name is a row's.
         NoUsableBase: No base of the row can be had.
         ResolutionFailed: The packages do not go together.
         SourceUnreachable: A source does not answer.
     """
     row = _row(catalog, spec, upgrade)
+    if any(each.id == spec.name for each in catalog.environments):
+        raise UsageError(f"`name: {spec.name}` is the name of an environment", hint="choose another name")
     refuse_policy(row, spec.memory)
     ports.notice(f"looking for a base of {row.id}")
     located, refusals = choose(row, spec, lambda choice: _locate(choice, spec, ports))
@@ -125,7 +128,8 @@ def check(catalog: Catalog, spec: Spec, existing: Lock) -> tuple[Change, ...]:
     if choice is not None and spec.python is not None:
         choice = replace(choice, python=spec.python)
     driver = catalog.driver_floor(row, choice) if choice else None
-    return staleness(existing, dict(inputs(row, choice, spec, driver)))
+    renamed = (Change(field="spec.name", old=existing.name, new=spec.name),) if existing.name != spec.name else ()
+    return (*staleness(existing, dict(inputs(row, choice, spec, driver))), *renamed)
 
 
 def as_shipped(catalog: Catalog, spec: Spec, existing: Lock, shipped: ShippedClosures) -> bool:

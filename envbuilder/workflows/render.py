@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from envbuilder.errors import SourceUnreachable, UsageError
@@ -31,7 +31,7 @@ class HostFile:
 
 def rendered(lock: Lock, templates: Path) -> Rendered:
     """The files of a lock; pure but for reading the templates."""
-    return render(plan(lock, digest(lock)), dump(lock), templates)
+    return render(plan(lock, digest(lock)), dump(replace(lock, name="")), templates)
 
 
 def write(files: Rendered, folder: Path, find: Callable[[str], Path | None], host: tuple[HostFile, ...] = ()) -> None:

@@ -88,4 +88,5 @@ LOCKS = st.builds(
     inputs=PAIRS,
     epoch=st.integers(0, 2**40),
     files=st.lists(FILES, max_size=2).map(tuple),
+    name=st.sampled_from(["", "vision", "nlp-2_a.b"]),
 )

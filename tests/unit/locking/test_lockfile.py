@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envbuilder.errors import InvalidInput
-from envbuilder.locking.lockfile import digest, dump, load
+from envbuilder.locking.lockfile import digest, dump, dump_pins, load
 from envbuilder.model.locks import Lock
 from tests.fakes.catalogs import good_lock
 from tests.unit.locking.locks import LOCKS
@@ -43,6 +43,13 @@ def test_the_digest_is_the_identity_of_the_text() -> None:
     assert digest(lock) == digest(replace(lock))
     assert digest(lock) != digest(replace(lock, epoch=lock.epoch + 1))
     assert digest(lock).startswith("sha256:")
+
+
+def test_the_name_of_the_image_is_in_the_text_and_no_part_of_the_identity() -> None:
+    lock = good_lock()
+    named = replace(lock, name="vision")
+    assert load(dump(named), "envbuilder.lock") == named
+    assert (digest(named), dump_pins(named)) == (digest(lock), dump_pins(lock))
 
 
 def test_a_lock_ends_with_one_line_end_and_has_no_carriage_return() -> None:

@@ -26,6 +26,7 @@ def test_any_text_gives_a_spec_or_our_error(text: str) -> None:
 
 def test_every_field_is_read_and_lists_are_sorted() -> None:
     assert read_spec((DATA / "spec" / "full.yaml").read_text(encoding="utf-8"), "file") == Spec(
+        name="vision",
         environment="tf-2.4-cuda11.0",
         packages=("Pillow>=9", "six==1.16.0"),
         apt=("curl=7.88.1-10", "git"),

@@ -94,6 +94,13 @@ def test_the_default_tags_name_the_environment_and_the_lock() -> None:
     assert exact == f"envbuilder/tf-2.4-cuda11.0:{digest(LOCK)[7:19]}"
 
 
+def test_a_lock_with_a_name_does_not_take_the_tags_of_its_environment() -> None:
+    assert default_tags(replace(LOCK, name="vision")) == (
+        "envbuilder/vision:latest",
+        f"envbuilder/vision:{digest(LOCK)[7:19]}",
+    )
+
+
 def test_an_engine_without_sessionless_buildkit_gets_the_classic_builder_and_says_so(tmp_path: Path) -> None:
     bench = Bench(tmp_path, info=replace(FAKE_INFO, sessionless_buildkit=False))
     assert bench.build().builder is Builder.CLASSIC

@@ -162,6 +162,14 @@ def test_a_changed_spec_makes_the_lock_stale_and_is_named() -> None:
     assert [str(change) for change in changes] == ["+ spec.apt git", "+ spec.packages six"]
 
 
+def test_another_name_makes_the_lock_stale_and_is_none_of_an_environment() -> None:
+    made = lock(CATALOG, replace(SPEC, name="vision"), lock_ports())
+    assert made.name == "vision"
+    assert [str(change) for change in check(CATALOG, replace(SPEC, name="nlp"), made)] == ["~ spec.name vision -> nlp"]
+    with pytest.raises(UsageError, match="is the name of an environment"):
+        lock(CATALOG, replace(SPEC, name="tf-2.15-cpu"), lock_ports())
+
+
 def test_another_environment_makes_the_lock_stale() -> None:
     made = lock(CATALOG, SPEC, lock_ports())
     changed = {change.field for change in check(CATALOG, Spec(environment="tf-2.15-cpu"), made)}

@@ -1,0 +1,56 @@
+"""Names of images: which one a lock gives to its image, and which image a name on the command line means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from pathlib import Path
+
+from envbuilder.cli.composition import Composition
+from envbuilder.cli.targets import LOCK
+from envbuilder.errors import EngineUnavailable
+from envbuilder.model.refs import image_name, repository_of
+
+_MOST_CHARACTERS = 100
+
+
+def default_name(path: Path, environment: str, rows: Collection[str]) -> str:
+    """Return the name of an image whose lock names none: the directory of an `envbuilder.lock`, else the file's stem.
+
+    Args:
+        path: The lock.
+        environment: The environment of the lock.
+        rows: Names that belong to environments of the catalog: a lock of a team never takes one.
+    """
+    given = path.resolve().parent.name if path.name == LOCK.name else path.stem
+    words = re.sub(r"[^a-z0-9]+", "-", given.lower())[:_MOST_CHARACTERS].strip("-") or environment
+    try:
+        return image_name(f"own-{words}" if words in rows else words)
+    except ValueError:
+        return f"own-{words}"
+
+
+def reference_of(composition: Composition, name: str, engine: str) -> str:
+    """Return the image that a name means: that of an environment, one that was built under it, or the name itself.
+
+    Args:
+        composition: Adapters.
+        name: An environment, `name:` of a spec, or a reference.
+        engine: `docker`, `assemble` or `auto`: where to look.
+    """
+    try:
+        built = f"{repository_of(image_name(name))}:latest"
+    except ValueError:
+        return name
+    if any(row.id == name for row in composition.catalog.environments):
+        return built
+    if engine != "docker" and composition.records.image(built) is not None:
+        return built
+    return built if engine != "assemble" and _is_in_engine(composition, built) else name
+
+
+def _is_in_engine(composition: Composition, image: str) -> bool:
+    try:
+        return composition.engine.image(image) is not None
+    except EngineUnavailable:
+        return False

@@ -1,0 +1,73 @@
+"""A lock of a team has a name of its own, and a name on the command line means what was built under it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from envbuilder.assembling.records import KeptImage
+from envbuilder.cli.composition import Composition
+from envbuilder.cli.image_names import default_name, reference_of
+from envbuilder.cli.places import places
+from envbuilder.locking.lockfile import digest, dump
+from envbuilder.model.refs import image_name
+from tests.fakes.catalogs import good_lock, small_catalog
+from tests.unit.cli.running import CommandLine
+from tests.unit.delivering.images import file, image
+
+ROWS = {row.id for row in small_catalog().environments}
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("vision/envbuilder.lock", "vision"),
+        ("My Team/envbuilder.lock", "my-team"),
+        ("vision/nlp.lock", "nlp"),
+        ("vision/a__b...c.lock", "a-b-c"),
+        ("tf-2.15-cpu/envbuilder.lock", "tf-2-15-cpu"),
+        ("語/envbuilder.lock", "own-tf-2.15-cpu"),
+        ("base/envbuilder.lock", "own-base"),
+        ("proving-x/envbuilder.lock", "own-proving-x"),
+        ("x" * 200 + "/envbuilder.lock", "x" * 100),
+    ],
+)
+def test_a_lock_without_a_name_is_called_after_its_directory_or_file(tmp_path: Path, path: str, name: str) -> None:
+    found = default_name(tmp_path / path, "tf-2.15-cpu", ROWS)
+    assert found == name
+    assert image_name(found)
+    assert found not in ROWS
+
+
+@pytest.mark.parametrize("text", ["", "A", "a/b", "a:1", "-a", "a-", "a..b", "a.-b", "a___b", "é", "a" * 129, "base"])
+def test_a_name_that_no_registry_takes_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"name of an image|reserved"):
+        image_name(text)
+
+
+@pytest.mark.parametrize("text", ["a", "vision", "a-b", "a--b", "a_b", "a__b", "tf2.4", "0"])
+def test_a_name_that_registries_take_is_kept(text: str) -> None:
+    assert image_name(text) == text
+
+
+def test_a_name_means_what_was_built_under_it(envbuilder: CommandLine) -> None:
+    envbuilder.set("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    composition = Composition(places(), small_catalog())
+    made = image(composition.store, [file("a", b"b")])
+    composition.records.keep_image(KeptImage(name="envbuilder/vision:latest", image=made, lock=digest(good_lock())))
+    assert reference_of(composition, "vision", "auto") == "envbuilder/vision:latest"
+    assert reference_of(composition, "vision", "docker") == "vision"
+    assert reference_of(composition, "tf-2.15-cpu", "auto") == "envbuilder/tf-2.15-cpu:latest"
+    for other in ("nlp", "vision:1", "team/vision", "localhost:5000/vision", "image.tar", "./vision"):
+        assert reference_of(composition, other, "auto") == other
+
+
+def test_two_images_of_one_name_are_refused_before_anything_is_built(envbuilder: CommandLine) -> None:
+    envbuilder.set("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    for folder in ("one/vision", "two/vision"):
+        (envbuilder.folder / folder).mkdir(parents=True)
+        envbuilder.write(f"{folder}/envbuilder.lock", dump(good_lock()))
+    ended = envbuilder("build", "one/vision", "two/vision", "--engine", "assemble", "--offline")
+    assert ended.status == 2
+    assert "several images would have the name vision" in ended.stderr
