@@ -48,7 +48,7 @@ from envbuilder.model.refs import ImageRef
 from envbuilder.model.rows import BaseChoice, BaseKind, Catalog
 from envbuilder.model.trees import DebianTree, PythonArchive
 from envbuilder.model.versions import Release
-from envbuilder.planning.layers import base_reference, image_reference
+from envbuilder.planning.layers import LABEL_BASE, base_reference, image_reference
 from envbuilder.probing.joining import memory_hook, probe_source
 from envbuilder.registries.pulling import find
 from envbuilder.store import Store
@@ -330,7 +330,7 @@ class Composition:
                 tree,
                 Path(work) / "image.tar",
                 epoch=EPOCH,
-                labels={"io.envbuilder.base": tree.id, "org.opencontainers.image.base.digest": tree.digest},
+                labels={LABEL_BASE: tree.id},
                 tags=(str(reference),),
                 added=added,
             )

@@ -104,6 +104,20 @@ class ImageRef:
         """The same image in a mirror, such as `localhost:5000`."""
         return ImageRef(repository=f"{registry}/{self.repository}", tag=self.tag, digest=self.digest)
 
+    def with_registry(self) -> ImageRef:
+        """Return the same image with the host of Docker's default registry, where the reference names none.
+
+        Example:
+            >>> str(ImageRef.parse("nvidia/cuda:11.0.3").with_registry())
+            'docker.io/nvidia/cuda:11.0.3'
+            >>> str(ImageRef.parse("debian:12").with_registry())
+            'docker.io/library/debian:12'
+        """
+        first, slash, _ = self.repository.partition("/")
+        if slash and ("." in first or ":" in first or first == "localhost"):
+            return self
+        return self.at_registry("docker.io" if slash else "docker.io/library")
+
     def __str__(self) -> str:
         tag = f":{self.tag}" if self.tag else ""
         digest = f"@{self.digest}" if self.digest else ""

@@ -13,6 +13,7 @@ from envbuilder.model.plans import Layer, LayerKind, Plan
 from envbuilder.model.refs import ImageRef
 from envbuilder.model.rows import BaseKind, PythonProvider
 
+LABEL_BASE = "io.envbuilder.base"
 LABEL_ENVIRONMENT = "io.envbuilder.environment"
 LABEL_LOCK = "io.envbuilder.lock"
 LABEL_MEMORY = "io.envbuilder.memory"
@@ -167,14 +168,18 @@ def _env(lock: Lock) -> tuple[tuple[str, str], ...]:
 
 def _labels(lock: Lock, digest: str) -> tuple[tuple[str, str], ...]:
     labels = {
+        LABEL_BASE: lock.base.id,
         LABEL_ENVIRONMENT: lock.environment,
         LABEL_LOCK: digest,
         LABEL_MEMORY: str(lock.memory),
         LABEL_SOURCES: "; ".join(lock.sources),
-        "org.opencontainers.image.base.digest": lock.base.digest,
-        "org.opencontainers.image.base.name": lock.base.image or lock.base.id,
         "org.opencontainers.image.description": lock.summary,
         "org.opencontainers.image.title": lock.environment,
         "org.opencontainers.image.version": lock.framework_version,
     }
+    if lock.base.kind is BaseKind.IMAGE:
+        # The OCI annotations are for images in a registry: a manifest digest and a full reference, which a tree lacks.
+        # Source: OCI image specification, "Pre-Defined Annotation Keys".
+        labels["org.opencontainers.image.base.digest"] = lock.base.digest
+        labels["org.opencontainers.image.base.name"] = str(ImageRef.parse(lock.base.image).with_registry())
     return tuple(sorted(labels.items()))

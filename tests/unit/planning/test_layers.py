@@ -15,6 +15,7 @@ from envbuilder.model.rows import BaseKind, PythonProvider
 from envbuilder.model.versions import Release
 from envbuilder.planning.layers import (
     HEAVY,
+    LABEL_BASE,
     LABEL_ENVIRONMENT,
     LABEL_LOCK,
     LABEL_MEMORY,
@@ -152,11 +153,19 @@ def test_the_specs_variables_have_the_last_word() -> None:
     assert dict(planned(replace(LOCK, env=(("LANG", "C"),))).env)["LANG"] == "C"
 
 
+def test_the_oci_annotations_of_a_base_are_for_images_of_a_registry_and_name_it_in_full() -> None:
+    names = ("org.opencontainers.image.base.name", "org.opencontainers.image.base.digest")
+    base = replace(LOCK.base, kind=BaseKind.IMAGE, image="nvidia/cuda:11.0.3-runtime")
+    labels = dict(planned(replace(LOCK, base=base)).labels)
+    assert [labels[name] for name in names] == ["docker.io/nvidia/cuda:11.0.3-runtime", base.digest]
+    assert not {*names} & {*dict(planned(replace(LOCK, base=replace(base, kind=BaseKind.DEBIAN))).labels)}
+
+
 def test_labels_name_environment_lock_and_base() -> None:
     labels = dict(planned().labels)
     assert labels[LABEL_ENVIRONMENT] == "tf-2.4-cuda11.0"
     assert labels[LABEL_LOCK] == DIGEST
-    assert labels["org.opencontainers.image.base.digest"] == LOCK.base.digest
+    assert labels[LABEL_BASE] == LOCK.base.id
     assert list(labels) == sorted(labels)
 
 
