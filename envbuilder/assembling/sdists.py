@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import tomllib
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,9 +17,13 @@ from envbuilder.assembling.entries import EPOCH
 from envbuilder.assembling.target_python import TargetPython
 from envbuilder.errors import BuildFailed, EnvbuilderError, VerificationFailed
 from envbuilder.extraction import BadArchive, extract
+from envbuilder.model.builds import NO_COMPILER
 from envbuilder.store import Store
 
 _BUILD = "import setuptools, sys, runpy; sys.argv[0] = 'setup.py'; runpy.run_path('setup.py', run_name='__main__')"
+_WITH_PYPROJECT = (
+    "choose a version that has a wheel, or build with an engine, which reads pyproject.toml: --engine docker"
+)
 _FIRST_DAY = (1980, 1, 1, 0, 0, 0)
 
 
@@ -58,7 +63,7 @@ def build_wheel(sdist: Path, name: str, tools: Iterable[Path], python: TargetPyt
         except (EnvbuilderError, StopIteration) as error:
             raise BuildFailed(
                 f"{name} cannot be built into a wheel: {error}",
-                hint="choose a version that has a wheel, or build with an engine: --engine docker",
+                hint=NO_COMPILER,
                 step=name,
             ) from error
         return _kept(made, root / "canonical.whl", store)
@@ -74,10 +79,21 @@ def _unpacked(sdist: Path, name: str, target: Path) -> Path:
     if len(tops) != 1 or not (tops[0] / "setup.py").is_file():
         raise BuildFailed(
             f"{name} has no setup.py in its only folder",
-            hint="choose a version that has a wheel, or build with an engine: --engine docker",
+            hint=_WITH_PYPROJECT if _builds_by_setuptools(tops) else NO_COMPILER,
             step=name,
         )
     return tops[0]
+
+
+def _builds_by_setuptools(tops: list[Path]) -> bool:
+    """Return True if a pyproject.toml leaves the build to setuptools, which is all that an engine has."""
+    try:
+        project = tomllib.loads((tops[0] / "pyproject.toml").read_text(encoding="utf-8"))
+    except (IndexError, OSError, ValueError):
+        return False
+    system = project.get("build-system", {})
+    backend = system.get("build-backend", "setuptools") if isinstance(system, dict) else ""
+    return str(backend).startswith("setuptools")
 
 
 def _kept(made: Path, canonical: Path, store: Store) -> str:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from envbuilder.errors import BuildFailed, DiskFull, EnvbuilderError, SourceUnreachable, VerificationFailed
+from envbuilder.model.builds import NO_COMPILER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +47,11 @@ _NO_BASE = (
     r"pull access denied|manifest unknown|manifest for .* not found|repository .* not found|"
     r"failed to (resolve source metadata|do request|fetch oauth token|authorize)|: not found$|"
     r"no such host|connection refused|i/o timeout|unauthorized|requested access to the resource is denied"
+)
+
+_NO_WHEEL = (
+    r"Failed to build `|Failed building wheel for|Failed to install temporary CMake|CMake must be installed|"
+    r"(command|unable to execute) '?\S*(gcc|g\+\+|cc|nvcc)(?!\w)"
 )
 
 # Ordered: a full disk also breaks checksums, and a wrong checksum is worse news than a slow network.
@@ -93,6 +99,13 @@ SYMPTOMS: tuple[Symptom, ...] = (
         hint="name an index that has it (--index), or lock again",
     ),
     Symptom(
+        engine=None,
+        output=_NO_WHEEL,
+        error=BuildFailed,
+        says="a package cannot be built from source",
+        hint=NO_COMPILER,
+    ),
+    Symptom(
         engine=_NO_BASE,
         output=None,
         error=SourceUnreachable,
@@ -115,7 +128,10 @@ def explain(message: str, *, step: str = "", output: tuple[str, ...] = ()) -> En
     """
     for symptom in SYMPTOMS:
         if symptom.fits(message, output):
-            return symptom.error(_story(symptom.says, message, step, output), hint=symptom.hint)
+            story = _story(symptom.says, message, step, output)
+            if symptom.error is BuildFailed:
+                return BuildFailed(story, hint=symptom.hint, step=step)
+            return symptom.error(story, hint=symptom.hint)
     return BuildFailed(_story("the build failed", message, step, output), step=step)
 
 

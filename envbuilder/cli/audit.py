@@ -95,6 +95,9 @@ def _version(text: str) -> Version:
 def _tell(audit: Audit) -> None:
     wheel = audit.wheel
     click.echo(heading(audit.row or "no row is about this release"))
+    if audit.listed_under:
+        told = f"  lists {wheel.version} as another release; what it says was measured on {audit.listed_under}"
+        click.echo(folded(told))
     click.echo(f"  {wheel.file}")
     click.echo(f"  sha256 {wheel.sha256}")
     click.echo("")
@@ -131,6 +134,7 @@ def _plain(value: object) -> str:
 def _document(audit: Audit) -> dict[str, object]:
     return {
         "row": audit.row or None,
+        "listed_under": str(audit.listed_under) if audit.listed_under else None,
         "agrees": audit.agrees,
         "differences": [
             {"field": each.field, "claimed": each.claimed, "measured": each.measured}

@@ -120,7 +120,8 @@ def _failure(output: str, wanted: Resolution) -> ResolutionFailed | SourceUnreac
         )
     return ResolutionFailed(
         f"{problem}:\n{told}",
-        hint="loosen your own packages, set a later `cutoff:`, or list a package without wheels under `source_builds:`",
+        hint="loosen your own packages, set a later `cutoff:`, or list a pure Python package without wheels under "
+        "`source_builds:`",
     )
 
 

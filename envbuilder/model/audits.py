@@ -40,12 +40,15 @@ class Audit:
     Attributes:
         wheel: The wheel.
         row: Id of the row; empty when no row is about this release.
+        listed_under: Release of TensorFlow that the row was measured on, when it lists that of the wheel as another
+            release only; None when the row is about exactly this release.
         comparisons: Every field of the row beside what was measured; empty without a row.
     """
 
     wheel: MeasuredWheel
     row: str
     comparisons: tuple[Comparison, ...]
+    listed_under: Version | None = None
 
     @property
     def agrees(self) -> bool:

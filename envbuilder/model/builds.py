@@ -8,6 +8,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TypeAlias
 
+NO_COMPILER = (
+    "choose a version that has a wheel; or build a wheel where there is a compiler, with the Python and the TensorFlow "
+    "of the environment, put it on a package index of your own (`sources: index:`), and take the package out of "
+    "`source_builds:`. No engine here has a compiler, CMake or a build backend other than setuptools"
+)
+"""What helps when a source distribution needs more than setuptools; the same for every engine."""
+
 
 class Builder(StrEnum):
     """Which builder of the engine makes the image."""

@@ -22,7 +22,7 @@ from envbuilder.model.audits import Audit, MeasuredWheel
 from envbuilder.model.claims import claims_of, compare
 from envbuilder.model.evidence import Measured
 from envbuilder.model.refs import normalized
-from envbuilder.model.rows import Catalog, Environment
+from envbuilder.model.rows import Catalog, Environment, FrameworkWheel, OtherRelease
 from envbuilder.model.versions import Release
 from envbuilder.proving.records import Records
 
@@ -98,10 +98,16 @@ def audit_file(catalog: Catalog, path: Path, ports: AuditPorts) -> Audit:
 
 
 def compared(catalog: Catalog, wheel: MeasuredWheel) -> Audit:
-    """A wheel beside the row that is about its release; without comparisons when there is none."""
+    """Compare a wheel with the row that is about its release, or lists it; without comparisons when there is none."""
     row = _row_of(catalog, wheel)
     comparisons = compare(claims_of(row), wheel.claims) if row else ()
-    return Audit(wheel=wheel, row=row.id if row else "", comparisons=comparisons)
+    is_other = row is not None and row.framework.version != wheel.version
+    return Audit(
+        wheel=wheel,
+        row=row.id if row else "",
+        comparisons=comparisons,
+        listed_under=row.framework.version if row and is_other else None,
+    )
 
 
 def record_audit(catalog: Catalog, audit: Audit, index: Index, records: Records, today: date) -> str:
@@ -114,7 +120,7 @@ def record_audit(catalog: Catalog, audit: Audit, index: Index, records: Records,
         UsageError: There is a row of this minor release with another patch release.
     """
     row = next((row for row in catalog.environments if row.id == audit.row), None)
-    if row is None:
+    if row is None or audit.listed_under:
         return _record_new(catalog, audit.wheel, index, records, today)
     wheel = audit.wheel
     if audit.agrees and row.framework.measured == wheel.sha256:
@@ -197,14 +203,17 @@ def _best(files: tuple[IndexFile, ...], python: Release, what: str) -> IndexFile
 
 
 def _row_of(catalog: Catalog, wheel: MeasuredWheel) -> Environment | None:
-    """The row of exactly this release, of the same kind when a name is used for both."""
-    rows = [
-        row
-        for row in catalog.environments
-        if normalized(row.framework.package) == wheel.package and row.framework.version == wheel.version
+    """Return the row of exactly this release, else one that lists it; of the same kind when a name is used for both."""
+    release = (wheel.package, wheel.version)
+    rows = [row for row in catalog.environments if release == _release(row.framework)] or [
+        row for row in catalog.environments if release in map(_release, row.framework.others)
     ]
     same = [row for row in rows if (row.cuda is None) == (wheel.claims.cuda is None)]
     return next(iter((*same, *rows)), None)
+
+
+def _release(wheel: FrameworkWheel | OtherRelease) -> tuple[str, Version]:
+    return normalized(wheel.package), wheel.version
 
 
 def _with_evidence(row: Environment, wheel: MeasuredWheel, today: date) -> Proof:

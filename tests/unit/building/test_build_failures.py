@@ -87,3 +87,21 @@ def test_every_symptom_has_a_hint_and_a_pattern() -> None:
 def test_a_step_is_told_without_its_mounts() -> None:
     step = "[2/3] RUN --mount=type=tmpfs,target=/run     --mount=type=cache,target=/x     make all"
     assert explain(FAILED, step=step).message.startswith("the build failed at [2/3] RUN make all\n")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "  Failed to build `horovod==0.28.1`",
+        "RuntimeError: Failed to install temporary CMake. Please update your CMake to 3.13+.",
+        "error: command 'gcc' failed: No such file or directory",
+        "error: command '/usr/bin/x86_64-linux-gnu-gcc' failed with exit code 1",
+        "unable to execute 'g++': No such file or directory",
+        "ERROR: Failed building wheel for mpi4py",
+    ],
+)
+def test_a_package_that_needs_a_compiler_is_told_that_no_engine_has_one(line: str) -> None:
+    found = explain(FAILED, step="[2/3] RUN uv pip install", output=(line,))
+    assert isinstance(found, BuildFailed)
+    assert found.step == "[2/3] RUN uv pip install"
+    assert "No engine here has a compiler" in found.hint

@@ -17,6 +17,7 @@ from envbuilder.indexing.index import IndexFile
 from envbuilder.model.audits import MeasuredWheel
 from envbuilder.model.claims import Claims, claims_of
 from envbuilder.model.evidence import Documented, Measured
+from envbuilder.model.rows import OtherRelease
 from envbuilder.model.versions import Release
 from envbuilder.proving.records import Records
 from envbuilder.workflows.audit import (
@@ -28,7 +29,7 @@ from envbuilder.workflows.audit import (
     pythons_of,
     record_audit,
 )
-from tests.fakes.catalogs import DATA, small_catalog, small_row
+from tests.fakes.catalogs import DATA, real_catalog, small_catalog, small_row
 from tests.fakes.index import FakeIndex
 
 CATALOG = small_catalog()
@@ -44,6 +45,8 @@ def index_file(python: str, *, sha256: str = "", version: str = "2.4.4") -> Inde
     )
 
 
+OTHER = OtherRelease(package="tensorflow-gpu", version=Version("2.4.1"), pythons=(Release("3.8"),), advisory=None)
+INDEX_OF_OTHER = FakeIndex({("tensorflow-gpu", "2.4.1"): [index_file("cp38", version="2.4.1")]})
 WINDOWS = IndexFile(file="tensorflow_gpu-2.4.4-cp39-cp39-win_amd64.whl", sha256="9" * 64, url="https://x.example/w")
 INDEX = FakeIndex(
     {
@@ -129,6 +132,28 @@ def test_a_difference_is_told(world: World) -> None:
 def test_a_release_that_no_row_is_about_has_nothing_to_agree_with(world: World) -> None:
     audit = audit_release(CATALOG, "tensorflow-gpu", Version("2.5.0"), world.ports(), python=None)
     assert (audit.row, audit.comparisons, audit.agrees) == ("", (), True)
+
+
+def test_a_release_that_a_row_lists_is_compared_with_that_row(world: World) -> None:
+    wheel = measured("tensorflow_gpu-2.4.1-cp38-cp38-manylinux2010_x86_64.whl", world.claims)
+    audit = compared(real_catalog(), wheel)
+    assert (audit.row, audit.listed_under) == ("tf-2.4-cuda11.0", Version("2.4.4"))
+    assert audit.comparisons
+    own = compared(real_catalog(), measured("tensorflow_gpu-2.4.4-cp38-cp38-manylinux2010_x86_64.whl", world.claims))
+    assert (own.row, own.listed_under) == ("tf-2.4-cuda11.0", None)
+
+
+def test_a_release_that_a_row_only_lists_is_not_written_into_it(world: World, matrices: Path) -> None:
+    catalog = load_catalog(matrices)
+    [row] = [row for row in catalog.environments if row.id == ROW.id]
+    other = replace(row, framework=replace(row.framework, others=(OTHER,)))
+    listing = replace(
+        catalog, environments=tuple(other if each.id == row.id else each for each in catalog.environments)
+    )
+    audit = compared(listing, measured("tensorflow_gpu-2.4.1-cp38-cp38-manylinux2010_x86_64.whl", world.claims))
+    assert (audit.row, audit.listed_under) == (row.id, row.framework.version)
+    with pytest.raises(UsageError, match=r"is about tensorflow-gpu 2\.4\.4, not 2\.4\.1"):
+        record_audit(listing, audit, INDEX_OF_OTHER, Records(matrices=matrices), TODAY)
 
 
 def test_a_release_is_taken_for_its_newest_interpreter_on_linux(world: World) -> None:
