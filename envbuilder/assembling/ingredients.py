@@ -15,6 +15,7 @@ from envbuilder.assembling.sdists import build_wheel
 from envbuilder.assembling.target_python import TargetPython, unpacked
 from envbuilder.assembling.wheel_file import Wheel, open_wheel
 from envbuilder.assembling.wheels import Prefix
+from envbuilder.assembling.zlib_library import Deflate, original
 from envbuilder.errors import SourceUnreachable, VerificationFailed
 from envbuilder.model.images import ImageLayerPin
 from envbuilder.model.locks import Lock, OwnFile, PackageGroup, PackagePin
@@ -82,6 +83,7 @@ class Ingredients:
     python_key: str
     _wheels: dict[str, Wheel] = field(default_factory=dict)
     _python: TargetPython | None = None
+    _deflate: Deflate | None = None
     _locks: dict[str, threading.Lock] = field(default_factory=dict)
     _guard: threading.Lock = field(default_factory=threading.Lock)
 
@@ -109,6 +111,13 @@ class Ingredients:
         """A small file of the base; empty when there is none."""
         found = [member for member in self.base.members() if member.path == path]
         return found[-1].read() if found else b""
+
+    def deflate(self) -> Deflate:
+        """Return the zlib whose bytes locks know: this Python's, or that of the base."""
+        with self._only_one("zlib"):
+            if self._deflate is None:
+                self._deflate = original(self.base.members)
+            return self._deflate
 
     def archive_entries(self) -> list[Entry]:
         """The interpreter's files at their place; none when it comes with the base."""

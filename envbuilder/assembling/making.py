@@ -58,6 +58,7 @@ class Task:
             packing=packing,
             expected=self.expected,
             watcher=libraries.watch,
+            deflate=self.ingredients.deflate,
         )
         brings = {match["name"] for entry in ordered if (match := IS_LIBRARY.fullmatch(entry.path))}
         return LayerRecord(
@@ -82,7 +83,8 @@ def make_layer(task: Task) -> LayerRecord:
 
 def _base(task: Task) -> LayerRecord:
     content = task.ingredients.base
-    packed = write_tar(content.tar(), task.ingredients.store, task.format, expected=task.expected)
+    own = task.ingredients
+    packed = write_tar(content.tar(), own.store, task.format, expected=task.expected, deflate=own.deflate)
     return LayerRecord(packed=packed)
 
 

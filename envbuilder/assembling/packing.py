@@ -19,6 +19,7 @@ from envbuilder.assembling.sinks import (
     Watch,
     zstd_compressor,
 )
+from envbuilder.assembling.zlib_library import Deflate, host_deflate
 from envbuilder.errors import VerificationFailed
 from envbuilder.model.images import LayerFormat
 from envbuilder.store import Store
@@ -61,6 +62,7 @@ def write_layer(  # noqa: PLR0913  each says something else about one pass
     packing: Packing = Packing.SPLICED,
     expected: Packed | None = None,
     watcher: Callable[[Entry], Watch | None] = lambda _entry: None,
+    deflate: Callable[[], Deflate] = host_deflate,
 ) -> Packed:
     """Write a layer into the store.
 
@@ -72,17 +74,18 @@ def write_layer(  # noqa: PLR0913  each says something else about one pass
         expected: What it must become. Spliced contents are not unpacked then, which is most of the work: the digest of
             the blob decides.
         watcher: Asked for each spliced entry who wants to see its content.
+        deflate: Gives the zlib; only called where it decides bytes.
 
     Raises:
         VerificationFailed: It became something else, or a wheel is damaged.
         DiskFull: There is no room.
-        ToolFailed: This Python's zlib is not the one whose bytes are pinned.
+        ToolFailed: There is no zlib whose bytes are pinned.
         ToolMissing: There is no zstd.
     """
     splices = layer_format is LayerFormat.GZIP_SPLICED and packing is not Packing.COMPRESSED
     tar = Digesting(silent=splices and expected is not None)
     with store.writing() as blob:
-        sink = _sink(layer_format, blob.write, tar, packing)
+        sink = _sink(layer_format, blob.write, tar, packing, deflate)
         with closing(sink):
             _fill(sink, entries, watcher)
             sink.finish()
@@ -92,11 +95,18 @@ def write_layer(  # noqa: PLR0913  each says something else about one pass
     return done
 
 
-def write_tar(tar_file: Path, store: Store, layer_format: LayerFormat, *, expected: Packed | None = None) -> Packed:
+def write_tar(
+    tar_file: Path,
+    store: Store,
+    layer_format: LayerFormat,
+    *,
+    expected: Packed | None = None,
+    deflate: Callable[[], Deflate] = host_deflate,
+) -> Packed:
     """Make a layer of a tar as it is, whose digest becomes the diff id; errors as in `write_layer`."""
     with store.writing() as blob:
         tar = Digesting()
-        sink = _sink(layer_format, blob.write, tar, Packing.COMPRESSED)
+        sink = _sink(layer_format, blob.write, tar, Packing.COMPRESSED, deflate)
         with closing(sink), tar_file.open("rb") as stream:
             sink.content(stream, tar_file.stat().st_size)
             sink.finish()
@@ -114,16 +124,32 @@ def _compare(done: Packed, expected: Packed | None) -> None:
         )
 
 
-def _sink(layer_format: LayerFormat, write: Callable[[bytes], object], tar: Digesting, packing: Packing) -> Sink:
+def _sink(
+    layer_format: LayerFormat,
+    write: Callable[[bytes], object],
+    tar: Digesting,
+    packing: Packing,
+    deflate: Callable[[], Deflate],
+) -> Sink:
     match layer_format:
         case LayerFormat.TAR:
             return CompressingSink(write, tar, NoCompressor())
         case LayerFormat.ZSTD:
             return CompressingSink(write, tar, zstd_compressor()[0])
         case LayerFormat.GZIP_SPLICED:
-            if packing is Packing.COMPRESSED:
-                return CompressingSink(write, tar, GzipCompressor())
-            return SplicingSink(write, tar, compresses=packing is Packing.MIXED)
+            return _gzip_sink(write, tar, packing, deflate)
+
+
+def _gzip_sink(
+    write: Callable[[bytes], object], tar: Digesting, packing: Packing, deflate: Callable[[], Deflate]
+) -> Sink:
+    match packing:
+        case Packing.SPLICED:
+            return SplicingSink(write, tar)
+        case Packing.MIXED:
+            return SplicingSink(write, tar, deflate())
+        case Packing.COMPRESSED:
+            return CompressingSink(write, tar, GzipCompressor(deflate()))
 
 
 def _fill(sink: Sink, entries: Iterable[Entry], watcher: Callable[[Entry], Watch | None]) -> None:

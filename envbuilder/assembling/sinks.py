@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Callable, Iterator
-from functools import cache
 from importlib import import_module
 from typing import BinaryIO, Protocol, TypeAlias
 
 from envbuilder.assembling.deflating import MEMBER_HEAD, fixed_block, member_tail, packed, stored_block
 from envbuilder.assembling.entries import Spliced
 from envbuilder.assembling.inflating import Inflater, Reader
-from envbuilder.errors import ToolFailed, ToolMissing, VerificationFailed
+from envbuilder.assembling.zlib_library import Compressor, Deflate
+from envbuilder.errors import ToolMissing, VerificationFailed
 from envbuilder.files import CHUNK
 from envbuilder.model.images import LayerFormat
 
@@ -24,7 +24,6 @@ _TINY = 200
 """Spliced contents up to so many bytes too: a member of their own would cost more than it saves."""
 
 _STORED = 0xFFFF
-_LEVEL = 6
 _ZSTD_LEVEL = 3
 
 
@@ -99,13 +98,11 @@ class SplicingSink:
     Args:
         write: Takes the bytes of the blob.
         tar: Digests the tar inside; when it is silent, spliced contents are not even unpacked.
-        compresses: Compress with zlib what lies in no wheel; otherwise it is stored, and no library decides a byte.
+        deflate: Compresses what lies in no wheel; None stores it, and no library decides a byte.
     """
 
-    def __init__(self, write: Callable[[bytes], object], tar: Digesting, *, compresses: bool = False) -> None:
-        if compresses:
-            require_zlib()
-        self._compresses = compresses
+    def __init__(self, write: Callable[[bytes], object], tar: Digesting, deflate: Deflate | None = None) -> None:
+        self._deflate = deflate
         self._out = _Buffer(write)
         self._tar = tar
         self._reader = Reader()
@@ -122,8 +119,8 @@ class SplicingSink:
             self.plain(b"".join(_read(stream, size)))
             return
         self._flush()
-        if self._compresses:
-            compressor = GzipCompressor()
+        if self._deflate:
+            compressor = GzipCompressor(self._deflate)
             for piece in _read(stream, size):
                 self._tar.update(piece)
                 self._out.write(compressor.compress(piece))
@@ -220,18 +217,6 @@ class CompressingSink:
         self._reader.close()
 
 
-class Compressor(Protocol):
-    """What the standard library's compressors look like."""
-
-    def compress(self, data: bytes, /) -> bytes:
-        """Take bytes, give packed ones."""
-        ...
-
-    def flush(self) -> bytes:
-        """Give what is left."""
-        ...
-
-
 class NoCompressor:
     """Gives everything as it is."""
 
@@ -245,15 +230,14 @@ class NoCompressor:
 
 
 class GzipCompressor:
-    """zlib at level 6 as one gzip member, without name and time.
+    """A deflate stream as one gzip member, without name and time.
 
-    Raises:
-        ToolFailed: This Python's zlib is a look-alike that gives other bytes.
+    Args:
+        deflate: Starts the stream.
     """
 
-    def __init__(self) -> None:
-        require_zlib()
-        self._object = zlib.compressobj(_LEVEL, zlib.DEFLATED, -15)
+    def __init__(self, deflate: Deflate) -> None:
+        self._object = deflate()
         self._head = MEMBER_HEAD
         self._crc = 0
         self._size = 0
@@ -269,26 +253,6 @@ class GzipCompressor:
         """See `Compressor.flush`."""
         head, self._head = self._head, b""
         return head + self._object.flush() + member_tail(self._crc, self._size)
-
-
-@cache
-def require_zlib() -> None:
-    """Make sure that this Python's zlib gives the bytes that locks know.
-
-    Raises:
-        ToolFailed: It is zlib-ng or another replacement, which packs differently.
-
-    Source: zlib 1.2.13, 1.3.1 and 1.3.2 give the same bytes at level 6, zlib-ng 2.1 and 2.2 others (measured 2026-11).
-    """
-    sample = b"".join(b"%d: the quick brown fox, %x\n" % (number, number * number) for number in range(4000))
-    packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, -15)
-    digest = hashlib.sha256(packer.compress(sample) + packer.flush()).hexdigest()
-    if digest != _SAMPLE:
-        raise ToolFailed(
-            "the zlib of this Python packs differently from the one that digests rest on (it is a replacement such as "
-            "zlib-ng)",
-            hint="use a Python with the original zlib, such as Debian's, or --layer-format tar",
-        )
 
 
 def zstd_compressor() -> tuple[Compressor, str]:
@@ -346,6 +310,3 @@ def _read(stream: BinaryIO, size: int, step: int = CHUNK) -> Iterator[bytes]:
             raise VerificationFailed("a file became shorter while it was packed", hint="run the command again")
         left -= len(piece)
         yield piece
-
-
-_SAMPLE = "b17f5e069c25301847293ccf305ab451985d6cdd134c5a5b231af551217ef6e0"
