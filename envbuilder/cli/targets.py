@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from packaging.version import Version
 from envbuilder.catalog.naming import select
 from envbuilder.errors import Fault, InvalidInput, UsageError
 from envbuilder.files import replacing
-from envbuilder.locking.lockfile import load
+from envbuilder.locking.lockfile import load, was_written_here
 from envbuilder.locking.own_files import surveyed
 from envbuilder.locking.spec import read_spec
 from envbuilder.model.locks import Lock, Spec
@@ -77,6 +78,28 @@ def read_lock(path: Path) -> Lock:
         InvalidInput: It is none.
     """
     return load(read_text(path), str(path))
+
+
+def replaced_lock(path: Path, say: Callable[[str], None]) -> Lock | None:
+    """Return the lock that a new one replaces; None if there is none, or one that is refused, such as another schema's.
+
+    Args:
+        path: Where the new one goes.
+        say: Told in one sentence that the old one is refused, and why.
+
+    Raises:
+        InvalidInput: The file is something else than a lock.
+    """
+    if not path.is_file():
+        return None
+    try:
+        return read_lock(path)
+    except InvalidInput as error:
+        if not was_written_here(read_text(path)):
+            raise
+        fault = error.faults[0]
+        say(f"replacing a lock that is refused: {path}:{fault.line}: {fault.problem}")
+        return None
 
 
 def load_spec(path: Path) -> Spec:

@@ -79,6 +79,11 @@ def dump(lock: Lock) -> str:
     return _HEADER + canonical(document)
 
 
+def was_written_here(text: str) -> bool:
+    """Return True if a text begins as every lock does, even if it is not a valid one any more."""
+    return text.startswith(_HEADER)
+
+
 def load(text: str, file: str) -> Lock:
     """Read a lock.
 

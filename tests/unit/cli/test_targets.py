@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.cli.targets import LockTarget, RowTarget, target
+from envbuilder.cli.targets import LockTarget, RowTarget, replaced_lock, target
 from envbuilder.errors import InvalidInput, UnknownEnvironment, UsageError
 from envbuilder.locking.lockfile import dump
 from tests.fakes.catalogs import good_lock, small_catalog
@@ -85,6 +85,22 @@ def test_another_name_is_an_unknown_environment(folder: Path) -> None:
     assert folder
     with pytest.raises(UnknownEnvironment):
         meant("tf-9")
+
+
+def test_a_lock_that_is_refused_can_be_replaced_and_that_is_told(folder: Path) -> None:
+    told = list[str]()
+    path = put(folder / "envbuilder.lock", dump(good_lock()))
+    assert replaced_lock(path, told.append) == good_lock()
+    put(path, dump(good_lock()).replace("schema: 2", "schema: 1"))
+    assert not told
+    assert replaced_lock(path, told.append) is None
+    assert told[0].startswith(f"replacing a lock that is refused: {path}:2: must be 2")
+    assert replaced_lock(folder / "none.lock", told.append) is None
+
+
+def test_a_file_that_is_no_lock_is_not_replaced(folder: Path) -> None:
+    with pytest.raises(InvalidInput, match="this is no lock"):
+        replaced_lock(put(folder / "notes.txt", "schema: 1\n"), lambda _said: None)
 
 
 def test_a_file_that_is_no_lock_is_invalid_input(folder: Path) -> None:
