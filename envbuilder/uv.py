@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from envbuilder.errors import SourceUnreachable
+from envbuilder.http.credentials import LOGIN_HINT
+from envbuilder.http.trust import child_environ
 
 _UNREACHABLE = (
     "error sending request",
@@ -17,6 +19,7 @@ _UNREACHABLE = (
     "operation timed out",
     "Request failed after",
 )
+_NOT_ALLOWED = "valid authentication credentials"
 _TIME_LIMIT = 900.0
 
 
@@ -43,7 +46,7 @@ def run_uv(  # noqa: PLR0913  each is one setting of the program
         None when it succeeded, else what it wrote to standard error.
 
     Raises:
-        SourceUnreachable: It did not end in time.
+        SourceUnreachable: It did not end in time, or the index wants other credentials.
     """
     own = {"UV_CACHE_DIR": str(cache), "UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1"}
     if index:
@@ -51,7 +54,7 @@ def run_uv(  # noqa: PLR0913  each is one setting of the program
     try:
         done = subprocess.run(
             [str(program), *arguments],
-            env={**environ, **own},
+            env={**child_environ(environ), **own},
             capture_output=True,
             text=True,
             errors="replace",
@@ -62,6 +65,10 @@ def run_uv(  # noqa: PLR0913  each is one setting of the program
         raise SourceUnreachable(
             f"the package index did not answer within {timeout / 60:.0f} minutes", hint="try again"
         ) from error
+    if done.returncode and _NOT_ALLOWED in done.stderr:
+        raise SourceUnreachable(
+            "the package index refuses access: user or password is missing or wrong", hint=LOGIN_HINT
+        )
     return done.stderr.rstrip() if done.returncode else None
 
 

@@ -26,7 +26,7 @@ def audit_ports(composition: Composition, sources: Sources, *, tty: bool) -> Aud
     """
 
     def fetched(file: IndexFile, folder: Path) -> Path:
-        return fetch(file, folder, progress=_shown if tty else _silent)
+        return fetch(file, folder, web=composition.web(sources), progress=_shown if tty else _silent)
 
     return AuditPorts(
         index=composition.index(sources),

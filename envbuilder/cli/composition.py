@@ -34,6 +34,9 @@ from envbuilder.cli.output import notice
 from envbuilder.cli.places import Places
 from envbuilder.errors import EngineUnavailable, SourceUnreachable, UsageError
 from envbuilder.files import CHUNK
+from envbuilder.http.trust import child_environ
+from envbuilder.http.web import Web
+from envbuilder.indexing.credentials import address_of, index_logins
 from envbuilder.indexing.fetching import length_of
 from envbuilder.indexing.uv_index import UvIndex
 from envbuilder.locking.apt import AptResolver
@@ -131,7 +134,18 @@ class Composition:
         """Bytes of files on the index, in their order."""
         files = self.index(sources).locate(chosen, python)
         with ThreadPoolExecutor(_ASKING) as pool:
-            return list(pool.map(length_of, files))
+            return list(pool.map(lambda file: length_of(file, self.web(sources)), files))
+
+    def web(self, sources: Sources) -> Web:
+        """Downloads, with the credentials of the package index; connections are kept for the whole run."""
+        index = self.index_address(sources)
+        if index not in self._webs:
+            self._webs[index] = Web(self.places.environ, index_logins(self.places.environ, Path.home(), index))
+        return self._webs[index]
+
+    @cached_property
+    def _webs(self) -> dict[str, Web]:
+        return {}
 
     @cached_property
     def closures(self) -> ClosureFolder:
@@ -256,7 +270,7 @@ class Composition:
     @cached_property
     def host(self) -> Host:
         """What bases and archives are made with on this machine."""
-        environ = {**self.places.environ, "UV_CACHE_DIR": str(self.places.cache / "uv")}
+        environ = {**child_environ(self.places.environ), "UV_CACHE_DIR": str(self.places.cache / "uv")}
         return Host(environ=environ, run=run_program, as_root=os.geteuid() == 0)
 
     def mirror(self, sources: Sources) -> str:
@@ -272,6 +286,7 @@ class Composition:
             work=self.places.cache / "work",
             host=self.host,
             say=self.say,
+            web=self.web(sources),
             offline=offline,
         )
 
@@ -341,7 +356,7 @@ class Composition:
         files = []
         if self.places.ca_bundle:
             files.append(HostFile(name="ca.pem", content=self.places.ca_bundle))
-        index = self.index_address(sources)
+        index = address_of(self.index_address(sources))
         if index:
             files.append(HostFile(name="uv.toml", content=_uv_settings(index)))
         listing = self.sources_list(lock.base.id, sources) if lock.os_packages else ""

@@ -68,7 +68,9 @@ class Daemonless:
             records=self.composition.records,
             base=lambda lock: self.base_content(lock, sources, offline=offline),
             locate=_nowhere if offline else lambda pins, python: self.composition.index(sources).locate(pins, python),
-            fetch=lambda file, progress: fetch_into(file, self.composition.store, progress=progress),
+            fetch=lambda file, progress: fetch_into(
+                file, self.composition.store, web=self.composition.web(sources), progress=progress
+            ),
             archive=self._archive,
             probe=self._probe,
             hook=self._hook,
@@ -156,7 +158,7 @@ class Daemonless:
         series = ".".join(str(number) for number in lock.python.version.head(2))
         for file in self.composition.index(sources).locate(missing, series) if missing else ():
             self.composition.say(f"fetching {file.file}")
-            fetch_into(file, self.composition.store)
+            fetch_into(file, self.composition.store, web=self.composition.web(sources))
         if lock.python.sha256:
             self.composition.store.take(self._archive(lock))
         self._probe(lock)

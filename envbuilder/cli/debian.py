@@ -17,6 +17,7 @@ from envbuilder.bases.debian import bootstrap
 from envbuilder.bases.programs import Host
 from envbuilder.bases.tree_store import DebianStore
 from envbuilder.errors import SourceUnreachable, VerificationFailed
+from envbuilder.http.web import Web
 from envbuilder.indexing.fetching import fetch_into
 from envbuilder.indexing.index import IndexFile
 from envbuilder.model.locks import BasePin, Lock, OsPackagePin
@@ -44,6 +45,7 @@ class DebianTrees:
         work: Folder for what is unpacked.
         host: What mmdebstrap is run with.
         say: Told in one sentence what is being done.
+        web: Sends the requests.
         offline: Refuse to download anything.
     """
 
@@ -53,6 +55,7 @@ class DebianTrees:
     work: Path
     host: Host
     say: Callable[[str], None]
+    web: Web
     offline: bool = False
 
     def unpack(self, system: BaseSystem) -> DebianTree:
@@ -136,7 +139,7 @@ class DebianTrees:
         ]
         try:
             with ThreadPoolExecutor(_CONNECTIONS) as pool:
-                for _ in pool.map(lambda file: fetch_into(file, self.store), files):
+                for _ in pool.map(lambda file: fetch_into(file, self.store, web=self.web), files):
                     pass
         except SourceUnreachable as error:
             error.hint = (
@@ -201,4 +204,4 @@ class DebianTrees:
                 "a Debian base needs a Debian archive, and this host has none in its apt configuration",
                 hint="name one: --debian-mirror URL, or `sources: debian_mirror:`",
             )
-        return DebianArchive(mirror=self.mirror, store=self.store, notice=self.say)
+        return DebianArchive(mirror=self.mirror, store=self.store, web=self.web, notice=self.say)

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import envbuilder
+from envbuilder.http.trust import ca_bundle, ca_variable
+from envbuilder.indexing.credentials import address_of
 
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "FTP_PROXY")
-_CA_VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT")
 _INDEX_VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")
 
 
@@ -37,17 +38,18 @@ class Places:
 
     @property
     def ca_bundle(self) -> bytes:
-        """The CA bundle that this host was told to use; empty when it uses its default."""
-        for name in _CA_VARIABLES:
-            path = Path(self.environ.get(name) or "/nonexistent")
-            if path.is_file():
-                return path.read_bytes()
-        return b""
+        """The CA bundle that this host was told to use; empty when it uses its default.
+
+        Raises:
+            UsageError: It cannot be read.
+        """
+        return ca_bundle(self.environ)
 
     @property
     def ca_variables(self) -> tuple[tuple[str, str], ...]:
-        """Variables that name certificates, and what they name, sorted by name."""
-        return tuple(sorted((name, self.environ[name]) for name in _CA_VARIABLES if self.environ.get(name)))
+        """The variable that names the trusted certificates, and what it names; empty when none is set."""
+        name = ca_variable(self.environ)
+        return ((name, self.environ[name]),) if name else ()
 
     @property
     def proxies(self) -> tuple[tuple[str, str], ...]:
@@ -59,6 +61,11 @@ class Places:
     def index(self) -> str:
         """The package index that this host was told to use; empty when it uses uv's default."""
         return self.environ.get(self.index_variable, "")
+
+    @property
+    def index_url(self) -> str:
+        """The address of `index`, which may be written as `NAME=URL`."""
+        return address_of(self.index)
 
     @property
     def index_variable(self) -> str:

@@ -21,21 +21,29 @@ def configured_index(environ: Mapping[str, str], home: Path) -> tuple[str, str]:
     Returns:
         Address, and the file that names it; both empty when none does.
     """
-    user = Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "uv" / "uv.toml"
-    own = environ.get("UV_CONFIG_FILE")
-    files = [Path(own)] if own else [user, Path("/etc/uv/uv.toml")]
-    for file in files:
-        address = _named(file)
+    for file in settings_files(environ, home):
+        address = _named(settings_of(file))
         if address:
             return address, str(file)
     return "", ""
 
 
-def _named(file: Path) -> str:
+def settings_files(environ: Mapping[str, str], home: Path) -> list[Path]:
+    """Return the settings files that uv reads outside of a project, the first one first."""
+    user = Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "uv" / "uv.toml"
+    own = environ.get("UV_CONFIG_FILE")
+    return [Path(own)] if own else [user, Path("/etc/uv/uv.toml")]
+
+
+def settings_of(file: Path) -> dict[str, object]:
+    """Return the content of a settings file; empty when it is missing or cannot be parsed."""
     try:
-        settings = tomllib.loads(file.read_text(encoding="utf-8"))
+        return tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return ""
+        return {}
+
+
+def _named(settings: Mapping[str, object]) -> str:
     listed = settings.get("index")
     for index in listed if isinstance(listed, list) else []:
         if isinstance(index, dict) and index.get("default") is True:

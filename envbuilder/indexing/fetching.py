@@ -10,31 +10,35 @@ from urllib.parse import urlsplit
 
 from envbuilder.errors import SourceUnreachable, VerificationFailed
 from envbuilder.files import CHUNK
-from envbuilder.indexing.connections import Answer, asked
+from envbuilder.http.credentials import LOGIN_HINT
+from envbuilder.http.web import Answer, Web
 from envbuilder.indexing.index import IndexFile
 from envbuilder.store import Receiver, Store
 
 _TRIES = 4
 _OK, _PARTIAL, _NOTHING_LEFT, _TOO_MANY = 200, 206, 416, 429
 _LONGEST_WAIT = 60.0
+_NOT_ALLOWED = frozenset({401, 403})
 _SCHEMES = ("https", "http", "file")
+_NETWORK_HINT = "check network, proxy and CA bundle (SSL_CERT_FILE)"
 
 
 def fetch(
     wanted: IndexFile,
     folder: Path,
     *,
+    web: Web,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
     pause: Callable[[float], None] = time.sleep,
 ) -> Path:
     """Fetch a file into a folder.
 
-    A connection that breaks is taken up where it broke, a few times. Proxies and the CA bundle are those of the
-    process (`SSL_CERT_FILE`).
+    A connection that breaks is taken up where it broke, a few times.
 
     Args:
         wanted: The file.
         folder: Where it goes; must be there.
+        web: Sends the requests.
         progress: Told the bytes that are here, and those in all (0 when the server does not say).
         pause: Waits between two tries, in seconds.
 
@@ -49,7 +53,7 @@ def fetch(
     try:
         with part.open("w+b") as stream:
             receiver = Receiver(stream)
-            _download(wanted, receiver, progress, pause)
+            _download(wanted, receiver, web, progress, pause)
             digest = receiver.digest.removeprefix("sha256:")
         if digest != wanted.sha256:
             raise VerificationFailed(
@@ -65,6 +69,7 @@ def fetch_into(
     wanted: IndexFile,
     store: Store,
     *,
+    web: Web,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
     pause: Callable[[float], None] = time.sleep,
 ) -> None:
@@ -75,6 +80,7 @@ def fetch_into(
     Args:
         wanted: The file.
         store: Where it goes, under its hash.
+        web: Sends the requests.
         progress: Told the bytes that are here, and those in all (0 when the server does not say).
         pause: Waits between two tries, in seconds.
 
@@ -84,10 +90,10 @@ def fetch_into(
         DiskFull: There is no room.
     """
     try:
-        _receive(wanted, store, progress, pause)
+        _receive(wanted, store, web, progress, pause)
     except VerificationFailed:
         try:
-            _receive(wanted, store, progress, pause)
+            _receive(wanted, store, web, progress, pause)
         except VerificationFailed as error:
             raise VerificationFailed(
                 f"{wanted.file}: {error.message}",
@@ -95,39 +101,44 @@ def fetch_into(
             ) from error
 
 
-def length_of(wanted: IndexFile) -> int:
-    """Bytes of a file, asked of its server without fetching it; 0 when it does not say."""
+def length_of(wanted: IndexFile, web: Web) -> int:
+    """Return the bytes of a file, asked of its server without fetching it; 0 when it does not say."""
     if wanted.size:
         return wanted.size
     try:
-        with asked(wanted.url, {}, method="HEAD") as answer:
+        with web.asked(wanted.url, {}, method="HEAD") as answer:
             return _announced(answer) if answer.status == _OK else 0
     except OSError:
         return 0
 
 
 def _receive(
-    wanted: IndexFile, store: Store, progress: Callable[[int, int], None], pause: Callable[[float], None]
+    wanted: IndexFile, store: Store, web: Web, progress: Callable[[int, int], None], pause: Callable[[float], None]
 ) -> None:
     with store.receiving(f"sha256:{wanted.sha256}") as receiver:
         if receiver:
-            _download(wanted, receiver, progress, pause)
+            _download(wanted, receiver, web, progress, pause)
 
 
 def _download(
-    wanted: IndexFile, receiver: Receiver, progress: Callable[[int, int], None], pause: Callable[[float], None]
+    wanted: IndexFile,
+    receiver: Receiver,
+    web: Web,
+    progress: Callable[[int, int], None],
+    pause: Callable[[float], None],
 ) -> None:
     if urlsplit(wanted.url).scheme not in _SCHEMES:
         raise SourceUnreachable(f"{wanted.file}: its address is not one that can be fetched")
-    problem = ""
+    problem, hint = "", _NETWORK_HINT
     for attempt in range(1, _TRIES + 1):
         wait = float(attempt)
         try:
-            if _follow(wanted, receiver, progress):
+            if _follow(wanted, receiver, web, progress):
                 return
             problem = "the connection ended early"
         except _Refused as refused:
             problem = f"the server answers {refused.status}"
+            hint = LOGIN_HINT if refused.status in _NOT_ALLOWED else _NETWORK_HINT
             wait = max(wait, refused.wait)
             if not _may_change(refused.status, receiver):
                 break
@@ -136,9 +147,7 @@ def _download(
             problem = str(error) or type(error).__name__
         if attempt < _TRIES:
             pause(wait)
-    raise SourceUnreachable(
-        f"{wanted.file} cannot be fetched: {problem}", hint="check network, proxy and CA bundle (SSL_CERT_FILE)"
-    )
+    raise SourceUnreachable(f"{wanted.file} cannot be fetched: {problem}", hint=hint)
 
 
 def _may_change(code: int, receiver: Receiver) -> bool:
@@ -159,10 +168,10 @@ def _asked_to_wait(header: str | None) -> float:
     return min(float(header), _LONGEST_WAIT) if header and header.isdigit() else 0.0
 
 
-def _follow(wanted: IndexFile, receiver: Receiver, progress: Callable[[int, int], None]) -> bool:
+def _follow(wanted: IndexFile, receiver: Receiver, web: Web, progress: Callable[[int, int], None]) -> bool:
     """Read on from where the file ends; whether it is complete now."""
     have = receiver.size
-    with asked(wanted.url, {"Range": f"bytes={have}-"} if have else {}) as answer:
+    with web.asked(wanted.url, {"Range": f"bytes={have}-"} if have else {}) as answer:
         if answer.status not in {_OK, _PARTIAL}:
             raise _Refused(answer.status, _asked_to_wait(answer.headers.get("Retry-After")))
         if have and answer.status != _PARTIAL:

@@ -10,9 +10,10 @@ import urllib3
 from urllib3 import exceptions
 
 from envbuilder.errors import UsageError
+from envbuilder.http.pools import USER_AGENT, opened_pool
+from envbuilder.http.proxies import proxy_for
+from envbuilder.http.trust import trust
 from envbuilder.model.surroundings import Silence
-from envbuilder.registries.connecting import opened_pool, trust
-from envbuilder.registries.proxies import proxy_for
 
 
 def answer(url: str, environ: Mapping[str, str], limit: float) -> int | Silence | None:
@@ -60,7 +61,7 @@ def _status(url: str, environ: Mapping[str, str], limit: float, *, secure: bool)
             response = pool.request(
                 "GET",
                 url,
-                headers={"User-Agent": "envbuilder"},
+                headers={"User-Agent": USER_AGENT},
                 redirect=False,
                 retries=False,
                 preload_content=False,

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from urllib.parse import urlencode, urlsplit
 
 from envbuilder.errors import SourceUnreachable
+from envbuilder.http.origins import is_loopback
 from envbuilder.registries.credentials import Credentials
 from envbuilder.registries.documents import Record, parsed, text
 from envbuilder.registries.failures import Interrupted, refused
 from envbuilder.registries.pacing import Pacing, Patience
-from envbuilder.registries.places import is_loopback
 from envbuilder.registries.transport import Answer, Request, Transport
 
 _CLIENT = "envbuilder"

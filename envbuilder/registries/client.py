@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from envbuilder.errors import SourceUnreachable, VerificationFailed
+from envbuilder.http.origins import is_loopback, origin
 from envbuilder.model.images import INDEX_TYPE, MANIFEST_TYPE, Document
 from envbuilder.model.refs import ImageRef, is_digest
 from envbuilder.registries.auth import Authorizer
@@ -17,7 +18,7 @@ from envbuilder.registries.credentials import Credentials, DockerLogins
 from envbuilder.registries.documents import document, parsed, text
 from envbuilder.registries.failures import Interrupted, refused
 from envbuilder.registries.pacing import Pacing, Patience
-from envbuilder.registries.places import Place, has_host, is_loopback, origin, place_of, siblings
+from envbuilder.registries.places import Place, has_host, place_of, siblings
 from envbuilder.registries.transport import Answer, Body, Request, Transport
 
 T = TypeVar("T")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ipaddress
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from envbuilder.errors import UsageError
 from envbuilder.model.refs import ImageRef
@@ -67,27 +65,6 @@ def siblings(repositories: tuple[str, ...], place: Place) -> tuple[str, ...]:
     places = (_split(repository) for repository in repositories)
     names = (other.repository for other in places if other is not None and other.host == place.host)
     return tuple(name for name in dict.fromkeys(names) if name != place.repository)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether `host[:port]` is this machine by its name or address alone.
-
-    Example:
-        >>> [is_loopback(host) for host in ("localhost:5000", "127.0.0.1", "[::1]:80", "registry.example")]
-        [True, True, True, False]
-    """
-    name = urlsplit(f"//{host}").hostname or ""
-    try:
-        return name == "localhost" or ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
-
-
-def origin(url: str) -> str:
-    """Scheme, host and port of an address: what credentials may not leave."""
-    parts = urlsplit(url)
-    port = parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
-    return f"{parts.scheme}://{parts.hostname}:{port}"
 
 
 def _split(repository: str) -> Place | None:

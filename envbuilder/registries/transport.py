@@ -12,11 +12,13 @@ from urllib.parse import urljoin, urlsplit
 
 from envbuilder.errors import SourceUnreachable
 from envbuilder.files import CHUNK
-from envbuilder.registries.connecting import opened_pool, trust
+from envbuilder.http.failures import BROKE, CERTIFICATE, words_of
+from envbuilder.http.origins import is_loopback, origin
+from envbuilder.http.pools import USER_AGENT, opened_pool
+from envbuilder.http.proxies import proxy_for
+from envbuilder.http.trust import trust
 from envbuilder.registries.failures import Interrupted, said
 from envbuilder.registries.pacing import retry_after
-from envbuilder.registries.places import is_loopback, origin
-from envbuilder.registries.proxies import proxy_for
 
 if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse, PoolManager, ProxyManager, Timeout
@@ -30,7 +32,6 @@ _CONNECT_SECONDS = 20.0
 _READ_SECONDS = 60.0
 _COMMIT_SECONDS = 300.0  # a registry may read a blob of gigabytes again before it answers the last request of an upload
 _LONGEST_ERROR = 1 << 16
-_BROKE = "the connection broke"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,8 +137,7 @@ class Transport:
     """Sends requests; may be used by several threads.
 
     Args:
-        environ: Proxies (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`) and the CA bundle (`SSL_CERT_FILE`,
-            `REQUESTS_CA_BUNDLE`; a file or a folder).
+        environ: Proxies (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`) and certificates (`CA_VARIABLES`).
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
@@ -171,7 +171,7 @@ class Transport:
 
     def _exchanged(self, request: Request, url: str) -> Answer:
         _require_safe(request, url)
-        headers = {"User-Agent": "envbuilder", "Accept-Encoding": "identity", **dict(request.headers)}
+        headers = {"User-Agent": USER_AGENT, "Accept-Encoding": "identity", **dict(request.headers)}
         if request.authorization and origin(url) == origin(request.url):
             headers["Authorization"] = request.authorization
         pool = self._pool(url)
@@ -232,27 +232,10 @@ def _as_ours(subject: str) -> Iterator[None]:
 
     try:
         yield
-    except exceptions.SSLError as error:
-        if "CERTIFICATE" not in str(error):
-            raise Interrupted(f"{subject}: it does not speak TLS") from None
-        raise SourceUnreachable(
-            f"{subject}: its certificate cannot be verified",
-            hint="name a CA bundle that holds its issuer (SSL_CERT_FILE)",
-        ) from None
     except (exceptions.HTTPError, OSError) as error:
-        words = _words(error)
-        raise Interrupted(f"{subject}: {words}", broke=words == _BROKE) from None
-
-
-def _words(error: BaseException) -> str:
-    from urllib3 import exceptions  # noqa: PLC0415  see above
-
-    if isinstance(error, exceptions.ProxyError):
-        return "the proxy does not let us through"
-    if isinstance(error, exceptions.NameResolutionError):
-        return "its name cannot be resolved"
-    if isinstance(error, exceptions.TimeoutError) and not isinstance(error, exceptions.NewConnectionError):
-        return "it did not answer in time"
-    if isinstance(error, exceptions.NewConnectionError):
-        return "it does not accept connections"
-    return _BROKE
+        words = words_of(error)
+        if words == CERTIFICATE:
+            raise SourceUnreachable(
+                f"{subject}: {words}", hint="name a CA bundle that holds its issuer (SSL_CERT_FILE)"
+            ) from None
+        raise Interrupted(f"{subject}: {words}", broke=words == BROKE) from None

@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 from envbuilder.catalog.loading import load_catalog
+from envbuilder.http.web import Web
 from envbuilder.indexing.fetching import fetch
 from envbuilder.indexing.uv_index import UvIndex
 from tests.bench.measuring import Figures
@@ -31,7 +32,7 @@ def measure_catalog(figures: Figures, work: Path) -> None:
     package, version, tag = LARGEST
     file = next(each for each in index.files(package, version) if f"-{tag}-" in each.file and "x86_64" in each.file)
     with tempfile.TemporaryDirectory(dir=work) as name:
-        wheel = fetch(file, Path(name))
+        wheel = fetch(file, Path(name), web=Web(dict(os.environ)))
         figures.count("bytes of the wheel", wheel.stat().st_size)
         figures.time("audit of the wheel", lambda: _audit(wheel))
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss

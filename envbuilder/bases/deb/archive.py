@@ -7,16 +7,15 @@ import lzma
 import re
 import subprocess
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from http.client import HTTPException
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from envbuilder.bases.deb.index import PackageIndex
 from envbuilder.errors import SourceUnreachable, VerificationFailed
+from envbuilder.files import CHUNK
+from envbuilder.http.web import Web
 from envbuilder.store import Store
 
 SECURITY = "security:"
@@ -24,7 +23,7 @@ SECURITY = "security:"
 
 _TRIES = 3
 _TIMEOUT = 30.0
-_NOT_FOUND, _SERVER_FAULT = 404, 500
+_OK, _NOT_FOUND, _SERVER_FAULT = 200, 404, 500
 _SCHEMES = ("https", "http", "file")
 _LISTED = re.compile(r"^ ([0-9a-f]{64})\s+(\d+)\s+(\S+)$")
 _KEYRINGS = "/usr/share/keyrings"
@@ -37,6 +36,7 @@ class DebianArchive:
     Attributes:
         mirror: Its address without a final slash; security updates are looked for at `<mirror>-security`.
         store: Keeps the lists.
+        web: Sends the requests.
         keyrings: Folder of Debian's keys.
         notice: Told in one sentence what could not be checked.
         pause: Waits between two tries, in seconds.
@@ -44,6 +44,7 @@ class DebianArchive:
 
     mirror: str
     store: Store
+    web: Web
     keyrings: Path = Path(_KEYRINGS)
     notice: Callable[[str], None] = lambda _text: None
     pause: Callable[[float], None] = time.sleep
@@ -132,16 +133,15 @@ class DebianArchive:
         problem = ""
         for attempt in range(1, _TRIES + 1):
             try:
-                return _read(address)
-            except urllib.error.HTTPError as error:
-                problem = f"the server answers {error.code}"
-                error.close()
-                if error.code < _SERVER_FAULT:
+                return _read(self.web, address)
+            except _Refused as refused:
+                problem = f"the server answers {refused.status}"
+                if refused.status < _SERVER_FAULT:
                     break
             except FileNotFoundError as error:
                 raise _not_there(address) from error
-            except (OSError, HTTPException) as error:
-                problem = str(getattr(error, "reason", "") or error)
+            except OSError as error:
+                problem = str(error)
             if attempt < _TRIES:
                 self.pause(float(attempt))
         raise SourceUnreachable(
@@ -150,20 +150,26 @@ class DebianArchive:
         )
 
 
-def _read(address: str) -> bytes:
-    """What is at an address whose scheme was checked.
+def _read(web: Web, address: str) -> bytes:
+    """Return what is at an address whose scheme was checked.
 
     Raises:
         FileNotFoundError: The server answers that it is not there.
     """
-    try:
-        with urllib.request.urlopen(address, timeout=_TIMEOUT) as response:  # noqa: S310
-            content: bytes = response.read()
-            return content
-    except urllib.error.URLError as error:
-        if getattr(error, "code", 0) == _NOT_FOUND or isinstance(error.reason, FileNotFoundError):
-            raise FileNotFoundError(address) from error
-        raise
+    with web.asked(address, {}) as answer:
+        if answer.status == _NOT_FOUND:
+            raise FileNotFoundError(address)
+        if answer.status != _OK:
+            raise _Refused(answer.status)
+        return b"".join(iter(lambda: answer.read(CHUNK), b""))
+
+
+class _Refused(Exception):
+    """A server that answers, but not with the file."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
 
 
 class _NotThere(SourceUnreachable):

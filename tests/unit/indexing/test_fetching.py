@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from envbuilder.errors import SourceUnreachable, VerificationFailed
+from envbuilder.http.web import Web
 from envbuilder.indexing.fetching import fetch, fetch_into, length_of
 from envbuilder.indexing.index import IndexFile
 from envbuilder.store import Store
 
+WEB = Web({})
 CONTENT = bytes(range(256)) * 20_000
 
 
@@ -94,7 +96,7 @@ def no_pause(_seconds: float) -> None:
 
 def test_a_file_arrives_whole_and_its_progress_is_told(server: Server, tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
-    path = fetch(wanted(server.address), tmp_path, progress=lambda done, whole: told.append((done, whole)))
+    path = fetch(wanted(server.address), tmp_path, progress=lambda done, whole: told.append((done, whole)), web=WEB)
     assert path == tmp_path / "x.whl"
     assert path.read_bytes() == CONTENT
     assert told[-1] == (len(CONTENT), len(CONTENT))
@@ -103,48 +105,48 @@ def test_a_file_arrives_whole_and_its_progress_is_told(server: Server, tmp_path:
 
 def test_a_broken_connection_is_taken_up_where_it_broke(server: Server, tmp_path: Path) -> None:
     server.cuts = 2
-    assert fetch(wanted(server.address), tmp_path, pause=no_pause).read_bytes() == CONTENT
+    assert fetch(wanted(server.address), tmp_path, pause=no_pause, web=WEB).read_bytes() == CONTENT
     assert server.asked[0] == "all"
     assert all(asked.startswith("bytes=") for asked in server.asked[1:])
 
 
 def test_a_server_without_ranges_sends_all_of_it_again(server: Server, tmp_path: Path) -> None:
     server.cuts, server.ranges = 1, False
-    assert fetch(wanted(server.address), tmp_path, pause=no_pause).read_bytes() == CONTENT
+    assert fetch(wanted(server.address), tmp_path, pause=no_pause, web=WEB).read_bytes() == CONTENT
 
 
 def test_a_server_that_always_breaks_is_unreachable_and_nothing_is_left(server: Server, tmp_path: Path) -> None:
     server.cuts = 99
     waited: list[float] = []
     with pytest.raises(SourceUnreachable, match=r"x\.whl cannot be fetched: "):
-        fetch(wanted(server.address), tmp_path, pause=waited.append)
+        fetch(wanted(server.address), tmp_path, pause=waited.append, web=WEB)
     assert waited == sorted(waited)
     assert not list(tmp_path.iterdir())
 
 
 def test_another_file_under_the_name_is_refused_and_nothing_is_left(server: Server, tmp_path: Path) -> None:
     with pytest.raises(VerificationFailed, match="not 0000"):
-        fetch(wanted(server.address, sha256="0" * 64), tmp_path)
+        fetch(wanted(server.address, sha256="0" * 64), tmp_path, web=WEB)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_file_that_the_server_does_not_have_is_not_asked_for_twice(server: Server, tmp_path: Path) -> None:
     server.status = 404
     with pytest.raises(SourceUnreachable, match="the server answers 404"):
-        fetch(wanted(server.address), tmp_path, pause=no_pause)
+        fetch(wanted(server.address), tmp_path, pause=no_pause, web=WEB)
     assert len(server.asked) == 1
 
 
 def test_a_server_in_trouble_is_asked_again(server: Server, tmp_path: Path) -> None:
     server.status = 503
     with pytest.raises(SourceUnreachable, match="the server answers 503"):
-        fetch(wanted(server.address), tmp_path, pause=no_pause)
+        fetch(wanted(server.address), tmp_path, pause=no_pause, web=WEB)
     assert len(server.asked) > 1
 
 
 def test_a_redirect_is_followed(server: Server, tmp_path: Path) -> None:
     moved = IndexFile(file="x.whl", sha256=hashlib.sha256(CONTENT).hexdigest(), url=f"{server.address}/moved/x.whl")
-    assert fetch(moved, tmp_path).read_bytes() == CONTENT
+    assert fetch(moved, tmp_path, web=WEB).read_bytes() == CONTENT
 
 
 def test_a_local_file_is_fetched_too(tmp_path: Path) -> None:
@@ -152,12 +154,12 @@ def test_a_local_file_is_fetched_too(tmp_path: Path) -> None:
     source = tmp_path / "from" / "x.whl"
     source.write_bytes(CONTENT)
     local = IndexFile(file="x.whl", sha256=hashlib.sha256(CONTENT).hexdigest(), url=source.as_uri())
-    assert fetch(local, tmp_path).read_bytes() == CONTENT
+    assert fetch(local, tmp_path, web=WEB).read_bytes() == CONTENT
 
 
 def test_an_address_of_another_kind_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceUnreachable, match="not one that can be fetched"):
-        fetch(IndexFile(file="x.whl", sha256="0" * 64, url="data:,x"), tmp_path)
+        fetch(IndexFile(file="x.whl", sha256="0" * 64, url="data:,x"), tmp_path, web=WEB)
 
 
 def test_nobody_who_answers_is_unreachable(server: Server, tmp_path: Path) -> None:
@@ -165,7 +167,7 @@ def test_nobody_who_answers_is_unreachable(server: Server, tmp_path: Path) -> No
     server.shutdown()
     server.server_close()
     with pytest.raises(SourceUnreachable, match=r"next|cannot be fetched"):
-        fetch(wanted(address), tmp_path, pause=no_pause)
+        fetch(wanted(address), tmp_path, pause=no_pause, web=WEB)
 
 
 DIGEST = f"sha256:{hashlib.sha256(CONTENT).hexdigest()}"
@@ -173,8 +175,8 @@ DIGEST = f"sha256:{hashlib.sha256(CONTENT).hexdigest()}"
 
 def test_a_store_gets_a_file_once(server: Server, tmp_path: Path) -> None:
     store = Store(folder=tmp_path)
-    fetch_into(wanted(server.address), store)
-    fetch_into(wanted(server.address), store)
+    fetch_into(wanted(server.address), store, web=WEB)
+    fetch_into(wanted(server.address), store, web=WEB)
     assert store.read(DIGEST) == CONTENT
     assert server.asked == ["all"]
 
@@ -183,24 +185,24 @@ def test_a_store_gets_a_file_once(server: Server, tmp_path: Path) -> None:
 def test_a_server_that_is_busy_is_asked_again_when_it_says(server: Server, tmp_path: Path, fault: int) -> None:
     server.faults = [fault, fault]
     pauses: list[float] = []
-    fetch_into(wanted(server.address), Store(folder=tmp_path), pause=pauses.append)
+    fetch_into(wanted(server.address), Store(folder=tmp_path), pause=pauses.append, web=WEB)
     assert pauses == [7.0, 7.0]
 
 
 def test_a_server_that_stays_busy_is_given_up(server: Server, tmp_path: Path) -> None:
     server.faults = [503] * 9
     with pytest.raises(SourceUnreachable, match="answers 503"):
-        fetch_into(wanted(server.address), Store(folder=tmp_path), pause=no_pause)
+        fetch_into(wanted(server.address), Store(folder=tmp_path), pause=no_pause, web=WEB)
 
 
 def test_a_truncated_download_is_taken_up_by_the_next_run(server: Server, tmp_path: Path) -> None:
     store = Store(folder=tmp_path)
     server.cuts = 4
     with pytest.raises(SourceUnreachable):
-        fetch_into(wanted(server.address), store, pause=no_pause)
+        fetch_into(wanted(server.address), store, pause=no_pause, web=WEB)
     assert not store.has(DIGEST)
     server.asked.clear()
-    fetch_into(wanted(server.address), store)
+    fetch_into(wanted(server.address), store, web=WEB)
     assert store.read(DIGEST) == CONTENT
     assert server.asked[0].startswith("bytes=")
 
@@ -208,12 +210,12 @@ def test_a_truncated_download_is_taken_up_by_the_next_run(server: Server, tmp_pa
 def test_a_damaged_download_is_fetched_once_more_and_never_kept(server: Server, tmp_path: Path) -> None:
     store = Store(folder=tmp_path)
     server.damaged = 1
-    fetch_into(wanted(server.address), store)
+    fetch_into(wanted(server.address), store, web=WEB)
     assert store.read(DIGEST) == CONTENT
     store.remove(DIGEST)
     server.damaged = 2
     with pytest.raises(VerificationFailed, match=r"x\.whl: what was fetched has the digest"):
-        fetch_into(wanted(server.address), store)
+        fetch_into(wanted(server.address), store, web=WEB)
     assert not list(store.entries())
 
 
@@ -223,17 +225,17 @@ def test_what_is_left_of_another_file_is_thrown_away(server: Server, tmp_path: P
         assert receiver is not None
         receiver.write(b"?" * 1000)
         raise ConnectionError
-    fetch_into(wanted(server.address), store)
+    fetch_into(wanted(server.address), store, web=WEB)
     assert store.read(DIGEST) == CONTENT
 
 
 def test_a_local_file_is_taken_too(tmp_path: Path) -> None:
     (tmp_path / "x.whl").write_bytes(CONTENT)
     store = Store(folder=tmp_path / "store")
-    fetch_into(IndexFile(file="x.whl", sha256=DIGEST[7:], url=(tmp_path / "x.whl").as_uri()), store)
+    fetch_into(IndexFile(file="x.whl", sha256=DIGEST[7:], url=(tmp_path / "x.whl").as_uri()), store, web=WEB)
     assert store.read(DIGEST) == CONTENT
 
 
 def test_a_server_that_knows_no_head_gives_no_length(server: Server) -> None:
-    assert length_of(wanted(server.address)) == 0
-    assert length_of(IndexFile(file="x", sha256="", url="", size=5)) == 5
+    assert length_of(wanted(server.address), WEB) == 0
+    assert length_of(IndexFile(file="x", sha256="", url="", size=5), WEB) == 5

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from envbuilder.errors import EnvbuilderError, SourceUnreachable, UsageError
+from envbuilder.http.proxies import proxy_for
 from envbuilder.model.refs import ImageRef
 from envbuilder.registries.client import RegistryClient
 from envbuilder.registries.failures import said
-from envbuilder.registries.proxies import proxy_for
 from envbuilder.registries.pulling import find
 from envbuilder.registries.transport import Request, Transport
 from tests.unit.registries.conftest import Time, reference

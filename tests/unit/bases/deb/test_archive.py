@@ -12,6 +12,7 @@ import pytest
 from envbuilder.bases.deb.archive import DebianArchive
 from envbuilder.bases.deb.index import PackageIndex
 from envbuilder.errors import SourceUnreachable, VerificationFailed
+from envbuilder.http.web import Web
 from envbuilder.store import Store
 from tests.unit.bases.deb.test_index import paragraph
 
@@ -50,6 +51,7 @@ class Mirror:
         return DebianArchive(
             mirror=f"file://{self.folder}/debian",
             store=Store(folder=self.folder / "store"),
+            web=Web({}),
             keyrings=self.folder / "keys",
             notice=self.notices.append,
             pause=self.pauses.append,
@@ -123,7 +125,9 @@ def test_a_suite_that_is_not_there_is_said_at_once(mirror: Mirror) -> None:
 
 def test_no_credentials_are_in_an_error(tmp_path: Path) -> None:
     store = Store(folder=tmp_path / "store")
-    archive = DebianArchive(mirror="gopher://me:secret@mirror.invalid/debian", store=store, keyrings=tmp_path)
+    archive = DebianArchive(
+        mirror="gopher://me:secret@mirror.invalid/debian", store=store, web=Web({}), keyrings=tmp_path
+    )
     with pytest.raises(SourceUnreachable, match="is no address of a Debian archive") as caught:
         archive.index("bookworm", ("main",))
     assert "secret" not in f"{caught.value} {caught.value.hint}"

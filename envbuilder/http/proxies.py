@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from envbuilder.registries.places import is_loopback
+from envbuilder.http.origins import is_loopback
 
 
 def proxy_for(url: str, environ: Mapping[str, str]) -> str:

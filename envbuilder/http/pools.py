@@ -1,25 +1,30 @@
-"""Pools of connections: through a proxy or not, and with the certificates that this machine was told to trust."""
+"""Pools of connections: through a proxy or directly."""
 
 from __future__ import annotations
 
-import os
 import ssl
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from envbuilder import __version__
 from envbuilder.errors import UsageError
 from envbuilder.files import CHUNK
 
 if TYPE_CHECKING:
     from urllib3 import PoolManager, ProxyManager
 
-_CA_BUNDLE = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
-_CONNECTIONS = 8
+USER_AGENT = f"envbuilder/{__version__}"
+
+_CONNECTIONS = 16
+"""Connections that are kept: one name lookup and one handshake for hundreds of files.
+
+Without them sixteen downloads at a time ask for the same name so often that resolvers drop questions, each of which
+costs five seconds (measured 2026-11: 107 small files in 20 s, with kept connections in 0.2 s).
+"""
 
 
 def opened_pool(proxy: str, context: ssl.SSLContext | None) -> PoolManager | ProxyManager:
-    """A pool that goes through a proxy; directly when it is empty.
+    """Return a pool that goes through a proxy; directly when it is empty.
 
     Raises:
         UsageError: The proxy's address is none.
@@ -41,21 +46,4 @@ def opened_pool(proxy: str, context: ssl.SSLContext | None) -> PoolManager | Pro
     except (urllib3.exceptions.HTTPError, ValueError):  # the address may hold a password
         raise UsageError(
             "the proxy that the environment names cannot be used", hint="HTTPS_PROXY has the form http://HOST:PORT"
-        ) from None
-
-
-def trust(environ: Mapping[str, str]) -> ssl.SSLContext:
-    """The certificates to trust: those that a variable names, a file or a folder, else those of this machine.
-
-    Raises:
-        UsageError: They cannot be read.
-    """
-    name = next((name for name in _CA_BUNDLE if environ.get(name)), "")
-    bundle = environ.get(name) or None
-    folder = bundle is not None and os.path.isdir(bundle)  # noqa: PTH112  a value of the environment, used as text
-    try:
-        return ssl.create_default_context(cafile=None if folder else bundle, capath=bundle if folder else None)
-    except OSError:
-        raise UsageError(
-            f"the CA bundle that {name} names cannot be read", hint=f"set {name} to a file of PEM certificates"
         ) from None

@@ -1,0 +1,1 @@
+"""HTTP: certificates, proxies, credentials and connections, for everything that this package downloads."""
