@@ -9,18 +9,20 @@ import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import docker
 import requests
+from docker.tls import TLSConfig
 from docker.types import DeviceRequest, LogConfig, Mount
 from docker.utils import kwargs_from_env, parse_host
 
 from envbuilder.building.container_spec import ContainerSpec
 from envbuilder.building.docker_client import TIMEOUT_SECONDS, DockerClient
+from envbuilder.building.docker_context import Endpoint, endpoint
 from envbuilder.building.docker_errors import Refusal, refused, translated
 from envbuilder.building.engine_json import Record, number
-from envbuilder.errors import EngineError, EnvbuilderError
+from envbuilder.errors import EngineError, EngineUnavailable, EnvbuilderError
 from envbuilder.model.refs import ImageRef
 
 _UNIX = "http+unix://"
@@ -28,10 +30,16 @@ _Item = TypeVar("_Item")
 
 
 class DockerApi:
-    """One engine that answered."""
+    """One engine that answered.
 
-    def __init__(self, client: DockerClient) -> None:
+    Args:
+        client: The SDK.
+        context: Name of the Docker context that led here; empty for none.
+    """
+
+    def __init__(self, client: DockerClient, *, context: str = "") -> None:
         self._client = client
+        self.context = context
 
     def version(self) -> Record:
         """What `GET /version` says."""
@@ -245,20 +253,41 @@ class DockerApi:
 
 
 def open_api(environ: Mapping[str, str], *, timeout: int = TIMEOUT_SECONDS) -> DockerApi:
-    """Connect to the engine that DOCKER_HOST and its kin name, or to the default socket.
+    """Connect to the engine that DOCKER_HOST or a context names, or to the default socket.
 
     Args:
         environ: Environment variables.
         timeout: Seconds that it has for each answer.
 
     Raises:
-        EngineUnavailable: None answers.
+        EngineUnavailable: None answers, or the context does not exist.
     """
-    with translated():
+    where = endpoint(environ)
+    try:
+        with translated():
+            settings = _settings(where, environ)
+            _knock(str(parse_host(settings.get("base_url", ""), tls="tls" in settings)))
+            return DockerApi(DockerClient(version="auto", timeout=timeout, **settings), context=where.context)
+    except EngineUnavailable as error:
+        if where.context:
+            error.message = f"{error.message} (Docker context {where.context}: {where.host})"
+            error.args = (error.message,)
+            error.hint = "start that engine, or choose another one: `docker context use NAME`"
+        raise
+
+
+def _settings(where: Endpoint, environ: Mapping[str, str]) -> dict[str, Any]:
+    if not where.context:
         # An empty mapping would make the SDK look into os.environ behind our back.
-        settings = kwargs_from_env(environment={"DOCKER_HOST": "", **environ})
-        _knock(str(parse_host(settings.get("base_url", ""), tls="tls" in settings)))
-        return DockerApi(DockerClient(version="auto", timeout=timeout, **settings))
+        return kwargs_from_env(environment={"DOCKER_HOST": "", **environ})
+    if where.tls is None:
+        return {"base_url": where.host}
+    tls = TLSConfig(
+        ca_cert=str(where.tls.authority) if where.tls.authority else None,
+        client_cert=(str(where.tls.client[0]), str(where.tls.client[1])) if where.tls.client else None,
+        verify=where.tls.verify,
+    )
+    return {"base_url": where.host, "tls": tls}
 
 
 def _knock(address: str) -> None:

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from envbuilder.building.docker_build import build
+from envbuilder.building.docker_context import endpoint
 from envbuilder.building.docker_images import engine_info, image_info
 from envbuilder.building.docker_loading import load_image
 from envbuilder.building.docker_run import execute, follow, has_gpus, run
 from envbuilder.building.docker_transfer import load, pull, push, registry_digest, save
 from envbuilder.building.engine import Engine, Listener
+from envbuilder.errors import EngineUnavailable
 from envbuilder.model.builds import (
     BuildRequest,
     BuildResult,
@@ -39,7 +41,7 @@ _IMPORTING = threading.Lock()
 
 
 def connect(environ: Mapping[str, str], *, timeout: int | None = None) -> Engine:
-    """The engine that DOCKER_HOST and its kin name, or the default one.
+    """Return the engine that DOCKER_HOST or a Docker context names, or the default one.
 
     Opens nothing yet, and does not even import the SDK: `EngineUnavailable` comes from the first request.
 
@@ -59,8 +61,20 @@ def default_registry() -> str:
 
 
 def is_there(environ: Mapping[str, str]) -> bool:
-    """Whether an engine is named, or a socket lies where Docker's lies by default; asks nobody."""
-    return bool(environ.get("DOCKER_HOST")) or Path(_SOCKET).exists()
+    """Return True if an engine is named, or the default socket exists; sends no request."""
+    try:
+        where = endpoint(environ)
+    except EngineUnavailable:
+        return True  # It is named; connecting says what is wrong with it.
+    return bool(where.host) or Path(_SOCKET).exists()
+
+
+def is_local(environ: Mapping[str, str]) -> bool:
+    """Return True if the engine is on this machine, as far as its address tells."""
+    try:
+        return endpoint(environ).is_local
+    except EngineUnavailable:
+        return True
 
 
 def _open(environ: Mapping[str, str], timeout: int | None) -> DockerApi:
@@ -93,7 +107,7 @@ class DockerEngine:
 
     def info(self) -> EngineInfo:
         """See `Engine.info`."""
-        return engine_info(self._api().version(), self._api().system())
+        return engine_info(self._api().version(), self._api().system(), context=self._api().context)
 
     def image(self, reference: str) -> ImageInfo | None:
         """See `Engine.image`."""

@@ -37,7 +37,7 @@ def image_layers(history: Iterable[Record]) -> tuple[ImageLayer, ...]:
     return tuple(layer for layer in reversed(layers) if layer.size)
 
 
-def engine_info(version: Record, system: Record) -> EngineInfo:
+def engine_info(version: Record, system: Record, *, context: str = "") -> EngineInfo:
     """Read the answers of `GET /version` and `GET /info`."""
     return EngineInfo(
         name="docker",
@@ -49,6 +49,7 @@ def engine_info(version: Record, system: Record) -> EngineInfo:
         root=text(system, "DockerRootDir"),
         rootless="name=rootless" in texts(system, "SecurityOptions"),
         mirrors=texts(system, "RegistryConfig", "Mirrors"),
+        context=context,
     )
 
 

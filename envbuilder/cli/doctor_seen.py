@@ -109,6 +109,7 @@ def _around(around: Surroundings) -> Iterator[tuple[str, str]]:
         parts = [f"Docker {engine.version}", engine.storage, "BuildKit" if engine.buildkit else "no BuildKit"]
         parts.append("hands out NVIDIA GPUs" if engine.gpus else "no NVIDIA runtime or CDI")
         parts += ["rootless"] if engine.rootless else []
+        parts += [f"context {engine.context}"] if engine.context else []
         parts += [f"{size(engine.root_free)} free"] if engine.root_free is not None else []
         yield "engine", ", ".join(part for part in parts if part)
     else:

@@ -6,18 +6,17 @@ from collections.abc import Iterable
 
 import click
 
+from envbuilder.building.docker_engine import is_local
 from envbuilder.cli.places import Places
 from envbuilder.model.locks import Lock
 from envbuilder.model.rows import Catalog
 from envbuilder.probing.here import glance, is_windows_subsystem
 from envbuilder.workflows.preflight import misfits
 
-_LOCAL = ("unix://", "npipe://")
-
 
 def warn_before_build(places: Places, catalog: Catalog, locks: Iterable[Lock]) -> None:
     """Say which images will not run on this host, which may be another than the one that will run them."""
-    host = glance() if is_local(places) else None
+    host = glance() if is_local(places.environ) else None
     for lock in locks if host else ():
         _warn(
             misfits(catalog, lock.environment, lock.base.id, host),
@@ -27,19 +26,13 @@ def warn_before_build(places: Places, catalog: Catalog, locks: Iterable[Lock]) -
 
 def warn_before_gpus(places: Places, catalog: Catalog, environment: str, base: str = "") -> None:
     """Say why looking at GPUs will fail on this host."""
-    if not is_local(places):
+    if not is_local(places.environ):
         return
     host = glance()
     if host is None and not is_windows_subsystem():
         _warn(("no NVIDIA driver is loaded here (/proc/driver/nvidia); what needs a GPU will fail",), "tier gpu")
         return
     _warn(misfits(catalog, environment, base, host), f"{environment} does not run here")
-
-
-def is_local(places: Places) -> bool:
-    """Whether the engine is on this host, as far as its address tells."""
-    address = places.environ.get("DOCKER_HOST", "")
-    return not address or address.startswith(_LOCAL)
 
 
 def _warn(reasons: tuple[str, ...], headline: str) -> None:

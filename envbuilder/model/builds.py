@@ -37,6 +37,7 @@ class EngineInfo:
         root: Folder of its data; empty when it does not tell.
         rootless: Whether it runs without root.
         mirrors: Addresses that it asks before its default registry, in its order.
+        context: Name of the Docker context that names it; empty for none.
     """
 
     name: str
@@ -48,6 +49,7 @@ class EngineInfo:
     root: str = ""
     rootless: bool = False
     mirrors: tuple[str, ...] = ()
+    context: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

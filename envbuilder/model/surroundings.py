@@ -19,6 +19,7 @@ class EngineAnswers:
         root: Folder of its data; empty when it does not tell.
         root_free: Bytes free there; None when the folder cannot be seen from here.
         rootless: Whether it runs without root.
+        context: Name of the Docker context that names it; empty for none.
     """
 
     version: str
@@ -29,6 +30,7 @@ class EngineAnswers:
     root: str
     root_free: int | None
     rootless: bool
+    context: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

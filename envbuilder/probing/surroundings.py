@@ -75,6 +75,7 @@ def _engine_document(engine: EngineAnswers | EngineSilent) -> dict[str, object]:
         "root": engine.root,
         "root_free": engine.root_free,
         "rootless": engine.rootless,
+        "context": engine.context,
     }
 
 
@@ -130,6 +131,7 @@ def _engine(item: Item) -> EngineAnswers | EngineSilent:
         root=item["root"].text(),
         root_free=item["root_free"].maybe(Item.integer),
         rootless=item["rootless"].flag(),
+        context=item["context"].text(),
     )
 
 

@@ -126,6 +126,7 @@ def _answers(info: EngineInfo, ports: AroundPorts) -> EngineAnswers:
         root=info.root,
         root_free=ports.free(info.root) if info.root else None,
         rootless=info.rootless,
+        context=info.context,
     )
 
 

@@ -214,6 +214,7 @@ ENGINE = EngineAnswers(
     root="/var/lib/docker",
     root_free=200 * GIB,
     rootless=False,
+    context="",
 )
 
 

@@ -57,7 +57,7 @@ TEXT = st.text(max_size=8).map(lambda text: text.encode("utf-8", "replace").deco
 BYTES = st.none() | st.integers(0, 1 << 50)
 ENGINES = st.builds(
     EngineAnswers, version=TEXT, api=TEXT, storage=TEXT, buildkit=st.booleans(), gpus=st.booleans(), root=TEXT,
-    root_free=BYTES, rootless=st.booleans(),
+    root_free=BYTES, rootless=st.booleans(), context=TEXT,
 ) | st.builds(EngineSilent, why=TEXT, remedy=TEXT, denied=st.booleans())  # fmt: skip
 SECONDS = st.floats(0, 9).map(lambda number: round(number, 3))
 SOURCES = st.builds(
