@@ -134,6 +134,10 @@ class DiskFull(EngineError):
     """The engine, or this machine, ran out of disk space."""
 
 
+class LocksUnsupported(EngineError):
+    """A file system has no file locks."""
+
+
 class BuildFailed(EnvbuilderError):
     """A step of the build failed.
 

@@ -8,7 +8,6 @@ up where it ended, and what nobody writes any more is swept away.
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import os
 import uuid
@@ -20,6 +19,7 @@ from typing import BinaryIO
 
 from envbuilder.errors import DiskFull, VerificationFailed
 from envbuilder.files import CHUNK, sha256_of
+from envbuilder.flock import hold, hold_now
 
 _ALGORITHM = "sha256:"
 _SETTLED = 0o444
@@ -142,26 +142,26 @@ class Store:
         place = self.folder / "waiting"
         place.mkdir(parents=True, exist_ok=True)
         with (place / name).open("a") as handle:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            hold(handle.fileno(), place / name)
             yield
 
     @contextmanager
     def used(self) -> Iterator[None]:
         """While the block runs, nobody prunes; others may use the store too."""
-        with self._gate(fcntl.LOCK_SH):
+        with self._gate(shared=True):
             yield
 
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Waits until nobody uses the store, and lets nobody begin while the block runs."""
-        with self._gate(fcntl.LOCK_EX):
+        with self._gate(shared=False):
             yield
 
     @contextmanager
-    def _gate(self, kind: int) -> Iterator[None]:
+    def _gate(self, *, shared: bool) -> Iterator[None]:
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / "gate").open("a") as handle:
-            fcntl.flock(handle, kind)
+            hold(handle.fileno(), self.folder / "gate", shared=shared)
             yield
 
     def entries(self) -> Iterator[tuple[str, int, float]]:
@@ -188,9 +188,9 @@ class Store:
         for part in (self.folder / "parts").glob("*"):
             with suppress(OSError), part.open("rb") as stream:
                 # Whoever still writes holds the lock.
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                freed += part.stat().st_size
-                part.unlink()
+                if hold_now(stream.fileno(), part):
+                    freed += part.stat().st_size
+                    part.unlink()
         return freed
 
     def _parts(self) -> Path:
@@ -277,7 +277,7 @@ def _exclusive(part: Path) -> Iterator[BinaryIO]:
     """
     while True:
         with part.open("a+b") as stream:
-            fcntl.flock(stream, fcntl.LOCK_EX)
+            hold(stream.fileno(), part)
             try:
                 current = part.stat().st_ino == os.fstat(stream.fileno()).st_ino
             except FileNotFoundError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from envbuilder.errors import VerificationFailed
 from envbuilder.files import replacing, sha256_of
+from envbuilder.flock import hold
 from envbuilder.model.locks import OsPackagePin
 from envbuilder.model.refs import is_digest
 from envbuilder.model.trees import DebianTree
@@ -102,7 +102,7 @@ def _manifest_of(tar: Path) -> Path:
 def _writing(place: Path) -> Iterator[None]:
     with (place / "lock").open("w") as handle:
         # Closing the file gives the lock back, also when this process is killed.
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        hold(handle.fileno(), place / "lock")
         yield
 
 

@@ -1,7 +1,7 @@
 """Which Docker engine is meant, as the docker command decides it: DOCKER_HOST, DOCKER_CONTEXT, the current context.
 
-Not read through the SDK: its import takes 0.3 s, it reads the environment of the process, and it takes the default engine
-when a context does not exist.
+Not read through the SDK: its import takes 0.3 s, it reads the environment of the process, and it takes the default
+engine when a context does not exist.
 
 Source: https://docs.docker.com/engine/manage-resources/contexts/, docker-py 7.2 `docker.context`; read 2026-11.
 """

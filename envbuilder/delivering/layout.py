@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import uuid
@@ -15,6 +14,7 @@ from envbuilder.delivering.contents import INDEX_FILE, LAYOUT, LAYOUT_FILE, NAME
 from envbuilder.delivering.documents import Record, as_record, as_records, parsed, text
 from envbuilder.errors import UsageError
 from envbuilder.files import replacing, sha256_of
+from envbuilder.flock import hold
 from envbuilder.model.images import AssembledImage, Descriptor
 from envbuilder.store import Store, full_disk
 
@@ -83,7 +83,7 @@ def _locked(folder: Path) -> Iterator[None]:
     """Makes other processes wait that write to the same layout."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        hold(handle, folder / INDEX_FILE)
         yield
     finally:
         os.close(handle)
