@@ -14,6 +14,7 @@ from envbuilder.assembling.inflating import Inflater, Reader
 from envbuilder.assembling.zlib_library import Compressor, Deflate
 from envbuilder.errors import ToolMissing, VerificationFailed
 from envbuilder.files import CHUNK
+from envbuilder.installing import install_command
 from envbuilder.model.images import LayerFormat
 
 _BUFFER = 1 << 18
@@ -265,7 +266,7 @@ def zstd_compressor() -> tuple[Compressor, str]:
         module = import_module("zstandard")
     except ImportError as error:
         raise ToolMissing(
-            "layers in the format zstd need the package zstandard", hint="pip install 'envbuilder[zstd]'"
+            "layers in the format zstd need the package zstandard", hint=f"`{install_command('zstandard')}`"
         ) from error
     version = ".".join(str(part) for part in module.ZSTD_VERSION)
     return module.ZstdCompressor(level=_ZSTD_LEVEL, write_content_size=False).compressobj(), version

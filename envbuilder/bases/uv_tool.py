@@ -7,6 +7,7 @@ from pathlib import Path
 from envbuilder.bases.file_store import hash_file
 from envbuilder.bases.programs import Host
 from envbuilder.errors import SourceUnreachable, ToolFailed, ToolMissing, VerificationFailed
+from envbuilder.installing import install_command
 from envbuilder.model.locks import ToolPin
 
 
@@ -16,14 +17,12 @@ def find_uv() -> Path:
     Raises:
         ToolMissing: The uv package is not installed beside this one.
     """
-    import uv  # noqa: PLC0415  only the verbs that lock or build need it
-
     try:
+        import uv  # noqa: PLC0415  only the verbs that lock or build need it
+
         return Path(uv.find_uv_bin())
-    except FileNotFoundError as error:
-        raise ToolMissing(
-            "the uv program is missing", hint="install this package again: `pip install envbuilder`"
-        ) from error
+    except (ImportError, FileNotFoundError) as error:
+        raise ToolMissing("the uv program is missing", hint=f"`{install_command('uv', again=True)}`") from error
 
 
 def uv_version(uv: Path, host: Host) -> str:
@@ -35,7 +34,7 @@ def uv_version(uv: Path, host: Host) -> str:
     ran = host.run([str(uv), "--version"], environ=host.environ, folder=uv.parent)
     words = ran.stdout.split()
     if ran.status or len(words) < 2:
-        raise ToolFailed(f"{uv} does not say its version", hint="install this package again")
+        raise ToolFailed(f"{uv} does not say its version", hint=f"`{install_command('uv', again=True)}`")
     return words[1]
 
 

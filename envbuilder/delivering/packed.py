@@ -16,6 +16,7 @@ from typing import BinaryIO, Self, cast
 from isal import igzip, igzip_lib
 
 from envbuilder.errors import ToolMissing, VerificationFailed
+from envbuilder.installing import install_command
 
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
@@ -64,7 +65,7 @@ def _zstd(packed: BinaryIO) -> BinaryIO:
         module = import_module("zstandard")
     except ImportError as error:
         raise ToolMissing(
-            "layers in the format zstd need the package zstandard", hint="pip install 'envbuilder[zstd]'"
+            "layers in the format zstd need the package zstandard", hint=f"`{install_command('zstandard')}`"
         ) from error
     stream = module.ZstdDecompressor().stream_reader(packed, read_across_frames=True, closefd=False)
     return cast("BinaryIO", _ZstdReader(stream, module.ZstdError))

@@ -1,0 +1,36 @@
+"""Commands that install a dependency of this package into its own environment.
+
+The distribution `envbuilder` of the public index is another project, so no hint may name it: its extras and itself are
+installed from the repository.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from importlib.metadata import PackageNotFoundError, requires
+from importlib.util import find_spec
+
+from packaging.requirements import Requirement
+
+
+def install_command(package: str, *, again: bool = False) -> str:
+    """Return the command that installs a dependency, in the version that this package wants.
+
+    Args:
+        package: Name of the distribution.
+        again: Replace what is installed.
+    """
+    python = shlex.quote(sys.executable)
+    with_uv = package != "uv" and find_spec("pip") is None and find_spec("uv") is not None
+    tool = f"{python} -m uv pip install --python {python}" if with_uv else f"{python} -m pip install"
+    options = [] if not again else ["--reinstall" if with_uv else "--force-reinstall"]
+    return " ".join((tool, *options, shlex.quote(_requirement(package))))
+
+
+def _requirement(package: str) -> str:
+    try:
+        listed = [Requirement(text) for text in requires("envbuilder") or ()]
+    except PackageNotFoundError:  # run from a checkout that is not installed
+        return package
+    return next((f"{each.name}{each.specifier}" for each in listed if each.name == package), package)
