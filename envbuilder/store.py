@@ -146,6 +146,23 @@ class Store:
             yield
 
     @contextmanager
+    def shared(self, name: str) -> Iterator[None]:
+        """Hold a name together with others while the block runs; see `is_held`."""
+        place = self.folder / "waiting"
+        place.mkdir(parents=True, exist_ok=True)
+        with (place / name).open("a") as handle:
+            hold(handle.fileno(), place / name, shared=True)
+            yield
+
+    def is_held(self, name: str) -> bool:
+        """Return True if somebody holds a name."""
+        path = self.folder / "waiting" / name
+        if not path.exists():
+            return False
+        with path.open("a") as handle:
+            return not hold_now(handle.fileno(), path)
+
+    @contextmanager
     def used(self) -> Iterator[None]:
         """While the block runs, nobody prunes; others may use the store too."""
         with self._gate(shared=True):
@@ -264,7 +281,8 @@ def full_disk(place: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno in {errno.ENOSPC, errno.EDQUOT}:
             raise DiskFull(
-                f"no room left for {place.parent}", hint="`envbuilder cache prune` frees what is not needed any more"
+                f"no room left for {place.parent}",
+                hint="`envbuilder cache prune` frees what is not needed any more, `--all` everything",
             ) from error
         raise
 

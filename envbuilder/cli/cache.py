@@ -7,21 +7,25 @@ import click
 from envbuilder.assembling.records import Records
 from envbuilder.cli.output import json_option, print_json, size, table
 from envbuilder.cli.places import places
+from envbuilder.rooms import bytes_of
 from envbuilder.store import Store
-from envbuilder.workflows.keep import prune, usage
+from envbuilder.workflows.keep import prune, room_usage, usage
 
 
 @click.group("cache")
 def command() -> None:
-    """Look at what is kept in the cache folder, and free what is not needed."""
+    """Show what the cache directory holds, and free what is not needed."""
 
 
 @command.command("list")
 @json_option
 def list_command(*, as_json: bool) -> None:
-    """Show assembled images and what the store holds."""
-    store = Store(folder=places().cache / "store")
+    """Show assembled images, and how much each part of the cache directory holds."""
+    cache = places().cache
+    store = Store(folder=cache / "store")
     found = usage(store, Records(store=store))
+    rooms = room_usage(cache)
+    total = bytes_of(cache)
     if as_json:
         print_json(
             {
@@ -40,6 +44,8 @@ def list_command(*, as_json: bool) -> None:
                 "layer_bytes": found.layers,
                 "loose_layer_bytes": found.loose,
                 "download_bytes": found.files,
+                "directories": [{"name": room.name, "holds": room.holds, "bytes": used} for room, used in rooms],
+                "bytes": total,
             }
         )
         return
@@ -50,21 +56,33 @@ def list_command(*, as_json: bool) -> None:
     if rows:
         click.echo(table(("SIZE".rjust(8), "OWN".rjust(8), "DIGEST", "IMAGE"), rows))
         click.echo("")
-    click.echo(
-        f"{store.folder}: {size(found.layers)} of layers in images, {size(found.loose)} of layers in none, "
-        f"{size(found.files)} of downloads"
-    )
-    click.echo("next: `envbuilder cache prune` frees what no image needs")
+    parts = [
+        (size(found.layers), "store", "layers of images"),
+        (size(found.loose), "store", "layers of no image"),
+        (size(found.files), "store", "downloads"),
+        (size(found.beside), "store", "partial downloads, unpacked bases"),
+        *((size(used), room.name, room.holds) for room, used in rooms),
+    ]
+    click.echo(table(("SIZE".rjust(8), "DIRECTORY", "HOLDS"), [(each.rjust(8), *words) for each, *words in parts]))
+    click.echo("")
+    click.echo(f"{cache}: {size(total)}")
+    click.echo("next: `envbuilder cache prune` frees what no image needs, `--all` everything")
 
 
 @command.command("prune")
-@click.option("--all", "everything", is_flag=True, help="Images too; everything is fetched and made again when needed.")
+@click.option("--all", "everything", is_flag=True, help="Images, bases, interpreter archives, locks and logs too.")
 @json_option
 def prune_command(*, everything: bool, as_json: bool) -> None:
-    """Remove downloads and layers that no image needs."""
-    store = Store(folder=places().cache / "store")
-    freed = prune(store, Records(store=store), everything=everything)
+    """Remove what no image needs: downloads, layers, unpacked images, and leftovers of interrupted runs.
+
+    Waits for builds that use the store. What other commands use stays.
+    """
+    cache = places().cache
+    store = Store(folder=cache / "store")
+    done = prune(cache, store, Records(store=store), everything=everything)
     if as_json:
-        print_json({"schema": 1, "freed_bytes": freed})
-    else:
-        click.echo(f"freed {size(freed)}")
+        print_json({"schema": 1, "freed_bytes": done.freed, "in_use": list(done.in_use)})
+        return
+    click.echo(f"freed {size(done.freed)}")
+    if done.in_use:
+        click.echo(f"in use by other commands, and kept: {', '.join(done.in_use)}")

@@ -88,12 +88,12 @@ class Composition:
     @cached_property
     def trees(self) -> DebianStore:
         """Debian trees made before."""
-        return DebianStore(self.places.cache / "bases")
+        return DebianStore(self.places.use("bases"))
 
     @cached_property
     def files(self) -> FileStore:
         """Interpreter archives and tools."""
-        return FileStore(folder=self.places.cache / "files")
+        return FileStore(folder=self.places.use("files"))
 
     @cached_property
     def uv(self) -> Path:
@@ -156,7 +156,7 @@ class Composition:
         """Resolves Python packages."""
         return UvResolver(
             uv=self.uv,
-            cache=self.places.cache / "uv",
+            cache=self.places.use("uv"),
             environ=self.places.environ,
             index=self.index_address(sources),
         )
@@ -172,7 +172,7 @@ class Composition:
             provide_base=lambda lock: self.provide_base_of(lock, sources),
             find_file=self.find_file,
             templates=self.places.templates,
-            work=self.places.cache / "work",
+            work=self.places.use("work"),
             notice=self.say,
         )
 
@@ -180,7 +180,7 @@ class Composition:
         """The package index."""
         return UvIndex(
             uv=self.uv,
-            cache=self.places.cache / "uv",
+            cache=self.places.use("uv"),
             environ=self.places.environ,
             index=self.index_address(sources),
         )
@@ -270,7 +270,7 @@ class Composition:
     @cached_property
     def host(self) -> Host:
         """What bases and archives are made with on this machine."""
-        environ = {**child_environ(self.places.environ), "UV_CACHE_DIR": str(self.places.cache / "uv")}
+        environ = {**child_environ(self.places.environ), "UV_CACHE_DIR": str(self.places.use("uv"))}
         return Host(environ=environ, run=run_program, as_root=os.geteuid() == 0)
 
     def mirror(self, sources: Sources) -> str:
@@ -283,7 +283,7 @@ class Composition:
             store=self.store,
             trees=self.trees,
             mirror=self.mirror(sources).rstrip("/"),
-            work=self.places.cache / "work",
+            work=self.places.use("work"),
             host=self.host,
             say=self.say,
             web=self.web(sources),
@@ -298,7 +298,7 @@ class Composition:
 
     def _fetch_python(self, version: Release, folder: Path) -> PythonArchive:
         self.say(f"asking uv for a managed Python {version}")
-        interpreter = from_uv(version, uv=self.uv, folder=self.places.cache / "pythons", host=self.host)
+        interpreter = from_uv(version, uv=self.uv, folder=self.places.use("pythons"), host=self.host)
         return pack(interpreter, folder, epoch=EPOCH, host=self.host)
 
     def provide_base(self, pin: BasePin, sources: Sources) -> str:

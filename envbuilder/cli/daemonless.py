@@ -76,7 +76,7 @@ class Daemonless:
             hook=self._hook,
             provided=lambda content: provided(content.members()),
             package_of=lambda name: PACKAGES.get(name, ""),
-            work=self.composition.places.cache / "work",
+            work=self.composition.places.use("work"),
             jobs=jobs or os.cpu_count() or 1,
         )
 
@@ -135,7 +135,7 @@ class Daemonless:
     @cached_property
     def runner(self) -> ImageRunner:
         """Runs commands in assembled images, without an engine."""
-        work = self.composition.places.cache / "work"
+        work = self.composition.places.use("work")
         return ImageRunner(
             sandbox=cache(lambda: choose(work, self.composition.places.environ.get("PATH", ""))),
             lookup=self._assembled,

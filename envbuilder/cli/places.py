@@ -10,9 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
+
 import envbuilder
 from envbuilder.http.trust import ca_bundle, ca_variable
 from envbuilder.indexing.credentials import address_of
+from envbuilder.rooms import use_room
 
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "FTP_PROXY")
 _INDEX_VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")
@@ -71,6 +74,21 @@ class Places:
     def index_variable(self) -> str:
         """The variable that names the package index; empty when none does."""
         return next((name for name in _INDEX_VARIABLES if self.environ.get(name)), "")
+
+    def use(self, name: str) -> Path:
+        """Return a directory of the cache that nobody prunes until the command ends.
+
+        Args:
+            name: Of one of `ROOMS`.
+
+        Raises:
+            LocksUnsupported: The file system of the cache has no locks.
+        """
+        path, handle = use_room(self.cache, name)
+        context = click.get_current_context(silent=True)
+        if context and handle is not None:
+            context.call_on_close(lambda: os.close(handle))
+        return path
 
     @property
     def apt_sources(self) -> tuple[str, ...]:

@@ -54,7 +54,7 @@ class Proving:
         places = self.composition.places
         return BareEnvironments(
             uv=self.composition.uv,
-            work=places.cache / "work" / f"proving-{os.getpid()}",
+            work=places.use("work") / f"proving-{os.getpid()}",
             environ=places.environ,
             index=self.composition.index_address(self.sources),
         )

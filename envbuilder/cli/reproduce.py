@@ -47,7 +47,7 @@ def command(target: str | None, sources: Sources, *, as_json: bool) -> None:
     composition = Composition(here, load_catalog(here.matrices))
     lock, merged = obtain_lock(composition, target, sources)
     composition.add_archives(merged)
-    work = here.cache / "work"
+    work = here.use("work")
     work.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=work, prefix="reproduce-") as folder:
         ports = ReproducePorts(

@@ -130,7 +130,7 @@ def _static(composition: Composition, asked: Asked, lock: Lock | None) -> Report
     there = Path(asked.image).exists()
     image = asked.image if there else reference_of(composition, asked.image, asked.engine)
     composition.say(f"reading {image}")
-    work = composition.places.cache / "work"
+    work = composition.places.use("work")
     work.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=work, prefix="validate-") as folder:
         subject = readable_subject(composition, image, asked.engine, Path(folder))

@@ -49,7 +49,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     composition = Composition(here, load_catalog(here.matrices))
     lock, merged = obtain_lock(composition, target, sources)
     subject = subject_of(composition, image, name, engine)
-    work = here.cache / "work"
+    work = here.use("work")
     work.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=work, prefix="verify-") as folder:
         found = verify(lock, subject, lambda: _expected(composition, lock, merged), Path(folder))

@@ -19,7 +19,7 @@ from envbuilder.model.builds import BuildEvent
 @contextmanager
 def watched(here: Places, name: str) -> Iterator[tuple[Listener, Path]]:
     """A listener that shows progress and keeps the full log."""
-    folder = here.cache / "logs"
+    folder = here.use("logs")
     folder.mkdir(parents=True, exist_ok=True)
     stamp = datetime.fromtimestamp(time.time(), tz=UTC).strftime("%Y%m%dT%H%M%SZ")
     path = folder / f"{Path(name).name}-{stamp}.log"

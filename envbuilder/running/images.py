@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -83,8 +84,18 @@ class ImageRunner:
         found = self.lookup(request.image)
         if found is None:
             raise EngineError(f"there is no image {request.image} here", hint="`envbuilder build ENV` makes one")
-        task = task_of(request, settings_of(found.config.content), self.tree(found))
-        return self.sandbox().run(replace(task, output=output))
+        with self._in_use(found) as tree:
+            task = task_of(request, settings_of(found.config.content), tree)
+            return self.sandbox().run(replace(task, output=output))
+
+    @contextmanager
+    def _in_use(self, image: AssembledImage) -> Iterator[Path]:
+        """Unpack an image, and keep it from being pruned while the block runs."""
+        with ExitStack() as stack:
+            with self.store.used():
+                tree = self.tree(image)
+                stack.enter_context(self.store.shared(in_use(tree.name)))
+            yield tree
 
     def tree(self, image: AssembledImage) -> Path:
         """The unpacked root file system of an image; one process unpacks it, others wait."""
@@ -98,6 +109,15 @@ class ImageRunner:
                         discard(part)
                     self.unpack(image, self.store, folder)
         return folder
+
+
+def in_use(tree: str) -> str:
+    """Return the name that whoever runs something in an unpacked image holds in the store.
+
+    Args:
+        tree: Name of the directory.
+    """
+    return f"in-use-{tree}"
 
 
 def task_of(request: RunRequest, settings: Settings, tree: Path) -> Task:

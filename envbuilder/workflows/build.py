@@ -75,7 +75,7 @@ def build(lock: Lock, options: BuildOptions, ports: BuildPorts, listener: Listen
         )
     base = ports.provide_base(lock)
     ports.work.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=ports.work, prefix=f"{lock.environment}-") as name:
+    with tempfile.TemporaryDirectory(dir=ports.work, prefix=f"build-{lock.environment}-") as name:
         folder = Path(name) / "context"
         write(rendered(lock, ports.templates), folder, ports.find_file, options.host)
         request = BuildRequest(

@@ -1,12 +1,18 @@
-"""What is in the store, what it is for, and what can go."""
+"""Report and prune what the cache directory holds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from envbuilder.assembling.records import KeptImage, Records
+from envbuilder.rooms import ROOMS, TREES, Room, bytes_of, entries_of, remove, unused
+from envbuilder.running.images import in_use
 from envbuilder.store import Store
+
+_TARGETS = "targets"
+_KNOWN = "layers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,12 +24,27 @@ class Usage:
         layers: Bytes of layers that an image needs.
         loose: Bytes of layers that no image needs.
         files: Bytes of everything else: what was downloaded.
+        beside: Bytes of partial downloads and of unpacked bases for compiling.
     """
 
     images: tuple[tuple[KeptImage, int, int], ...]
     layers: int
     loose: int
     files: int
+    beside: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pruned:
+    """What was removed.
+
+    Attributes:
+        freed: Bytes.
+        in_use: Directories of which something is in use by another command and was left, by name.
+    """
+
+    freed: int
+    in_use: tuple[str, ...]
 
 
 def usage(store: Store, records: Records) -> Usage:
@@ -43,29 +64,63 @@ def usage(store: Store, records: Records) -> Usage:
         layers=_sum(sizes, used),
         loose=_sum(sizes, layers - used),
         files=_sum(sizes, sizes.keys() - used - layers),
+        beside=bytes_of(store.folder / "parts", store.folder / _TARGETS),
     )
 
 
-def prune(store: Store, records: Records, *, everything: bool) -> int:
-    """Remove what can be made or fetched again; gives the bytes freed.
+def room_usage(cache: Path) -> tuple[tuple[Room, int], ...]:
+    """Return each directory of the cache beside the store, with its bytes on disk."""
+    return tuple((room, bytes_of(*entries_of(cache, room))) for room in ROOMS)
+
+
+def prune(cache: Path, store: Store, records: Records, *, everything: bool) -> Pruned:
+    """Remove what can be made or fetched again, and is not in use.
+
+    Waits until no build uses the store.
 
     Args:
-        store: The store.
+        cache: The cache directory.
+        store: The store in it.
         records: Its records.
-        everything: Images and their layers too; otherwise only what no image needs: downloads, layers of images that
-            are gone, and what killed processes left.
+        everything: Images, bases, interpreter archives, locks and logs too; otherwise only what no image needs:
+            downloads, layers and unpacked trees of images that are gone, and what killed processes left.
     """
     with store.alone():
-        freed = store.sweep()
-        kept: frozenset[str] = frozenset()
-        if everything:
-            for image in list(records.images()):
-                records.forget_image(image.name)
-        else:
-            kept = frozenset(digest for image in records.images() for digest in _digests(image))
-        for digest in [digest for digest, _, _ in store.entries() if digest not in kept]:
-            freed += store.remove(digest)
-        return freed
+        freed = _prune_store(store, records, everything=everything)
+        images = frozenset(kept.image.manifest.descriptor.digest.partition(":")[2] for kept in records.images())
+        trees, held = _prune_trees(cache, store, images)
+        left = [TREES.name] if held else []
+        freed += trees
+        for room in ROOMS:
+            if room is TREES or not (everything or room.remade) or not entries_of(cache, room):
+                continue
+            with unused(cache, room.name) as free:
+                if free:
+                    freed += sum(remove(path) for path in entries_of(cache, room))
+                else:
+                    left.append(room.name)
+    return Pruned(freed=freed, in_use=tuple(sorted(left)))
+
+
+def _prune_store(store: Store, records: Records, *, everything: bool) -> int:
+    freed = store.sweep() + remove(store.folder / _TARGETS)
+    kept: frozenset[str] = frozenset()
+    if everything:
+        for image in list(records.images()):
+            records.forget_image(image.name)
+        freed += remove(store.folder / _KNOWN)
+    else:
+        kept = frozenset(digest for image in records.images() for digest in _digests(image))
+    for digest in [digest for digest, _, _ in store.entries() if digest not in kept]:
+        freed += store.remove(digest)
+    return freed
+
+
+def _prune_trees(cache: Path, store: Store, images: frozenset[str]) -> tuple[int, bool]:
+    """Remove unpacked trees of images that are gone; return the bytes freed, and True if one is in use."""
+    gone = [path for path in entries_of(cache, TREES) if path.name not in images]
+    held = [path for path in gone if store.is_held(in_use(path.name))]
+    return sum(remove(path) for path in gone if path not in held), bool(held)
 
 
 def _digests(kept: KeptImage) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,10 @@ import pytest
 from envbuilder.assembling.packing import Packed
 from envbuilder.assembling.records import KeptImage, LayerRecord, Records
 from envbuilder.model.images import AssembledImage
+from envbuilder.rooms import ROOMS, bytes_of, use_room
+from envbuilder.running.images import in_use
 from envbuilder.store import Store
-from envbuilder.workflows.keep import prune, usage
+from envbuilder.workflows.keep import Pruned, prune, room_usage, usage
 from tests.unit.delivering.images import file, image
 
 LOCK = "sha256:" + "ab" * 32
@@ -18,8 +21,13 @@ SHARED = [file("shared", b"shared" * 99)]
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(folder=tmp_path / "store")
+def cache(tmp_path: Path) -> Path:
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def store(cache: Path) -> Store:
+    return Store(folder=cache / "store")
 
 
 @pytest.fixture
@@ -76,19 +84,19 @@ def test_layers_without_image_and_downloads_are_told_apart(store: Store, records
     assert found.layers + found.loose + found.files == sum(size for _, size, _ in store.entries())
 
 
-def test_an_empty_store_holds_nothing(store: Store, records: Records) -> None:
+def test_an_empty_store_holds_nothing(cache: Path, store: Store, records: Records) -> None:
     found = usage(store, records)
     assert (found.images, found.layers, found.loose, found.files) == ((), 0, 0, 0)
-    assert prune(store, records, everything=True) == 0
+    assert prune(cache, store, records, everything=True) == Pruned(freed=0, in_use=())
 
 
-def test_what_an_image_needs_stays(store: Store, records: Records) -> None:
+def test_what_an_image_needs_stays(cache: Path, store: Store, records: Records) -> None:
     one = kept(records, "env:1", b"one", bill=b"a bill")
     kept(records, "env:2", b"two")
     records.forget_image("env:2")
     store.put(b"a wheel")
     before = sum(size for _, size, _ in store.entries())
-    freed = prune(store, records, everything=False)
+    freed = prune(cache, store, records, everything=False).freed
     left = {digest: size for digest, size, _ in store.entries()}
     assert left.keys() == digests(one)
     assert freed == before - sum(left.values())
@@ -97,16 +105,120 @@ def test_what_an_image_needs_stays(store: Store, records: Records) -> None:
     assert again.image == one
 
 
-def test_everything_means_images_too(store: Store, records: Records) -> None:
+def test_everything_means_images_too(cache: Path, store: Store, records: Records) -> None:
     kept(records, "env:1", b"one")
     before = sum(size for _, size, _ in store.entries())
-    assert prune(store, records, everything=True) == before
+    assert prune(cache, store, records, everything=True).freed >= before
     assert not list(store.entries())
     assert not list(records.images())
 
 
-def test_parts_of_killed_processes_are_swept(store: Store, records: Records) -> None:
+def test_parts_of_killed_processes_are_swept(cache: Path, store: Store, records: Records) -> None:
     store.put(b"x")
     (store.folder / "parts" / "new-killed").write_bytes(b"12345")
-    assert prune(store, records, everything=False) == 6
+    assert prune(cache, store, records, everything=False).freed == 6
     assert not list((store.folder / "parts").iterdir())
+
+
+HEX = "0123456789abcdef" * 4
+CONTENTS = {
+    "bases": ("debian-bookworm/current", "debian-bookworm/0123456789ab.tar", ".debian-bookworm-17.tar"),
+    "files": (f"{HEX}/cpython-3.8.tar.gz",),
+    "locks": ("tf-2.15-cpu/envbuilder.lock",),
+    "logs": ("lock-image-20261122T101112Z.log",),
+    "pythons": ("cpython-3.8.20-linux-x86_64-gnu/bin/python3", ".lock", ".gitignore"),
+    "trees": (f"{HEX}/usr/bin/python3", f".{HEX}.aa.part/x"),
+    "uv": ("CACHEDIR.TAG", ".gitignore", "wheels-v8/index/x.whl", "archive-v0/y/z"),
+    "work": ("run-abcd_123/x", "assemble-00000000/y", "build-tf-2.15-cpu-abcdefgh/z", "proving-42/uv/z"),
+}
+ONLY_SAVES_TIME = {"trees", "uv", "work"}
+
+
+def fill(cache: Path) -> None:
+    """Put something into each directory of the cache; directories may not be writable, files may have two names."""
+    for name, paths in CONTENTS.items():
+        for path in paths:
+            file = cache / name / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(b"x" * 100_000)
+    tree = cache / "trees" / HEX
+    (tree / "usr/bin/python").hardlink_to(tree / "usr/bin/python3")
+    (tree / "etc").symlink_to("/etc")
+    (tree / "usr/bin").chmod(0o555)
+    (cache / "store" / "targets" / HEX / "usr").mkdir(parents=True)
+
+
+def names(cache: Path) -> set[str]:
+    return {name for name in CONTENTS if (cache / name).is_dir() and any((cache / name).iterdir())}
+
+
+def test_each_directory_is_counted(cache: Path) -> None:
+    fill(cache)
+    counted = {room.name: size for room, size in room_usage(cache)}
+    assert counted.keys() == CONTENTS.keys()
+    assert all(size >= 100_000 * len(CONTENTS[name]) for name, size in counted.items())
+    assert counted["trees"] < 250_000
+
+
+def test_what_only_saves_time_is_freed(cache: Path, store: Store, records: Records) -> None:
+    fill(cache)
+    before = bytes_of(cache)
+    done = prune(cache, store, records, everything=False)
+    assert names(cache) == CONTENTS.keys() - ONLY_SAVES_TIME
+    assert not (store.folder / "targets").exists()
+    assert done.in_use == ()
+    assert abs(before - bytes_of(cache) - done.freed) <= 20_000
+    assert Path("/etc/passwd").exists()
+
+
+def test_everything_leaves_nearly_nothing(cache: Path, store: Store, records: Records) -> None:
+    fill(cache)
+    kept(records, "env:1", b"one")
+    prune(cache, store, records, everything=True)
+    assert names(cache) == set()
+    assert sum(path.stat().st_size for path in cache.rglob("*") if path.is_file()) == 0
+
+
+def test_the_unpacked_tree_of_an_image_stays_with_it(cache: Path, store: Store, records: Records) -> None:
+    made = kept(records, "env:1", b"one")
+    tree = cache / "trees" / made.manifest.descriptor.digest.removeprefix("sha256:")
+    (tree / "usr").mkdir(parents=True)
+    prune(cache, store, records, everything=False)
+    assert tree.is_dir()
+    records.forget_image("env:1")
+    prune(cache, store, records, everything=False)
+    assert not tree.exists()
+
+
+def test_what_another_command_uses_stays_and_is_named(cache: Path, store: Store, records: Records) -> None:
+    fill(cache)
+    _, handle = use_room(cache, "uv")
+    assert handle is not None
+    with store.shared(in_use(HEX)):
+        done = prune(cache, store, records, everything=True)
+    assert done.in_use == ("trees", "uv")
+    assert names(cache) == {"trees", "uv"}
+    assert [path.name for path in (cache / "trees").iterdir()] == [HEX]
+    os.close(handle)
+    assert prune(cache, store, records, everything=True).in_use == ()
+    assert names(cache) == set()
+
+
+def test_nothing_of_others_is_removed(cache: Path, store: Store, records: Records, tmp_path: Path) -> None:
+    others = [f"{room.name}/{name}" for room in ROOMS for name in ("Thesis", "my notes", "data.csv")]
+    for path in others:
+        (cache / path).mkdir(parents=True)
+    elsewhere = tmp_path / "elsewhere" / "wheels-v8"
+    elsewhere.mkdir(parents=True)
+    (cache / "uv" / "wheels-v8").symlink_to(elsewhere)
+    prune(cache, store, records, everything=True)
+    assert all((cache / path).is_dir() for path in others)
+    assert elsewhere.is_dir()
+
+
+def test_a_directory_that_is_a_link_is_left_alone(cache: Path, store: Store, records: Records, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere" / HEX).mkdir(parents=True)
+    cache.mkdir()
+    (cache / "files").symlink_to(tmp_path / "elsewhere")
+    prune(cache, store, records, everything=True)
+    assert (tmp_path / "elsewhere" / HEX).is_dir()
