@@ -11,8 +11,9 @@ from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.locks import known_lock
 from envbuilder.cli.places import places
-from envbuilder.cli.reports import FORMAT_NAMES, TIERS, destinations, finish, output_option
+from envbuilder.cli.reports import FORMAT_NAMES, TIERS, destinations, finish, finish_all, output_option
 from envbuilder.cli.targets import read_text
+from envbuilder.errors import UsageError
 from envbuilder.model.findings import Tier
 from envbuilder.model.locks import Sources
 from envbuilder.probing.decoding import decode
@@ -22,10 +23,11 @@ from envbuilder.workflows.validate import judge_facts
 @click.command("check")
 @click.option(
     "--facts",
-    "facts_file",
+    "facts_files",
     type=click.Path(allow_dash=True, path_type=Path),
     required=True,
-    help="What the probe printed; - for standard input.",
+    multiple=True,
+    help="What the probe printed; - for standard input. Several times: one report for each, and a table.",
 )
 @click.option("--lock", "lock_name", metavar="LOCK|ENV", help="What it should be. Default: envbuilder.lock.")
 @click.option("--tier", type=TIERS, help="How far the facts go. Default: gpu when they were asked for, else cpu.")
@@ -34,7 +36,7 @@ from envbuilder.workflows.validate import judge_facts
 @output_option
 @click.option("--json", "as_json", is_flag=True, help="Same as --format json.")
 def command(  # noqa: PLR0913  one parameter for each option
-    facts_file: Path,
+    facts_files: tuple[Path, ...],
     lock_name: str | None,
     tier: str | None,
     require: str | None,
@@ -43,24 +45,51 @@ def command(  # noqa: PLR0913  one parameter for each option
     *,
     as_json: bool,
 ) -> None:
-    """Judge what the probe saw on another machine. Exit status 1 on findings.
+    """Judge what the probe saw on other machines. Exit status 1 on findings.
 
     There: `python probe.py > facts.json`, with the probe that `envbuilder probe` writes. The report is the one that
     `envbuilder validate` would give.
     """
     files = destinations(outputs)
+    form = "json" if as_json else format_name
+    _require_one_file(facts_files, form, outputs)
     here = places()
     catalog = load_catalog(here.matrices)
     lock, _ = known_lock(Composition(here, catalog), lock_name, Sources())
-    text = sys.stdin.read() if str(facts_file) == "-" else read_text(facts_file)
-    facts = decode(text, str(facts_file))
-    report = judge_facts(
-        catalog,
-        lock,
-        facts,
-        tier=Tier(tier) if tier else None,
-        required=Tier(require) if require else None,
-        subject=str(facts_file),
-        seconds=facts.seconds,
-    )
-    finish(report, "json" if as_json else format_name, files)
+    seen = [(str(file), decode(_read(file), str(file))) for file in facts_files]
+    reports = [
+        judge_facts(
+            catalog,
+            lock,
+            facts,
+            tier=Tier(tier) if tier else None,
+            required=Tier(require) if require else None,
+            subject=name,
+            seconds=facts.seconds,
+        )
+        for name, facts in seen
+    ]
+    if len(reports) == 1:
+        finish(reports[0], form, files)
+    else:
+        finish_all(reports, form)
+
+
+def _read(file: Path) -> str:
+    return sys.stdin.read() if str(file) == "-" else read_text(file)
+
+
+def _require_one_file(facts_files: tuple[Path, ...], form: str, outputs: tuple[Path, ...]) -> None:
+    """Raise if several files of facts are given, and what is to be printed or read takes one.
+
+    Raises:
+        UsageError: An output file, a format for one report, or standard input twice.
+    """
+    if facts_files.count(Path("-")) > 1:
+        raise UsageError("--facts - can be given once: standard input has one document", hint="name files")
+    if len(facts_files) > 1 and (outputs or form not in {"text", "json"}):
+        asked = "--output" if outputs else f"--format {form}"
+        raise UsageError(
+            f"{asked} takes one file of facts, {len(facts_files)} are given",
+            hint="use --json, or run the command for each file",
+        )

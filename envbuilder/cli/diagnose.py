@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -15,6 +17,7 @@ from envbuilder.cli.locks import known_lock
 from envbuilder.cli.output import json_option, print_json
 from envbuilder.cli.places import places
 from envbuilder.cli.targets import read_text
+from envbuilder.errors import UsageError
 from envbuilder.model.locks import Sources
 from envbuilder.probing.decoding import decode
 from envbuilder.workflows.diagnose import diagnose_log
@@ -30,19 +33,46 @@ def command(log: Path, facts_file: Path | None, lock_name: str | None, *, show_a
     """Say why a log ends badly, and what to change. LOG may be - for standard input.
 
     Any size, any encoding; of TensorFlow 1 and 2, Docker, Kubernetes, Slurm, pip and the driver. The lines that prove a
-    cause are quoted with their numbers; what means nothing is summed up. Exit status 0 when the log could be read.
+    cause are quoted with their numbers; what means nothing is summed up. Exit status 0 when the log could be read,
+    2 when it is empty.
     """
     here = places()
     catalog = load_catalog(here.matrices)
     facts = decode(read_text(facts_file), str(facts_file)) if facts_file else None
     lock = known_lock(Composition(here, catalog), lock_name, Sources())[0] if lock_name else None
     failures = load_failures(here.matrices)
-    if str(log) == "-":
-        found = diagnose_log(catalog, failures, sys.stdin.buffer.read, facts=facts, lock=lock)
-    else:
-        with log.open("rb") as stream:
-            found = diagnose_log(catalog, failures, stream.read, facts=facts, lock=lock)
+    with nullcontext(sys.stdin.buffer) if str(log) == "-" else log.open("rb") as stream:
+        reading = _Reading(stream.read)
+        found = diagnose_log(catalog, failures, reading, facts=facts, lock=lock)
+    if reading.empty:
+        raise _empty(log)
     if as_json:
         print_json(as_document(found))
     else:
         click.echo(as_text(found, show_all=show_all))
+
+
+class _Reading:
+    """Reads a log, and remembers whether there was anything in it.
+
+    Attributes:
+        empty: True until something else than blanks was read.
+    """
+
+    def __init__(self, read: Callable[[int], bytes]) -> None:
+        self._read = read
+        self.empty = True
+
+    def __call__(self, size: int) -> bytes:
+        piece = self._read(size)
+        self.empty = self.empty and not piece.strip()
+        return piece
+
+
+def _empty(log: Path) -> UsageError:
+    if str(log) == "-":
+        return UsageError(
+            "the log is empty: nothing came from standard input",
+            hint="messages go to standard error: `python train.py 2>&1 | envbuilder diagnose -`",
+        )
+    return UsageError(f"the log is empty: {log}", hint="write both streams into it: `python train.py > train.log 2>&1`")

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
 
+from envbuilder.cli.output import print_json, table
 from envbuilder.cli.places import places
 from envbuilder.errors import UsageError
 from envbuilder.files import replacing
-from envbuilder.model.findings import Report, Tier
+from envbuilder.model.findings import NotProven, Report, Tier
 from envbuilder.reporting.formats import Format
 from envbuilder.reporting.registry import FORMATS, format_named, format_of
 
+_FIRST = 3
 TIERS = click.Choice([Tier.CPU.value, Tier.GPU.value])
 ALL_TIERS = click.Choice([tier.value for tier in Tier])
 FORMAT_NAMES = click.Choice(sorted(FORMATS))
@@ -53,6 +56,34 @@ def finish(report: Report, name: str, files: Mapping[Path, Format]) -> None:
     click.echo(_encoded(format_named(name).write(report, color=_colorful())), nl=False)
     if not report.passed:
         raise click.exceptions.Exit(1)
+
+
+def finish_all(reports: Sequence[Report], name: str) -> None:
+    """Print several reports and a table of them; one with findings ends the command with exit status 1.
+
+    Args:
+        reports: In their order.
+        name: `text` or `json`.
+    """
+    passed = all(report.passed for report in reports)
+    if name == "json":
+        written = [json.loads(format_named(name).write(report)) for report in reports]
+        print_json({"schema": 1, "passed": passed, "reports": written})
+    else:
+        for report in reports:
+            click.echo(_encoded(format_named(name).write(report, color=_colorful())))
+        click.echo(table(("FACTS", "RESULT", "FAILED", "NOT PROVEN", "FIRST FAILURES"), map(_row, reports)))
+    if not passed:
+        raise click.exceptions.Exit(1)
+
+
+def _row(report: Report) -> tuple[str, ...]:
+    failed = report.failed
+    unproven = [each for each in report.results if isinstance(each.outcome, NotProven)]
+    first = ", ".join(result.id for result in failed[:_FIRST])
+    more = f" +{len(failed) - _FIRST}" if len(failed) > _FIRST else ""
+    result = "passed" if report.passed else "FAILED"
+    return (report.subject, result, str(len(failed)), str(len(unproven)), f"{first}{more}" or "-")
 
 
 def _colorful() -> bool:

@@ -132,3 +132,33 @@ def test_an_apptainer_image_is_run_by_apptainer(envbuilder: CommandLine, locked:
     assert ended.status == 1, ended.stderr
     report = json.loads(ended.stdout)
     assert (report["environment"], report["tier"]) == ("tf-2.15-cpu", "cpu")
+
+
+def test_several_facts_are_all_judged(envbuilder: CommandLine, locked: str) -> None:
+    broken = json.loads(FACTS.read_text(encoding="utf-8"))
+    broken["facts"]["interpreter"]["value"]["version"] = "3.6.9"
+    envbuilder.write("broken.json", json.dumps(broken))
+    envbuilder.write("sound.json", FACTS.read_text(encoding="utf-8"))
+    options = ("--tier", "cpu", "--lock", locked)
+    assert envbuilder("check", "--facts", "sound.json", *options).status == 0
+    for files in (("broken.json", "sound.json"), ("sound.json", "broken.json")):
+        named = [word for file in files for word in ("--facts", file)]
+        ended = envbuilder("check", *named, *options)
+        assert ended.status == 1
+        rows = {line.split()[0]: line.split()[1] for line in ended.stdout.splitlines()[-2:]}
+        assert rows == {"broken.json": "FAILED", "sound.json": "passed"}
+        document = json.loads(envbuilder("check", *named, *options, "--json").stdout)
+        assert [report["subject"] for report in document["reports"]] == list(files)
+        assert [report["passed"] for report in document["reports"]] == [file == "sound.json" for file in files]
+        assert document["passed"] is False
+    both = envbuilder("check", "--facts", "sound.json", "--facts", "sound.json", *options, "--json")
+    assert (both.status, json.loads(both.stdout)["passed"]) == (0, True)
+
+
+@pytest.mark.parametrize("asked", [("-o", "out.html"), ("--format", "junit"), ("--facts", "-", "--facts", "-")])
+def test_what_takes_one_file_of_facts_refuses_several(
+    envbuilder: CommandLine, locked: str, asked: tuple[str, ...]
+) -> None:
+    ended = envbuilder("check", "--facts", str(FACTS), "--facts", str(FACTS), "--lock", locked, *asked)
+    assert ended.status == 2
+    assert "once" in ended.stderr or "takes one file of facts" in ended.stderr

@@ -78,3 +78,17 @@ def test_the_text_keeps_within_the_terminal(envbuilder: CommandLine, columns: st
 
 def test_a_log_that_is_not_there_is_a_usage_error(envbuilder: CommandLine) -> None:
     assert envbuilder("diagnose", "nowhere.log").status == 2
+
+
+@pytest.mark.parametrize("content", ["", " \n\n\t\n"])
+def test_an_empty_log_is_said_to_be_empty(
+    envbuilder: CommandLine, monkeypatch: pytest.MonkeyPatch, content: str
+) -> None:
+    envbuilder.write("some.log", content)
+    ended = envbuilder("diagnose", "some.log")
+    assert (ended.status, ended.stdout) == (2, "")
+    assert "the log is empty: some.log" in ended.stderr
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content.encode())))
+    ended = envbuilder("diagnose", "-", "--json")
+    assert (ended.status, ended.stdout) == (2, "")
+    assert "2>&1 | envbuilder diagnose -" in ended.stderr
