@@ -279,7 +279,7 @@ def open_api(environ: Mapping[str, str], *, timeout: int = TIMEOUT_SECONDS) -> D
 def _settings(where: Endpoint, environ: Mapping[str, str]) -> dict[str, Any]:
     if not where.context:
         # An empty mapping would make the SDK look into os.environ behind our back.
-        return kwargs_from_env(environment={"DOCKER_HOST": "", **environ})
+        return {**kwargs_from_env(environment={"DOCKER_HOST": "", **environ})}
     if where.tls is None:
         return {"base_url": where.host}
     tls = TLSConfig(
