@@ -7,6 +7,9 @@ import json
 import socket
 from collections.abc import Mapping
 
+from envbuilder.building.docker_context import endpoint
+from envbuilder.errors import EngineUnavailable
+
 DEFAULT_SOCKET = "/var/run/docker.sock"
 
 
@@ -27,14 +30,17 @@ def image_names(environ: Mapping[str, str], *, timeout: float) -> frozenset[str]
     An image that was built or imported there has no digest of a registry, so a lock cannot pin it.
 
     Args:
-        environ: May hold DOCKER_HOST; an engine that is not behind a local socket is not asked.
+        environ: Says which engine, as for the docker command; one that is not behind a local socket is not asked.
         timeout: Seconds for connecting and for the answer.
 
     Returns:
         Every `repository:tag` and `repository@digest` of them. Empty for an engine elsewhere, or one that is late; None
         when there is none at the local socket.
     """
-    address = environ.get("DOCKER_HOST") or f"unix://{DEFAULT_SOCKET}"
+    try:
+        address = endpoint(environ).host or f"unix://{DEFAULT_SOCKET}"
+    except EngineUnavailable:
+        return None
     if not address.startswith("unix://"):
         return frozenset()
     connection = _UnixConnection(address.removeprefix("unix://"), timeout)
