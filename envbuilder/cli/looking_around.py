@@ -24,6 +24,8 @@ from envbuilder.running.choosing import choose
 from envbuilder.workflows.look_around import Address, AroundPorts, without_login
 
 ENGINE_SECONDS = 1
+_UV_SECONDS = 30.0
+"""Longer than the limit of a source: a uv that is late makes its index late, and not unknown."""
 _HOOK = "nvidia-container-runtime-hook"
 _CDI = ("/etc/cdi", "/var/run/cdi")
 
@@ -91,7 +93,7 @@ class Around:
         if url:
             return Address(url=url, chosen=file, configured=True)
         try:
-            own = default_index(find_uv(), timeout=ENGINE_SECONDS)
+            own = default_index(find_uv(), timeout=_UV_SECONDS)
         except EnvbuilderError:
             return None
         return Address(url=own, chosen="uv's default", configured=False) if own else None

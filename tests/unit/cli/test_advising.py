@@ -151,7 +151,7 @@ def test_looking_at_gpus_says_first_that_the_driver_is_too_old(
     envbuilder.set("DOCKER_HOST", "unix:///nonexistent/docker.sock")
     ended = envbuilder("validate", "tf-2.4-cuda11.0", "--tier", "gpu", "--engine", "docker")
     assert "warning: tf-2.4-cuda11.0 does not run here: driver 418.87.00 is too old" in ended.stderr
-    assert "update the driver to 450.51.06 or later" in ended.stderr
+    assert "update the driver to 450.80.02 or later" in ended.stderr
     image = envbuilder("validate", "envbuilder/tf-2.4-cuda11.0:latest", "--tier", "gpu", "--engine", "docker")
     assert "driver 418.87.00 is too old" in image.stderr
     quiet = envbuilder("validate", "tf-2.4-cuda11.0", "--tier", "cpu", "--engine", "docker")
