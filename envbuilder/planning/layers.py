@@ -180,6 +180,7 @@ def _labels(lock: Lock, digest: str) -> tuple[tuple[str, str], ...]:
     if lock.base.kind is BaseKind.IMAGE:
         # The OCI annotations are for images in a registry: a manifest digest and a full reference, which a tree lacks.
         # Source: OCI image specification, "Pre-Defined Annotation Keys".
-        labels["org.opencontainers.image.base.digest"] = lock.base.digest
         labels["org.opencontainers.image.base.name"] = str(ImageRef.parse(lock.base.image).with_registry())
+        if lock.base.digest:
+            labels["org.opencontainers.image.base.digest"] = lock.base.digest
     return tuple(sorted(labels.items()))

@@ -159,6 +159,7 @@ def test_the_oci_annotations_of_a_base_are_for_images_of_a_registry_and_name_it_
     labels = dict(planned(replace(LOCK, base=base)).labels)
     assert [labels[name] for name in names] == ["docker.io/nvidia/cuda:11.0.3-runtime", base.digest]
     assert not {*names} & {*dict(planned(replace(LOCK, base=replace(base, kind=BaseKind.DEBIAN))).labels)}
+    assert names[1] not in dict(planned(replace(LOCK, base=replace(base, digest=""))).labels)
 
 
 def test_labels_name_environment_lock_and_base() -> None:
