@@ -9,6 +9,7 @@ from envbuilder.model.hardware_facts import Compute, Nvml
 from envbuilder.model.host_facts import HostFacts
 from envbuilder.model.memory_facts import MemoryFacts
 from envbuilder.model.seen import NOT_ASKED, Fact, Seen, Unseen
+from envbuilder.model.software_facts import SoftwareFacts
 from envbuilder.model.versions import Release
 
 # Beside what is defined here: whoever reads facts needs these too.
@@ -351,6 +352,7 @@ class Facts:
         nvml: What the management library says.
         compute: What the GPUs computed through CUDA's own libraries.
         host: What stands around the driver.
+        software: What is installed in the environment of the interpreter.
     """
 
     origin: str
@@ -375,3 +377,4 @@ class Facts:
     nvml: Fact[Nvml] = NOT_ASKED
     compute: Fact[Compute] = NOT_ASKED
     host: Fact[HostFacts] = NOT_ASKED
+    software: Fact[SoftwareFacts] = NOT_ASKED

@@ -32,8 +32,9 @@ from envbuilder.model.versions import Release
 from envbuilder.probing import hardware_decoding, host_decoding
 from envbuilder.probing.gpu_decoding import gpu_tier
 from envbuilder.probing.memory_decoding import memory_facts
-from envbuilder.probing.reading import Item, WrongField, printable
+from envbuilder.probing.reading import Item, WrongField
 from envbuilder.probing.reading_facts import read_fact
+from envbuilder.probing.software_decoding import build_info, software
 
 
 def decode(document: str | bytes, origin: str) -> Facts:
@@ -100,6 +101,7 @@ def _facts(root: Item, origin: str) -> Facts:
         nvml=read_fact(facts["nvml"], hardware_decoding.nvml),
         compute=read_fact(facts["compute"], hardware_decoding.compute),
         host=read_fact(facts["host"], host_decoding.host),
+        software=read_fact(facts["software"], software),
     )
 
 
@@ -234,17 +236,7 @@ def _imported(item: Item) -> Imported:
 
 
 def _build(item: Item) -> BuildFacts:
-    return BuildFacts(
-        cuda=item["cuda"].flag(), info=tuple((name, _shown(value)) for name, value in item["info"].members())
-    )
-
-
-def _shown(item: Item) -> str:
-    if isinstance(item.value, list):
-        return ", ".join(
-            printable(str(entry.value)) for entry in item.items() if not isinstance(entry.value, list | dict)
-        )
-    return printable(str(item.value)) if isinstance(item.value, str | int | bool) else ""
+    return BuildFacts(cuda=item["cuda"].flag(), info=build_info(item["info"]))
 
 
 def _devices(item: Item) -> tuple[Device, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +13,7 @@ from envbuilder.probing.containers import read_answer
 from envbuilder.probing.joining import probe_source
 from envbuilder.probing.requests import ProbeRequest
 
+_NAME_ONE = "name a Python interpreter: --python /path/to/environment/bin/python"
 _COMPILED = """
 import os, py_compile, sys
 script = sys.argv[1] + "c"
@@ -40,25 +40,44 @@ def probe_python(
     with tempfile.TemporaryDirectory(prefix="envbuilder-probe-") as name:
         script = Path(name, "probe.py")
         script.write_bytes(probe_source())
-        return read_answer(*_run(path, script, request, environ, timeout), origin=str(path))
+        return _answer(path, *_run(path, script, request, environ, timeout))
 
 
-def probe_here(request: ProbeRequest, *, timeout: float) -> bytes:
-    """Run the probe with the interpreter that runs us; gives what it prints, as it is, where it can be read.
+def probe_document(path: Path, request: ProbeRequest, *, timeout: float) -> bytes:
+    """Run the probe with an interpreter, and return what it prints once that was found to be facts.
 
-    It is compiled once, and not once for each of its processes, which is half of the time that it takes; and in a
-    process of its own, so that this one can do something else meanwhile.
+    It is compiled once, and not once for each of its processes, which is half of the time that it takes.
 
     Raises:
-        ToolFailed: It gave no answer.
+        ToolMissing: There is no such program.
+        ToolFailed: It gave no answer, or is not Python.
     """
-    own = Path(sys.executable)
     with tempfile.TemporaryDirectory(prefix="envbuilder-probe-") as name:
         script = Path(name, "probe.py")
         script.write_bytes(probe_source())
-        status, stdout, stderr = _run(own, script, request, None, timeout, start=("-c", _COMPILED))
-    read_answer(status, stdout, stderr, origin=str(own))
+        status, stdout, stderr = _run(path, script, request, None, timeout, start=("-c", _COMPILED))
+    _answer(path, status, stdout, stderr)
     return stdout
+
+
+def _answer(path: Path, status: int, stdout: bytes, stderr: bytes) -> Facts:
+    """Return the facts; a failure of something that is not Python says so."""
+    try:
+        return read_answer(status, stdout, stderr, origin=str(path))
+    except ToolFailed as error:
+        if _is_python(path):
+            raise
+        raise ToolFailed(f"{path} is not a Python interpreter: it does not run Python code", hint=_NAME_ONE) from error
+
+
+def _is_python(path: Path) -> bool:
+    """Return True if a program runs Python code."""
+    command = [str(path), "-c", "import sys; sys.stdout.write('python')"]
+    try:
+        done = subprocess.run(command, capture_output=True, check=False, timeout=10, stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.stdout == b"python"
 
 
 def _run(  # noqa: PLR0913  one run
@@ -80,7 +99,13 @@ def _run(  # noqa: PLR0913  one run
         )
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise ToolMissing(f"cannot run {path}: {reason}", hint="name a Python interpreter") from error
+        raise ToolMissing(f"cannot run {path}: {reason}", hint=_hint(path)) from error
     except subprocess.TimeoutExpired as error:
         raise ToolFailed(f"the probe of {path} did not answer within {timeout:.0f} s") from error
     return done.returncode, done.stdout, done.stderr
+
+
+def _hint(path: Path) -> str:
+    """Return how to name an interpreter; that of an environment whose directory was named."""
+    inside = path / "bin" / "python"
+    return f"name its interpreter: --python {inside}" if inside.is_file() else _NAME_ONE

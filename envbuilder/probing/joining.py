@@ -17,6 +17,7 @@ _ORDER = (
     "nvml",
     "host",
     "toolkit",
+    "software",
     "compute",
     "own_check",
     "framework",

@@ -21,6 +21,7 @@ class ProbeRequest:
         framework: Whether to look at TensorFlow; without it the hardware is looked at, and the host.
         compute: Whether to compute on GPUs through CUDA's own libraries, where the hardware is looked at.
         limit: Seconds for everything that runs in TensorFlow.
+        hardware: Whether to look at the hardware and the host beside TensorFlow too.
     """
 
     sonames: tuple[str, ...] = ()
@@ -30,6 +31,7 @@ class ProbeRequest:
     framework: bool = True
     compute: bool = True
     limit: float = 600.0
+    hardware: bool = False
 
     def encode(self) -> bytes:
         """The request as the probe reads it: one JSON object, keys sorted."""
@@ -39,6 +41,7 @@ class ProbeRequest:
             "optional_sonames": list(self.optional_sonames),
             "train": self.train,
             "gpu": self.gpu,
+            "hardware": self.hardware or self.gpu,
             "framework": self.framework,
             "compute": self.compute,
             "limit": self.limit,

@@ -10,7 +10,7 @@ class Elf(object):
     """The little of a 64-bit little-endian ELF file that is needed here: dynamic symbols and search path."""
 
     DYNAMIC, DYNSYM = 6, 11
-    RPATH, RUNPATH = 15, 29
+    NEEDED, RPATH, RUNPATH = 1, 15, 29
 
     def __init__(self, path):
         self.folder = os.path.dirname(os.path.abspath(path))
@@ -59,16 +59,24 @@ class Elf(object):
             at = symbols.find(wanted, at + 1)
         return False
 
-    def search_path(self):
-        """Folders of RPATH and RUNPATH in order, with $ORIGIN replaced."""
-        folders = []
+    def _tagged(self, *tags):
+        """The texts of the dynamic entries that have one of these tags, in their order."""
+        found = []
         for entries, strings in self._tables(self.DYNAMIC):
             for at in range(0, len(entries) - 15, 16):
                 tag, value = struct.unpack("<QQ", entries[at : at + 16])
-                if tag in (self.RPATH, self.RUNPATH):
-                    joined = strings[value : strings.find(b"\0", value)].decode("utf-8", "replace")
-                    folders += [os.path.normpath(self._origin(folder)) for folder in joined.split(":") if folder]
-        return folders
+                if tag in tags:
+                    found.append(strings[value : strings.find(b"\0", value)].decode("utf-8", "replace"))
+        return found
+
+    def search_path(self):
+        """Folders of RPATH and RUNPATH in order, with $ORIGIN replaced."""
+        joined = self._tagged(self.RPATH, self.RUNPATH)
+        return [os.path.normpath(self._origin(folder)) for each in joined for folder in each.split(":") if folder]
+
+    def needed(self):
+        """The libraries that it is linked against, in its order."""
+        return self._tagged(self.NEEDED)
 
     def _origin(self, folder):
         return folder.replace("${ORIGIN}", self.folder).replace("$ORIGIN", self.folder)

@@ -24,6 +24,7 @@ from envbuilder.incontainer.probe.operations import on_gpu
 from envbuilder.incontainer.probe.own_check import own_check_fact, part_own_check
 from envbuilder.incontainer.probe.placing import on_every_gpu
 from envbuilder.incontainer.probe.rehearsal import part_rehearsal, rehearse
+from envbuilder.incontainer.probe.software import software
 from envbuilder.incontainer.probe.toolkit import known_sonames
 from envbuilder.incontainer.probe.training import saving, training
 from envbuilder.incontainer.probe.values import CLOCK, look, text, unseen
@@ -156,6 +157,7 @@ def without_framework(request, path):
         "libraries": look(libraries, request, path),
         "driver": look(driver, path),
         "loader": look(loader),
+        "software": look(software),
     }
     if cudnn_soname(request):
         facts["cudnn-start"] = opened(look(cudnn, request, path))
@@ -223,6 +225,8 @@ def main():
     started = CLOCK()
     if options.hardware or not request["framework"]:
         request = hardware_only(request)
+    elif request["hardware"] and not request["gpu"]:
+        request = dict(request, sonames=request["sonames"] or known_sonames())
     if options.rehearse:
         facts = rehearse(options.request)
     else:

@@ -76,7 +76,7 @@ def test_every_interpreter_computes(python: Path, stack: Path) -> None:
     }
     assert gpu["speed"]["value"]["free"] == (1 << 33) - (1 << 28), "all memory was given back"
     assert set(facts) == {
-        "interpreter", "machine", "libraries", "driver", "loader", "cudnn-start", "nvml", "compute", "host",
+        "interpreter", "machine", "libraries", "driver", "loader", "software", "cudnn-start", "nvml", "compute", "host",
     }  # fmt: skip
 
 

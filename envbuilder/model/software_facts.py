@@ -1,0 +1,76 @@
+"""Installed software as the probe read it from files, without importing anything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distribution:
+    """An installed Python distribution.
+
+    Attributes:
+        name: Normalized name.
+        version: As its metadata says.
+        folder: Directory on `sys.path` that it lies in; empty when unknown.
+        requires: Requirements without those of extras, in the order of the metadata; only for frameworks.
+        modules: Which of `tensorflow` and `keras` it installed the files of.
+    """
+
+    name: str
+    version: str
+    folder: str = ""
+    requires: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CudaFile:
+    """A CUDA library on disk.
+
+    Attributes:
+        name: File name, such as `libcudnn.so.8`.
+        path: Where it lies.
+        real: The file that it is a link to.
+        via: How the loader gets there: `LD_LIBRARY_PATH`, `RUNPATH` (of TensorFlow or of the interpreter), `loader`
+            (cache and system directories); empty when it does not.
+    """
+
+    name: str
+    path: str
+    real: str
+    via: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TensorFlowFiles:
+    """The TensorFlow that an import would take.
+
+    Attributes:
+        folder: Its directory.
+        info: Constants of its `build_info.py`, sorted by name; differs from release to release.
+        keras: Version of the Keras inside of it; empty from 2.6 on, where Keras is a distribution.
+        needed: CUDA libraries that it is linked against, sorted; the others are opened at run time.
+    """
+
+    folder: str
+    info: tuple[tuple[str, str], ...]
+    keras: str
+    needed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SoftwareFacts:
+    """Everything in the environment of one interpreter.
+
+    Attributes:
+        distributions: In the order of `sys.path`; a name may come twice, the first hides the others.
+        tensorflow: None when there is no module of this name.
+        files: CUDA libraries in the order in which the loader searches; last those that it does not reach.
+        conda: Directory of the libraries of a conda environment; empty outside of one.
+    """
+
+    distributions: tuple[Distribution, ...]
+    tensorflow: TensorFlowFiles | None
+    files: tuple[CudaFile, ...]
+    conda: str
