@@ -13,7 +13,7 @@ from envbuilder.cli.image_names import reference_of
 from envbuilder.cli.locks import known_lock, obtain_lock
 from envbuilder.cli.preflight import warn_before_gpus
 from envbuilder.cli.subjects import readable_subject
-from envbuilder.cli.targets import read_lock
+from envbuilder.cli.targets import LOCK, SPEC, read_lock
 from envbuilder.errors import EngineUnavailable, UsageError
 from envbuilder.model.builds import RunResult
 from envbuilder.model.facts import Facts
@@ -173,6 +173,11 @@ def _by_command(  # noqa: PLR0913  what differs between the places
 
 
 def _python(composition: Composition, asked: Asked, lock: Lock | None) -> Report:
+    if lock is None and not LOCK.is_file() and not SPEC.is_file():
+        raise UsageError(
+            f"no lock to check {asked.python} against: there is no {LOCK} here",
+            hint=f"name an environment: --lock ENV; or see the versions: envbuilder doctor --python {asked.python}",
+        )
     expected = lock or obtain_lock(composition, None, Sources())[0]
     composition.say(f"looking at the environment of {asked.python}")
     tier = asked.tier or (Tier.GPU if _DRIVER.exists() else Tier.CPU)
