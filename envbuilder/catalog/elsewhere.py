@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from envbuilder.catalog.tables import read_sources
+from envbuilder.catalog.tables import read_range, read_sources
 from envbuilder.model.keras import KerasFacts, KerasRule
 from envbuilder.model.vendor_builds import VendorBuild
 from envbuilder.reading.fields import Fields
@@ -21,11 +21,11 @@ def read_keras(root: Fields) -> KerasFacts:
 
 
 def _rule(fields: Fields, releases: tuple[Version, ...]) -> KerasRule:
-    keras = fields.value("keras", _range, fallback=SpecifierSet())
+    keras = fields.value("keras", read_range, fallback=SpecifierSet())
     if releases and not any(release in keras for release in releases):
         fields.fault("keras", "is about none of the releases above")
     return KerasRule(
-        tensorflow=fields.value("tensorflow", _range, fallback=SpecifierSet()),
+        tensorflow=fields.value("tensorflow", read_range, fallback=SpecifierSet()),
         keras=keras,
         works=fields.flag("works", default=False),
         reason=fields.text("reason"),
@@ -54,10 +54,3 @@ def _version(text: str) -> Version:
         return Version(text)
     except InvalidVersion as error:
         raise ValueError(f"{text!r} is not a version") from error
-
-
-def _range(text: str) -> SpecifierSet:
-    try:
-        return SpecifierSet(text)
-    except InvalidSpecifier as error:
-        raise ValueError(f"{text!r} is not a range of versions, such as >=1.5,<1.13") from error

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
 from envbuilder.model.cuda import (
     CudaFacts,
     CudaFamily,
@@ -14,9 +17,9 @@ from envbuilder.model.cuda import (
     LibrarySet,
     PtxIsa,
 )
-from envbuilder.model.refs import ImageRef, is_digest
+from envbuilder.model.refs import ImageRef, is_digest, normalized
 from envbuilder.model.rows import BaseKind, BaseSystem, Publication, PublicationState
-from envbuilder.model.sources import Advisory, Source
+from envbuilder.model.sources import Advisory, Breakage, Source
 from envbuilder.model.versions import Release
 from envbuilder.reading.fields import Fields
 from envbuilder.reading.requirements import os_package
@@ -104,9 +107,39 @@ def read_advisories(root: Fields) -> tuple[Advisory, ...]:
             reason=each.text("reason"),
             remedy=each.text("remedy"),
             sources=read_sources(each),
+            breaks=tuple(_breakage(entry) for entry in each.children("breaks")),
         )
         for each in root.children("advisories", required=True)
     )
+
+
+def _breakage(fields: Fields) -> Breakage:
+    package = fields.value("package", _package, fallback=Requirement("none"))
+    return Breakage(
+        tensorflow=fields.value("tensorflow", read_range, fallback=SpecifierSet()),
+        package=normalized(package.name),
+        versions=package.specifier,
+        reason=fields.text("reason"),
+    )
+
+
+def _package(text: str) -> Requirement:
+    try:
+        return Requirement(text)
+    except InvalidRequirement as error:
+        raise ValueError(f"{text!r} is not a package with versions, such as numpy>=2") from error
+
+
+def read_range(text: str) -> SpecifierSet:
+    """Return a range of versions.
+
+    Raises:
+        ValueError: The text is not one.
+    """
+    try:
+        return SpecifierSet(text)
+    except InvalidSpecifier as error:
+        raise ValueError(f"{text!r} is not a range of versions, such as >=1.5,<1.13") from error
 
 
 def read_libraries(root: Fields) -> tuple[LibrarySet, ...]:

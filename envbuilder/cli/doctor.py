@@ -1,10 +1,11 @@
-"""`envbuilder doctor [FACTS]`."""
+"""The command `envbuilder doctor`."""
 
 from __future__ import annotations
 
 import shutil
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -14,7 +15,14 @@ from envbuilder.cli.places import Places, places
 from envbuilder.cli.targets import read_text
 from envbuilder.errors import UsageError
 from envbuilder.files import replacing
-from envbuilder.workflows.doctor import Looked, examine, look_into_container, look_into_file, start_looking_at_host
+from envbuilder.workflows.doctor import (
+    Looked,
+    examine,
+    look_into_container,
+    look_into_file,
+    start_looking_at_host,
+    start_looking_at_python,
+)
 from envbuilder.workflows.look_around import AroundPorts
 
 _NARROWEST, _WIDEST = 60, 120
@@ -23,6 +31,13 @@ _NARROWEST, _WIDEST = 60, 120
 @click.command("doctor")
 @click.argument("facts_file", metavar="[FACTS]", required=False, type=click.Path(allow_dash=True, path_type=Path))
 @click.option("--container", metavar="NAME", help="Look into a container that is running, instead of this host.")
+@click.option(
+    "--python",
+    metavar="PATH",
+    help="Show the versions in the environment of this interpreter: on this host, or with --container in there."
+    " Default: python on PATH.",
+)
+@click.option("--import", "imports", is_flag=True, help="Import TensorFlow too, and ask it for its devices.")
 @click.option(
     "-o",
     "--output",
@@ -33,31 +48,43 @@ _NARROWEST, _WIDEST = 60, 120
     "--timeout", type=click.FloatRange(min=1), default=120.0, show_default=True, help="Seconds for the probe."
 )
 @json_option
-def command(
-    facts_file: Path | None, container: str | None, output: Path | None, timeout: float, *, as_json: bool
+def command(  # noqa: PLR0913  one parameter for each option
+    facts_file: Path | None,
+    container: str | None,
+    python: str | None,
+    output: Path | None,
+    timeout: float,
+    *,
+    imports: bool,
+    as_json: bool,
 ) -> None:
-    """Say what is wrong with this host, and which environments run on it. Exit status 1 with a problem.
+    """Find what is wrong with this host and with an installed TensorFlow. Exit status 1 with a problem.
 
-    FACTS is what `doctor -o` or `python probe.py --hardware` wrote elsewhere; - for standard input. Nothing is computed
-    on a GPU and nothing is changed; it needs no root rights, no GPU, no Docker and no network.
+    It shows the installed versions of TensorFlow, CUDA and cuDNN, what does not fit together, and which environments
+    run on this host. FACTS is what `doctor -o` or `python probe.py --hardware` wrote elsewhere; - for standard input.
+    Nothing is computed on a GPU and nothing is changed; it needs no root rights, no GPU, no Docker and no network.
     """
-    if facts_file and container:
-        raise UsageError("a file of facts, and a container", hint="name one of them")
+    if facts_file and (container or python or imports):
+        other = "--container" if container else "--python" if python else "--import"
+        raise UsageError(f"FACTS cannot be combined with {other}", hint=f"envbuilder doctor {facts_file}")
     if output and not output.parent.is_dir():
         raise UsageError(
             f"{output}: there is no folder {output.parent}", hint=f"make it first: mkdir -p {output.parent}"
         )
     here = places()
-    look = _look(here, facts_file, container, timeout)
+    asked = _Asked(facts_file=facts_file, container=container or "", python=python or "", imports=imports)
+    look = _look(here, asked, timeout)
     # From here on this host is looked at; what is only needed afterwards is imported meanwhile.
     from envbuilder.catalog.loading import load_catalog  # noqa: PLC0415
     from envbuilder.cli.doctor_document import doctor_document  # noqa: PLC0415
     from envbuilder.cli.doctor_text import doctor_text  # noqa: PLC0415
     from envbuilder.cli.inventory import inventory  # noqa: PLC0415
+    from envbuilder.locking.shipped import ClosureFolder  # noqa: PLC0415
 
     catalog = load_catalog(here.matrices)
     looked = look()
-    examination = examine(catalog, looked, inventory(here, catalog))
+    closures = ClosureFolder(folder=here.matrices / "locks")
+    examination = examine(catalog, looked, inventory(here, catalog), closures.read)
     if output:
         with replacing(output) as stream:
             stream.write(looked.document)
@@ -65,22 +92,55 @@ def command(
         print_json(doctor_document(looked, examination))
     else:
         width = min(max(shutil.get_terminal_size().columns, _NARROWEST), _WIDEST)
-        click.echo("\n".join(doctor_text(looked, examination, width)))
+        is_one_python = bool(python and not container)
+        click.echo("\n".join(doctor_text(looked, examination, width, is_one_python=is_one_python)))
     if examination.has_problems:
         raise click.exceptions.Exit(1)
 
 
-def _look(here: Places, facts_file: Path | None, container: str | None, timeout: float) -> Callable[[], Looked]:
-    """What looks; at this host it has begun."""
-    if facts_file:
-        text = sys.stdin.read() if str(facts_file) == "-" else read_text(facts_file)
-        return lambda: look_into_file(text.encode("utf-8", "replace"), str(facts_file))
-    if container:
-        from envbuilder.building.docker_engine import connect  # noqa: PLC0415  see below
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """What the command line names; empty texts for what it does not."""
 
-        engine = connect(here.environ)
-        return lambda: look_into_container(container, lambda command: engine.execute(container, command, timeout))
-    return start_looking_at_host(lambda: _around(here), timeout=timeout)
+    facts_file: Path | None
+    container: str
+    python: str
+    imports: bool
+
+
+def _look(here: Places, asked: _Asked, timeout: float) -> Callable[[], Looked]:
+    """Return what looks; at this host it has begun."""
+    if asked.facts_file:
+        file = asked.facts_file
+        text = sys.stdin.read() if str(file) == "-" else read_text(file)
+        return lambda: look_into_file(text.encode("utf-8", "replace"), str(file))
+    if asked.container:
+        return _look_into(here, asked, timeout)
+    search = here.environ.get("PATH", "")
+    if asked.python:
+        # A name without a directory is searched on PATH, as a shell does.
+        python = Path(shutil.which(asked.python, path=search) or asked.python).absolute()
+        return start_looking_at_python(python, timeout=timeout, imports=asked.imports)
+    found = shutil.which("python", path=search) or shutil.which("python3", path=search)
+    python_here = Path(found) if found else None
+    return start_looking_at_host(lambda: _around(here), timeout=timeout, python=python_here, imports=asked.imports)
+
+
+def _look_into(here: Places, asked: _Asked, timeout: float) -> Callable[[], Looked]:
+    from envbuilder.building.docker_engine import connect  # noqa: PLC0415  see below
+
+    engine, name = connect(here.environ), asked.container
+
+    def look() -> Looked:
+        return look_into_container(
+            name,
+            lambda command: engine.execute(name, command, timeout),
+            asked.python,
+            timeout=timeout,
+            imports=asked.imports,
+        )
+
+    return look
 
 
 def _around(here: Places) -> AroundPorts:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from envbuilder.cli.compatibility import offer_document
+from envbuilder.cli.doctor_versions import versions_document
 from envbuilder.examining.examination import Examination
 from envbuilder.model.examinations import MachineFinding
 from envbuilder.model.hosts import Host, host_of
@@ -21,6 +22,7 @@ def doctor_document(looked: Looked, examination: Examination) -> dict[str, objec
         "unseen": [{"what": each.what, "why": each.why, "how": each.how} for each in examination.unseen],
         "host": _host(host_of(looked.facts)),
         "surroundings": surroundings_document(around) if around else None,
+        "versions": versions_document(examination.versions) if examination.versions else None,
         "environments": [offer_document(each) for each in examination.environments],
     }
 

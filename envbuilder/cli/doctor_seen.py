@@ -23,10 +23,16 @@ def seen_lines(view: View) -> Iterator[tuple[str, str]]:
     if view.host and view.host.disks:
         disks = {(disk.total, disk.free): disk for disk in reversed(view.host.disks)}
         yield "disk", ", ".join(f"{size(disk.free)} free at {disk.path}" for disk in reversed(disks.values()))
-    yield "driver", _driver(host)
-    yield from _gpus(view, host)
+    yield from gpu_lines(view)
     if view.surroundings:
         yield from _around(view.surroundings)
+
+
+def gpu_lines(view: View) -> Iterator[tuple[str, str]]:
+    """Yield label and text of the driver and of each GPU."""
+    host = host_of(view.facts)
+    yield "driver", _driver(host)
+    yield from _gpus(view, host)
 
 
 def _system(view: View, host: Host) -> Iterator[str]:

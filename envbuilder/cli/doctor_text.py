@@ -12,7 +12,8 @@ from envbuilder.catalog.offers import Offer
 from envbuilder.catalog.verdicts import Compatibility, Fit
 from envbuilder.cli.buildable import buildable_notes
 from envbuilder.cli.compatibility import why
-from envbuilder.cli.doctor_seen import seen_lines
+from envbuilder.cli.doctor_seen import gpu_lines, seen_lines
+from envbuilder.cli.doctor_versions import installed_lines, python_line
 from envbuilder.cli.output import folded, heading
 from envbuilder.examining.examination import Examination
 from envbuilder.examining.view import View
@@ -30,21 +31,29 @@ _FITS = {
 }
 
 
-def doctor_text(looked: Looked, examination: Examination, width: int) -> Iterator[str]:
-    """All lines.
+def doctor_text(looked: Looked, examination: Examination, width: int, *, is_one_python: bool = False) -> Iterator[str]:
+    """Return all lines.
 
     Args:
         looked: What was seen.
         examination: What it means.
         width: Columns; only commands may be longer.
+        is_one_python: Whether the environment of one interpreter was asked about, and not the machine.
     """
     yield _summary(looked, examination)
     for finding in examination.findings:
         yield ""
         yield from _finding(finding, width)
+    view = View(facts=looked.facts, surroundings=looked.surroundings)
+    if examination.versions and (is_one_python or examination.versions.tensorflow):
+        yield ""
+        yield heading("Installed")
+        yield from _pairs(installed_lines(examination, gpu_lines(view) if is_one_python else ()), width)
+    if is_one_python:
+        return
     yield ""
     yield heading("Seen")
-    yield from _pairs(seen_lines(View(facts=looked.facts, surroundings=looked.surroundings)), width)
+    yield from _pairs((*seen_lines(view), *python_line(examination.versions)), width)
     if examination.unseen:
         yield ""
         yield heading("Not seen")
@@ -77,8 +86,9 @@ def _pairs(pairs: Iterable[tuple[str, str]], width: int) -> Iterator[str]:
     for label, text in pairs:
         head = "" if label == before else label
         lines = folded(text, max(width - 16, 30)).splitlines()
+        indent = " " * (16 + len(text) - len(text.lstrip()))
         yield f"  {head:<13} {lines[0]}".rstrip()
-        yield from (f"{'':<16}{line.strip()}" for line in lines[1:])
+        yield from (f"{indent}{line.strip()}" for line in lines[1:])
         before = label
 
 

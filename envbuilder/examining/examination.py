@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from envbuilder.catalog.offers import Offer
 from envbuilder.model.examinations import MachineFinding, NotLooked, Severity
+from envbuilder.model.installed import Versions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,11 +17,13 @@ class Examination:
         findings: Worst first; within a severity in the order of the table.
         unseen: What could not be seen.
         environments: Each environment on its best base, in the order of the catalog.
+        versions: What is installed for the interpreter that looked; None where the facts do not tell.
     """
 
     findings: tuple[MachineFinding, ...]
     unseen: tuple[NotLooked, ...]
     environments: tuple[Offer, ...]
+    versions: Versions | None = None
 
     @property
     def has_problems(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -11,6 +11,7 @@ from envbuilder.catalog.offers import offer
 from envbuilder.examining import around, driver, gpus, machine, settings
 from envbuilder.examining.examination import Examination
 from envbuilder.examining.unseen import unseen
+from envbuilder.examining.versions import Closures, case_of, version_findings, versions_of
 from envbuilder.examining.view import View
 from envbuilder.model.examinations import MachineFinding, Severity
 from envbuilder.model.facts import Facts
@@ -66,24 +67,35 @@ TABLE: tuple[Examine, ...] = (
 
 def findings(view: View) -> tuple[MachineFinding, ...]:
     """All findings, worst first; within a severity in the order of the table."""
-    found = [finding for examine in TABLE for finding in examine(view)]
+    return _worst_first(finding for examine in TABLE for finding in examine(view))
+
+
+def _worst_first(found: Iterable[MachineFinding]) -> tuple[MachineFinding, ...]:
     return tuple(sorted(found, key=lambda finding: list(Severity).index(finding.severity)))
 
 
 def examine_machine(
-    catalog: Catalog, facts: Facts, surroundings: Surroundings | None, inventory: Inventory
+    catalog: Catalog,
+    facts: Facts,
+    surroundings: Surroundings | None,
+    inventory: Inventory,
+    closures: Closures = lambda _: (),
 ) -> Examination:
-    """Examine a machine: what is wrong with it, what could not be seen, and which environments run on it.
+    """Examine a machine: what is wrong with it and what is installed, what could not be seen, and what runs on it.
 
     Args:
         catalog: The environments, and the tables of drivers and GPUs.
         facts: What the probe saw there.
         surroundings: What stands around it; None when nobody looked.
         inventory: What is available to a build here.
+        closures: The packages that ship with a row, by its id.
     """
     view, host = View(facts=facts, surroundings=surroundings), replace(host_of(facts), name="")
+    environments = tuple(offer(catalog.cuda, row, host, inventory) for row in catalog.environments)
+    case = case_of(catalog, facts, environments, closures)
     return Examination(
-        findings=findings(view),
+        findings=_worst_first((*version_findings(case), *findings(view))),
         unseen=unseen(view),
-        environments=tuple(offer(catalog.cuda, row, host, inventory) for row in catalog.environments),
+        environments=environments,
+        versions=versions_of(case),
     )

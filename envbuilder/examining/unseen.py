@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from envbuilder.examining.view import View
 from envbuilder.model.examinations import NotLooked
-from envbuilder.model.facts import Facts, Unseen
+from envbuilder.model.facts import NOT_ASKED, Facts, Unseen
 from envbuilder.model.surroundings import EngineAnswers, SourceKind
 
 _AGAIN = "python probe.py --hardware > facts.json there (`envbuilder probe -o probe.py`)"
@@ -19,7 +19,7 @@ _NAMING = {
 
 def unseen(view: View) -> tuple[NotLooked, ...]:
     """Everything that no finding can speak about."""
-    return (*_facts(view.facts), *_host(view), *_gpus(view), *_work(view), *_surroundings(view))
+    return (*_facts(view.facts), *_software(view.facts), *_host(view), *_gpus(view), *_work(view), *_surroundings(view))
 
 
 def _facts(facts: Facts) -> Iterator[NotLooked]:
@@ -33,6 +33,12 @@ def _facts(facts: Facts) -> Iterator[NotLooked]:
     for what, fact in asked.items():
         if isinstance(fact, Unseen):
             yield NotLooked(what=what, why=fact.headline, how=_AGAIN)
+
+
+def _software(facts: Facts) -> Iterator[NotLooked]:
+    if isinstance(facts.software, Unseen) and facts.software.kind != NOT_ASKED.kind:
+        how = "envbuilder doctor --python PATH"
+        yield NotLooked(what="installed versions (TensorFlow, CUDA, cuDNN)", why=facts.software.headline, how=how)
 
 
 def _host(view: View) -> Iterator[NotLooked]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from packaging.specifiers import SpecifierSet
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
@@ -17,6 +19,23 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Breakage:
+    """Versions of a package beside which `import tensorflow` fails.
+
+    Attributes:
+        tensorflow: Releases of TensorFlow.
+        package: Normalized name of the package.
+        versions: Its versions.
+        reason: Why the import fails.
+    """
+
+    tensorflow: SpecifierSet
+    package: str
+    versions: SpecifierSet
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Advisory:
     """A known trap, and what keeps out of it.
 
@@ -26,6 +45,7 @@ class Advisory:
         reason: Why.
         remedy: What envbuilder does about it.
         sources: Where this is known from.
+        breaks: Packages beside which the import is known to fail.
     """
 
     id: str
@@ -33,3 +53,4 @@ class Advisory:
     reason: str
     remedy: str
     sources: tuple[Source, ...]
+    breaks: tuple[Breakage, ...] = ()

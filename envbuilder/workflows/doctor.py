@@ -1,30 +1,37 @@
-"""Look at a machine, and say what is wrong with it and what runs on it."""
+"""Look at a machine and at the environment of an interpreter, and say what is wrong and what runs there."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from envbuilder.catalog.buildable import Inventory
-from envbuilder.errors import ToolFailed
+from envbuilder.errors import EnvbuilderError, ToolFailed
 from envbuilder.examining.examination import Examination
 from envbuilder.examining.table import examine_machine
+from envbuilder.examining.versions import Closures
 from envbuilder.model.builds import RunResult
 from envbuilder.model.facts import Facts
 from envbuilder.model.rows import Catalog
 from envbuilder.model.surroundings import Surroundings
-from envbuilder.probing.containers import PYTHON, read_answer
+from envbuilder.probing.containers import PYTHON, SHARE_FOR_TENSORFLOW, read_answer
 from envbuilder.probing.decoding import decode
-from envbuilder.probing.interpreters import probe_here
+from envbuilder.probing.interpreters import probe_document
 from envbuilder.probing.launching import launch
 from envbuilder.probing.requests import ProbeRequest
+from envbuilder.probing.software_decoding import without_software
 from envbuilder.probing.surroundings import decode_surroundings, with_surroundings
 from envbuilder.workflows.look_around import AroundPorts, start_looking
 from envbuilder.workflows.pending import Pending
 
 HARDWARE = ProbeRequest(train=False, framework=False, compute=False)
 """No framework, and nothing is computed: doctor looks, and takes no memory of a GPU."""
+IMPORT = replace(HARDWARE, framework=True, hardware=True)
+"""TensorFlow is imported too, and asked for its devices."""
 THIS_HOST = "this host"
+NO_PYTHON = "no python on PATH"
 _SPARE_SECONDS = 10.0
 # The first Python that there is: not every container was built by us.
 _FIND = f'for each in {PYTHON} python3 python; do command -v "$each" >/dev/null && exec "$each" "$@"; done; exit 127'
@@ -45,43 +52,99 @@ class Looked:
     surroundings: Surroundings | None
 
 
-def start_looking_at_host(ports: Callable[[], AroundPorts], *, timeout: float) -> Callable[[], Looked]:
+def start_looking_at_python(python: Path, *, timeout: float, imports: bool = False) -> Callable[[], Looked]:
+    """Look at this machine and at the environment of one interpreter, and at nothing around it.
+
+    Args:
+        python: The interpreter.
+        timeout: Seconds for the probe.
+        imports: Whether to import TensorFlow.
+
+    Returns:
+        Gives what was seen, when it is there; raises `ToolMissing` when there is no such program, and `ToolFailed` when
+        the probe gave no answer, or this is not Python.
+    """
+    request = _request(timeout, imports=imports)
+    probe = Pending(lambda: probe_document(python, request, timeout=timeout))
+
+    def looked() -> Looked:
+        document = probe.result(2 * timeout + _SPARE_SECONDS, b"")
+        return Looked(document=document, facts=decode(document, str(python)), surroundings=None)
+
+    return looked
+
+
+def start_looking_at_host(
+    ports: Callable[[], AroundPorts], *, timeout: float, python: Path | None = None, imports: bool = False
+) -> Callable[[], Looked]:
     """Look at this machine, and around it, while the caller does something else.
 
     Args:
         ports: Gives what is asked around it; is called when the probe runs already.
         timeout: Seconds for the probe.
+        python: Interpreter whose environment is looked at; None when there is none.
+        imports: Whether to import TensorFlow.
 
     Returns:
         Gives what was seen, when it is there; raises `ToolFailed` when the probe gave no answer.
     """
-    probe = Pending(lambda: probe_here(HARDWARE, timeout=timeout))
+    request = _request(timeout, imports=imports)
+    probe = Pending(lambda: _probe_host(python, request, timeout))
     around = start_looking(ports())
 
     def looked() -> Looked:
         # The probe keeps its time by itself, and says so.
-        document = probe.result(timeout + _SPARE_SECONDS, b"")
+        document = probe.result(2 * timeout + _SPARE_SECONDS, b"")
         facts, surroundings = decode(document, THIS_HOST), around()
         return Looked(document=with_surroundings(document, surroundings), facts=facts, surroundings=surroundings)
 
     return looked
 
 
-def look_into_container(name: str, run: Callable[[tuple[str, ...]], RunResult]) -> Looked:
+def _probe_host(python: Path | None, request: ProbeRequest, timeout: float) -> bytes:
+    """Run the probe with an interpreter; without an answer with our own, and without what is installed for that one."""
+    why = NO_PYTHON
+    if python is not None:
+        try:
+            return probe_document(python, request, timeout=timeout)
+        except EnvbuilderError as error:
+            why = error.message.splitlines()[0]
+    return without_software(probe_document(Path(sys.executable), HARDWARE, timeout=timeout), why)
+
+
+def _request(timeout: float, *, imports: bool) -> ProbeRequest:
+    return replace(IMPORT, limit=timeout * SHARE_FOR_TENSORFLOW) if imports else HARDWARE
+
+
+def look_into_container(
+    name: str,
+    run: Callable[[tuple[str, ...]], RunResult],
+    python: str = "",
+    *,
+    timeout: float = 120.0,
+    imports: bool = False,
+) -> Looked:
     """Look into a container that runs.
 
     Args:
         name: Its name.
         run: Runs a command there.
+        python: Path of the interpreter there; empty takes the first that there is.
+        timeout: Seconds for the probe.
+        imports: Whether to import TensorFlow.
 
     Raises:
         ToolFailed: The probe gave no answer.
     """
     origin = f"container {name}"
-    done = run(("/bin/sh", "-c", _FIND, "sh", *launch(PYTHON, HARDWARE)[1:]))
+    command = launch(python or PYTHON, _request(timeout, imports=imports))
+    done = run(command if python else ("/bin/sh", "-c", _FIND, "sh", *command[1:]))
     if done.timed_out:
         raise ToolFailed(f"the probe in {origin} did not answer in time", hint=f"see it: docker top {name}")
     if done.status in {126, 127}:
+        if python:
+            hint = f"take the first Python that it has: envbuilder doctor --container {name}"
+            raise ToolFailed(f"{origin} cannot run {python}: no such program", hint=hint)
         hint = "put one there, or look from its host: `envbuilder doctor`"
         raise ToolFailed(f"{origin} has no Python to look with", hint=hint)
     facts = read_answer(done.status, done.stdout, done.stderr, origin=origin)
@@ -98,6 +161,13 @@ def look_into_file(document: bytes, name: str) -> Looked:
     return Looked(document=document, facts=facts, surroundings=decode_surroundings(document, name))
 
 
-def examine(catalog: Catalog, looked: Looked, inventory: Inventory) -> Examination:
-    """Examine the machine: what is wrong with it, what could not be seen, and which environments run on it."""
-    return examine_machine(catalog, looked.facts, looked.surroundings, inventory)
+def examine(catalog: Catalog, looked: Looked, inventory: Inventory, closures: Closures) -> Examination:
+    """Examine the machine and what is installed: what is wrong, what could not be seen, and what runs on the machine.
+
+    Args:
+        catalog: The rows.
+        looked: What was seen.
+        inventory: What is available to a build here.
+        closures: The packages that ship with a row, by its id.
+    """
+    return examine_machine(catalog, looked.facts, looked.surroundings, inventory, closures)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -25,9 +28,11 @@ from envbuilder.probing.surroundings import decode_surroundings
 from envbuilder.workflows.doctor import Looked
 from tests.fakes.catalogs import real_catalog
 from tests.fakes.cuda_libraries import compile_stack
+from tests.fakes.site_packages import add_builtin_keras, add_library, install, install_tensorflow
 from tests.unit.checking.cases import ROOT, merged
 from tests.unit.cli.running import CommandLine
 from tests.unit.examining.machines import GIB, NO_ENGINE, SILENT, around, facts, gpu, host, nvml
+from tests.unit.examining.pythons import SITE, cuda_files, packages, python, wheel
 
 FACTS = ROOT / "facts" / "tf-2.15-cpu.json"
 A100 = ROOT / "patches" / "two-a100.json"
@@ -200,3 +205,164 @@ def test_rows_that_need_a_newer_c_library_are_named_for_bare_use() -> None:
 def test_a_host_without_facts_of_its_own_is_not_called_sound(envbuilder: CommandLine, tmp_path: Path) -> None:
     lines = text_of(replace(facts(), host=decode(FACTS.read_text("utf-8"), "x").host), None, 100)
     assert any("Not seen" in line for line in lines)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Venv:
+    """An interpreter with a directory of packages of its own."""
+
+    python: str
+    site: Path
+
+
+@pytest.fixture
+def venv(tmp_path: Path, envbuilder: CommandLine) -> Venv:
+    """A real environment of the running interpreter, without pip."""
+    root = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(root)], check=True)
+    envbuilder.set("PYTHONPATH", "")
+    envbuilder.set("LD_LIBRARY_PATH", "")
+    return Venv(python=str(root / "bin" / "python"), site=next(root.glob("lib/python*/site-packages")))
+
+
+def test_the_versions_of_an_interpreter_are_shown_with_what_does_not_fit(envbuilder: CommandLine, venv: Venv) -> None:
+    install_tensorflow(venv.site, "2.4.4", "numpy (~=1.19.2)", "protobuf (>=3.9.2)")
+    add_builtin_keras(venv.site, "2.4.0")
+    install(venv.site, "numpy", "1.19.5")
+    install(venv.site, "protobuf", "4.21.12")
+    ended = envbuilder("doctor", "--python", venv.python)
+
+    assert ended.status == 1
+    assert f"{venv.python} -m pip install 'protobuf<3.21,>=3.9.2'" in ended.stdout
+    assert "tensorflow    tensorflow 2.4.4, built without CUDA" in ended.stdout
+    assert "keras         tf.keras 2.4.0, no stand-alone Keras" in ended.stdout
+    assert "packages      numpy 1.19.5, protobuf 4.21.12, h5py none" in ended.stdout
+    assert "nearest       tf-2.4-cpu, the same TensorFlow; it has" in ended.stdout
+    assert "protobuf 3.20.3 (here: 4.21.12)" in ended.stdout
+    assert "envbuilder build tf-2.4-cpu" in ended.stdout
+    assert "Environments" not in ended.stdout
+
+
+def test_the_versions_are_in_the_document_and_in_the_file(envbuilder: CommandLine, venv: Venv) -> None:
+    install_tensorflow(venv.site, "2.4.4", cuda=True)
+    libraries = envbuilder.folder / "lib"
+    add_library(libraries, "libcudnn.so.8.0.5", "libcudnn.so.8")
+    envbuilder.set("LD_LIBRARY_PATH", str(libraries))
+    document = json.loads(envbuilder("doctor", "--python", venv.python, "-o", "facts.json", "--json").stdout)
+
+    versions = document["versions"]
+    assert versions["tensorflow"]["packages"] == ["tensorflow 2.4.4"]
+    assert (versions["tensorflow"]["cuda"], versions["tensorflow"]["cudnn"]) == ("11.0", "8.0.4")
+    assert versions["libraries"][0] == {
+        "name": "libcudnn.so.8", "path": f"{libraries}/libcudnn.so.8", "version": "8.0.5", "origin": "LD_LIBRARY_PATH",
+        "via": "LD_LIBRARY_PATH",
+    }  # fmt: skip
+    assert (versions["nearest"]["environment"], versions["nearest"]["same_release"]) == ("tf-2.4-cuda11.0", True)
+    assert (document["origin"], document["surroundings"]) == (venv.python, None)
+    again = json.loads(envbuilder("doctor", "facts.json", "--json").stdout)
+    assert again["versions"] == versions
+
+
+def test_the_python_on_the_path_is_looked_at_by_itself(envbuilder: CommandLine, venv: Venv, silence: str) -> None:
+    without_network(envbuilder, f"http://{silence}")
+    install_tensorflow(venv.site, "2.15.1", name="tensorflow-cpu")
+    envbuilder.set("PATH", f"{Path(venv.python).parent}{os.pathsep}/usr/bin:/bin")
+    ended = envbuilder("doctor")
+
+    assert "tensorflow    tensorflow-cpu 2.15.1, built without CUDA" in ended.stdout
+    assert ended.stdout.index("\nInstalled\n") < ended.stdout.index("\nSeen\n") < ended.stdout.index("\nEnvironments\n")
+
+
+@pytest.mark.parametrize("script", ["", "#!/bin/sh\necho pyenv: python: command not found >&2\nexit 127\n"])
+def test_without_a_python_that_works_the_host_is_looked_at_all_the_same(
+    envbuilder: CommandLine, silence: str, script: str, tmp_path: Path
+) -> None:
+    without_network(envbuilder, f"http://{silence}")
+    for name in ("python", "python3") if script else ():
+        (tmp_path / name).write_text(script, encoding="utf-8")
+        (tmp_path / name).chmod(0o755)
+    envbuilder.set("PATH", str(tmp_path))
+    document = json.loads(envbuilder("doctor", "--json").stdout)
+
+    why = {each["what"]: each["why"] for each in document["unseen"]}["installed versions (TensorFlow, CUDA, cuDNN)"]
+    assert why == (
+        f"{tmp_path}/python is not a Python interpreter: it does not run Python code" if script else "no python on PATH"
+    )
+    assert document["versions"] is None
+    assert document["host"]["glibc"]
+
+
+def test_an_import_is_tried_when_it_is_asked_for(envbuilder: CommandLine, venv: Venv) -> None:
+    install_tensorflow(venv.site, "2.15.1")
+    ended = envbuilder("doctor", "--python", venv.python, "--import")
+
+    assert ended.status == 1
+    assert "import tensorflow fails: ImportError: looked at, not imported" in ended.stdout
+
+
+def test_an_interpreter_without_tensorflow_is_no_problem(envbuilder: CommandLine, venv: Venv) -> None:
+    ended = envbuilder("doctor", "--python", venv.python)
+    assert "tensorflow    not installed" in ended.stdout
+    assert "envbuilder advise" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("program", "said", "hint"),
+    [
+        ("/bin/ls", "/bin/ls is not a Python interpreter", "--python /path/to/environment/bin/python"),
+        ("no/such/python", "no/such/python: No such file or directory", "--python /path/to/environment/bin/python"),
+        ("venv", "venv: Permission denied", "venv/bin/python"),
+    ],
+)
+def test_what_is_no_interpreter_is_said(
+    envbuilder: CommandLine, venv: Venv, program: str, said: str, hint: str
+) -> None:
+    named = str(Path(venv.python).parents[1]) if program == "venv" else program
+    ended = envbuilder("doctor", "--python", named)
+    assert ended.status == 9
+    assert said in ended.stderr
+    assert hint in ended.stderr
+
+
+def test_the_versions_of_a_full_look_are_shown_from_its_facts(envbuilder: CommandLine) -> None:
+    ended = envbuilder("doctor", str(FACTS))
+    assert "tensorflow    tensorflow-cpu 2.15.1, built without CUDA" in ended.stdout
+    assert "nearest       tf-2.15-cpu, the same TensorFlow" in ended.stdout
+
+
+@pytest.mark.parametrize("option", [("--python", "python"), ("--import",)])
+def test_facts_are_not_combined_with_a_look(envbuilder: CommandLine, option: tuple[str, ...]) -> None:
+    ended = envbuilder("doctor", str(FACTS), *option)
+    assert ended.status == 2
+    assert f"FACTS cannot be combined with {option[0]}" in ended.stderr
+
+
+def test_validate_without_a_lock_names_what_shows_the_versions(envbuilder: CommandLine) -> None:
+    ended = envbuilder("validate", "--python", "venv/bin/python")
+    assert ended.status == 2
+    assert "no lock to check venv/bin/python against" in ended.stderr
+    assert "--lock ENV" in ended.stderr
+    assert "envbuilder doctor --python venv/bin/python" in ended.stderr
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_versions_are_as_narrow_as_the_rest(width: int) -> None:
+    seen = python(
+        wheel("tensorflow-gpu", "2.4.4"), *packages(keras="2.2.4", protobuf="4.21.12"), cuda="11.0",
+        files=cuda_files("tf-2.4-cuda11.0", folder=f"{SITE}/nvidia/cudnn/lib", via=""), has_gpu=True,
+    )  # fmt: skip
+    looked = Looked(document=b"", facts=seen, surroundings=None)
+    whole = examine_machine(real_catalog(), seen, None, Inventory())
+    lines = click.unstyle("\n".join(doctor_text(looked, whole, width, is_one_python=True))).splitlines()
+    assert [line for line in lines if len(line) > width and not line.startswith("      ")] == []
+    assert any(line.startswith("  libraries") for line in lines)
+
+
+def test_what_cannot_be_built_from_here_is_not_recommended() -> None:
+    seen = python(wheel("tensorflow-cpu", "2.4.4"), *packages(protobuf="4.21.12"))
+    looked = Looked(document=b"", facts=seen, surroundings=None)
+    whole = examine_machine(real_catalog(), seen, None, Inventory(debian_archive=False))
+    text = click.unstyle("\n".join(doctor_text(looked, whole, 120, is_one_python=True)))
+    assert "it cannot be built from here: " in text
+    assert "envbuilder build tf-2.4-cpu" not in text
+    assert "envbuilder advise" in text

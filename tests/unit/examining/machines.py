@@ -190,6 +190,10 @@ def facts(
         nvml=Seen(value=managed) if isinstance(managed, Nvml) else managed,
         compute=NOT_ASKED,
         host=Seen(value=host or HOST),
+        distributions=NOT_ASKED,
+        imported=NOT_ASKED,
+        build=NOT_ASKED,
+        devices=NOT_ASKED,
     )
 
 

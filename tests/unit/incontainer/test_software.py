@@ -12,6 +12,7 @@ import pytest
 from envbuilder.model.facts import Seen
 from envbuilder.model.software_facts import SoftwareFacts
 from envbuilder.probing import decode
+from tests.fakes.cuda_libraries import COMPILER, STACK, compile_fake, compile_stack
 from tests.fakes.site_packages import (
     ASSIGNED,
     DICTIONARY,
@@ -133,3 +134,16 @@ def test_libraries_of_wheels_that_the_loader_does_not_reach_come_last(tmp_path: 
         ("libcudart.so.11.0", "LD_LIBRARY_PATH"),
         ("libcudnn.so.8", ""),
     ]
+
+
+@pytest.mark.skipif(not COMPILER, reason="no C compiler")
+def test_libraries_that_tensorflow_is_linked_against_are_read(tmp_path: Path) -> None:
+    stack = tmp_path / "stack"
+    stack.mkdir()
+    compile_stack(stack)
+    install_tensorflow(tmp_path / "site", "1.7.1", info="")
+    linked = (f"-L{stack}", "-Wl,--no-as-needed", f"-l:{STACK[0]}", "-l:libcuda.so.1")
+    compile_fake(tmp_path / "site" / "tensorflow", "cudnn", "libtensorflow_framework.so", *linked)
+    seen = look(tmp_path / "site").tensorflow
+    assert seen
+    assert seen.needed == (STACK[0],)

@@ -16,6 +16,7 @@ from envbuilder.model.builds import RunResult
 from envbuilder.model.facts import NOT_ASKED, Seen
 from envbuilder.probing.surroundings import with_surroundings
 from envbuilder.workflows.doctor import look_into_container, look_into_file
+from tests.fakes.site_packages import install_tensorflow
 from tests.unit.checking.cases import ROOT
 from tests.unit.examining.machines import around
 
@@ -45,10 +46,37 @@ def test_a_container_is_looked_at_with_the_python_that_it_has(tmp_path: Path) ->
     assert json.loads(looked.document)["request"]["framework"] is False
 
 
+def test_the_versions_in_a_container_are_those_of_its_python_or_of_the_one_named(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    install_tensorflow(site, "2.4.4")
+    for name in ("python", "other"):
+        (tmp_path / name).write_text(
+            f'#!/bin/sh\nPYTHONPATH={site if name == "other" else tmp_path} exec {sys.executable} "$@"\n',
+            encoding="utf-8",
+        )
+        (tmp_path / name).chmod(0o755)
+    run = shell(f"{tmp_path}{os.pathsep}/usr/bin:/bin")
+
+    def frameworks(python: str) -> list[str]:
+        software = look_into_container("web", run, python).facts.software
+        assert isinstance(software, Seen)
+        return [each.version for each in software.value.distributions if each.modules == ("tensorflow",)]
+
+    assert frameworks(str(tmp_path / "other")) == ["2.4.4"]
+    assert frameworks("") == []
+
+
 def test_a_container_without_python_says_how_else_to_look(tmp_path: Path) -> None:
     with pytest.raises(ToolFailed, match="container web has no Python") as caught:
         look_into_container("web", shell(str(tmp_path)))
     assert "envbuilder doctor" in caught.value.hint
+
+
+def test_an_interpreter_that_the_container_does_not_have_is_said() -> None:
+    missing = RunResult(status=127, stdout=b"", stderr=b"", timed_out=False, copied=None)
+    with pytest.raises(ToolFailed, match="container web cannot run /nowhere/python") as caught:
+        look_into_container("web", lambda _: missing, "/nowhere/python")
+    assert caught.value.hint.endswith("envbuilder doctor --container web")
 
 
 def test_a_container_that_does_not_answer_is_said(tmp_path: Path) -> None:

@@ -1,0 +1,125 @@
+"""Installed versions: TensorFlow, its packages and CUDA libraries, and the environment that comes nearest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from envbuilder.model.versions import Release
+
+
+class Origin(StrEnum):
+    """What put a CUDA library where it lies.
+
+    `wheel`: a package of NVIDIA's. `conda`: a conda environment. `LD_LIBRARY_PATH`: any directory that this variable
+    names. `toolkit`: a CUDA toolkit. `system`: any other directory.
+    """
+
+    WHEEL = "wheel"
+    CONDA = "conda"
+    ENVIRONMENT = "LD_LIBRARY_PATH"
+    TOOLKIT = "toolkit"
+    SYSTEM = "system"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstalledLibrary:
+    """A CUDA library.
+
+    Attributes:
+        name: File name that programs open, such as `libcudnn.so.8`.
+        path: Where it lies.
+        via: How the loader gets there; empty when it does not.
+        origin: What put it there.
+        version: None when nothing tells.
+    """
+
+    name: str
+    path: str
+    via: str
+    origin: Origin
+    version: Release | None
+
+    @property
+    def stem(self) -> str:
+        """The name without number, such as `libcudnn`."""
+        return self.name.partition(".so")[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstalledTensorFlow:
+    """The TensorFlow that an import would take.
+
+    Attributes:
+        packages: `NAME VERSION` of the distributions that installed its files; empty when there is none.
+        version: None when nothing tells.
+        cuda_build: Whether it was built with CUDA; None when nothing tells.
+        cuda: CUDA that it was built with; None when unknown, and for a CPU build.
+        cudnn: Likewise for cuDNN.
+        told_by: Where CUDA and cuDNN are known from: `build_info` (TensorFlow says so), `catalog` (measured there),
+            `build_info, catalog` (the release of cuDNN comes from there), or empty.
+        folder: Its directory; empty when unknown.
+    """
+
+    packages: tuple[str, ...]
+    version: str | None
+    cuda_build: bool | None
+    cuda: Release | None
+    cudnn: Release | None
+    told_by: str
+    folder: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """Something in which an installed environment differs from one of the catalog.
+
+    Attributes:
+        what: Such as `Python` or `protobuf`.
+        here: What is installed; empty when it is not.
+        there: What the environment has; empty when it has none.
+    """
+
+    what: str
+    here: str
+    there: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nearest:
+    """The environment of the catalog that comes nearest to what is installed.
+
+    Attributes:
+        environment: Its id.
+        is_same_release: Whether it has exactly this TensorFlow.
+        differences: In what it differs.
+        command: Builds it, with the patch release that is installed where the environment has that.
+    """
+
+    environment: str
+    is_same_release: bool
+    differences: tuple[Difference, ...]
+    command: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Versions:
+    """The environment of one interpreter.
+
+    Attributes:
+        python: Version of the interpreter; None when unknown.
+        executable: Its path; empty when unknown.
+        tensorflow: None when it is not installed.
+        builtin_keras: Version of the Keras inside of TensorFlow; empty where it is a distribution, or unknown.
+        packages: `(name, version)` of the packages that matter most, in a fixed order; empty version: not installed.
+        libraries: CUDA libraries, those first that the loader finds.
+        nearest: None without TensorFlow, and where its release is unknown.
+    """
+
+    python: Release | None
+    executable: str
+    tensorflow: InstalledTensorFlow | None
+    builtin_keras: str
+    packages: tuple[tuple[str, str], ...]
+    libraries: tuple[InstalledLibrary, ...]
+    nearest: Nearest | None
