@@ -1,7 +1,7 @@
 """The pages under `docs/tutorials/` are typed as they stand, as far as a machine without a GPU goes.
 
-Blocks marked `console` are typed on a machine where no container engine answers, those marked `console engine` on one with
-an engine. Blocks marked `gpu` are not run.
+Blocks marked `console` are typed where no container engine answers, those marked `console engine` where one does.
+Blocks marked `gpu` are not run.
 """
 
 from __future__ import annotations
@@ -89,6 +89,7 @@ def run(step: Step, folder: Path, environ: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_page_can_be_typed_as_it_stands(page: Path, tmp_path: Path, environ: dict[str, str]) -> None:
+    tmp_path.chmod(0o777)  # as the pages say, the account of the image must be able to use the directory
     for mark, text, _ in blocks(page):
         if mark[:1] == ["console"] and "gpu" not in mark:
             for step in steps(mark, text):
