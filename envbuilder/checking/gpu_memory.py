@@ -12,7 +12,7 @@ from envbuilder.model.gpu_facts import Memory, MemoryLimit
 MIB = 2**20
 REMEDY = (
     "look at `nvidia-smi` on the host for other processes in the GPU's memory; `TF_GPU_ALLOCATOR=cuda_malloc_async`"
-    " (TensorFlow 2.4 and later, CUDA 11.2) uses another allocator"
+    " (TensorFlow 2.6 and later, driver for CUDA 11.2) uses another allocator"
 )
 
 
