@@ -13,7 +13,7 @@ from envbuilder.cli.buildable import buildable_document, buildable_notes
 from envbuilder.cli.fits import HERE, show_fits
 from envbuilder.cli.gpus import gpu_document, gpu_table
 from envbuilder.cli.inventory import inventory
-from envbuilder.cli.output import folded, heading, json_option, print_json, table
+from envbuilder.cli.output import folded, json_option, print_json, table
 from envbuilder.cli.places import places
 from envbuilder.model.rows import Catalog, Environment
 
@@ -87,17 +87,11 @@ def _bases(row: Environment) -> str:
 
 
 def _open_questions(rows: Sequence[Environment]) -> Iterator[str]:
-    """What was tried and could not be proven; rows with the same reason together, each by name."""
-    reasons: dict[str, list[str]] = {}
-    for row in rows:
-        for entry in row.unproven:
-            reasons.setdefault(f"{entry.grade.value}: {entry.why}", []).append(row.id)
-    if reasons:
+    """Yield how many environments have a proof that failed, and the command that shows why."""
+    count = sum(bool(row.unproven) for row in rows)
+    if count:
         yield ""
-        yield heading("Tried, and not proven")
-    for reason, names in reasons.items():
-        yield f"  {', '.join(names)}"
-        yield f"      {reason}"
+        yield f"Environments with a failed proof: {count}; `envbuilder show ENV` has the reasons"
 
 
 def _document(catalog: Catalog, row: Environment, answer: Buildable) -> dict[str, object]:
