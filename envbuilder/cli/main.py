@@ -84,14 +84,14 @@ class Verbs(click.Group):
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="envbuilder")
 def cli() -> None:
-    """Name a TensorFlow; get a container that provably runs on your GPUs.
+    """Build and validate container images for TensorFlow on GPUs.
 
     \b
-    envbuilder list                       what there is
-    envbuilder build tf-2.4-cuda11.0      build its image
-    envbuilder validate tf-2.4-cuda11.0   prove that it works
-    envbuilder doctor                     what is wrong with this machine
-    envbuilder diagnose train.log         what is wrong in this log
+    envbuilder list                       list the available environments
+    envbuilder build tf-2.4-cuda11.0      build the image of one
+    envbuilder validate tf-2.4-cuda11.0   check that the image works
+    envbuilder doctor                     find problems of this machine
+    envbuilder diagnose train.log         find the cause of a failure in a log
     """  # noqa: D301  click wants the control character itself: it keeps the lines apart
 
 
