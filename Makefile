@@ -53,8 +53,8 @@ golden: setup ## Rewrite the golden files; review the diff as the product
 
 .PHONY: lint
 lint: setup ## Format, lint, types, import layers, syntax of the probe
-	$(BIN)/ruff format --check envbuilder tests
-	$(BIN)/ruff check envbuilder tests
+	$(BIN)/ruff format --check envbuilder tests tools
+	$(BIN)/ruff check envbuilder tests tools
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/vermin --no-tips --no-parse-comments --violations -t=2.7- -t=3.5- envbuilder/incontainer/probe envbuilder/incontainer/memory_hook.py
@@ -62,8 +62,8 @@ lint: setup ## Format, lint, types, import layers, syntax of the probe
 
 .PHONY: format
 format: setup ## Format the code and mend what can be mended
-	$(BIN)/ruff format envbuilder tests
-	$(BIN)/ruff check --fix envbuilder tests
+	$(BIN)/ruff format envbuilder tests tools
+	$(BIN)/ruff check --fix envbuilder tests tools
 
 .PHONY: matrices
 matrices: setup ## Cross-check the catalog, without network; write docs/gpus.md anew

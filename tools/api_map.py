@@ -1,0 +1,87 @@
+"""Write `matrices/api.yaml`: `python -m tools.api_map [--import 1.4=PYTHON …]`.
+
+Reads one CPU wheel of each minor release in the catalog, a few megabytes of each, by range requests to the package
+index. TensorFlow 1.4 to 1.8 has no list of its public names in its files: name an interpreter that has that release
+installed, whose names are then listed by importing it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from envbuilder.catalog.api import plain_api
+from envbuilder.catalog.loading import load_catalog
+from envbuilder.cli.composition import Composition
+from envbuilder.cli.places import places
+from envbuilder.indexing.index import Index, IndexFile
+from envbuilder.model.api import ApiMap, ApiModule
+from envbuilder.model.locks import Sources
+from envbuilder.model.rows import Environment
+from envbuilder.model.versions import Release
+from envbuilder.reading.canonical import Plain, dump
+from tools.api_names import Names, keras_names, names_by_import, names_of_wheel
+from tools.remote_wheel import linux_wheel, open_wheel
+
+_HEADER = """\
+# The public names of TensorFlow's modules and the releases that have them, read from a CPU wheel of each minor.
+# `diagnose` reads it. Written by `python -m tools.api_map`; do not edit.
+"""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the file; see the module."""
+    pythons = dict(each.split("=", 1) for each in arguments if "=" in each)
+    here = places()
+    catalog = load_catalog(here.matrices)
+    world = Composition(here, catalog)
+    index = world.index(Sources())
+    read: dict[str, dict[str, Plain]] = {}
+    found: dict[Release, Names] = {}
+    for row in (each for each in catalog.environments if each.cuda is None):
+        minor = f"{row.framework.version.major}.{row.framework.version.minor}"
+        python = Path(pythons[minor]) if minor in pythons else None
+        names, files = _read(index, row, python, _keras(world, row))
+        found[Release(minor)] = names
+        read[minor] = {
+            "read": "by import" if python else "from its files",
+            "sources": [f"{file.file} sha256 {file.sha256}, read {datetime.now(UTC).date()}" for file in files],
+        }
+        print(f"{minor}: {sum(map(len, names.values()))} names in {len(names)} modules", flush=True)
+    text = _HEADER + dump(plain_api(combined(found), read))
+    (here.matrices / "api.yaml").write_text(text, encoding="utf-8")
+    return 0
+
+
+def _read(index: Index, row: Environment, python: Path | None, keras: str) -> tuple[Names, list[IndexFile]]:
+    """The names of a release, and the wheels that they were read from."""
+    files = [linux_wheel(index, row.framework.package, str(row.framework.version))]
+    wheel = open_wheel(files[0])
+    names = names_by_import(python, wheel) if python else names_of_wheel(wheel)
+    if "tf.keras" not in names and keras:
+        files.append(linux_wheel(index, "keras", keras))
+        names.update(keras_names(open_wheel(files[1])))
+    return names, files
+
+
+def _keras(world: Composition, row: Environment) -> str:
+    """The Keras that the row installs for its oldest interpreter; empty when it installs none."""
+    closures = world.closures.read(row.id)
+    return next((each.version for closure in closures for each in closure.packages if each.name == "keras"), "")
+
+
+def combined(found: Mapping[Release, Names]) -> ApiMap:
+    """Return the names of several releases as one map."""
+    modules: dict[str, ApiModule] = {}
+    for module in sorted({module for names in found.values() for module in names}):
+        read = frozenset(release for release, names in found.items() if module in names)
+        every = sorted({name for release in read for name in found[release][module]})
+        having = {name: frozenset(release for release in read if name in found[release][module]) for name in every}
+        modules[module] = ApiModule(read=read, names=having)
+    return ApiMap(releases=tuple(sorted(found)), modules=modules)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,74 @@
+"""Read single files of a wheel on the package index without downloading the wheel."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+from envbuilder.errors import SourceUnreachable
+from envbuilder.indexing.connections import asked
+from envbuilder.indexing.index import Index, IndexFile
+
+_BUFFER = 1 << 20
+_PARTIAL = 206
+
+
+class RangedFile(io.RawIOBase):
+    """A file on a server as a seekable stream; each read is one range request."""
+
+    def __init__(self, url: str, size: int) -> None:
+        self._url = url
+        self._size = size
+        self._place = 0
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def tell(self) -> int:
+        """Return the position in bytes."""
+        return self._place
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Move the position; see `io.IOBase.seek`."""
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._size}[whence]
+        self._place = start + offset
+        return self._place
+
+    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
+        """Fill a buffer from the position on; return how many bytes were read."""
+        count = min(len(buffer), self._size - self._place)
+        if count <= 0:
+            return 0
+        wanted = f"bytes={self._place}-{self._place + count - 1}"
+        with asked(self._url, {"Range": wanted}) as answer:
+            if answer.status != _PARTIAL:
+                raise OSError(f"the index answers {answer.status} to a range request")
+            data = b""
+            while len(data) < count and (piece := answer.read(count - len(data))):
+                data += piece
+        buffer[: len(data)] = data
+        self._place += len(data)
+        return len(data)
+
+
+def linux_wheel(index: Index, package: str, version: str) -> IndexFile:
+    """Return the first x86_64 Linux wheel of a release, or its only pure Python wheel.
+
+    Raises:
+        SourceUnreachable: The index lists neither.
+    """
+    listed = index.files(package, version)
+    for file in listed:
+        if ("manylinux" in file.file and "x86_64" in file.file) or file.file.endswith("-none-any.whl"):
+            return file
+    raise SourceUnreachable(f"{package} {version} has no Linux wheel: the index lists {len(listed)} files")
+
+
+def open_wheel(file: IndexFile) -> zipfile.ZipFile:
+    """Open a wheel on the index as a zip archive."""
+    return zipfile.ZipFile(io.BufferedReader(RangedFile(file.url, file.size), _BUFFER))
