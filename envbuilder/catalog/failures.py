@@ -7,7 +7,7 @@ from pathlib import Path
 
 from envbuilder.catalog.tables import read_sources
 from envbuilder.errors import Fault, InvalidInput
-from envbuilder.model.failures import FailureClass, Failures, Role, Signature
+from envbuilder.model.failures import FailureClass, Failures, Fix, Role, Signature
 from envbuilder.model.versions import Release
 from envbuilder.reading.fields import Fields, Reader
 from envbuilder.reading.patterns import pattern
@@ -60,8 +60,18 @@ def _failure(fields: Fields) -> FailureClass:
         cause=fields.text("cause"),
         fix=fields.text("fix"),
         commands=fields.texts("commands", str),
+        fixes=tuple(_fix(each) for each in fields.children("fixes")),
         tell=fields.text("tell", ""),
         explains=fields.texts("explains", str),
+    )
+
+
+def _fix(fields: Fields) -> Fix:
+    return Fix(
+        since=_release(fields, "since"),
+        until=_release(fields, "until"),
+        text=fields.text("text"),
+        commands=fields.texts("commands", str),
     )
 
 
@@ -70,7 +80,7 @@ def _signature(fields: Fields) -> Signature:
         id=fields.value("id", _id, fallback=""),
         failure=fields.text("class", ""),
         role=fields.choice("role", Role, Role.CAUSE),
-        anchors=fields.texts("anchors", _anchor, required=True),
+        anchors=fields.texts("anchors", _anchor),
         pattern=fields.value("pattern", pattern, fallback="x"),
         weight=fields.integer("weight", 0),
         only_with=fields.texts("only_with", str),
@@ -78,6 +88,7 @@ def _signature(fields: Fields) -> Signature:
         cause=fields.text("cause", ""),
         fix=fields.text("fix", ""),
         commands=fields.texts("commands", str),
+        at_end=fields.flag("at_end", default=False),
         fallback=fields.flag("fallback", default=False),
         since=_release(fields, "since"),
         until=_release(fields, "until"),
@@ -85,6 +96,8 @@ def _signature(fields: Fields) -> Signature:
         near_misses=fields.texts("near_misses", str),
         sources=read_sources(fields),
     )
+    if bool(signature.anchors) == signature.at_end:
+        fields.fault("anchors", "a signature has anchors, or it is tried at the end of a log")
     if (signature.role is Role.CAUSE) != bool(signature.failure):
         fields.fault("class", "a cause names its class, and nothing else does")
     if signature.role is Role.CAUSE and not 1 <= signature.weight <= 99:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 import click
 
+from envbuilder.catalog.api import load_api
 from envbuilder.catalog.failures import load_failures
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.composition import Composition
@@ -18,6 +20,7 @@ from envbuilder.cli.output import json_option, print_json
 from envbuilder.cli.places import places
 from envbuilder.cli.targets import read_text
 from envbuilder.errors import UsageError
+from envbuilder.diagnosing.diagnosis import anything
 from envbuilder.model.locks import Sources
 from envbuilder.probing.decoding import decode
 from envbuilder.workflows.diagnose import diagnose_log
@@ -43,7 +46,15 @@ def command(log: Path, facts_file: Path | None, lock_name: str | None, *, show_a
     failures = load_failures(here.matrices)
     with nullcontext(sys.stdin.buffer) if str(log) == "-" else log.open("rb") as stream:
         reading = _Reading(stream.read)
-        found = diagnose_log(catalog, failures, reading, facts=facts, lock=lock)
+        found = diagnose_log(
+            catalog,
+            failures,
+            reading,
+            api=partial(load_api, here.matrices),
+            can_build=anything,
+            facts=facts,
+            lock=lock,
+        )
     if reading.empty:
         raise _empty(log)
     if as_json:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 
 from envbuilder.diagnosing.evidence import Evidence, Hit
 from envbuilder.diagnosing.judging import Ranked, rank
 from envbuilder.diagnosing.known import Known, contradictions, merged
+from envbuilder.diagnosing.offering import capabilities_named
 from envbuilder.diagnosing.remedies import remedy
 from envbuilder.diagnosing.rows import row_of
 from envbuilder.diagnosing.scanning import scan
 from envbuilder.diagnosing.scene import Scene, hits_of
 from envbuilder.diagnosing.stating import Stated, stated
+from envbuilder.model.api import ApiMap
 from envbuilder.model.failures import Failures, Role
-from envbuilder.model.rows import Catalog
+from envbuilder.model.rows import Catalog, Environment
 
 _LINES = 20
 _QUOTES = 4
@@ -97,8 +100,19 @@ class Diagnosis:
     seen: Stated
 
 
-def diagnose(
-    catalog: Catalog, failures: Failures, read: Callable[[int], bytes], known: Known | None = None
+def anything(_: Environment) -> bool:
+    """Return True: every environment is taken to be buildable."""
+    return True
+
+
+def diagnose(  # noqa: PLR0913  each is asked of the caller alone
+    catalog: Catalog,
+    failures: Failures,
+    read: Callable[[int], bytes],
+    known: Known | None = None,
+    *,
+    api: Callable[[], ApiMap] = ApiMap,
+    can_build: Callable[[Environment], bool] = anything,
 ) -> Diagnosis:
     """Read a log to its end and judge it.
 
@@ -107,23 +121,41 @@ def diagnose(
         failures: The signatures.
         read: Gives at most that many bytes of the log, and none at its end.
         known: What is known beside the log, from facts or a lock.
+        api: Gives the public names of TensorFlow; called at most once, and only for a log that misses one.
+        can_build: Whether an environment can be built from here; no other is recommended.
     """
-    return judge(catalog, failures, scan(failures, read), known)
+    evidence = scan(failures, read)
+    said = _with_gpus(catalog, evidence, merged(stated(evidence), known))
+    scene = Scene(
+        evidence=evidence,
+        stated=said,
+        failures=failures,
+        catalog=catalog,
+        row=row_of(catalog, said),
+        api=cache(api),
+        can_build=can_build,
+    )
+    return _judge(scene, known)
 
 
-def judge(catalog: Catalog, failures: Failures, evidence: Evidence, known: Known | None = None) -> Diagnosis:
-    """Judge what was found in a log."""
-    said = merged(stated(evidence), known)
-    scene = Scene(evidence=evidence, stated=said, failures=failures, catalog=catalog, row=row_of(catalog, said))
+def _with_gpus(catalog: Catalog, evidence: Evidence, said: Stated) -> Stated:
+    """The compute capabilities of GPUs that are only called by name."""
+    if said.capabilities:
+        return said
+    names = (*said.gpus, *evidence.captures("gpu_text"))
+    return replace(said, capabilities=capabilities_named(catalog.cuda, names))
+
+
+def _judge(scene: Scene, known: Known | None) -> Diagnosis:
     ranked = contradictions(scene, rank(scene), known)
     return Diagnosis(
-        lines=evidence.lines,
+        lines=scene.evidence.lines,
         causes=tuple(_cause(scene, each, notes, alone=_alone(ranked)) for each, notes in ranked),
         noise=tuple(
             Noise(id=hit.signature.id, count=hit.count, first=hit.first, why=hit.signature.cause)
-            for hit in evidence.of(Role.NOISE)
+            for hit in scene.evidence.of(Role.NOISE)
         ),
-        seen=said,
+        seen=scene.stated,
     )
 
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from envbuilder.diagnosing.judging_doubt import (
+    UNDECIDED,
+    judge_keras_pair,
+    judge_other_vendor,
+    judge_undecided,
+)
 from envbuilder.diagnosing.judging_gpu import (
+    judge_architecture,
     judge_crash,
     judge_demand,
     judge_driver,
@@ -14,7 +21,7 @@ from envbuilder.diagnosing.judging_gpu import (
     judge_wsl,
 )
 from envbuilder.diagnosing.judging_memory import judge_memory, judge_survived
-from envbuilder.diagnosing.judging_programs import judge_installation
+from envbuilder.diagnosing.judging_programs import judge_installation, judge_names
 from envbuilder.diagnosing.scene import Judge, Scene, Scores, first_scores
 from envbuilder.model.failures import FailureClass, Role
 
@@ -30,8 +37,13 @@ _JUDGES: tuple[Judge, ...] = (
     judge_wsl,
     judge_memory,
     judge_installation,
+    judge_names,
+    judge_keras_pair,
+    judge_architecture,
     judge_crash,
     judge_survived,
+    judge_undecided,
+    judge_other_vendor,
 )
 
 
@@ -64,6 +76,7 @@ def rank(scene: Scene) -> tuple[Ranked, ...]:
         scores = {**scores, **_fallback(scene)}
     if max(scores.values(), default=0.0) < LEAST:
         scores = _harmless(scene)
+    scores = _proven_harmless(scene, scores)
     place = {failure.id: number for number, failure in enumerate(scene.failures.classes)}
     names = sorted(scores, key=lambda name: (-round(scores[name], 2), place[name]))
     return tuple(
@@ -112,12 +125,29 @@ def _fallback(scene: Scene) -> dict[str, float]:
 
 
 def _harmless(scene: Scene) -> dict[str, float]:
-    """A log in which nothing failed: only noise, or a search for a GPU that nobody needs."""
-    if scene.has("ctx-traceback") and not scene.has("harmless-cpu-only"):
+    """A log in which nothing failed: only noise, or a search for a GPU that nobody needs.
+
+    Sure only where later output proves that the program went on.
+    """
+    if scene.has("ctx-traceback", "ctx-died-translated") and not scene.has("harmless-cpu-only"):
         return {}
     if not scene.evidence.of(Role.NOISE):
         return {}
     if scene.gpu_after_cuda and scene.has("ctx-gpu-there"):
         return {"ptx-jit": 0.6}
     only_cpu = scene.has("ctx-cpu-wanted") and not scene.has("ctx-gpu-there")
-    return {"harmless-cpu-only" if only_cpu else "harmless-noise": 0.8}
+    return {"harmless-cpu-only" if only_cpu else "harmless-noise": 0.8 if _goes_on(scene) else UNDECIDED}
+
+
+def _goes_on(scene: Scene) -> bool:
+    """Whether output of the program stands after the first line that looks bad."""
+    looks_bad = scene.evidence.of(Role.NOISE)
+    return scene.evidence.last("ctx-goes-on", "ctx-finished") > min((hit.first for hit in looks_bad), default=0)
+
+
+def _proven_harmless(scene: Scene, scores: Scores) -> Scores:
+    """Without later output of the program nobody knows that it went on."""
+    if _goes_on(scene):
+        return scores
+    harmless = {failure.id for failure in scene.failures.classes if failure.harmless}
+    return {name: min(value, UNDECIDED) if name in harmless else value for name, value in scores.items()}

@@ -176,3 +176,14 @@ def judge_crash(scene: Scene, scores: Scores) -> Scores:
     if crash < 0.65 or scene.has("import-cuda", "import-cudnn", "find-dll", "find-cudnn-dll", "assign-device-cpu-only"):
         return scores
     return {name: value * 0.6 if name in _CPU_FALLBACK else value for name, value in scores.items()}
+
+
+def judge_architecture(scene: Scene, scores: Scores) -> Scores:
+    """A GPU that came after the CUDA of the log, and a failure that this explains."""
+    if scene.has("jit-compiled-from-ptx") and scene.has("cuda-invalid-ptx", "ctx-invalid-handle"):
+        scores = at_most(at_least(scores, gpu_arch_unsupported=0.9), ptx_jit=0.4)
+    if scene.has("cublas-execution-failed") and scene.gpu_after_cuda:
+        return at_most(
+            at_least(scores, gpu_arch_unsupported=0.85), oom_preallocation=0.3, oom_other_process=0.3, ptx_jit=0.4
+        )
+    return scores

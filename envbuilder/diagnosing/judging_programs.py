@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from envbuilder.diagnosing.scene import Scene, Scores, at_least
+from envbuilder.diagnosing.names import missing_name
+from envbuilder.diagnosing.scene import Scene, Scores, at_least, at_most
 from envbuilder.model.versions import Release
 
 
@@ -32,3 +33,20 @@ def _twins(scene: Scene, scores: Scores) -> Scores:
         return scores
     differ = any(twin.head(2) != other.head(2) for twin in twins for other in listed)
     return at_least(scores, mixed_install=0.72 if differ else 0.4)
+
+
+def judge_names(scene: Scene, scores: Scores) -> Scores:
+    """A public name that TensorFlow does not have: which releases have it says whether the release is at fault."""
+    missing = missing_name(scene)
+    if missing is None or "keras-tf-mismatch" not in scores:
+        return scores
+    having, tensorflow = missing.releases, scene.stated.tensorflow
+    if not having:
+        return at_most(at_least(scores, user_code=0.4), keras_tf_mismatch=0.55)
+    if tensorflow is None:
+        newest = scene.api().releases[-1]
+        # The newest release has it: an old release and a damaged installation look alike.
+        return at_most(at_least(scores, mixed_install=0.4), keras_tf_mismatch=0.58) if newest in having else scores
+    if any(release.head(2) == tensorflow.head(2) for release in having):
+        return at_most(at_least(scores, mixed_install=0.56), keras_tf_mismatch=0.4)
+    return at_least(scores, keras_tf_mismatch=0.93)

@@ -7,7 +7,7 @@ that have one, the first of a kind are read in full and the others counted.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -22,6 +22,7 @@ _LAST_SAMPLES = 8
 _MOST_KINDS = 30_000
 _MOST_BYTES = 4_000_000
 _LONGEST_KIND = 2000
+_TAIL = 3
 
 
 @dataclass(slots=True)
@@ -76,7 +77,9 @@ class Scanner:
     """Collects evidence block by block."""
 
     def __init__(self, failures: Failures) -> None:
-        self._gate: Gate = gate(failures.signatures)
+        self._gate: Gate = gate([each for each in failures.signatures if not each.at_end])
+        self._at_end = tuple(each for each in failures.signatures if each.at_end)
+        self._tail: deque[tuple[int, bytes]] = deque(maxlen=_TAIL)
         self._patterns = {each.id: re.compile(each.pattern) for each in failures.signatures}
         self._dull: set[bytes] = set()
         self._dull_bytes = 0
@@ -89,6 +92,7 @@ class Scanner:
         keys = key_of(block.data).split(b"\n")
         lines = block.data.split(b"\n")
         self._lines = block.first + len(lines) - 1
+        self._keep_tail(block.first, lines)
         present = set(keys)
         fresh = present - self._dull - self._kinds.keys()
         if fresh:
@@ -104,9 +108,22 @@ class Scanner:
             self._count(telling - whole, keys, block.first)
 
     def evidence(self) -> Evidence:
-        """All that was found so far."""
+        """All that was found so far, with the end of the log as far as it was read."""
+        for number, line in self._tail:
+            for piece in _pieces(line):
+                list(self._match(number, piece, self._at_end))
         hits = sorted((tally.hit() for tally in self._tallies.values()), key=lambda hit: (hit.first, hit.signature.id))
         return Evidence(lines=self._lines, hits={hit.signature.id: hit for hit in hits})
+
+    def _keep_tail(self, first: int, lines: list[bytes]) -> None:
+        """Remember the last lines that are not blank."""
+        found: list[tuple[int, bytes]] = []
+        for place in range(len(lines) - 1, -1, -1):
+            if lines[place].strip():
+                found.append((first + place, lines[place][-OVERLAP:]))
+            if len(found) == _TAIL:
+                break
+        self._tail.extend(reversed(found))
 
     def _sort_out(self, fresh: set[bytes], keys: list[bytes], lines: list[bytes]) -> None:
         """Tell kinds of lines that have an anchor from those that have none."""

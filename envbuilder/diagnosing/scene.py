@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from envbuilder.diagnosing.evidence import Evidence, Hit
 from envbuilder.diagnosing.stating import Stated
+from envbuilder.model.api import ApiMap
 from envbuilder.model.failures import Failures, Role
 from envbuilder.model.rows import Catalog, Environment
 from envbuilder.model.versions import Release
@@ -26,6 +27,8 @@ class Scene:
         failures: The signatures.
         catalog: The rows and driver tables.
         row: The row of the TensorFlow in question, as far as the log tells; None when it does not.
+        api: Gives the public names of TensorFlow; reading them takes time, so it is called only where they matter.
+        can_build: Whether an environment can be built from here.
     """
 
     evidence: Evidence
@@ -33,6 +36,8 @@ class Scene:
     failures: Failures
     catalog: Catalog
     row: Environment | None
+    api: Callable[[], ApiMap]
+    can_build: Callable[[Environment], bool]
 
     def has(self, *names: str) -> bool:
         """Whether one of these signatures found something."""
@@ -93,8 +98,3 @@ def hits_of(scene: Scene, failure: str) -> tuple[Hit, ...]:
     """The standing evidence of one class, strongest first."""
     hits = [hit for hit in scene.evidence.of(Role.CAUSE) if hit.signature.failure == failure]
     return tuple(sorted(hits, key=lambda hit: (-hit.signature.weight, hit.first)))
-
-
-def with_row(scene: Scene, row: Environment | None) -> Scene:
-    """The same scene with another row."""
-    return replace(scene, row=row)

@@ -22,6 +22,30 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Fix:
+    """A remedy that holds for some releases of TensorFlow.
+
+    Attributes:
+        since: First minor release for which it holds; None for no lower bound.
+        until: Last minor release for which it holds; None for no upper bound.
+        text: What to do.
+        commands: To type.
+    """
+
+    since: Release | None
+    until: Release | None
+    text: str
+    commands: tuple[str, ...]
+
+    def holds_for(self, tensorflow: Release) -> bool:
+        """Return True if the remedy holds for a release of TensorFlow."""
+        minor = tensorflow.head(2)
+        return (self.since is None or self.since.head(2) <= minor) and (
+            self.until is None or minor <= self.until.head(2)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FailureClass:
     """A kind of failure.
 
@@ -32,6 +56,7 @@ class FailureClass:
         cause: Sentence about the cause.
         fix: Sentence about the remedy, for when nothing sharper can be computed from the catalog.
         commands: Commands of the remedy.
+        fixes: Remedies by release; the first that holds for the release of the log replaces `fix` and `commands`.
         tell: Command whose output tells this class from those that look alike.
         explains: Classes whose evidence follows from this one, such as a failed convolution from a missing cuDNN.
     """
@@ -42,6 +67,7 @@ class FailureClass:
     cause: str
     fix: str
     commands: tuple[str, ...]
+    fixes: tuple[Fix, ...]
     tell: str
     explains: tuple[str, ...]
 
@@ -55,7 +81,7 @@ class Signature:
         failure: Class that it speaks for; empty for context.
         role: What it is good for.
         anchors: Literals of which a line must have one before the pattern is tried; digits, blanks, quotes and
-            `. = > - + % #` in them are ignored.
+            `. = > - + % #` in them are ignored. Empty where `at_end` is set.
         pattern: Regular expression; named groups are what it captures.
         weight: How often the class is the cause where this line stands, in percent.
         only_with: Signatures of which one must be in the log too; empty means none is needed.
@@ -63,6 +89,7 @@ class Signature:
         cause: Sentence about the cause; empty means that of the class.
         fix: Sentence about the remedy; empty means that of the class.
         commands: Commands of the remedy; empty means those of the class.
+        at_end: Whether the pattern is tried on the last lines of the log only, whatever they contain.
         fallback: Whether it counts only where no other cause was found.
         since: First TensorFlow that writes it; None when unknown.
         until: Last TensorFlow that writes it; None when unknown.
@@ -82,6 +109,7 @@ class Signature:
     cause: str
     fix: str
     commands: tuple[str, ...]
+    at_end: bool
     fallback: bool
     since: Release | None
     until: Release | None

@@ -10,6 +10,7 @@ from envbuilder.catalog.naming import find
 from envbuilder.diagnosing.diagnosis import Diagnosis, diagnose
 from envbuilder.diagnosing.known import Known
 from envbuilder.errors import UnknownEnvironment
+from envbuilder.model.api import ApiMap
 from envbuilder.model.facts import Facts
 from envbuilder.model.failures import Failures
 from envbuilder.model.hosts import host_of
@@ -19,11 +20,13 @@ from envbuilder.model.seen import Seen
 from envbuilder.model.versions import Release
 
 
-def diagnose_log(
+def diagnose_log(  # noqa: PLR0913  each is asked of the caller alone
     catalog: Catalog,
     failures: Failures,
     read: Callable[[int], bytes],
     *,
+    api: Callable[[], ApiMap],
+    can_build: Callable[[Environment], bool],
     facts: Facts | None = None,
     lock: Lock | None = None,
 ) -> Diagnosis:
@@ -33,10 +36,12 @@ def diagnose_log(
         catalog: The rows.
         failures: The signatures.
         read: Gives at most that many bytes of the log, and none at its end.
+        api: Gives the public names of TensorFlow.
+        can_build: Whether an environment can be built from here.
         facts: What the probe saw on the machine.
         lock: The environment that it ran in.
     """
-    return diagnose(catalog, failures, read, known(catalog, facts, lock))
+    return diagnose(catalog, failures, read, known(catalog, facts, lock), api=api, can_build=can_build)
 
 
 def known(catalog: Catalog, facts: Facts | None, lock: Lock | None) -> Known:

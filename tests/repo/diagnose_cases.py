@@ -15,6 +15,7 @@ from pathlib import Path
 
 import yaml
 
+from envbuilder.catalog.api import load_api
 from envbuilder.catalog.failures import load_failures
 from envbuilder.diagnosing.diagnosis import Diagnosis, diagnose
 from envbuilder.model.failures import Failures
@@ -68,8 +69,10 @@ def _case(file: Path) -> Case:
 
 def run(catalog: Catalog, failures: Failures, chosen: Iterable[Case]) -> tuple[Outcome, ...]:
     """Diagnose each case from its log alone."""
+    api = load_api(MATRICES)
     return tuple(
-        Outcome(case=case, diagnosis=diagnose(catalog, failures, io.BytesIO(case.log.encode()).read)) for case in chosen
+        Outcome(case=case, diagnosis=diagnose(catalog, failures, io.BytesIO(case.log.encode()).read, api=lambda: api))
+        for case in chosen
     )
 
 

@@ -19,6 +19,8 @@ PLACES = re.compile(r"\{(\w+)\}")
 CLASSES = [
     "driver-too-old",
     "driver-library-mismatch",
+    "rocm-build",
+    "native-crash",
     "no-driver-or-gpu-not-passed",
     "container-toolkit-missing",
     "cuda-soname-missing",

@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 from functools import cache
 
+from envbuilder.catalog.api import load_api
 from envbuilder.catalog.failures import load_failures
 from envbuilder.diagnosing.diagnosis import Diagnosis, diagnose
 from envbuilder.diagnosing.evidence import Evidence
 from envbuilder.diagnosing.known import Known
 from envbuilder.diagnosing.scanning import scan
+from envbuilder.model.api import ApiMap
 from envbuilder.model.failures import Failures
 from tests.fakes.catalogs import MATRICES, real_catalog
 
@@ -22,6 +24,11 @@ def failures() -> Failures:
     return load_failures(MATRICES)
 
 
+@cache
+def api() -> ApiMap:
+    return load_api(MATRICES)
+
+
 def read(log: str | bytes) -> Evidence:
     data = log.encode() if isinstance(log, str) else log
     return scan(failures(), io.BytesIO(data).read)
@@ -29,7 +36,7 @@ def read(log: str | bytes) -> Evidence:
 
 def judged(log: str | bytes, known: Known | None = None) -> Diagnosis:
     data = log.encode() if isinstance(log, str) else log
-    return diagnose(real_catalog(), failures(), io.BytesIO(data).read, known)
+    return diagnose(real_catalog(), failures(), io.BytesIO(data).read, known, api=api)
 
 
 def classes(log: str | bytes) -> tuple[str, ...]:

@@ -1,0 +1,114 @@
+"""Remedies for a driver or a GPU that does not fit the CUDA of a log."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from envbuilder.diagnosing.offering import nearest, vendor_builds
+from envbuilder.diagnosing.remedy_words import Remedy, build
+from envbuilder.diagnosing.scene import Scene
+from envbuilder.model.rows import Environment
+from envbuilder.model.vendor_builds import VendorBuild
+from envbuilder.model.versions import Release
+
+_CAPABILITY = "nvidia-smi --query-gpu=name,compute_cap --format=csv"
+_NEAREST = "the nearest environment that"
+
+
+def driver_too_old(scene: Scene, plain: Remedy) -> Remedy:
+    """The driver that is needed, and the nearest environment for the driver that is there."""
+    said = scene.stated
+    cuda, floor = _too_new(scene)
+    other = nearest(scene) if said.driver else None
+    commands = (*plain.commands[:1], *((build(other),) if other else ()))
+    if cuda and floor and said.driver and said.driver >= floor:
+        return _other_runtime(scene, plain, cuda, floor)
+    if cuda and floor:
+        have = f"; this one is {said.driver}" if said.driver else ""
+        fix = f"CUDA {cuda} needs driver {floor} or newer{have}. Update it"
+        fix += f", or run {other.id}, {_NEAREST} this driver runs." if other else "."
+        return replace(plain, fix=fix, commands=commands)
+    if other:
+        fix = f"Update the driver, or run {other.id}, {_NEAREST} driver {said.driver} runs."
+        return replace(plain, fix=fix, commands=commands)
+    return replace(plain, fix=f"{plain.fix} `envbuilder list` shows the driver that each environment needs.")
+
+
+def _other_runtime(scene: Scene, plain: Remedy, cuda: Release, floor: Release) -> Remedy:
+    """A driver that is new enough for the CUDA of TensorFlow: another runtime was loaded."""
+    said, row = scene.stated, scene.row
+    fix = f"CUDA {cuda} needs driver {floor} or newer, which {said.driver} is: a libcudart of a newer CUDA is loaded"
+    fits = row is not None and scene.can_build(row)
+    fix += f" instead. Take it off the loader path, or run {row.id}." if row and fits else ". Take it off the path."
+    commands = ("ldconfig -p | grep libcudart", "echo $LD_LIBRARY_PATH", *((build(row),) if row and fits else ()))
+    return replace(plain, fix=fix, commands=commands)
+
+
+def _too_new(scene: Scene) -> tuple[Release | None, Release | None]:
+    """Of the CUDAs that are named, one for which the driver is too old, and the driver that it needs."""
+    named = [_cuda_wanted(scene), scene.stated.cuda, *map(Release, scene.evidence.captures("cudart"))]
+    pairs = [(cuda, floor) for cuda in named if cuda and (floor := _floor(scene, cuda))]
+    driver = scene.stated.driver
+    lacking = [pair for pair in pairs if driver is not None and driver < pair[1]]
+    return next(iter([*lacking, *pairs]), (None, None))
+
+
+def _cuda_wanted(scene: Scene) -> Release | None:
+    wanted = scene.evidence.captures("cuda_wanted")
+    return Release(wanted[0].rstrip(".")) if wanted else scene.cuda or scene.stated.cuda
+
+
+def _floor(scene: Scene, cuda: Release | None) -> Release | None:
+    if cuda is None:
+        return None
+    if cuda == scene.cuda and scene.driver_floor:
+        return scene.driver_floor
+    try:
+        return scene.catalog.cuda.driver_floor(cuda)
+    except KeyError:
+        return None
+
+
+def architecture(scene: Scene, plain: Remedy) -> Remedy:
+    """The nearest environment with proven code for the GPUs of the log, else NVIDIA's own build."""
+    if not scene.stated.capabilities:
+        return plain
+    which = " and ".join(map(str, scene.stated.capabilities))
+    row = nearest(scene)
+    if row is not None and row.cuda is not None:
+        return _environment(scene, plain, row, which)
+    ignoring_driver = nearest(scene, driver=False)
+    if ignoring_driver is not None and ignoring_driver.cuda is not None:
+        better = _environment(scene, plain, ignoring_driver, which)
+        return replace(better, fix=f"{better.fix} It needs a newer driver than {scene.stated.driver}.")
+    builds = vendor_builds(scene)
+    if builds:
+        return _vendor(scene, plain, builds[0], which)
+    fix = f"No environment of the catalog is proven for compute capability {which}: use another GPU, or the CPU."
+    return replace(plain, fix=fix, commands=(_CAPABILITY, "envbuilder list --gpus"))
+
+
+def _environment(scene: Scene, plain: Remedy, row: Environment, which: str) -> Remedy:
+    near = f" to TensorFlow {scene.stated.tensorflow}" if scene.stated.tensorflow else ""
+    fix = f"Run {row.id}, the nearest environment{near} with machine code for compute capability {which}."
+    return replace(plain, fix=f"{fix} All: `envbuilder list --gpus`.", commands=(_CAPABILITY, build(row)))
+
+
+def _vendor(scene: Scene, plain: Remedy, offer: VendorBuild, which: str) -> Remedy:
+    """No wheel of the catalog is known to run on this GPU: say so, and name the build that is made for it."""
+    who = f"TensorFlow {scene.stated.tensorflow}" if scene.stated.tensorflow else "any public wheel of TensorFlow"
+    fix = (
+        f"Nothing proves that {who} runs on compute capability {which}: its kernels have no machine code for it, and "
+        f"what the driver compiles from PTX may fail. NVIDIA's own container {offer.name} (TensorFlow {offer.tensorflow}, "
+        f"Python {offer.python}) is made for it; envbuilder does not build it."
+    )
+    return replace(plain, fix=fix, commands=(f"docker pull nvcr.io/nvidia/tensorflow:{offer.name}", _CAPABILITY))
+
+
+def jit(scene: Scene, plain: Remedy) -> Remedy:
+    """A first start that compiles GPU code: an environment that need not, else NVIDIA's build, else patience."""
+    sharper = architecture(scene, plain)
+    if sharper is plain:
+        return plain
+    keep = "The first start compiles GPU code for minutes; a larger cache keeps the result."
+    return replace(sharper, fix=f"{sharper.fix} {keep}", commands=(*sharper.commands[::-1], *plain.commands[:1]))
