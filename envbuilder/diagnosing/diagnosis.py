@@ -8,6 +8,7 @@ from functools import cache
 
 from envbuilder.diagnosing.evidence import Evidence, Hit
 from envbuilder.diagnosing.judging import Ranked, rank
+from envbuilder.diagnosing.judging_doubt import UNDECIDED
 from envbuilder.diagnosing.known import Known, contradictions, merged
 from envbuilder.diagnosing.offering import capabilities_named
 from envbuilder.diagnosing.remedies import remedy
@@ -161,7 +162,10 @@ def _judge(scene: Scene, known: Known | None) -> Diagnosis:
 
 def _alone(ranked: tuple[tuple[Ranked, tuple[str, ...]], ...]) -> bool:
     """Whether the first cause is sure enough to need no telling from the next."""
-    return len(ranked) < 2 or ranked[0][0].confidence - ranked[1][0].confidence > 0.3
+    if len(ranked) < 2:
+        return True
+    first, second = ranked[0][0].confidence, ranked[1][0].confidence
+    return first > UNDECIDED and first - second > 0.3
 
 
 def _cause(scene: Scene, ranked: Ranked, notes: tuple[str, ...], *, alone: bool) -> Cause:
@@ -181,8 +185,15 @@ def _cause(scene: Scene, ranked: Ranked, notes: tuple[str, ...], *, alone: bool)
         commands=words.commands,
         tell="" if alone else failure.tell,
         explains=ranked.explains,
-        notes=notes,
+        notes=(*notes, *_doubts(ranked)),
     )
+
+
+def _doubts(ranked: Ranked) -> tuple[str, ...]:
+    """What a harmless verdict lacks."""
+    if ranked.failure.harmless and ranked.confidence <= UNDECIDED:
+        return ("No later output of the program shows that it went on",)
+    return ()
 
 
 def _support(scene: Scene, name: str) -> tuple[Hit, ...]:

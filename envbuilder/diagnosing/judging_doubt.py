@@ -10,6 +10,7 @@ from envbuilder.model.keras import KerasRule
 UNDECIDED = 0.58
 """Most that the first cause gets where one symptom has several causes."""
 _CANDIDATE = 0.3
+_HANDLE_ALONE = 0.7
 _MEMORY = ("oom-batch-too-large", "oom-other-process", "oom-preallocation", "oom-fragmentation")
 _HANDLE_CLASSES = (*_MEMORY, "cudnn-init-failed", "corrupt-nv-cache")
 _HANDLES = (
@@ -41,15 +42,19 @@ def judge_keras_pair(scene: Scene, scores: Scores) -> Scores:
     rule = keras_rule(scene)
     if rule is None or rule.works:
         return scores
-    if scene.has("segmentation-fault", "segmentation-fault-translated", "ctx-traceback", "ctx-import-error"):
+    crashed = scene.has("segmentation-fault", "segmentation-fault-translated")
+    if crashed or "keras-tf-mismatch" in scores or (scene.has("ctx-keras-frame") and scene.has("ctx-traceback")):
         return at_most(at_least(scores, keras_tf_mismatch=0.85), native_crash=0.3)
-    return at_least(scores, keras_tf_mismatch=0.6)
+    return at_least(scores, keras_tf_mismatch=0.4)
 
 
 def keras_rule(scene: Scene) -> KerasRule | None:
     """Return what is known of the Keras and the TensorFlow that the log names; None when it does not name both."""
     keras, tensorflow = scene.stated.keras, scene.stated.tensorflow
     if keras is None or tensorflow is None:
+        return None
+    if keras.head(2) == tensorflow.head(2) or (keras.head(2) == (2, 4) and tensorflow.head(2) == (2, 3)):
+        # tf.keras calls itself so: 2.4.0 in TensorFlow 2.3 and 2.4, the release of TensorFlow later.
         return None
     return scene.catalog.keras.rule(Version(str(keras)), Version(str(tensorflow)))
 
@@ -58,6 +63,10 @@ def judge_undecided(scene: Scene, scores: Scores) -> Scores:
     """Keep the first cause below certainty where the same lines come from several causes and nothing tells which."""
     if _has_memory_figures(scene) or scene.has("cudnn-loaded-vs-compiled", *_FAULTY_START):
         return scores
+    if scene.has("cublas-not-initialized", "cublas-alloc-failed") and max(scores.values()) <= _HANDLE_ALONE:
+        scores = at_least(scores, oom_preallocation=0.5, oom_other_process=0.4)
+    if scene.has("convolution-algorithm", "dnn-implementation") and "cudnn-init-failed" in scores:
+        scores = at_least(scores, oom_preallocation=0.45)
     if scene.has(*_HANDLES):
         scores = {name: min(value, UNDECIDED) if name in _HANDLE_CLASSES else value for name, value in scores.items()}
     if scene.has(*_REFUSED) and scores.get("oom-batch-too-large", 0.0) >= _CANDIDATE:
@@ -74,7 +83,8 @@ def _no_device(scene: Scene, scores: Scores) -> Scores:
     if scene.has(*deciding, "nvidia-smi-failed", "nvidia-smi-missing", "no-devices-were-found", "ctx-wsl"):
         return scores
     names = ("no-driver-or-gpu-not-passed", "visible-devices-mistake", "harmless-cpu-only", "driver-library-mismatch")
-    return {name: min(value, UNDECIDED) if name in names else value for name, value in scores.items()}
+    scores = {name: min(value, UNDECIDED) if name in names else value for name, value in scores.items()}
+    return at_least(scores, visible_devices_mistake=0.35) if "no-driver-or-gpu-not-passed" in scores else scores
 
 
 def _has_memory_figures(scene: Scene) -> bool:

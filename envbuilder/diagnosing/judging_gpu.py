@@ -92,13 +92,13 @@ def judge_driver(scene: Scene, scores: Scores) -> Scores:
                 at_least(scores, visible_devices_mistake=0.62, no_driver_or_gpu_not_passed=0.45),
                 no_driver_or_gpu_not_passed=0.5,
             )
-    driver, floor = scene.stated.driver, scene.driver_floor
-    if driver and floor and "driver-too-old" in scores and not scene.has("unsupported-toolchain"):
-        if driver < floor:
+    too_old = scene.is_driver_too_old(scene.driver_floor)
+    if too_old is not None and "driver-too-old" in scores and not scene.has("unsupported-toolchain"):
+        if too_old:
             scores = at_least(scores, driver_too_old=0.9)
         elif scene.has("possibly-insufficient-driver") and not scene.has("driver-insufficient"):
             scores = at_most(scores, driver_too_old=0.12)
-    if driver and floor and driver < floor and scene.has("cuinit-unknown", "cuinit-other", "cuda-unknown-status"):
+    if too_old and scene.has("cuinit-unknown", "cuinit-other", "cuda-unknown-status"):
         scores = at_least(scores, driver_too_old=0.82)
     return scores
 

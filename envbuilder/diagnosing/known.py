@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from envbuilder.catalog.drivers import is_too_old
 from envbuilder.diagnosing.judging import LEAST, Ranked
 from envbuilder.diagnosing.scene import Scene
 from envbuilder.diagnosing.stating import Stated
@@ -76,9 +77,8 @@ def _weighed(scene: Scene, ranked: Ranked, host: Host) -> tuple[Ranked, tuple[st
 def _verdict(scene: Scene, name: str, host: Host) -> tuple[bool, str] | None:
     """Whether the facts of a machine speak for a class, and why; None when they say nothing about it."""
     gpus = host.gpus
-    if name == "driver-too-old" and host.driver and scene.driver_floor:
-        fits = host.driver >= scene.driver_floor
-        return not fits, f"{host.name}: driver {host.driver}, and CUDA {scene.cuda} needs {scene.driver_floor}"
+    if name == "driver-too-old" and (too_old := _is_too_old(scene, host)) is not None:
+        return too_old, f"{host.name}: driver {host.driver}, and CUDA {scene.cuda} needs {scene.driver_floor}"
     if name == "cpu-no-avx" and host.avx is not None:
         return not host.avx, f"{host.name}: the processor {'has' if host.avx else 'has no'} AVX"
     if name == "no-driver-or-gpu-not-passed" and gpus is not None:
@@ -97,3 +97,9 @@ def _verdict(scene: Scene, name: str, host: Host) -> tuple[bool, str] | None:
             else None
         )
     return None
+
+
+def _is_too_old(scene: Scene, host: Host) -> bool | None:
+    """Whether the driver of a machine is too old for the CUDA in question; None when that cannot be told."""
+    floor = scene.driver_floor
+    return is_too_old(scene.catalog.cuda, host, floor) if floor else None

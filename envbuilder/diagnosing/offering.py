@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from envbuilder.advising.advise import every
-from envbuilder.advising.gpu_names import model_named
+from envbuilder.advising.advice import Advice, Topic, Wanted
+from envbuilder.advising.advise import described, every
 from envbuilder.advising.ranges import spec_of
+from envbuilder.catalog.gpu_names import model_named
+from envbuilder.catalog.verdicts import Fit
 from envbuilder.diagnosing.scene import Scene
-from envbuilder.model.advice import Advice, Topic, Wanted
 from envbuilder.model.cuda import CudaFacts
-from envbuilder.model.hosts import Host, HostGpu
+from envbuilder.model.hosts import HostGpu
 from envbuilder.model.rows import Environment
 from envbuilder.model.vendor_builds import VendorBuild
 from envbuilder.model.versions import Release
@@ -48,16 +49,15 @@ def nearest(
 def _wanted(scene: Scene, tensorflow: Release | None, *, driver: bool) -> Wanted:
     said = scene.stated
     gpus = tuple(HostGpu(name="", capability=each) for each in said.capabilities)
-    host = Host(name="the log", driver=said.driver if driver else None, gpus=gpus or None, is_described=True)
     asked = spec_of(".".join(map(str, tensorflow.head(2))), "TensorFlow") if tensorflow else None
-    return Wanted(tensorflow=asked, hosts=(host,) if gpus or (driver and said.driver) else ())
+    return Wanted(tensorflow=asked, hosts=described(said.driver if driver else None, gpus))
 
 
 def _stays(advice: Advice, scene: Scene) -> bool:
-    """Whether only software has to change, and whether that is known."""
+    """Whether only software has to change, and whether the judge says that it runs at once on the GPUs of the log."""
     if any(change.topic in _MACHINE for change in advice.changes):
         return False
-    return not (scene.stated.capabilities and advice.cuda and advice.is_doubtful)
+    return advice.cuda is None or not scene.stated.capabilities or advice.fit is Fit.FITS
 
 
 def _row(scene: Scene, advice: Advice) -> Environment | None:

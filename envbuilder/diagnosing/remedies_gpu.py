@@ -21,7 +21,7 @@ def driver_too_old(scene: Scene, plain: Remedy) -> Remedy:
     cuda, floor = _too_new(scene)
     other = nearest(scene) if said.driver else None
     commands = (*plain.commands[:1], *((build(other),) if other else ()))
-    if cuda and floor and said.driver and said.driver >= floor:
+    if cuda and floor and scene.is_driver_too_old(floor) is False:
         return _other_runtime(scene, plain, cuda, floor)
     if cuda and floor:
         have = f"; this one is {said.driver}" if said.driver else ""
@@ -47,26 +47,14 @@ def _other_runtime(scene: Scene, plain: Remedy, cuda: Release, floor: Release) -
 def _too_new(scene: Scene) -> tuple[Release | None, Release | None]:
     """Of the CUDAs that are named, one for which the driver is too old, and the driver that it needs."""
     named = [_cuda_wanted(scene), scene.stated.cuda, *map(Release, scene.evidence.captures("cudart"))]
-    pairs = [(cuda, floor) for cuda in named if cuda and (floor := _floor(scene, cuda))]
-    driver = scene.stated.driver
-    lacking = [pair for pair in pairs if driver is not None and driver < pair[1]]
+    pairs = [(cuda, floor) for cuda in named if cuda and (floor := scene.floor_of(cuda))]
+    lacking = [pair for pair in pairs if scene.is_driver_too_old(pair[1])]
     return next(iter([*lacking, *pairs]), (None, None))
 
 
 def _cuda_wanted(scene: Scene) -> Release | None:
     wanted = scene.evidence.captures("cuda_wanted")
     return Release(wanted[0].rstrip(".")) if wanted else scene.cuda or scene.stated.cuda
-
-
-def _floor(scene: Scene, cuda: Release | None) -> Release | None:
-    if cuda is None:
-        return None
-    if cuda == scene.cuda and scene.driver_floor:
-        return scene.driver_floor
-    try:
-        return scene.catalog.cuda.driver_floor(cuda)
-    except KeyError:
-        return None
 
 
 def architecture(scene: Scene, plain: Remedy) -> Remedy:
@@ -99,10 +87,11 @@ def _vendor(scene: Scene, plain: Remedy, offer: VendorBuild, which: str) -> Reme
     who = f"TensorFlow {scene.stated.tensorflow}" if scene.stated.tensorflow else "any public wheel of TensorFlow"
     fix = (
         f"Nothing proves that {who} runs on compute capability {which}: its kernels have no machine code for it, and "
-        f"what the driver compiles from PTX may fail. NVIDIA's own container {offer.name} (TensorFlow {offer.tensorflow}, "
-        f"Python {offer.python}) is made for it; envbuilder does not build it."
+        f"what the driver compiles from PTX may fail. NVIDIA's own container {offer.name} (TensorFlow "
+        f"{offer.tensorflow}, Python {offer.python}) is made for it; envbuilder does not build it."
     )
-    return replace(plain, fix=fix, commands=(f"docker pull nvcr.io/nvidia/tensorflow:{offer.name}", _CAPABILITY))
+    asked = " ".join(f"--gpu {each}" for each in scene.stated.capabilities)
+    return replace(plain, fix=fix, commands=(f"envbuilder advise {asked}", _CAPABILITY))
 
 
 def jit(scene: Scene, plain: Remedy) -> Remedy:

@@ -41,10 +41,11 @@ def _missing_of_several(scene: Scene, plain: Remedy) -> Remedy:
         return plain
     cudas = sorted({row.cuda.compiled for row in rows if row.cuda})
     cudnns = sorted({Release(".".join(map(str, row.cuda.cudnn.compiled.head(2)))) for row in rows if row.cuda})
+    look = "looks" if len(rows) == 1 else "look"
     fix = (
-        f"{_missing(scene)}TensorFlow {_releases(rows)} look{'s' if len(rows) == 1 else ''} for it: CUDA {_span(cudas)}"
-        f", with cuDNN {_span(cudnns)}. See which TensorFlow runs, then put the libraries of that release on the loader "
-        f"path, or take its environment ({listed(rows)}).{_other_cuda(scene, rows[-1])}"
+        f"{_missing(scene)}TensorFlow {_releases(rows)} {look} for it: CUDA {_span(cudas)}, with cuDNN {_span(cudnns)}."
+        f" See which TensorFlow runs, then put the libraries of that release on the loader path, or take its"
+        f" environment ({listed(rows)}).{_other_cuda(scene, rows[-1])}"
     )
     return replace(plain, fix=fix, commands=(_VERSION, *plain.commands[:1], _show(rows)))
 

@@ -63,22 +63,22 @@ def _written_for(scene: Scene, plain: Remedy, missing: MissingName) -> Remedy:
         fix = "It was removed before, it belongs to another package, or it is misspelled: look at that line."
         return replace(plain, cause=cause, fix=fix, commands=(_WHERE,))
     releases, names = releases_of_program(scene, missing)
-    span = _span(releases)
+    span = _span(scene, releases)
     if running and any(release.head(2) == running.head(2) for release in missing.releases):
         cause = f"TensorFlow {running} has {missing.name}: what Python imported is not a whole TensorFlow {running}."
         fix = "See which file is imported. If it is a file of your own, rename it; else install TensorFlow anew."
         return replace(plain, cause=cause, fix=fix, commands=(_WHERE, "python -m pip check"))
     this = f"; this is {running}" if running else ""
-    cause = f"The program uses {_joined(names)}, which only TensorFlow {span} has{this}."
+    cause = f"The program uses {_joined(names)}, which TensorFlow has only {_when(span)}{this}."
     if len(names) > 1:
-        cause = f"The program uses {_joined(names)}; only TensorFlow {span} has all of them{this}."
+        cause = f"The program uses {_joined(names)}, which TensorFlow has together only {_when(span)}{this}."
     return _environment_for(scene, replace(plain, cause=cause), missing, releases)
 
 
 def _environment_for(scene: Scene, plain: Remedy, missing: MissingName, releases: tuple[Release, ...]) -> Remedy:
     # Where the log does not name its release, the newest that the program was written for is the nearest to today.
     row = nearest(scene, within=releases, tensorflow=scene.stated.tensorflow or releases[-1])
-    fix = f"Run it with TensorFlow {_span(releases)}"
+    fix = f"Run it with TensorFlow {_span(scene, releases)}"
     fix += f": {row.id} is the nearest environment." if row else "."
     commands = (_WHERE, *((build(row),) if row else (f"envbuilder advise --tensorflow {releases[-1]}",)))
     if _is_in_compat(missing, releases):
@@ -91,10 +91,18 @@ def _is_in_compat(missing: MissingName, releases: tuple[Release, ...]) -> bool:
     return releases[-1] == Release("1.15") and not missing.name.startswith("tf.contrib")
 
 
-def _span(releases: tuple[Release, ...]) -> str:
-    if len(releases) == 1:
-        return str(releases[0])
-    return f"{releases[0]} to {releases[-1]}"
+def _span(scene: Scene, releases: tuple[Release, ...]) -> str:
+    """Releases in words; open where the map of names begins or ends."""
+    known = scene.api().releases
+    if releases[0] == known[0]:
+        return f"up to {releases[-1]}"
+    if releases[-1] == known[-1]:
+        return f"from {releases[0]} on"
+    return str(releases[0]) if len(releases) == 1 else f"{releases[0]} to {releases[-1]}"
+
+
+def _when(span: str) -> str:
+    return span if span.startswith(("up to", "from")) else f"in {span}"
 
 
 def _joined(names: tuple[str, ...]) -> str:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 
-from envbuilder.catalog.coverage import support
 from envbuilder.diagnosing.stating import Stated
-from envbuilder.model.cuda import Coverage
 from envbuilder.model.rows import Catalog, Environment
 from envbuilder.model.versions import Release
 
@@ -31,27 +29,6 @@ def rows_that_fit(catalog: Catalog, said: Stated) -> tuple[Environment, ...]:
     return tuple([row for row in fitting if _writes(row, said)] or fitting)
 
 
-def rows_for_driver(catalog: Catalog, driver: Release) -> tuple[Environment, ...]:
-    """GPU rows that start on a driver, newest first."""
-    found = [
-        row
-        for row in catalog.environments
-        if row.cuda and (floor := catalog.driver_floor(row, row.bases[0])) and floor <= driver
-    ]
-    return tuple(reversed(found))
-
-
-def rows_for_capability(catalog: Catalog, capability: Release) -> tuple[tuple[Environment, Coverage], ...]:
-    """GPU rows that a GPU of this compute capability can use, newest first, machine code before JIT."""
-    found = [
-        (row, each.coverage)
-        for row in reversed(catalog.environments)
-        for each in support(catalog.cuda, row, row.bases[0])
-        if each.architecture.capability == capability and each.coverage is not Coverage.NONE
-    ]
-    return tuple(sorted(found, key=lambda pair: pair[1] is Coverage.JIT))
-
-
 def rows_for_cuda(catalog: Catalog, cuda: Release) -> tuple[Environment, ...]:
     """Rows whose TensorFlow was compiled with this CUDA, newest first."""
     return tuple(
@@ -63,13 +40,6 @@ def rows_for_python(catalog: Catalog, python: Release) -> tuple[Environment, ...
     """Rows with a wheel for an interpreter, newest first."""
     return tuple(
         row for row in reversed(catalog.environments) if any(each.head(2) == python.head(2) for each in row.pythons)
-    )
-
-
-def cpu_row(catalog: Catalog, release: tuple[int, ...]) -> Environment | None:
-    """The row without CUDA of a minor release."""
-    return next(
-        (row for row in catalog.environments if row.cuda is None and row.framework.version.release[:2] == release), None
     )
 
 

@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from envbuilder.catalog.coverage import Part, support_by
+from envbuilder.catalog.drivers import is_older, need_of
 from envbuilder.diagnosing.evidence import Evidence, Hit
 from envbuilder.diagnosing.stating import Stated
 from envbuilder.model.api import ApiMap
+from envbuilder.model.cuda import Coverage
 from envbuilder.model.failures import Failures, Role
 from envbuilder.model.rows import Catalog, Environment
 from envbuilder.model.versions import Release
@@ -50,21 +53,39 @@ class Scene:
 
     @property
     def gpu_after_cuda(self) -> bool:
-        """Whether a GPU of the log came after the CUDA in question, such as Ampere with CUDA 10."""
+        """Whether the libraries of the CUDA in question are older than a GPU of the log, such as CUDA 10 and Ampere."""
         opened = [Release(text) for text in self.evidence.captures("cudart")]
         cuda = opened[0] if opened else self.cuda
-        since = {gpu.capability: gpu.since for gpu in self.catalog.cuda.gpus}
-        return cuda is not None and any(
-            cuda.head(2) < since[each].head(2) for each in self.stated.capabilities if each in since
+        row = self.row or next((row for row in self.catalog.environments if _is_built_with(row, cuda)), None)
+        if cuda is None or row is None or row.cuda is None:
+            return False
+        libraries = (cuda, row.cuda.cudnn.compiled)
+        return any(
+            reason.part is Part.CUDA and reason.coverage is not Coverage.MACHINE_CODE
+            for capability in self.stated.capabilities
+            for reason in support_by(self.catalog.cuda, row.cuda, libraries, capability).reasons
         )
 
     @property
     def driver_floor(self) -> Release | None:
         """The oldest driver for that CUDA."""
+        return self.floor_of(self.cuda)
+
+    def floor_of(self, cuda: Release | None) -> Release | None:
+        """Return the oldest driver for the libraries of a CUDA release; None when that is not known."""
         try:
-            return self.catalog.cuda.driver_floor(self.cuda) if self.cuda else None
+            return need_of(self.catalog.cuda, cuda, ()).least if cuda else None
         except KeyError:
             return None
+
+    def is_driver_too_old(self, floor: Release | None) -> bool | None:
+        """Return whether the driver of the log is older than a bound; None when the log does not tell."""
+        driver = self.stated.driver
+        return is_older(driver, floor) if driver and floor else None
+
+
+def _is_built_with(row: Environment, cuda: Release | None) -> bool:
+    return cuda is not None and row.cuda is not None and row.cuda.compiled.head(2) == cuda.head(2)
 
 
 def first_scores(evidence: Evidence) -> dict[str, float]:

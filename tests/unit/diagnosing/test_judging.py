@@ -142,3 +142,73 @@ def test_a_handle_that_fails_has_two_candidates_and_a_check_of_tensorflow_1_turn
     check = "F conv_ops.cc:717] Check failed: stream->parent()->GetConvolveAlgorithms( conv_parameters"
     assert classes(HANDLE)[:2] == ("cudnn-init-failed", "oom-preallocation")
     assert classes(f"{HANDLE}\n{check}")[:2] == ("oom-preallocation", "cudnn-init-failed")
+
+
+AMBIGUOUS = [
+    HANDLE,
+    CONVOLUTION,
+    "E cuda_blas.cc:366] failed to create cublas handle: CUBLAS_STATUS_NOT_INITIALIZED",
+    "E cuda_blas.cc:366] failed to create cublas handle: CUBLAS_STATUS_ALLOC_FAILED",
+    "failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected",
+    OOM,
+    "Segmentation fault (core dumped)",
+    NOISE,
+]
+
+
+@pytest.mark.parametrize("line", AMBIGUOUS)
+def test_a_symptom_with_several_causes_leaves_the_first_uncertain(line: str) -> None:
+    first = judged(line).causes[0]
+    assert first.confidence < 0.6
+    assert first.tell or first.harmless or first.name == "native-crash" or len(judged(line).causes) > 1
+
+
+def test_memory_figures_decide_what_a_refused_allocation_alone_does_not() -> None:
+    assert judged(f"totalMemory: 10.92GiB freeMemory: 10.70GiB\n{OOM}").causes[0].confidence > 0.7
+
+
+def test_harmless_needs_later_output_as_proof() -> None:
+    alone, proven = judged(NOISE).causes[0], judged(f"{NOISE}\nEpoch 1/5\n").causes[0]
+    assert (alone.name, proven.name) == ("harmless-noise", "harmless-noise")
+    assert alone.confidence < 0.6 < proven.confidence
+    assert any("went on" in note for note in alone.notes)
+    assert not proven.notes
+
+
+@pytest.mark.parametrize("end", ["Getötet", "Abgebrochen (Speicherabzug geschrieben)", "已放弃 (核心已转储)", "Killed"])
+def test_a_log_that_ends_with_a_dead_process_is_not_harmless(end: str) -> None:
+    assert not [name for name in classes(f"{NOISE}\nEpoch 1/5\n{end}\n") if name.startswith("harmless")]
+
+
+def test_a_build_for_amd_is_recognized_whatever_else_its_messages_say() -> None:
+    log = (
+        "Couldn't open CUDA library libMIOpen.so. LD_LIBRARY_PATH:\nUnable to load cuDNN DSO\n"
+        "failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected\n"
+    )
+    assert classes(log)[0] == "rocm-build"
+
+
+def test_a_heading_with_the_word_memory_error_is_no_proof() -> None:
+    assert classes("## 2.1 OutOfMemoryError on the larger GPU\nsee below\n") == ()
+    assert classes("numpy.core._exceptions._ArrayMemoryError: Unable to allocate 3.00 GiB")[0] == "host-oom"
+
+
+def test_a_module_that_hides_tensorflow_is_told_from_a_damaged_installation() -> None:
+    error = "AttributeError: module 'tensorflow' has no attribute 'Variable'"
+    assert classes(f'  File "/home/me/tensorflow.py", line 3, in <module>\n{error}\n')[0] == "user-code"
+    assert classes(error)[0] == "mixed-install"
+
+
+@pytest.mark.parametrize(
+    ("line", "cause"),
+    [
+        ("IndentationError: unexpected indent", "user-code"),
+        ("NameError: name 'modle' is not defined", "user-code"),
+        ("ModuleNotFoundError: No module named 'tqdm'", "user-code"),
+        ("ValueError: Shapes (None, 1) and (None, 10) are incompatible", "user-code"),
+        ("InvalidArgumentError: logits and labels must be broadcastable: logits_size=[32,2]", "user-code"),
+        ("ModuleNotFoundError: No module named 'tensorflow.contrib'", "keras-tf-mismatch"),
+    ],
+)
+def test_errors_of_the_program_are_told_from_those_of_the_environment(line: str, cause: str) -> None:
+    assert classes(line)[0] == cause

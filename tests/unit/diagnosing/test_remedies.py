@@ -7,6 +7,7 @@ import pytest
 from envbuilder.diagnosing.known import Known
 from envbuilder.diagnosing.stating import size_of
 from envbuilder.model.hosts import Host, HostGpu
+from envbuilder.model.rows import Environment
 from envbuilder.model.versions import Release
 from tests.fakes.catalogs import real_catalog
 from tests.unit.diagnosing.logs import CUDNN_MISSING, judged
@@ -41,12 +42,26 @@ def test_a_driver_that_is_new_enough_is_not_to_be_updated() -> None:
     assert commands[0] == "ldconfig -p | grep libcudart"
 
 
-def test_a_missing_library_names_the_environments_that_bring_it() -> None:
+def test_a_missing_library_without_a_release_names_a_range_and_asks() -> None:
     text, commands = fix("ImportError: libcublas.so.9.0: cannot open shared object file: No such file or directory")
-    assert "CUDA 9.0" in text
-    assert commands[-1].startswith("envbuilder build tf-1.")
-    text, _ = fix(f"TensorFlow version: 2.6.0\nFound device 0 with properties:\n{CUDNN_MISSING}\n")
+    assert "TensorFlow 1.5 to 1.12 look for it: CUDA 9.0, with cuDNN 7.0 to 7.2." in text
+    assert commands[0] == "python -m pip list | grep -i tensorflow"
+    assert commands[-1] == "envbuilder list 'tf-*-cuda9.0'"
+    assert not [command for command in commands if command.startswith("envbuilder build")]
+
+
+def test_a_missing_library_of_a_known_release_names_its_cuda() -> None:
+    text, commands = fix(f"TensorFlow version: 2.6.0\nFound device 0 with properties:\n{CUDNN_MISSING}\n")
     assert "TensorFlow 2.6.0 was built with CUDA 11.2 and cuDNN 8.1" in text
+    assert commands[-1] == "envbuilder build tf-2.6-cuda11.2"
+
+
+def test_all_libraries_that_are_missing_are_named() -> None:
+    other = (
+        "W dso_loader.cc:64] Could not load dynamic library 'libcusolver.so.11'; dlerror: libcusolver.so.11: not found"
+    )
+    text, _ = fix(f"tensorflow 2.8.0\n{other}\n{CUDNN_MISSING}\nCannot dlopen some GPU libraries.\n")
+    assert "2 libraries are missing: libcusolver.so.11, libcudnn.so.8" in text
 
 
 def test_a_dll_tells_the_cuda_release() -> None:
@@ -110,3 +125,148 @@ def test_the_log_tells_of_versions() -> None:
     assert (str(seen.python), str(seen.tensorflow), seen.gpus) == ("3.6", "1.14.0", ("Tesla P4",))
     assert seen.capabilities == (Release("6.1"),)
     assert (str(seen.cudnn), str(seen.cudnn_compiled)) == ("5.0.5", "5.1.10")
+
+
+LOADED = (
+    "E cuda_dnn.cc:378] Loaded runtime CuDNN library: {} (compatibility version 7600) but source was compiled with {}."
+)
+
+
+def test_a_later_minor_cudnn_that_is_refused_proves_the_exact_rule() -> None:
+    text, commands = fix(LOADED.format("7605", "7005"))
+    assert "It needs cuDNN 7.0.x exactly instead of 7.6.5." in text
+    assert "TensorFlow 1.5 to 1.7" in text
+    assert "later minor" not in text
+    assert "envbuilder build tf-1.10-cuda9.0" not in commands
+
+
+def test_an_older_minor_cudnn_that_is_refused_leaves_the_later_ones() -> None:
+    text, _ = fix(LOADED.format("7.1.4", "7.4.2"))
+    assert "It needs cuDNN 7.4 or a later 7.x instead of 7.1.4." in text
+
+
+PIECES = (
+    "Allocator (GPU_0_bfc) ran out of memory trying to allocate 1.00GiB (rounded to 1073741824)requested by op x\n"
+    "Limit:                  8000000000\nInUse:                  5000000000\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("release", "commands"),
+    [("2.4.1", ()), ("2.5.0", ()), ("2.6.0", ("export TF_GPU_ALLOCATOR=cuda_malloc_async",))],
+)
+def test_the_asynchronous_allocator_is_for_releases_that_have_it(release: str, commands: tuple[str, ...]) -> None:
+    assert fix(f"TensorFlow version: {release}\n{PIECES}")[1] == commands
+
+
+def test_a_remedy_for_some_releases_says_for_which_when_the_log_does_not_name_one() -> None:
+    text, commands = fix(PIECES)
+    assert "From TensorFlow 2.6 on" in text
+    assert not [command for command in commands if "TF_GPU_ALLOCATOR" in command]
+
+
+def test_memory_that_grows_is_asked_for_as_the_release_allows() -> None:
+    second = "import torch\nCUDA out of memory. Tried to allocate 20.00 MiB\ntensorflow\n"
+    assert "allow_growth = True" in fix(f"{second}TensorFlow version: 1.12.0\n")[1][0]
+    assert fix(f"{second}TensorFlow version: 2.4.0\n")[1] == ("export TF_FORCE_GPU_ALLOW_GROWTH=true",)
+
+
+def test_a_function_that_no_release_has_is_the_programs_fault() -> None:
+    error = "AttributeError: module 'tensorflow._api.v2.test' has no attribute '{}'"
+    log = f"TensorFlow version: 2.15.1\nKeras 2.15.0\n{error}"
+    first = judged(log.format("is_built_with_cudnn")).causes[0]
+    assert first.name == "user-code"
+    assert "tf.sysconfig.get_build_info()" in first.fix
+    assert not [command for command in first.commands if "pip install" in command]
+    other = judged(log.format("is_built_with_nothing")).causes[0]
+    assert other.confidence < 0.6
+    assert "No release of TensorFlow from 1.4 to 2.21 has tf.test.is_built_with_nothing" in other.cause
+
+
+def test_a_keras_that_does_not_go_with_its_tensorflow_explains_a_crash() -> None:
+    first = judged("Keras 2.2.4\nTensorFlow 1.4.1\nSegmentation fault (core dumped)\n").causes[0]
+    assert first.name == "keras-tf-mismatch"
+    assert first.cause.startswith("Keras 2.2.4 does not work with TensorFlow 1.4.1")
+    assert first.commands[0] == "pip install 'keras==2.1.5'"
+    assert judged("Keras 2.1.5\nTensorFlow 1.4.1\nSegmentation fault\n").causes[0].name == "native-crash"
+
+
+def test_the_release_of_tf_keras_is_not_taken_for_the_package() -> None:
+    for keras in ("tf.keras 2.4.0", "Keras version: 2.2.4-tf", "Keras 2.4.0"):
+        assert judged(f"TensorFlow 2.4.1\n{keras}\nSegmentation fault\n").causes[0].name == "native-crash"
+
+
+EXECUTION = "E cuda_blas.cc:654] failed to run cuBLAS routine cublasSgemm_v2: CUBLAS_STATUS_EXECUTION_FAILED\n"
+
+
+@pytest.mark.parametrize(
+    ("log", "environment"),
+    [
+        ("tensorflow-gpu==1.7.0\nname: GeForce RTX 2080 Ti major: 7 minor: 5 memory\n", "tf-1.13-cuda10.0"),
+        ("tensorflow==2.1.0\nname: GeForce RTX 3090 computeCapability: 8.6\n", "tf-2.4-cuda11.0"),
+        ("tensorflow-gpu 1.15.2 on an RTX 4090\n", "tf-2.4-cuda11.0"),
+    ],
+)
+def test_a_newer_gpu_gets_the_nearest_environment_and_not_the_newest(log: str, environment: str) -> None:
+    first = judged(log + EXECUTION).causes[0]
+    assert first.name == "gpu-arch-unsupported"
+    if "4090" not in log:
+        assert first.commands[-1] == f"envbuilder build {environment}"
+    else:
+        assert first.commands[-1].startswith("envbuilder build tf-2.")
+
+
+def test_a_gpu_that_no_wheel_has_code_for_is_sent_to_nvidias_own_build() -> None:
+    jit = (
+        "TensorFlow was not built with CUDA kernel binaries compatible with compute capability 12.0. CUDA kernels will"
+    )
+    first = judged(f"tensorflow==2.19.0\n{jit}\nfailed with 'CUDA_ERROR_INVALID_HANDLE'\nInternalError: x\n").causes[0]
+    assert first.name == "gpu-arch-unsupported"
+    assert "25.02-tf2-py3" in first.fix
+    assert "Wait" not in first.fix
+    assert not [command for command in first.commands if command.startswith("envbuilder build")]
+
+
+ATTRIBUTE = "AttributeError: module 'tensorflow' has no attribute '{}'\n"
+
+
+@pytest.mark.parametrize(
+    ("log", "words", "command"),
+    [
+        ("tensorflow-gpu==1.7.0\n" + ATTRIBUTE.format("distribute"), "from 1.13 on", "tf-1.13-cuda10.0"),
+        ("TensorFlow version: 2.4.1\n" + ATTRIBUTE.format("Session"), "up to 1.15", "tf-1.15-cuda10.0"),
+        ("ModuleNotFoundError: No module named 'tensorflow.contrib'\n", "up to 1.15", "tf-1.15-cuda10.0"),
+        (
+            "    net = tf.contrib.distribute.MirroredStrategy(2)\n" + ATTRIBUTE.format("contrib"),
+            "in 1.8 to 1.15",
+            "tf-1.15-cuda10.0",
+        ),
+    ],
+)
+def test_a_missing_name_names_the_releases_that_a_program_was_written_for(log: str, words: str, command: str) -> None:
+    first = judged(log).causes[0]
+    assert first.name == "keras-tf-mismatch"
+    assert words in first.cause
+    assert first.commands[-1] == f"envbuilder build {command}"
+
+
+def test_only_what_left_with_tensorflow_1_is_sought_in_its_compatible_interface() -> None:
+    seen = "TensorFlow version: 2.4.1\n"
+    assert "tensorflow.compat.v1" in fix(seen + ATTRIBUTE.format("Session"))[0]
+    assert "tensorflow.compat.v1" not in fix(seen + ATTRIBUTE.format("contrib"))[0]
+
+
+def test_a_name_that_the_release_has_is_no_reason_to_change_the_release() -> None:
+    found = {cause.name: cause for cause in judged("tensorflow==2.4.1\n" + ATTRIBUTE.format("function")).causes}
+    assert max(cause.confidence for cause in found.values()) < 0.6
+    assert "tf.__file__" in found["keras-tf-mismatch"].commands[0]
+
+
+def test_no_environment_is_recommended_that_cannot_be_built() -> None:
+    def can_build(row: Environment) -> bool:
+        return row.id != "tf-1.13-cuda10.0"
+
+    log = "tensorflow-gpu==1.7.0\nname: GeForce RTX 2080 Ti major: 7 minor: 5 memory\n" + EXECUTION
+    assert judged(log, can_build=can_build).causes[0].commands[-1] == "envbuilder build tf-1.14-cuda10.0"
+    nothing = judged(log, can_build=lambda _: False).causes[0]
+    assert not [command for command in nothing.commands if command.startswith("envbuilder build")]

@@ -108,10 +108,22 @@ def test_the_memory_does_not_grow_with_the_log() -> None:
 
 
 def test_every_example_opens_the_gate() -> None:
-    opened = gate(failures().signatures)
-    for signature in failures().signatures:
+    anchored = [signature for signature in failures().signatures if not signature.at_end]
+    opened = gate(anchored)
+    for signature in anchored:
         for example in signature.examples:
             assert signature.id in {each.id for each in opened.open_to(example.encode())}, signature.id
+
+
+@pytest.mark.parametrize("word", ["Getötet", "Processus arrêté", "已杀死", "Убито", "Killed"])
+def test_a_killed_process_is_found_in_the_languages_of_the_shell(word: str) -> None:
+    assert classes(f"Using TensorFlow backend.\nEpoch 1/10\n{word}\nme@node:~$ ")[0] == "host-oom"
+
+
+def test_the_end_of_a_log_is_its_last_lines_and_not_the_middle() -> None:
+    assert classes("Getötet\n" + "Epoch 1/10\n" * 20) == ()
+    evidence = read("x\n" * 5000 + "Getötet\n\n \n")
+    assert evidence.first("killed-translated") == 5001
 
 
 @given(st.binary(max_size=3000))
