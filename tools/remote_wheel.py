@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import io
 import zipfile
+from typing import TYPE_CHECKING
 
 from envbuilder.errors import SourceUnreachable
 from envbuilder.indexing.connections import asked
 from envbuilder.indexing.index import Index, IndexFile
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 _BUFFER = 1 << 20
 _PARTIAL = 206
@@ -39,9 +43,10 @@ class RangedFile(io.RawIOBase):
         self._place = start + offset
         return self._place
 
-    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
         """Fill a buffer from the position on; return how many bytes were read."""
-        count = min(len(buffer), self._size - self._place)
+        view = memoryview(buffer).cast("B")
+        count = min(len(view), self._size - self._place)
         if count <= 0:
             return 0
         wanted = f"bytes={self._place}-{self._place + count - 1}"
@@ -51,7 +56,7 @@ class RangedFile(io.RawIOBase):
             data = b""
             while len(data) < count and (piece := answer.read(count - len(data))):
                 data += piece
-        buffer[: len(data)] = data
+        view[: len(data)] = data
         self._place += len(data)
         return len(data)
 

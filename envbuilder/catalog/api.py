@@ -61,10 +61,11 @@ def _release(fields: Fields) -> Release:
 
 def _module(fields: Fields, releases: tuple[Release, ...]) -> ApiModule:
     names: dict[str, frozenset[Release]] = {}
+    none: frozenset[Release] = frozenset()
     for group in fields.children("names", required=True):
-        span = group.value("in", lambda text: spans(text, releases), fallback=frozenset())
+        span = group.value("in", lambda text: spans(text, releases), fallback=none)
         names.update(dict.fromkeys(group.text("have").split(), span))
-    read = fields.value("read", lambda text: spans(text, releases), fallback=frozenset())
+    read = fields.value("read", lambda text: spans(text, releases), fallback=none)
     return ApiModule(read=read, names=names)
 
 

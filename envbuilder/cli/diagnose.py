@@ -15,12 +15,12 @@ from envbuilder.catalog.failures import load_failures
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.diagnosed import as_document, as_text
+from envbuilder.cli.inventory import inventory
 from envbuilder.cli.locks import known_lock
 from envbuilder.cli.output import json_option, print_json
 from envbuilder.cli.places import places
 from envbuilder.cli.targets import read_text
 from envbuilder.errors import UsageError
-from envbuilder.diagnosing.diagnosis import anything
 from envbuilder.model.locks import Sources
 from envbuilder.probing.decoding import decode
 from envbuilder.workflows.diagnose import diagnose_log
@@ -51,7 +51,7 @@ def command(log: Path, facts_file: Path | None, lock_name: str | None, *, show_a
             failures,
             reading,
             api=partial(load_api, here.matrices),
-            can_build=anything,
+            inventory=partial(inventory, here, catalog),
             facts=facts,
             lock=lock,
         )

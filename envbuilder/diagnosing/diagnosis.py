@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 
+from envbuilder.catalog.buildable import Inventory
 from envbuilder.diagnosing.evidence import Evidence, Hit
 from envbuilder.diagnosing.judging import Ranked, rank
 from envbuilder.diagnosing.judging_doubt import UNDECIDED
@@ -18,7 +19,7 @@ from envbuilder.diagnosing.scene import Scene, hits_of
 from envbuilder.diagnosing.stating import Stated, stated
 from envbuilder.model.api import ApiMap
 from envbuilder.model.failures import Failures, Role
-from envbuilder.model.rows import Catalog, Environment
+from envbuilder.model.rows import Catalog
 
 _LINES = 20
 _QUOTES = 4
@@ -101,9 +102,8 @@ class Diagnosis:
     seen: Stated
 
 
-def anything(_: Environment) -> bool:
-    """Return True: every environment is taken to be buildable."""
-    return True
+def no_inventory() -> None:
+    """Return None: every environment is taken to be buildable."""
 
 
 def diagnose(  # noqa: PLR0913  each is asked of the caller alone
@@ -113,7 +113,7 @@ def diagnose(  # noqa: PLR0913  each is asked of the caller alone
     known: Known | None = None,
     *,
     api: Callable[[], ApiMap] = ApiMap,
-    can_build: Callable[[Environment], bool] = anything,
+    inventory: Callable[[], Inventory | None] = no_inventory,
 ) -> Diagnosis:
     """Read a log to its end and judge it.
 
@@ -123,7 +123,7 @@ def diagnose(  # noqa: PLR0913  each is asked of the caller alone
         read: Gives at most that many bytes of the log, and none at its end.
         known: What is known beside the log, from facts or a lock.
         api: Gives the public names of TensorFlow; called at most once, and only for a log that misses one.
-        can_build: Whether an environment can be built from here; no other is recommended.
+        inventory: Gives what a build can use here; no environment is recommended that cannot be built with that.
     """
     evidence = scan(failures, read)
     said = _with_gpus(catalog, evidence, merged(stated(evidence), known))
@@ -134,7 +134,7 @@ def diagnose(  # noqa: PLR0913  each is asked of the caller alone
         catalog=catalog,
         row=row_of(catalog, said),
         api=cache(api),
-        can_build=can_build,
+        inventory=cache(inventory),
     )
     return _judge(scene, known)
 

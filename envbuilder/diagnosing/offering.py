@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 from envbuilder.advising.advice import Advice, Topic, Wanted
 from envbuilder.advising.advise import described, every
 from envbuilder.advising.ranges import spec_of
+from envbuilder.catalog.buildable import buildable
 from envbuilder.catalog.gpu_names import model_named
 from envbuilder.catalog.verdicts import Fit
 from envbuilder.diagnosing.scene import Scene
@@ -16,7 +18,30 @@ from envbuilder.model.rows import Environment
 from envbuilder.model.vendor_builds import VendorBuild
 from envbuilder.model.versions import Release
 
-_MACHINE = {Topic.DRIVER, Topic.GPU, Topic.PROCESSOR, Topic.KIND}
+_FIXED = {Topic.DRIVER, Topic.GPU, Topic.PROCESSOR, Topic.KIND, Topic.BUILD}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offering:
+    """An environment to recommend.
+
+    Attributes:
+        row: The nearest that can be built from here; None when none is left.
+        nearer: One that is nearer and cannot be built from here; None when there is none.
+        why: Why it cannot be built.
+    """
+
+    row: Environment | None
+    nearer: Environment | None = None
+    why: str = ""
+
+    @property
+    def note(self) -> str:
+        """A sentence about the nearer one; empty when there is none."""
+        if self.nearer is None:
+            return ""
+        which = f"Nearer is {self.nearer.id}, which" if self.row else f"The nearest, {self.nearer.id},"
+        return f" {which} cannot be built from here: {self.why}."
 
 
 def nearest(
@@ -25,8 +50,8 @@ def nearest(
     within: Collection[Release] | None = None,
     driver: bool = True,
     tensorflow: Release | None = None,
-) -> Environment | None:
-    """Return the buildable environment with the fewest changes that runs on the machine of the log.
+) -> Offering:
+    """Return the environment with the fewest changes that runs on the machine of the log.
 
     Args:
         scene: The log; its driver and GPUs are taken as the machine.
@@ -35,13 +60,24 @@ def nearest(
         tensorflow: The release to stay near; None for that of the log.
 
     Returns:
-        An environment for GPUs where one is left, else one for the CPU; None when none is left. None of them is a mere
-        guess: what nobody has proven for a GPU of the log is left out.
+        An environment for GPUs where one is left, else one for the CPU. On a GPU that the log names it runs at once:
+        what the judge does not know for sure is left out.
     """
+    wanted = _wanted(scene, tensorflow or scene.stated.tensorflow, driver=driver)
+    chosen = _first(scene, replace(wanted, inventory=scene.inventory()), within)
+    best = _first(scene, wanted, within)
+    inventory = scene.inventory()
+    if best is None or best is chosen or inventory is None or scene.can_build(best):
+        return Offering(row=chosen)
+    return Offering(row=chosen, nearer=best, why="; ".join(buildable(best, inventory).reasons))
+
+
+def _first(scene: Scene, wanted: Wanted, within: Collection[Release] | None) -> Environment | None:
+    """The nearest for GPUs, else the nearest; with an inventory in `wanted` only what can be built."""
     found = [
         row
-        for advice in every(scene.catalog, _wanted(scene, tensorflow or scene.stated.tensorflow, driver=driver))
-        if _stays(advice, scene) and (row := _row(scene, advice)) and _is_within(row, within) and scene.can_build(row)
+        for advice in every(scene.catalog, wanted)
+        if _stays(advice, scene) and (row := _row(scene, advice)) and _is_within(row, within)
     ]
     return next((row for row in found if row.cuda), found[0] if found else None)
 
@@ -50,12 +86,13 @@ def _wanted(scene: Scene, tensorflow: Release | None, *, driver: bool) -> Wanted
     said = scene.stated
     gpus = tuple(HostGpu(name="", capability=each) for each in said.capabilities)
     asked = spec_of(".".join(map(str, tensorflow.head(2))), "TensorFlow") if tensorflow else None
-    return Wanted(tensorflow=asked, hosts=described(said.driver if driver else None, gpus))
+    hosts = described(said.driver if driver else None, gpus)
+    return Wanted(tensorflow=asked, hosts=hosts)
 
 
 def _stays(advice: Advice, scene: Scene) -> bool:
-    """Whether only software has to change, and whether the judge says that it runs at once on the GPUs of the log."""
-    if any(change.topic in _MACHINE for change in advice.changes):
+    """Whether only the environment has to change, and whether it is sure to run at once on the GPUs of the log."""
+    if any(change.topic in _FIXED for change in advice.changes):
         return False
     return advice.cuda is None or not scene.stated.capabilities or advice.fit is Fit.FITS
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from envbuilder.diagnosing.offering import nearest, vendor_builds
+from envbuilder.diagnosing.offering import Offering, nearest, vendor_builds
 from envbuilder.diagnosing.remedy_words import Remedy, build
 from envbuilder.diagnosing.scene import Scene
-from envbuilder.model.rows import Environment
 from envbuilder.model.vendor_builds import VendorBuild
 from envbuilder.model.versions import Release
 
@@ -19,19 +18,25 @@ def driver_too_old(scene: Scene, plain: Remedy) -> Remedy:
     """The driver that is needed, and the nearest environment for the driver that is there."""
     said = scene.stated
     cuda, floor = _too_new(scene)
-    other = nearest(scene) if said.driver else None
+    offer = _with_gpu(nearest(scene)) if said.driver else Offering(row=None)
+    other = offer.row
     commands = (*plain.commands[:1], *((build(other),) if other else ()))
     if cuda and floor and scene.is_driver_too_old(floor) is False:
         return _other_runtime(scene, plain, cuda, floor)
     if cuda and floor:
         have = f"; this one is {said.driver}" if said.driver else ""
         fix = f"CUDA {cuda} needs driver {floor} or newer{have}. Update it"
-        fix += f", or run {other.id}, {_NEAREST} this driver runs." if other else "."
+        fix += f", or run {other.id}, {_NEAREST} this driver runs.{offer.note}" if other else f".{offer.note}"
         return replace(plain, fix=fix, commands=commands)
     if other:
-        fix = f"Update the driver, or run {other.id}, {_NEAREST} driver {said.driver} runs."
+        fix = f"Update the driver, or run {other.id}, {_NEAREST} driver {said.driver} runs.{offer.note}"
         return replace(plain, fix=fix, commands=commands)
     return replace(plain, fix=f"{plain.fix} `envbuilder list` shows the driver that each environment needs.")
+
+
+def _with_gpu(offer: Offering) -> Offering:
+    """The same without a row for the CPU."""
+    return offer if offer.row and offer.row.cuda else replace(offer, row=None)
 
 
 def _other_runtime(scene: Scene, plain: Remedy, cuda: Release, floor: Release) -> Remedy:
@@ -62,33 +67,36 @@ def architecture(scene: Scene, plain: Remedy) -> Remedy:
     if not scene.stated.capabilities:
         return plain
     which = " and ".join(map(str, scene.stated.capabilities))
-    row = nearest(scene)
-    if row is not None and row.cuda is not None:
-        return _environment(scene, plain, row, which)
+    offer = nearest(scene)
+    if offer.row is not None and offer.row.cuda is not None:
+        return _environment(scene, plain, offer, which)
     ignoring_driver = nearest(scene, driver=False)
-    if ignoring_driver is not None and ignoring_driver.cuda is not None:
+    if ignoring_driver.row is not None and ignoring_driver.row.cuda is not None:
         better = _environment(scene, plain, ignoring_driver, which)
         return replace(better, fix=f"{better.fix} It needs a newer driver than {scene.stated.driver}.")
     builds = vendor_builds(scene)
     if builds:
         return _vendor(scene, plain, builds[0], which)
-    fix = f"No environment of the catalog is proven for compute capability {which}: use another GPU, or the CPU."
+    fix = f"No environment that can be built is proven for compute capability {which}: use another GPU, or the CPU."
     return replace(plain, fix=fix, commands=(_CAPABILITY, "envbuilder list --gpus"))
 
 
-def _environment(scene: Scene, plain: Remedy, row: Environment, which: str) -> Remedy:
+def _environment(scene: Scene, plain: Remedy, offer: Offering, which: str) -> Remedy:
+    row = offer.row
+    if row is None:
+        return plain
     near = f" to TensorFlow {scene.stated.tensorflow}" if scene.stated.tensorflow else ""
-    fix = f"Run {row.id}, the nearest environment{near} with machine code for compute capability {which}."
+    fix = f"Run {row.id}, the nearest environment{near} with machine code for compute capability {which}.{offer.note}"
     return replace(plain, fix=f"{fix} All: `envbuilder list --gpus`.", commands=(_CAPABILITY, build(row)))
 
 
-def _vendor(scene: Scene, plain: Remedy, offer: VendorBuild, which: str) -> Remedy:
+def _vendor(scene: Scene, plain: Remedy, vendor: VendorBuild, which: str) -> Remedy:
     """No wheel of the catalog is known to run on this GPU: say so, and name the build that is made for it."""
     who = f"TensorFlow {scene.stated.tensorflow}" if scene.stated.tensorflow else "any public wheel of TensorFlow"
     fix = (
         f"Nothing proves that {who} runs on compute capability {which}: its kernels have no machine code for it, and "
-        f"what the driver compiles from PTX may fail. NVIDIA's own container {offer.name} (TensorFlow "
-        f"{offer.tensorflow}, Python {offer.python}) is made for it; envbuilder does not build it."
+        f"what the driver compiles from PTX may fail. NVIDIA's own container {vendor.name} (TensorFlow "
+        f"{vendor.tensorflow}, Python {vendor.python}) is made for it; envbuilder does not build it."
     )
     asked = " ".join(f"--gpu {each}" for each in scene.stated.capabilities)
     return replace(plain, fix=fix, commands=(f"envbuilder advise {asked}", _CAPABILITY))

@@ -77,9 +77,10 @@ def _written_for(scene: Scene, plain: Remedy, missing: MissingName) -> Remedy:
 
 def _environment_for(scene: Scene, plain: Remedy, missing: MissingName, releases: tuple[Release, ...]) -> Remedy:
     # Where the log does not name its release, the newest that the program was written for is the nearest to today.
-    row = nearest(scene, within=releases, tensorflow=scene.stated.tensorflow or releases[-1])
+    offer = nearest(scene, within=releases, tensorflow=scene.stated.tensorflow or releases[-1])
+    row = offer.row
     fix = f"Run it with TensorFlow {_span(scene, releases)}"
-    fix += f": {row.id} is the nearest environment." if row else "."
+    fix += f": {row.id} is the nearest environment.{offer.note}" if row else f".{offer.note}"
     commands = (_WHERE, *((build(row),) if row else (f"envbuilder advise --tensorflow {releases[-1]}",)))
     if _is_in_compat(missing, releases):
         fix += f" To stay on TensorFlow 2, replace the import by `{_V1}`."

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from envbuilder.catalog.buildable import Buildability, Inventory, buildable
 from envbuilder.catalog.coverage import Part, support_by
 from envbuilder.catalog.drivers import is_older, need_of
 from envbuilder.diagnosing.evidence import Evidence, Hit
@@ -31,7 +32,7 @@ class Scene:
         catalog: The rows and driver tables.
         row: The row of the TensorFlow in question, as far as the log tells; None when it does not.
         api: Gives the public names of TensorFlow; reading them takes time, so it is called only where they matter.
-        can_build: Whether an environment can be built from here.
+        inventory: Gives what a build can use here; None where that does not matter.
     """
 
     evidence: Evidence
@@ -40,11 +41,16 @@ class Scene:
     catalog: Catalog
     row: Environment | None
     api: Callable[[], ApiMap]
-    can_build: Callable[[Environment], bool]
+    inventory: Callable[[], Inventory | None]
 
     def has(self, *names: str) -> bool:
         """Whether one of these signatures found something."""
         return self.evidence.has(*names)
+
+    def can_build(self, row: Environment) -> bool:
+        """Return False if it is known that an environment cannot be built from here."""
+        inventory = self.inventory()
+        return inventory is None or buildable(row, inventory).verdict is not Buildability.NO
 
     @property
     def cuda(self) -> Release | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from packaging.version import Version
 
+from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.naming import find
 from envbuilder.diagnosing.diagnosis import Diagnosis, diagnose
 from envbuilder.diagnosing.known import Known
@@ -26,7 +27,7 @@ def diagnose_log(  # noqa: PLR0913  each is asked of the caller alone
     read: Callable[[int], bytes],
     *,
     api: Callable[[], ApiMap],
-    can_build: Callable[[Environment], bool],
+    inventory: Callable[[], Inventory],
     facts: Facts | None = None,
     lock: Lock | None = None,
 ) -> Diagnosis:
@@ -37,11 +38,11 @@ def diagnose_log(  # noqa: PLR0913  each is asked of the caller alone
         failures: The signatures.
         read: Gives at most that many bytes of the log, and none at its end.
         api: Gives the public names of TensorFlow.
-        can_build: Whether an environment can be built from here.
+        inventory: Gives what a build can use here.
         facts: What the probe saw on the machine.
         lock: The environment that it ran in.
     """
-    return diagnose(catalog, failures, read, known(catalog, facts, lock), api=api, can_build=can_build)
+    return diagnose(catalog, failures, read, known(catalog, facts, lock), api=api, inventory=inventory)
 
 
 def known(catalog: Catalog, facts: Facts | None, lock: Lock | None) -> Known:

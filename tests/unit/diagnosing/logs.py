@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
 from functools import cache
 
 from envbuilder.catalog.api import load_api
+from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.failures import load_failures
-from envbuilder.diagnosing.diagnosis import Diagnosis, anything, diagnose
+from envbuilder.diagnosing.diagnosis import Diagnosis, diagnose
 from envbuilder.diagnosing.evidence import Evidence
 from envbuilder.diagnosing.known import Known
 from envbuilder.diagnosing.scanning import scan
 from envbuilder.model.api import ApiMap
 from envbuilder.model.failures import Failures
-from envbuilder.model.rows import Environment
 from tests.fakes.catalogs import MATRICES, real_catalog
 
 OOM = "ResourceExhaustedError: OOM when allocating tensor with shape[8,64] on device:GPU:0 by allocator GPU_0_bfc"
@@ -36,11 +35,9 @@ def read(log: str | bytes) -> Evidence:
     return scan(failures(), io.BytesIO(data).read)
 
 
-def judged(
-    log: str | bytes, known: Known | None = None, can_build: Callable[[Environment], bool] = anything
-) -> Diagnosis:
+def judged(log: str | bytes, known: Known | None = None, inventory: Inventory | None = None) -> Diagnosis:
     data = log.encode() if isinstance(log, str) else log
-    return diagnose(real_catalog(), failures(), io.BytesIO(data).read, known, api=api, can_build=can_build)
+    return diagnose(real_catalog(), failures(), io.BytesIO(data).read, known, api=api, inventory=lambda: inventory)
 
 
 def classes(log: str | bytes) -> tuple[str, ...]:

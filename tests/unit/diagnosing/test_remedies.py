@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from envbuilder.catalog.buildable import Inventory
 from envbuilder.diagnosing.known import Known
 from envbuilder.diagnosing.stating import size_of
 from envbuilder.model.hosts import Host, HostGpu
-from envbuilder.model.rows import Environment
+from envbuilder.model.trees import PackedPython
 from envbuilder.model.versions import Release
 from tests.fakes.catalogs import real_catalog
 from tests.unit.diagnosing.logs import CUDNN_MISSING, judged
@@ -263,10 +264,15 @@ def test_a_name_that_the_release_has_is_no_reason_to_change_the_release() -> Non
 
 
 def test_no_environment_is_recommended_that_cannot_be_built() -> None:
-    def can_build(row: Environment) -> bool:
-        return row.id != "tf-1.13-cuda10.0"
-
+    nothing = Inventory()
+    with_python = Inventory(pythons=(PackedPython(version=Release("3.7.16"), glibc=Release("2.17")),))
     log = "tensorflow-gpu==1.7.0\nname: GeForce RTX 2080 Ti major: 7 minor: 5 memory\n" + EXECUTION
-    assert judged(log, can_build=can_build).causes[0].commands[-1] == "envbuilder build tf-1.14-cuda10.0"
-    nothing = judged(log, can_build=lambda _: False).causes[0]
-    assert not [command for command in nothing.commands if command.startswith("envbuilder build")]
+    first = judged(log, inventory=nothing).causes[0]
+    assert first.commands[-1] == "envbuilder build tf-2.4-cuda11.0"
+    assert "Nearer is tf-1.13-cuda10.0, which cannot be built from here: " in first.fix
+    program = judged("TensorFlow version: 2.4.1\n" + ATTRIBUTE.format("contrib"), inventory=with_python).causes[0]
+    assert program.commands[-1] == "envbuilder build tf-1.15-cpu"
+    assert "Nearer is tf-1.15-cuda10.0" in program.fix
+    lost = judged("TensorFlow version: 2.4.1\n" + ATTRIBUTE.format("contrib"), inventory=nothing).causes[0]
+    assert "The nearest, tf-1.15-cuda10.0, cannot be built from here: " in lost.fix
+    assert lost.commands[-1] == "envbuilder advise --tensorflow 1.15"
