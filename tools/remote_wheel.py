@@ -6,8 +6,9 @@ import io
 import zipfile
 from typing import TYPE_CHECKING
 
-from envbuilder.errors import SourceUnreachable
 from envbuilder.indexing.connections import asked
+
+from envbuilder.errors import SourceUnreachable
 from envbuilder.indexing.index import Index, IndexFile
 
 if TYPE_CHECKING:

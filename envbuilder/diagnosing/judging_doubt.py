@@ -11,6 +11,7 @@ UNDECIDED = 0.58
 """Most that the first cause gets where one symptom has several causes."""
 _CANDIDATE = 0.3
 _HANDLE_ALONE = 0.7
+_LITTLE = 768 << 20
 _MEMORY = ("oom-batch-too-large", "oom-other-process", "oom-preallocation", "oom-fragmentation")
 _HANDLE_CLASSES = (*_MEMORY, "cudnn-init-failed", "corrupt-nv-cache")
 _HANDLES = (
@@ -88,6 +89,9 @@ def _no_device(scene: Scene, scores: Scores) -> Scores:
 
 
 def _has_memory_figures(scene: Scene) -> bool:
-    """Whether the log has the free memory at the start or the figures of the allocator."""
+    """Whether the log has the free memory at the start, a tiny share of the GPU, or the figures of the allocator."""
     said = scene.stated
+    given = [int(text) << 20 for text in scene.evidence.captures("memory_given")]
+    if min(given, default=_LITTLE) < _LITTLE:
+        return True
     return (said.free is not None and said.memory is not None) or said.allocator_limit is not None
