@@ -40,7 +40,7 @@ class Offering:
         """A sentence about the nearer one; empty when there is none."""
         if self.nearer is None:
             return ""
-        which = f"Nearer is {self.nearer.id}, which" if self.row else f"The nearest, {self.nearer.id},"
+        which = f"{self.nearer.id} is nearer, but" if self.row else f"The nearest, {self.nearer.id},"
         return f" {which} cannot be built from here: {self.why}."
 
 
@@ -120,6 +120,20 @@ def vendor_builds(scene: Scene) -> tuple[VendorBuild, ...]:
     ]
     major = said.tensorflow.major if said.tensorflow else 2
     return tuple(sorted(fitting, key=lambda build: build.tensorflow.major != major))
+
+
+def vendor_note(scene: Scene, row: Environment | None) -> str:
+    """Return a sentence about NVIDIA's own build where the catalog offers no row, or one of another major release."""
+    running = scene.stated.tensorflow
+    if running is None or (row is not None and row.framework.version.major == running.major):
+        return ""
+    offers = [build for build in vendor_builds(scene) if build.tensorflow.major == running.major]
+    if not offers:
+        return ""
+    return (
+        f" For a program that needs TensorFlow {running.major}, NVIDIA's own container {offers[0].name} has TensorFlow"
+        f" {offers[0].tensorflow} for this GPU; envbuilder does not build it."
+    )
 
 
 def capabilities_named(facts: CudaFacts, names: Collection[str]) -> tuple[Release, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from envbuilder.diagnosing.offering import Offering, nearest, vendor_builds
+from envbuilder.diagnosing.offering import Offering, nearest, vendor_builds, vendor_note
 from envbuilder.diagnosing.remedy_words import Remedy, build
 from envbuilder.diagnosing.scene import Scene
 from envbuilder.model.vendor_builds import VendorBuild
@@ -87,7 +87,8 @@ def _environment(scene: Scene, plain: Remedy, offer: Offering, which: str) -> Re
         return plain
     near = f" to TensorFlow {scene.stated.tensorflow}" if scene.stated.tensorflow else ""
     fix = f"Run {row.id}, the nearest environment{near} with machine code for compute capability {which}.{offer.note}"
-    return replace(plain, fix=f"{fix} All: `envbuilder list --gpus`.", commands=(_CAPABILITY, build(row)))
+    fix += f"{vendor_note(scene, row)} All: `envbuilder list --gpus`."
+    return replace(plain, fix=fix, commands=(_CAPABILITY, build(row)))
 
 
 def _vendor(scene: Scene, plain: Remedy, vendor: VendorBuild, which: str) -> Remedy:

@@ -44,10 +44,16 @@ def _missing_of_several(scene: Scene, plain: Remedy) -> Remedy:
     look = "looks" if len(rows) == 1 else "look"
     fix = (
         f"{_missing(scene)}TensorFlow {_releases(rows)} {look} for it: CUDA {_span(cudas)}, with cuDNN {_span(cudnns)}."
-        f" See which TensorFlow runs, then put the libraries of that release on the loader path, or take its"
-        f" environment ({listed(rows)}).{_other_cuda(scene, rows[-1])}"
+        f" See which TensorFlow runs, then put the libraries of that release on the loader path"
+        f"{_or_environment(scene, rows)}.{_other_cuda(scene, rows[-1])}"
     )
     return replace(plain, fix=fix, commands=(_VERSION, *plain.commands[:1], _show(rows)))
+
+
+def _or_environment(scene: Scene, rows: tuple[Environment, ...]) -> str:
+    """The environments of the releases, as far as they can be built."""
+    there = tuple(row for row in rows if scene.can_build(row))
+    return f", or take its environment ({listed(there)})" if there else ""
 
 
 def _show(rows: tuple[Environment, ...]) -> str:
@@ -88,7 +94,7 @@ def cudnn_version(scene: Scene, plain: Remedy) -> Remedy:
     needs = rule.describe(said.cudnn_compiled) if rule else f"cuDNN {major}.{minor}.x"
     have = f" instead of {said.cudnn}" if said.cudnn else ""
     fix = f"It needs {needs}{have}. Put that one first on the loader path and remove the other."
-    return replace(plain, fix=f"{fix}{_environment_of(rows)}", commands=_cudnn_commands(scene, plain, rows))
+    return replace(plain, fix=f"{fix}{_environment_of(scene, rows)}", commands=_cudnn_commands(scene, plain, rows))
 
 
 def _proven_rule(scene: Scene) -> CudnnRule | None:
@@ -112,8 +118,10 @@ def _rows_of_cudnn(scene: Scene, compiled: Release) -> tuple[Environment, ...]:
     )
 
 
-def _environment_of(rows: tuple[Environment, ...]) -> str:
-    return f" This is what TensorFlow {_releases(rows)} asks for: {listed(rows)}." if rows else ""
+def _environment_of(scene: Scene, rows: tuple[Environment, ...]) -> str:
+    there = tuple(row for row in rows if scene.can_build(row))
+    which = f": {listed(there)}" if there else ""
+    return f" This is what TensorFlow {_releases(rows)} asks for{which}." if rows else ""
 
 
 def _cudnn_commands(scene: Scene, plain: Remedy, rows: tuple[Environment, ...]) -> tuple[str, ...]:

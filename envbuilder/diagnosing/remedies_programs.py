@@ -80,7 +80,7 @@ def _environment_for(scene: Scene, plain: Remedy, missing: MissingName, releases
     offer = nearest(scene, within=releases, tensorflow=scene.stated.tensorflow or releases[-1])
     row = offer.row
     fix = f"Run it with TensorFlow {_span(scene, releases)}"
-    fix += f": {row.id} is the nearest environment.{offer.note}" if row else f".{offer.note}"
+    fix += f": {row.id} is the nearest environment that can be built.{offer.note}" if row else f".{offer.note}"
     commands = (_WHERE, *((build(row),) if row else (f"envbuilder advise --tensorflow {releases[-1]}",)))
     if _is_in_compat(missing, releases):
         fix += f" To stay on TensorFlow 2, replace the import by `{_V1}`."
@@ -137,9 +137,11 @@ def pinned(package: str) -> Callable[[Scene, Remedy], Remedy]:
         requirement = bound(row, package) if row else ""
         if row is None or not requirement:
             return plain
-        fix = f"TensorFlow {scene.stated.tensorflow or row.framework.version} needs {requirement}. {row.id} has it."
+        fix = f"TensorFlow {scene.stated.tensorflow or row.framework.version} needs {requirement}."
         install = f"pip install '{requirement}'"
-        return replace(plain, fix=fix, commands=(install, *((build(row),) if scene.can_build(row) else ())))
+        if not scene.can_build(row):
+            return replace(plain, fix=fix, commands=(install,))
+        return replace(plain, fix=f"{fix} {row.id} has it.", commands=(install, build(row)))
 
     return sharpen
 

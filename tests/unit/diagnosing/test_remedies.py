@@ -269,10 +269,18 @@ def test_no_environment_is_recommended_that_cannot_be_built() -> None:
     log = "tensorflow-gpu==1.7.0\nname: GeForce RTX 2080 Ti major: 7 minor: 5 memory\n" + EXECUTION
     first = judged(log, inventory=nothing).causes[0]
     assert first.commands[-1] == "envbuilder build tf-2.4-cuda11.0"
-    assert "Nearer is tf-1.13-cuda10.0, which cannot be built from here: " in first.fix
+    assert "tf-1.13-cuda10.0 is nearer, but cannot be built from here: " in first.fix
+    assert "NVIDIA's own container 23.03-tf1-py3 has TensorFlow 1.15.5" in first.fix
     program = judged("TensorFlow version: 2.4.1\n" + ATTRIBUTE.format("contrib"), inventory=with_python).causes[0]
     assert program.commands[-1] == "envbuilder build tf-1.15-cpu"
-    assert "Nearer is tf-1.15-cuda10.0" in program.fix
+    assert "tf-1.15-cuda10.0 is nearer" in program.fix
     lost = judged("TensorFlow version: 2.4.1\n" + ATTRIBUTE.format("contrib"), inventory=nothing).causes[0]
     assert "The nearest, tf-1.15-cuda10.0, cannot be built from here: " in lost.fix
     assert lost.commands[-1] == "envbuilder advise --tensorflow 1.15"
+
+
+def test_ids_of_environments_that_cannot_be_built_are_left_out_of_ranges() -> None:
+    missing = "ImportError: libcublas.so.9.0: cannot open shared object file: No such file or directory"
+    for log in (missing, LOADED.format("7605", "7005")):
+        assert "tf-1." in judged(log).causes[0].fix
+        assert "tf-1." not in judged(log, inventory=Inventory()).causes[0].fix
