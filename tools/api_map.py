@@ -16,6 +16,7 @@ from envbuilder.catalog.api import plain_api
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.places import places
+from envbuilder.http.web import Web
 from envbuilder.indexing.index import Index, IndexFile
 from envbuilder.model.api import ApiMap, ApiModule
 from envbuilder.model.locks import Sources
@@ -43,7 +44,7 @@ def main(arguments: Sequence[str]) -> int:
     for row in (each for each in catalog.environments if each.cuda is None):
         minor = f"{row.framework.version.major}.{row.framework.version.minor}"
         python = Path(pythons[minor]) if minor in pythons else None
-        names, files = _read(index, row, python, _keras(world, row))
+        names, files = _read(index, world.web(Sources()), row, python, _keras(world, row))
         found[Release(minor)] = names
         read[minor] = {
             "read": "by import" if python else "from its files",
@@ -55,14 +56,14 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _read(index: Index, row: Environment, python: Path | None, keras: str) -> tuple[Names, list[IndexFile]]:
+def _read(index: Index, web: Web, row: Environment, python: Path | None, keras: str) -> tuple[Names, list[IndexFile]]:
     """The names of a release, and the wheels that they were read from."""
     files = [linux_wheel(index, row.framework.package, str(row.framework.version))]
-    wheel = open_wheel(files[0])
+    wheel = open_wheel(files[0], web)
     names = names_by_import(python, wheel) if python else names_of_wheel(wheel)
     if "tf.keras" not in names and keras:
         files.append(linux_wheel(index, "keras", keras))
-        names.update(keras_names(open_wheel(files[1])))
+        names.update(keras_names(open_wheel(files[1], web)))
     return names, files
 
 

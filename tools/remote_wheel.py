@@ -6,9 +6,8 @@ import io
 import zipfile
 from typing import TYPE_CHECKING
 
-from envbuilder.indexing.connections import asked
-
 from envbuilder.errors import SourceUnreachable
+from envbuilder.http.web import Web
 from envbuilder.indexing.index import Index, IndexFile
 
 if TYPE_CHECKING:
@@ -21,8 +20,9 @@ _PARTIAL = 206
 class RangedFile(io.RawIOBase):
     """A file on a server as a seekable stream; each read is one range request."""
 
-    def __init__(self, url: str, size: int) -> None:
+    def __init__(self, url: str, size: int, web: Web) -> None:
         self._url = url
+        self._web = web
         self._size = size
         self._place = 0
 
@@ -51,7 +51,7 @@ class RangedFile(io.RawIOBase):
         if count <= 0:
             return 0
         wanted = f"bytes={self._place}-{self._place + count - 1}"
-        with asked(self._url, {"Range": wanted}) as answer:
+        with self._web.asked(self._url, {"Range": wanted}) as answer:
             if answer.status != _PARTIAL:
                 raise OSError(f"the index answers {answer.status} to a range request")
             data = b""
@@ -75,6 +75,6 @@ def linux_wheel(index: Index, package: str, version: str) -> IndexFile:
     raise SourceUnreachable(f"{package} {version} has no Linux wheel: the index lists {len(listed)} files")
 
 
-def open_wheel(file: IndexFile) -> zipfile.ZipFile:
+def open_wheel(file: IndexFile, web: Web) -> zipfile.ZipFile:
     """Open a wheel on the index as a zip archive."""
-    return zipfile.ZipFile(io.BufferedReader(RangedFile(file.url, file.size), _BUFFER))
+    return zipfile.ZipFile(io.BufferedReader(RangedFile(file.url, file.size, web), _BUFFER))
