@@ -233,6 +233,20 @@ def test_an_empty_store_of_interpreters_says_how_to_fill_it(envbuilder: CommandL
     assert json.loads(envbuilder("python", "list", "--json").stdout)["archives"] == []
 
 
+def test_a_python_that_is_installed_nowhere_cannot_be_packed(envbuilder: CommandLine) -> None:
+    ended = envbuilder("python", "pack", "3.99")
+    assert ended.status == 9
+    assert "no CPython 3.99 is installed here that can be packed" in ended.stderr
+    assert "uv python install 3.99" in ended.stderr
+
+
+@pytest.mark.parametrize("version", ["3", "2.7", "pypy3.8", "3.8-dev"])
+def test_what_is_no_version_of_python_3_is_a_usage_error(envbuilder: CommandLine, version: str) -> None:
+    ended = envbuilder("python", "pack", version)
+    assert ended.status == 2
+    assert "such as 3.8" in ended.stderr
+
+
 def test_a_kept_lock_of_another_version_is_made_again(envbuilder: CommandLine) -> None:
     """The row's lock in the cache folder names the probe; everybody who builds a row gets that of this version."""
     place = envbuilder.folder / "cache" / "locks" / "tf-2.15-cpu"
