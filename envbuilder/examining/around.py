@@ -166,7 +166,8 @@ _PROXY_LOGIN, _SERVER_FAILS = 407, 500
 def called(source: SourceSeen) -> str:
     """A source in words, with its host where the configuration of this machine names it."""
     through = ", through the proxy" if source.proxied else ""
-    return f"{source.kind.value} ({source.host or source.chosen}{through})"
+    which = f"{source.host or source.chosen}{through}".removeprefix(", ")
+    return f"{source.kind.value} ({which})" if which else source.kind.value
 
 
 def _to_reach(source: SourceSeen) -> Iterator[Remedy]:
