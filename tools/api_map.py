@@ -8,7 +8,9 @@ installed, whose names are then listed by importing it.
 from __future__ import annotations
 
 import sys
+import zipfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -38,13 +40,13 @@ def main(arguments: Sequence[str]) -> int:
     here = places()
     catalog = load_catalog(here.matrices)
     world = Composition(here, catalog)
-    index = world.index(Sources())
+    index, web = world.index(Sources()), world.web(Sources())
     read: dict[str, dict[str, Plain]] = {}
     found: dict[Release, Names] = {}
     for row in (each for each in catalog.environments if each.cuda is None):
         minor = f"{row.framework.version.major}.{row.framework.version.minor}"
         python = Path(pythons[minor]) if minor in pythons else None
-        names, files = _read(index, world.web(Sources()), row, python, _keras(world, row))
+        names, files = _read(_Source(index=index, web=web), row, python, _keras(world, row))
         found[Release(minor)] = names
         read[minor] = {
             "read": "by import" if python else "from its files",
@@ -56,14 +58,28 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _read(index: Index, web: Web, row: Environment, python: Path | None, keras: str) -> tuple[Names, list[IndexFile]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Source:
+    """Where wheels come from."""
+
+    index: Index
+    web: Web
+
+    def wheel(self, package: str, version: str) -> tuple[IndexFile, zipfile.ZipFile]:
+        """Return a wheel of a release."""
+        file = linux_wheel(self.index, package, version)
+        return file, open_wheel(self.web, file)
+
+
+def _read(source: _Source, row: Environment, python: Path | None, keras: str) -> tuple[Names, list[IndexFile]]:
     """The names of a release, and the wheels that they were read from."""
-    files = [linux_wheel(index, row.framework.package, str(row.framework.version))]
-    wheel = open_wheel(files[0], web)
+    file, wheel = source.wheel(row.framework.package, str(row.framework.version))
+    files = [file]
     names = names_by_import(python, wheel) if python else names_of_wheel(wheel)
     if "tf.keras" not in names and keras:
-        files.append(linux_wheel(index, "keras", keras))
-        names.update(keras_names(open_wheel(files[1], web)))
+        file, wheel = source.wheel("keras", keras)
+        files.append(file)
+        names.update(keras_names(wheel))
     return names, files
 
 

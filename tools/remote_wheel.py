@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import zipfile
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Protocol
 
 from envbuilder.errors import SourceUnreachable
-from envbuilder.http.web import Web
+from envbuilder.http.web import Answer
 from envbuilder.indexing.index import Index, IndexFile
 
 if TYPE_CHECKING:
@@ -17,12 +19,20 @@ _BUFFER = 1 << 20
 _PARTIAL = 206
 
 
+class Reader(Protocol):
+    """Sends a request that only reads."""
+
+    def asked(self, url: str, headers: Mapping[str, str]) -> AbstractContextManager[Answer]:
+        """Yield the answer of a server."""
+        ...
+
+
 class RangedFile(io.RawIOBase):
     """A file on a server as a seekable stream; each read is one range request."""
 
-    def __init__(self, url: str, size: int, web: Web) -> None:
-        self._url = url
+    def __init__(self, web: Reader, url: str, size: int) -> None:
         self._web = web
+        self._url = url
         self._size = size
         self._place = 0
 
@@ -53,7 +63,7 @@ class RangedFile(io.RawIOBase):
         wanted = f"bytes={self._place}-{self._place + count - 1}"
         with self._web.asked(self._url, {"Range": wanted}) as answer:
             if answer.status != _PARTIAL:
-                raise OSError(f"the index answers {answer.status} to a range request")
+                raise SourceUnreachable(f"the package index does not serve parts of files: HTTP status {answer.status}")
             data = b""
             while len(data) < count and (piece := answer.read(count - len(data))):
                 data += piece
@@ -75,6 +85,6 @@ def linux_wheel(index: Index, package: str, version: str) -> IndexFile:
     raise SourceUnreachable(f"{package} {version} has no Linux wheel: the index lists {len(listed)} files")
 
 
-def open_wheel(file: IndexFile, web: Web) -> zipfile.ZipFile:
+def open_wheel(web: Reader, file: IndexFile) -> zipfile.ZipFile:
     """Open a wheel on the index as a zip archive."""
-    return zipfile.ZipFile(io.BufferedReader(RangedFile(file.url, file.size, web), _BUFFER))
+    return zipfile.ZipFile(io.BufferedReader(RangedFile(web, file.url, file.size), _BUFFER))
