@@ -7,6 +7,7 @@ from dataclasses import replace
 from envbuilder.diagnosing.offering import Offering, nearest, vendor_builds, vendor_note
 from envbuilder.diagnosing.remedy_words import Remedy, build
 from envbuilder.diagnosing.scene import Scene
+from envbuilder.model.rows import Environment
 from envbuilder.model.vendor_builds import VendorBuild
 from envbuilder.model.versions import Release
 
@@ -22,7 +23,7 @@ def driver_too_old(scene: Scene, plain: Remedy) -> Remedy:
     other = offer.row
     commands = (*plain.commands[:1], *((build(other),) if other else ()))
     if cuda and floor and scene.is_driver_too_old(floor) is False:
-        return _other_runtime(scene, plain, cuda, floor)
+        return _other_runtime(scene, plain, cuda, floor, other)
     if cuda and floor:
         have = f"; this one is {said.driver}" if said.driver else ""
         fix = f"CUDA {cuda} needs driver {floor} or newer{have}. Update it"
@@ -39,13 +40,22 @@ def _with_gpu(offer: Offering) -> Offering:
     return offer if offer.row and offer.row.cuda else replace(offer, row=None)
 
 
-def _other_runtime(scene: Scene, plain: Remedy, cuda: Release, floor: Release) -> Remedy:
-    """A driver that is new enough for the CUDA of TensorFlow: another runtime was loaded."""
-    said, row = scene.stated, scene.row
-    fix = f"CUDA {cuda} needs driver {floor} or newer, which {said.driver} is: a libcudart of a newer CUDA is loaded"
-    fits = row is not None and scene.can_build(row)
-    fix += f" instead. Take it off the loader path, or run {row.id}." if row and fits else ". Take it off the path."
-    commands = ("ldconfig -p | grep libcudart", "echo $LD_LIBRARY_PATH", *((build(row),) if row and fits else ()))
+def _other_runtime(scene: Scene, plain: Remedy, cuda: Release, floor: Release, other: Environment | None) -> Remedy:
+    """Explain a driver that is new enough for the CUDA of TensorFlow: another runtime was loaded.
+
+    Args:
+        scene: The log.
+        plain: The remedy of the class.
+        cuda: CUDA release of the TensorFlow in question.
+        floor: The driver that it needs.
+        other: The nearest environment that runs on the machine; None if there is none.
+    """
+    fix = (
+        f"CUDA {cuda} needs driver {floor} or newer, which {scene.stated.driver} is: a libcudart of a newer CUDA is"
+        " loaded instead. Take it off the loader path"
+    )
+    fix += f", or run {other.id}, {_NEAREST} runs there." if other else "."
+    commands = ("ldconfig -p | grep libcudart", "echo $LD_LIBRARY_PATH", *((build(other),) if other else ()))
     return replace(plain, fix=fix, commands=commands)
 
 

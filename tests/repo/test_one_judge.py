@@ -10,7 +10,7 @@ import pytest
 
 from envbuilder.advising.advice import Advice, Verdict, Wanted
 from envbuilder.advising.advise import every
-from envbuilder.catalog.buildable import Inventory, on_base
+from envbuilder.catalog.buildable import Buildability, Inventory, on_base
 from envbuilder.catalog.compatibility import judge, judge_stack
 from envbuilder.catalog.expectation import CudaExpectation
 from envbuilder.catalog.verdicts import Compatibility, Fit, stack_of
@@ -28,6 +28,7 @@ from envbuilder.probing.decoding import decode
 from envbuilder.workflows.preflight import misfits
 from tests.fakes.catalogs import real_catalog, real_row
 from tests.fakes.hosts import FakeGpu, host_document
+from tests.unit.diagnosing.logs import judged
 
 CATALOG = real_catalog()
 TABLES = CATALOG.cuda
@@ -139,3 +140,54 @@ def validate_fails(row: Environment, choice: BaseChoice, facts: Facts) -> bool:
 def compared(row: Environment, choice: BaseChoice, facts: Facts) -> Compatibility | None:
     side = replace(side_of_facts(facts, "host.json"), environment=row.id, cuda=choice.cuda, cudnn=choice.cudnn)
     return verdict_of(CATALOG, side)
+
+
+BUILD = "envbuilder build tf-"
+TOO_OLD = """\
+TensorFlow version {version}
+NVRM version: NVIDIA UNIX x86_64 Kernel Module  {driver}  Sun Oct 18 01:00:00 UTC 2020
+pciBusID: 0000:01:00.0 name: {gpu} computeCapability: {capability}
+InternalError: cudaGetDevice() failed. Status: CUDA driver version is insufficient for CUDA runtime version
+"""
+NO_CODE = """\
+TensorFlow version {version}
+NVRM version: NVIDIA UNIX x86_64 Kernel Module  {driver}  Sun Oct 18 01:00:00 UTC 2020
+pciBusID: 0000:01:00.0 name: {gpu} computeCapability: {capability}
+failed call to cuLaunchKernel: no kernel image is available for execution on the device
+"""
+FORMS = {"driver": TOO_OLD, "code": NO_CODE}
+LOGS = [
+    (form, version, *machine)
+    for form in FORMS
+    for version in ("1.14.0", "2.4.1", "2.12.0", "2.20.0")
+    for machine in MACHINES[::4]
+]
+
+
+@pytest.mark.parametrize(
+    ("form", "version", "driver", "gpu"),
+    LOGS,
+    ids=[f"{form}-{version}-{driver}-{gpu.name}" for form, version, driver, gpu in LOGS],
+)
+def test_a_remedy_of_diagnose_is_an_environment_that_runs_there_and_can_be_built(
+    form: str, version: str, driver: str, gpu: FakeGpu
+) -> None:
+    text = FORMS[form].format(version=version, driver=driver, gpu=gpu.name, capability=gpu.capability)
+    found = judged(text, inventory=Inventory())
+    assert found.causes
+    for cause in found.causes:
+        # A remedy that says that a newer driver is needed too is judged for a machine that has it.
+        updated = "needs a newer driver than" in cause.fix
+        host = replace(machine_of(driver, gpu), driver=None, cuda=None, is_described=True)
+        machine = host if updated else machine_of(driver, gpu)
+        for command in (each for each in cause.commands if each.startswith(BUILD)):
+            assert can_be_had(command.split()[2], machine), (command, cause.fix)
+
+
+def can_be_had(environment: str, machine: Host) -> bool:
+    row = real_row(environment)
+    return any(
+        judge(TABLES, row, choice, machine).fit is not Fit.NO
+        and on_base(row, choice, Inventory()).verdict is not Buildability.NO
+        for choice in row.bases
+    )

@@ -31,6 +31,7 @@ def test_a_sound_machine_is_told_by_the_management_library() -> None:
     assert seen == Host(
         name="this host",
         driver=Release("550.54.15"),
+        library=Release("550.54.15"),
         cuda=Release("12.4"),
         gpus=(HostGpu(name="NVIDIA A100-SXM4-40GB", capability=Release("8.0"), memory=40 * GIB, free=40 * GIB),),
         machine="x86_64",
