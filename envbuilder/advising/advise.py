@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envbuilder.advising.advice import Advice, Answer, Change, Reason, Topic, Verdict, Wanted, Weight
+from packaging.version import Version
+
+from envbuilder.advising.advice import Advice, Answer, Change, Reason, Spec, Topic, Verdict, Wanted, Weight
 from envbuilder.advising.candidates import Candidate, candidates
 from envbuilder.advising.evidence import proven_on
 from envbuilder.advising.hardware import HardwareView, view
@@ -15,7 +17,7 @@ from envbuilder.advising.steps import steps
 from envbuilder.catalog.buildable import Buildability, Buildable, on_base
 from envbuilder.catalog.gpu_names import capability_of
 from envbuilder.model.hosts import Host, HostGpu
-from envbuilder.model.rows import Catalog
+from envbuilder.model.rows import Catalog, Environment
 from envbuilder.model.vendor_builds import VendorBuild
 from envbuilder.model.versions import Release
 
@@ -83,7 +85,10 @@ def _advice(catalog: Catalog, wanted: Wanted, candidate: Candidate) -> tuple[Adv
                 *hardware.reasons,
                 *(_build_reasons(build) if build else ()),
             ),
-            steps=steps(candidate, keras_to_install(catalog.keras, wanted.keras, version)),
+            steps=(
+                *((build.command,) if build and build.command else ()),
+                *steps(candidate, keras_to_install(catalog.keras, wanted.keras, version)),
+            ),
         ),
         candidate.place,
     )
@@ -116,21 +121,35 @@ def _nearest(ranked: tuple[Advice, ...]) -> tuple[Advice, ...]:
 
 
 def _elsewhere(catalog: Catalog, wanted: Wanted, given: tuple[Advice, ...]) -> tuple[VendorBuild, ...]:
-    """NVIDIA's own builds, where nothing of the catalog is sure to run on every GPU."""
-    if not given or not wanted.has_gpus or any(_is_sure(advice) for advice in given):
-        return ()
+    """Return NVIDIA's own builds of a wanted major release, where no environment of it is sure to run on every GPU."""
     capabilities = [
         capability
         for host in wanted.hosts
         for gpu in host.gpus or ()
         if (capability := capability_of(catalog.cuda, gpu)) is not None
     ]
+    majors = _majors(catalog, wanted) or {advice.tensorflow.major for advice in given[:1]}
+    served = {advice.tensorflow.major for advice in given if advice.verdict is not Verdict.NOT and _is_sure(advice)}
     return tuple(
         build
         for build in catalog.vendor_builds
-        if build.tensorflow.major == given[0].tensorflow.major
+        if capabilities
+        and build.tensorflow.major in majors - served
         and all(build.oldest <= capability <= build.newest for capability in capabilities)
     )
+
+
+def _majors(catalog: Catalog, wanted: Wanted) -> set[int]:
+    """Return the major releases of TensorFlow that were asked for; empty if none was."""
+    asked = wanted.tensorflow
+    if asked is None:
+        return set()
+    return {row.framework.version.major for row in catalog.environments if any(_versions(row, asked))}
+
+
+def _versions(row: Environment, asked: Spec) -> Iterator[Version]:
+    every_release = (row.framework.version, *(other.version for other in row.framework.others))
+    return (version for version in every_release if version in asked)
 
 
 def _is_sure(advice: Advice) -> bool:

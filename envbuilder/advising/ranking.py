@@ -17,8 +17,9 @@ PRICES = {
     Topic.CUDNN: 6,
     Topic.GLIBC: 6,
     Topic.DRIVER: 8,
-    Topic.BUILD: 10,
     Topic.TENSORFLOW: 12,
+    # More than another TensorFlow: what cannot be built is no first choice.
+    Topic.BUILD: 14,
     Topic.KIND: 30,
     Topic.GPU: 40,
     Topic.PROCESSOR: 60,

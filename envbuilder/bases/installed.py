@@ -33,6 +33,11 @@ class InstalledPython:
     problem: str = ""
 
 
+def installed_program(version: Release, environ: Mapping[str, str]) -> str:
+    """Return a program that has the name of a version, without running it; empty if there is none."""
+    return str(next(iter(_programs(version, environ)), ""))
+
+
 def installed_pythons(version: Release, glibc: Release | None, host: Host) -> Iterator[InstalledPython]:
     """Find the installations of a version, each once, the newest first.
 

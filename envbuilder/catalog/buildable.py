@@ -49,6 +49,8 @@ class Inventory:
         bases: Ids of bases that are in the cache or in the container engine.
         engine: Whether a container engine is there.
         pythons: Interpreter archives in the cache.
+        installed: Minor versions of CPython that are installed here, each with a program; whether one can become an
+            interpreter archive is not known.
         standalone: Whether standalone interpreters can be downloaded.
         debian_archive: Whether a Debian archive is configured on this host.
         registry_mirror: Registry that was named in place of the public ones; empty when none was.
@@ -57,6 +59,7 @@ class Inventory:
     bases: frozenset[str] = frozenset()
     engine: bool = True
     pythons: tuple[PackedPython, ...] = ()
+    installed: tuple[tuple[Release, str], ...] = ()
     standalone: Buildability = Buildability.UNKNOWN
     debian_archive: bool = True
     registry_mirror: str = ""
@@ -72,6 +75,7 @@ class Buildable:
         verdict: The answer.
         reasons: Why it is not `yes`, each without a final period; empty when it is.
         hint: What makes it available, as an instruction; empty when the verdict is `yes`.
+        command: The command that does, if one on this machine is enough; else empty.
     """
 
     environment: str
@@ -79,6 +83,7 @@ class Buildable:
     verdict: Buildability
     reasons: tuple[str, ...] = ()
     hint: str = ""
+    command: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +91,7 @@ class _Obstacle:
     verdict: Buildability
     reason: str
     hint: str
+    command: str = ""
 
 
 def buildable(row: Environment, inventory: Inventory) -> Buildable:
@@ -112,6 +118,7 @@ def on_base(row: Environment, choice: BaseChoice, inventory: Inventory) -> Build
         verdict=worst.verdict if worst else Buildability.YES,
         reasons=tuple(obstacle.reason for obstacle in obstacles),
         hint=worst.hint if worst else "",
+        command=worst.command if worst and len(obstacles) == 1 else "",
     )
 
 
@@ -213,6 +220,14 @@ def _python_obstacle(python: Release, glibc: Release, inventory: Inventory) -> _
             reason=f"the archive of Python {python} in the cache needs glibc {needed}, the base has {glibc}",
             hint=f"run `envbuilder python pack {python}` on a system with glibc {glibc} or older, and name the archive "
             "with --python-archive FILE",
+        )
+    program = dict(inventory.installed).get(python, "")
+    if program:
+        return _Obstacle(
+            verdict=Buildability.UNKNOWN,
+            reason=f"an interpreter archive of Python {python} is not in the cache; {program} may become one",
+            hint=f"run `envbuilder python pack {program}`",
+            command=f"envbuilder python pack {program}",
         )
     return _Obstacle(
         verdict=verdict,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from envbuilder.bases.file_store import FileStore
+from envbuilder.bases.installed import installed_program
 from envbuilder.bases.packed import packed_pythons
 from envbuilder.bases.tree_store import DebianStore
 from envbuilder.building.local_images import image_names
@@ -11,7 +14,8 @@ from envbuilder.cli.places import Places
 from envbuilder.locking.mirrors import debian_mirror
 from envbuilder.model.locks import Sources
 from envbuilder.model.refs import ImageRef
-from envbuilder.model.rows import BaseKind, BaseSystem, Catalog
+from envbuilder.model.rows import BaseKind, BaseSystem, Catalog, PythonProvider
+from envbuilder.model.versions import Release
 
 _ENGINE_SECONDS = 0.5
 _UV_MIRROR = "UV_PYTHON_INSTALL_MIRROR"
@@ -31,10 +35,23 @@ def inventory(places: Places, catalog: Catalog, sources: Sources | None = None) 
         bases=frozenset((*_trees(places, catalog), *_images(catalog, images or frozenset()))),
         engine=images is not None,
         pythons=packed_pythons(FileStore(folder=places.cache / "files")),
+        installed=tuple(_installed(places, catalog)),
         standalone=Buildability.YES if places.environ.get(_UV_MIRROR) else Buildability.UNKNOWN,
         debian_archive=bool(named.debian_mirror or debian_mirror(places.apt_sources)),
         registry_mirror=named.registry_mirror,
     )
+
+
+def _installed(places: Places, catalog: Catalog) -> Iterator[tuple[Release, str]]:
+    wanted = {
+        choice.python
+        for row in catalog.environments
+        for choice in row.bases
+        if choice.python_provider is PythonProvider.ARCHIVE
+    }
+    for version in sorted(wanted):
+        if program := installed_program(version, places.environ):
+            yield version, program
 
 
 def _trees(places: Places, catalog: Catalog) -> list[str]:

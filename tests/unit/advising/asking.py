@@ -5,6 +5,7 @@ from __future__ import annotations
 from envbuilder.advising.advice import Advice, Answer, Reason, Topic, Wanted, Weight
 from envbuilder.advising.advise import advise, described
 from envbuilder.advising.ranges import spec_of
+from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.gpu_names import gpu_asked
 from envbuilder.model.hosts import Host
 from envbuilder.model.versions import Release
@@ -24,6 +25,7 @@ def ask(
     base: str = "",
     cpu: bool = False,
     hosts: tuple[Host, ...] = (),
+    inventory: Inventory | None = None,
 ) -> Answer:
     """The real catalog's answer."""
     facts = real_catalog().cuda
@@ -37,6 +39,7 @@ def ask(
         glibc=Release(glibc) if glibc else None,
         base=base,
         cpu=cpu,
+        inventory=inventory,
         hosts=(*described(Release(driver) if driver else None, named), *hosts),
     )
     return advise(real_catalog(), wanted)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envbuilder.advising.advice import Topic, Verdict, Weight
+from envbuilder.catalog.buildable import Buildability, Inventory
 from envbuilder.catalog.verdicts import Fit
 from envbuilder.model.cuda import Coverage
 from envbuilder.model.evidence import Grade
@@ -282,3 +283,29 @@ def test_a_driver_between_the_floor_and_the_librarys_own_is_warned_of_nvidias_ga
 def test_known_traps_of_a_generation_are_told_where_nothing_mends_them() -> None:
     texts = [reason.text for reason in ask(tensorflow="2.21", gpus="RTX 5090").fitting[0].reasons]
     assert any("XLA of TensorFlow 2.21 does not compile for Blackwell" in text for text in texts)
+
+
+NOTHING = Inventory()
+WITH_3_6 = Inventory(installed=((Release("3.6"), "/opt/bin/python3.6"),))
+
+
+def test_what_cannot_be_built_is_no_first_choice() -> None:
+    answer = ask(tensorflow="1.7", gpus="V100", inventory=NOTHING)
+    assert not answer.fitting
+    assert answer.nearest[0].buildable is not None
+    assert answer.nearest[0].buildable.verdict is not Buildability.NO
+    gone = next(each for each in answer.nearest if each.environment == "tf-1.7-cuda9.0")
+    assert any("--registry-mirror" in change for change in changes(gone))
+
+
+def test_an_interpreter_that_is_installed_here_is_packed_first() -> None:
+    best = ask(tensorflow="1.7.0", inventory=WITH_3_6).fitting[0]
+    assert best.environment == "tf-1.7-cpu"
+    assert best.steps == ("envbuilder python pack /opt/bin/python3.6", "envbuilder build tf-1.7-cpu --tensorflow 1.7.0")
+    assert not ask(tensorflow="1.7.0", inventory=NOTHING).fitting
+
+
+def test_nvidias_build_of_the_wanted_major_release_is_named_beside_environments_of_another() -> None:
+    answer = ask(tensorflow="1.15", gpus="A100", inventory=NOTHING)
+    assert [build.name for build in answer.elsewhere] == ["23.03-tf1-py3"]
+    assert ask(tensorflow="2.15", gpus="A100").elsewhere == ()

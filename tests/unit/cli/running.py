@@ -30,6 +30,10 @@ class CommandLine:
         monkeypatch.chdir(folder)
         monkeypatch.setenv("ENVBUILDER_CACHE", str(folder / "cache"))
         monkeypatch.setenv("COLUMNS", "100")
+        # The Pythons and settings of the person who runs the tests are not those of a test.
+        monkeypatch.setenv("HOME", str(folder / "home"))
+        for name in ("PYENV_ROOT", "UV_PYTHON_INSTALL_DIR", "CONDA_PREFIX", "MAMBA_ROOT_PREFIX", "ASDF_DATA_DIR"):
+            monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv("ENVBUILDER_MATRICES", raising=False)
         # Under `python -m pytest` click would call the program by that name.
         monkeypatch.setattr(sys.modules["__main__"], "__package__", "", raising=False)
