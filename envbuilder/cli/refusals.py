@@ -61,7 +61,7 @@ def _base_alone(row: Environment, base: str, available: Inventory) -> Buildable:
 
 
 def _reason(known: Buildable, seen: str) -> str:
-    return "; ".join((*known.reasons, seen))
+    return "; ".join(dict.fromkeys((*known.reasons, seen)))
 
 
 def _instead(catalog: Catalog, row: Environment, available: Inventory) -> str:
@@ -72,4 +72,5 @@ def _instead(catalog: Catalog, row: Environment, available: Inventory) -> str:
         if buildable(each, available).verdict is Buildability.YES
     ]
     commands = " or ".join(f"`envbuilder build {each.id}`" for each in near)
-    return f"{commands}, the nearest environment that can be built here" if near else ""
+    what = "the nearest environment" if len(near) == 1 else "the nearest environments"
+    return f"{commands}, {what} that can be built here" if near else ""
