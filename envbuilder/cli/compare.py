@@ -16,7 +16,7 @@ from envbuilder.cli.places import places
 from envbuilder.cli.targets import read_text
 from envbuilder.errors import EngineUnavailable, UsageError
 from envbuilder.locking.lockfile import load
-from envbuilder.model.comparisons import Comparison, Difference, Effect, Where
+from envbuilder.model.comparisons import Comparison, Difference, Effect, SideKind, Where
 from envbuilder.model.facts import Facts
 from envbuilder.model.locks import Lock, Sources
 from envbuilder.probing.decoding import decode
@@ -107,14 +107,16 @@ def _unknown(found: Comparison) -> Iterator[str]:
 
 def _out_of_memory(found: Comparison, failing: tuple[Where, ...]) -> Iterator[str]:
     for where in failing:
-        name = found.a.name if where is Where.A else found.b.name
+        side = found.a if where is Where.A else found.b
         causes = [effect for effect in found.out_of_memory if effect.where is where]
         if causes:
-            yield heading(f"Possible causes of an out-of-memory error on {where.value} ({name}) alone")
+            yield heading(f"Possible causes of an out-of-memory error on {where.value} ({side.name}) alone")
             yield from (f"  - {effect.text}" for effect in causes)
         else:
-            yield heading(f"No difference explains an out-of-memory error on {where.value} ({name}) alone")
+            yield heading(f"No difference explains an out-of-memory error on {where.value} ({side.name}) alone")
             yield "  Its log says more: `envbuilder diagnose LOG`; `nvidia-smi` lists the processes that hold memory."
+            if side.kind is SideKind.FACTS:
+                yield f"  Environments that run there: `envbuilder list --fits {side.name}`"
 
 
 def _document(found: Comparison) -> dict[str, object]:
