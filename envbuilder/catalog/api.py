@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from envbuilder.catalog.tables import read_sources
-from envbuilder.errors import Fault, InvalidInput
 from envbuilder.model.api import ApiMap, ApiModule
 from envbuilder.model.versions import Release
 from envbuilder.reading.canonical import Plain
 from envbuilder.reading.fields import Fields, Reader
+from envbuilder.reading.texts import read_text
 
 SCHEMA = 1
 
@@ -21,14 +21,7 @@ def load_api(folder: Path) -> ApiMap:
         InvalidInput: With every fault of the file.
     """
     file = folder / "api.yaml"
-    try:
-        text = file.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return ApiMap()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
-        raise InvalidInput((Fault(file=str(file), line=0, field="", problem=f"cannot be read: {reason}"),)) from error
-    return read_api(text, str(file))
+    return read_api(read_text(file), str(file)) if file.exists() else ApiMap()
 
 
 def read_api(text: str, name: str) -> ApiMap:

@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 
 from envbuilder.catalog.tables import read_sources
-from envbuilder.errors import Fault, InvalidInput
 from envbuilder.model.failures import FailureClass, Failures, Fix, Role, Signature
 from envbuilder.model.versions import Release
 from envbuilder.reading.fields import Fields, Reader
 from envbuilder.reading.patterns import pattern
+from envbuilder.reading.texts import read_text
 
 SCHEMA = 1
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -23,12 +23,7 @@ def load_failures(folder: Path) -> Failures:
         InvalidInput: With every fault of the file.
     """
     file = folder / "failures.yaml"
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
-        raise InvalidInput((Fault(file=str(file), line=0, field="", problem=f"cannot be read: {reason}"),)) from error
-    return read_failures(text, str(file))
+    return read_failures(read_text(file), str(file))
 
 
 def read_failures(text: str, name: str) -> Failures:

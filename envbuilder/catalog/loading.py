@@ -18,6 +18,7 @@ from envbuilder.model.keras import KerasFacts
 from envbuilder.model.rows import Catalog, Environment
 from envbuilder.model.vendor_builds import VendorBuild
 from envbuilder.reading.fields import Fields, Reader
+from envbuilder.reading.texts import read_text
 
 SCHEMA = 1
 T = TypeVar("T")
@@ -114,15 +115,9 @@ def _checked(root: Fields, *, name: str, tables: Tables, cuda: CudaFacts, proof:
 
 
 def _read(file: Path, decode: Callable[[Fields], T], faults: list[Fault]) -> T | None:
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
-        faults.append(Fault(file=str(file), line=0, field="", problem=f"cannot be read: {reason}"))
-        return None
     reader = Reader(str(file))
     try:
-        root = reader.document(text)
+        root = reader.document(read_text(file))
     except InvalidInput as error:
         faults.extend(error.faults)
         return None
