@@ -1,7 +1,7 @@
 """Compatibility of an environment with a machine: the only place that decides it.
 
 `doctor`, `advise`, `list --fits`, the warning before `build`, the checks of `validate`, and the remedies of `diagnose`
-and `compare` ask `judge` or `judge_environment`.
+and `compare` ask `judge`, or `judge_stack` for an image that is no base of the catalog. `offers.offer` chooses the base.
 """
 
 from __future__ import annotations
@@ -32,19 +32,6 @@ from envbuilder.model.versions import Release
 SERVED_PROCESSORS = frozenset({"x86_64", "amd64"})
 """Names of the processor architecture that the wheels and images of the catalog are for."""
 ARM_REMEDY = "use an x86_64 machine; for Arm servers (SBSA) NVIDIA has TensorFlow containers of its own"
-_ORDER = tuple(Fit)
-
-
-def judge_environment(facts: CudaFacts, row: Environment, host: Host) -> Compatibility:
-    """Judge an environment on a machine by its best base; of equal ones, that with fewer caveats, then the first.
-
-    Args:
-        facts: Drivers and GPUs.
-        row: The environment.
-        host: The machine; what is unknown of it makes the verdict `unknown`, never `fits`.
-    """
-    verdicts = [judge(facts, row, choice, host) for choice in row.bases]
-    return min(verdicts, key=lambda verdict: (_ORDER.index(verdict.fit), len(verdict.caveats)))
 
 
 def judge(facts: CudaFacts, row: Environment, choice: BaseChoice, host: Host) -> Compatibility:

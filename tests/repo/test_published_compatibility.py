@@ -8,7 +8,7 @@ from typing import TypeAlias
 import pytest
 import yaml
 
-from envbuilder.catalog.compatibility import judge, judge_environment
+from envbuilder.catalog.compatibility import judge
 from envbuilder.catalog.coverage import support_of
 from envbuilder.catalog.gpu_names import capability_of
 from envbuilder.catalog.verdicts import Compatibility, Fit, Rule
@@ -17,6 +17,7 @@ from envbuilder.model.hosts import Host, HostGpu
 from envbuilder.model.rows import BaseChoice, BaseKind, Environment
 from envbuilder.model.versions import Release
 from tests.fakes.catalogs import DATA, real_catalog, real_row
+from tests.fakes.verdicts import judge_environment
 
 Statement: TypeAlias = "dict[str, str]"
 CATALOG = real_catalog()

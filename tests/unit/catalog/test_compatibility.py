@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envbuilder.catalog.buildable import Inventory
-from envbuilder.catalog.compatibility import judge, judge_environment
+from envbuilder.catalog.compatibility import judge
 from envbuilder.catalog.verdicts import Compatibility, Fit, Rule
 from envbuilder.examining.table import examine_machine
 from envbuilder.model.cuda import GpuModel
@@ -17,6 +17,7 @@ from envbuilder.model.hosts import Host, HostGpu
 from envbuilder.model.rows import Environment
 from envbuilder.model.versions import Release
 from tests.fakes.catalogs import real_catalog, real_row
+from tests.fakes.verdicts import judge_environment
 from tests.unit.examining.machines import around, view, without_driver
 
 CATALOG = real_catalog()
