@@ -1,7 +1,7 @@
 """Compatibility of an environment with a machine: the only place that decides it.
 
 `doctor`, `advise`, `list --fits`, the warning before `build`, the checks of `validate`, and the remedies of `diagnose`
-and `compare` ask `judge`, or `judge_stack` for an image that is no base of the catalog. `offers.offer` chooses the base.
+and `compare` ask `judge`, or `judge_stack` for an image that is no base of the catalog. `offers.offer` picks the base.
 """
 
 from __future__ import annotations
