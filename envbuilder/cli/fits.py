@@ -22,7 +22,6 @@ from envbuilder.model.rows import Catalog, Environment
 from envbuilder.probing.decoding import decode
 from envbuilder.probing.here import quick_facts
 
-HERE = "-here-"
 _GAP = 2
 
 
@@ -34,7 +33,7 @@ def show_fits(
     Args:
         catalog: The catalog.
         rows: The environments to show.
-        where: A facts file; `HERE` for this host.
+        where: A facts file; empty for this host.
         inventory: What is available to a build here.
         as_json: Whether to print a JSON document.
     """
@@ -51,7 +50,7 @@ def show_fits(
 
 
 def _host(where: str) -> Host:
-    if where == HERE:
+    if not where:
         return host_of(quick_facts())
     file = Path(where)
     if not file.is_file():
