@@ -49,13 +49,11 @@ class PythonArchives:
         fetch: Gets uv's managed interpreter of a version into a folder and packs it.
         installed: Finds installations of a version on this machine for a C library. They are offered in the hint of
             a refusal, not packed unasked: two machines would silently get different images.
-        instead: Gives the id of an environment that needs no archive, for the hint, or an empty text.
     """
 
     store: FileStore
     fetch: Callable[[Release, Path], PythonArchive]
     installed: Callable[[Release, Release], Iterable[InstalledPython]]
-    instead: Callable[[], str]
 
     def locate(self, version: Release, glibc: Release, sources: Sources) -> PythonPin | Refused:
         """See `PythonSource.locate`."""
@@ -100,17 +98,14 @@ class PythonArchives:
             reason=f"no archive of Python {version}: {'; '.join(reasons)}",
             hint=f"`envbuilder python pack {offered}`, then this command again"
             if offered
-            else _elsewhere(version, glibc, self.instead()),
+            else _elsewhere(version, glibc),
         )
 
 
-def _elsewhere(version: Release, glibc: Release, instead: str) -> str:
-    hint = (
+def _elsewhere(version: Release, glibc: Release) -> str:
+    return (
         f"`envbuilder python pack {version} -o DIR` where CPython {version} is installed with glibc {glibc} or older, "
         "then here `--python-archive FILE`; an install_only archive of python-build-standalone will do too"
-    )
-    return (
-        f"{hint}; or `envbuilder build {instead}`, the nearest environment that needs no archive" if instead else hint
     )
 
 

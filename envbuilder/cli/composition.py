@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -26,10 +26,8 @@ from envbuilder.bases.uv_tool import fetch_uv, find_uv, uv_version
 from envbuilder.building.docker_engine import connect
 from envbuilder.building.engine import Engine, Listener
 from envbuilder.building.registry_bases import RegistryBases, fetch_base
-from envbuilder.catalog.buildable import Buildability, nearest_buildable
 from envbuilder.cli.daemonless import PROBE, Daemonless
 from envbuilder.cli.debian import EPOCH, DebianTrees
-from envbuilder.cli.inventory import inventory
 from envbuilder.cli.output import notice
 from envbuilder.cli.places import Places
 from envbuilder.errors import EngineUnavailable, SourceUnreachable, UsageError
@@ -113,7 +111,6 @@ class Composition:
                 store=self.files,
                 fetch=self._fetch_python,
                 installed=lambda version, glibc: installed_pythons(version, glibc, self.host),
-                instead=lambda: self._without_archive(spec),
             ),
             shipped=self.closures,
             resolver=self.resolver(spec.sources),
@@ -122,13 +119,6 @@ class Composition:
             tools=(self.hook_pin(), self.probe_pin(), self.uv_pin()),
             notice=self.say,
         )
-
-    def _without_archive(self, spec: Spec) -> str:
-        """Return the id of the nearest environment that needs no other archive; empty if there is none."""
-        row = next((row for row in self.catalog.environments if row.id == spec.environment), None)
-        available = replace(inventory(self.places, self.catalog, spec.sources), standalone=Buildability.NO)
-        nearest = nearest_buildable(self.catalog, row, available) if row else ()
-        return nearest[-1].id if nearest else ""
 
     def lengths(self, chosen: Sequence[Chosen], python: str, sources: Sources) -> list[int]:
         """Bytes of files on the index, in their order."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 
@@ -50,8 +51,20 @@ def explained(error: NoUsableBase, catalog: Catalog, row: Environment, available
     refusals = tuple((base, _reason(bases[base], reason)) for base, reason in error.refusals)
     obstacles = [bases[base] for base, _ in error.refusals if bases[base].verdict is not Buildability.YES]
     hint = obstacles[-1].hint if len(obstacles) == len(refusals) else error.hint
-    near = _instead(catalog, row, available)
+    near = _instead(catalog, row, _without_standalone(error, row, bases, available))
     return NoUsableBase(row.id, refusals, hint=f"{near}; for {row.id} itself: {hint}" if near else hint)
+
+
+def _without_standalone(
+    error: NoUsableBase, row: Environment, bases: Mapping[str, Buildable], available: Inventory
+) -> Inventory:
+    """Return what is available; without standalone interpreters where one was just looked for in vain."""
+    for choice in row.bases:
+        refused = any(base == choice.system.id for base, _ in error.refusals)
+        base_is_there = bases[choice.system.id].verdict is Buildability.YES
+        if refused and base_is_there and choice.python_provider is PythonProvider.ARCHIVE:
+            return replace(available, standalone=Buildability.NO)
+    return available
 
 
 def _base_alone(row: Environment, base: str, available: Inventory) -> Buildable:

@@ -57,9 +57,7 @@ def _kept(composition: Composition, system: BaseSystem) -> BasePin | None:
 
 
 def _packed_before(composition: Composition) -> PythonArchives:
-    return PythonArchives(
-        store=composition.files, fetch=_fetch_nothing, installed=lambda _version, _glibc: (), instead=lambda: ""
-    )
+    return PythonArchives(store=composition.files, fetch=_fetch_nothing, installed=lambda _version, _glibc: ())
 
 
 def _fetch_nothing(version: Release, _folder: Path) -> PythonArchive:

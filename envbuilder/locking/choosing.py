@@ -59,7 +59,7 @@ def choose(
     raise NoUsableBase(
         row.id,
         tuple((refusal.base, refusal.reason) for refusal in refusals),
-        hint=hints[-1] if hints else "name a registry that has one: `--registry-mirror HOST[:PORT]`",
+        hint=hints[0] if hints else "name a registry that has one: `--registry-mirror HOST[:PORT]`",
     )
 
 

@@ -78,7 +78,9 @@ def test_a_base_image_comes_by_digest_from_a_mirror_on_loopback(
     system = (
         '  - id: "team-image"\n    kind: "image"\n    image: "team/base:1"\n    glibc: "2.36"\n    glibcxx: "3.4.30"\n'
         '    python: "3.11"\n'
-        '    status: ""\n    sources:\n      - "made by this test"\n'
+        '    publication:\n      state: "published"\n      date: "2026-11-22"\n      note: "made by this test"\n'
+        '      sources:\n        - "made by this test"\n'
+        '    sources:\n      - "made by this test"\n'
     )
     bases = matrices / "bases.yaml"
     bases.write_text(bases.read_text(encoding="utf-8") + system, encoding="utf-8")

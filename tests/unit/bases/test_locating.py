@@ -44,12 +44,9 @@ def pythons(
     tmp_path: Path,
     fetch: Callable[[Release, Path], PythonArchive] = unreachable,
     installed: tuple[InstalledPython, ...] = (),
-    instead: str = "",
 ) -> PythonArchives:
     store = FileStore(folder=tmp_path / "files")
-    return PythonArchives(
-        store=store, fetch=fetch, installed=lambda _version, _glibc: installed, instead=lambda: instead
-    )
+    return PythonArchives(store=store, fetch=fetch, installed=lambda _version, _glibc: installed)
 
 
 def version_of(found: PythonPin | Refused) -> str:
@@ -111,14 +108,13 @@ def test_an_installed_python_that_does_not_fit_is_never_offered(tmp_path: Path) 
     installed = (
         InstalledPython(program=Path("/new/python3.8"), version=WANTED, problem="needs glibc 2.35, the base has 2.31"),
     )
-    found = pythons(tmp_path, installed=installed, instead="tf-x").locate(WANTED, BULLSEYE, Sources())
+    found = pythons(tmp_path, installed=installed).locate(WANTED, BULLSEYE, Sources())
     assert isinstance(found, Refused)
     assert found.reason == (
         "no archive of Python 3.8: uv cannot get Python 3.8; /new/python3.8 needs glibc 2.35, the base has 2.31"
     )
     assert "/new/python3.8" not in found.hint
     assert "where CPython 3.8 is installed with glibc 2.31 or older" in found.hint
-    assert "`envbuilder build tf-x`" in found.hint
 
 
 def test_an_installed_python_is_not_packed_unasked(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from envbuilder.catalog.buildable import Inventory
+from envbuilder.catalog.buildable import Buildability, Inventory
 from envbuilder.catalog.naming import find
 from envbuilder.cli.refusals import explained
 from envbuilder.errors import NoUsableBase
@@ -68,3 +68,11 @@ def test_commands_say_it(verb: tuple[str, ...], envbuilder: CommandLine) -> None
     assert ended.status == 5
     assert "is no longer published (since 2023-06-30)" in ended.stderr
     assert "next: `envbuilder build tf-2.5-cuda11.2`" in ended.stderr
+
+
+def test_what_needs_the_interpreter_that_was_looked_for_in_vain_is_not_offered() -> None:
+    mirror = Inventory(standalone=Buildability.YES, engine=False)
+    refusals = (("debian-bookworm", "no archive of Python 3.8"), ("nvidia-cuda-11.0.3-cudnn8", "no engine"))
+    hint = said("tf-2.4-cuda11.0", refusals, mirror).hint
+    assert hint.startswith("`envbuilder build tf-2.5-cuda11.2`, the nearest environment that can be built here; ")
+    assert "own hint" in hint
