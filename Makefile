@@ -6,6 +6,9 @@ BIN := .venv/bin
 ENV ?=
 # Set to make the virtual environment from another Python than the operating system's: make setup PYTHON=python3.13
 export PYTHON
+UNIT := tests/unit tests/golden tests/repo envbuilder
+# What needs no engine shares nothing, and runs on every core.
+PARALLEL := --numprocesses auto --dist worksteal
 
 .PHONY: help
 help: ## List the targets
@@ -30,12 +33,13 @@ demo: setup ## Build and validate ENV (default: tf-2.4-cuda11.0, see .ci/demo) w
 .PHONY: test
 test: engine ## All tests: unit, contract, golden, repo, and e2e with a real engine and real TensorFlow
 	.ci/test-tools
-	ENVBUILDER_REQUIRE_ENGINE=1 $(BIN)/pytest
+	$(BIN)/pytest $(PARALLEL) $(UNIT)
+	ENVBUILDER_REQUIRE_ENGINE=1 $(BIN)/pytest tests/contract tests/e2e
 
 .PHONY: unit
 unit: setup ## Tests that need neither engine nor network
 	.ci/test-tools
-	$(BIN)/pytest tests/unit tests/golden tests/repo envbuilder
+	$(BIN)/pytest $(PARALLEL) $(UNIT)
 
 .PHONY: unit-pythons
 unit-pythons: setup ## Unit tests with the oldest and the newest Python found here
