@@ -13,10 +13,10 @@ import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from envbuilder.archives.extraction import BadArchive, extract
 from envbuilder.assembling.entries import EPOCH
 from envbuilder.assembling.target_python import TargetPython
 from envbuilder.errors import BuildFailed, EnvbuilderError, VerificationFailed
-from envbuilder.extraction import BadArchive, extract
 from envbuilder.model.builds import NO_COMPILER
 from envbuilder.store import Store
 

@@ -31,8 +31,8 @@ from envbuilder.registries.client import RegistryClient
 from envbuilder.registries.content import RegistryContent
 from envbuilder.registries.pulling import RemoteImage, fetch_blobs, find
 from envbuilder.registries.pushing import push
-from envbuilder.running.choosing import choose
 from envbuilder.running.images import ImageRunner
+from envbuilder.runtime.choosing import choose
 from envbuilder.tar.members import Member, of_folder
 from envbuilder.workflows.assemble_ports import AssemblePorts
 from envbuilder.workflows.bundle import BundlePorts, files_of

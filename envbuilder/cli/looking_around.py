@@ -20,7 +20,7 @@ from envbuilder.locking.mirrors import debian_mirror
 from envbuilder.model.builds import EngineInfo
 from envbuilder.model.surroundings import CaBundle, SourceKind
 from envbuilder.registries.answering import answer, is_proxied
-from envbuilder.running.choosing import choose
+from envbuilder.runtime.choosing import choose
 from envbuilder.workflows.look_around import Address, AroundPorts, without_login
 
 ENGINE_SECONDS = 1

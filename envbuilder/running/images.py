@@ -12,9 +12,9 @@ from typing import TypeAlias
 from envbuilder.errors import EngineError, UsageError
 from envbuilder.model.builds import EngineInfo, ImageInfo, Output, RunRequest, RunResult
 from envbuilder.model.images import AssembledImage
-from envbuilder.running.leftovers import discard
-from envbuilder.running.sandbox import Sandbox, Task
 from envbuilder.running.settings import Settings, account, settings_of
+from envbuilder.runtime.leftovers import discard
+from envbuilder.runtime.sandbox import Sandbox, Task
 from envbuilder.store import Store
 
 Lookup: TypeAlias = Callable[[str], AssembledImage | None]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.errors import UsageError
-from envbuilder.running.leftovers import read_inside
+from envbuilder.runtime.leftovers import read_inside
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 

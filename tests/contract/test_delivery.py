@@ -18,8 +18,8 @@ from envbuilder.delivering.squashfs import write_squashfs
 from envbuilder.delivering.stored import read_layout
 from envbuilder.model.builds import RunRequest
 from envbuilder.model.images import AssembledImage
-from envbuilder.running.choosing import choose
 from envbuilder.running.images import ImageRunner
+from envbuilder.runtime.choosing import choose
 from envbuilder.store import Store
 from tests.contract.conftest import REQUIRED, World, on_docker
 from tests.unit.delivering.images import file, folder, hardlink, image, symlink

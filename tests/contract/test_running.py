@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from envbuilder.model.builds import RunResult
-from envbuilder.running.choosing import candidates, choose
-from envbuilder.running.sandbox import Sandbox, Task
+from envbuilder.runtime.choosing import candidates, choose
+from envbuilder.runtime.sandbox import Sandbox, Task
 from tests.contract.conftest import REQUIRED
 from tests.contract.processes import gone, running
 from tests.contract.trees import PYTHON, as_nobody, busybox_tree

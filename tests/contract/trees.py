@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from envbuilder.model.builds import RunResult
-from envbuilder.running.sandbox import Task
+from envbuilder.runtime.sandbox import Task
 
 _BUSYBOX = Path("/bin/busybox")
 _APPLETS = ("cat", "chmod", "echo", "false", "hostname", "id", "kill", "ls", "mkdir", "sh", "sleep", "touch", "true")
@@ -70,7 +70,7 @@ def as_nobody(task: Task, way: str, work: Path) -> RunResult:
 
 
 def _main(way: str, work: str, described: str) -> None:
-    from envbuilder.running.choosing import candidates  # noqa: PLC0415
+    from envbuilder.runtime.choosing import candidates  # noqa: PLC0415
 
     plain = json.loads(described)
     for name in ("command", "env", "mounts", "files"):

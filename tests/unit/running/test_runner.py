@@ -12,10 +12,10 @@ import pytest
 from envbuilder.errors import EngineError, ToolFailed, ToolMissing, UsageError
 from envbuilder.model.builds import RunRequest, RunResult
 from envbuilder.model.images import AssembledImage
-from envbuilder.running.choosing import first_working
 from envbuilder.running.images import ImageRunner
-from envbuilder.running.runc import not_started
-from envbuilder.running.sandbox import Task
+from envbuilder.runtime.choosing import first_working
+from envbuilder.runtime.runc import not_started
+from envbuilder.runtime.sandbox import Task
 from envbuilder.store import Store
 from tests.unit.delivering.images import image
 

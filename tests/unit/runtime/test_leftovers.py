@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.running.leftovers import discard, read_inside, scratch
+from envbuilder.runtime.leftovers import discard, read_inside, scratch
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from envbuilder.errors import EnvbuilderError, ToolMissing
-from envbuilder.running.runc import Runc
-from envbuilder.running.sandbox import Sandbox, Task
-from envbuilder.running.userns import Namespaces
-from envbuilder.running.waiting import wait_for
+from envbuilder.runtime.runc import Runc
+from envbuilder.runtime.sandbox import Sandbox, Task
+from envbuilder.runtime.userns import Namespaces
+from envbuilder.runtime.waiting import wait_for
 
 _SECONDS_TO_TRY = 20.0
 _NOT_THERE = "/envbuilder-tries"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from envbuilder.errors import UsageError
-from envbuilder.running.sandbox import Task
-from envbuilder.running.skeleton import make_skeleton, resolved
+from envbuilder.runtime.sandbox import Task
+from envbuilder.runtime.skeleton import make_skeleton, resolved
 
 
 @pytest.fixture

@@ -16,11 +16,11 @@ from pathlib import Path
 
 from envbuilder.errors import ToolFailed, UsageError
 from envbuilder.model.builds import RunResult
-from envbuilder.running.leftovers import read_inside, scratch
-from envbuilder.running.protecting import HIDDEN, LOCKED
-from envbuilder.running.sandbox import Task
-from envbuilder.running.skeleton import DEV, PROC, SHM, SYS, Bind, Skeleton, make_skeleton
-from envbuilder.running.waiting import Ended, wait_for
+from envbuilder.runtime.leftovers import read_inside, scratch
+from envbuilder.runtime.protecting import HIDDEN, LOCKED
+from envbuilder.runtime.sandbox import Task
+from envbuilder.runtime.skeleton import DEV, PROC, SHM, SYS, Bind, Skeleton, make_skeleton
+from envbuilder.runtime.waiting import Ended, wait_for
 
 _SECONDS_TO_CLEAN = 30.0
 _CANNOT_START = (

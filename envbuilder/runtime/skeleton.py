@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.errors import UsageError
-from envbuilder.running.sandbox import Task
+from envbuilder.runtime.sandbox import Task
 
 PROC, DEV, SYS, SHM = "/proc", "/dev", "/sys", "/dev/shm"  # noqa: S108  in the new root
 WRITABLE = ("/tmp", "/run")  # noqa: S108  in the new root

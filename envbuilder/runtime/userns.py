@@ -11,11 +11,11 @@ from pathlib import Path
 
 from envbuilder.errors import ToolFailed
 from envbuilder.model.builds import RunResult
-from envbuilder.running.leftovers import read_inside, scratch
-from envbuilder.running.protecting import HIDDEN, LOCKED
-from envbuilder.running.sandbox import Task
-from envbuilder.running.skeleton import Bind, Skeleton, make_skeleton
-from envbuilder.running.waiting import Ended, wait_for
+from envbuilder.runtime.leftovers import read_inside, scratch
+from envbuilder.runtime.protecting import HIDDEN, LOCKED
+from envbuilder.runtime.sandbox import Task
+from envbuilder.runtime.skeleton import Bind, Skeleton, make_skeleton
+from envbuilder.runtime.waiting import Ended, wait_for
 
 _INSIDE = Path(__file__).with_name("entering.py")
 

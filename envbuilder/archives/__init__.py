@@ -1,0 +1,1 @@
+"""Read archives from strangers, and write what they hold below one directory."""
