@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import stat
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -42,9 +43,18 @@ class Store:
         name = digest.removeprefix(_ALGORITHM)
         return self.folder / "sha256" / name[:2] / name[2:]
 
-    def has(self, digest: str) -> bool:
-        """Whether there is a file with this digest; its content is not read."""
-        return self.path(digest).is_file()
+    def has(self, digest: str, size: int | None = None) -> bool:
+        """Return True if there is a file with this digest; its content is not read.
+
+        Args:
+            digest: Of the file.
+            size: Bytes that it must have; None for any.
+        """
+        try:
+            status = self.path(digest).lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return stat.S_ISREG(status.st_mode) and size in {None, status.st_size}
 
     def verified(self, digest: str) -> Path:
         """The file with this digest, read as a whole once in each process.

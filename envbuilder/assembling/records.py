@@ -1,20 +1,21 @@
 """What a store remembers beside its files: which layer a key led to, and which images there are.
 
-Records are hints. A wrong one is found out, because the digest of what it leads to is compared.
+A record is believed only if it is what was written: that of a layer has the digest of its own content, that of an image
+agrees with the manifest, which the store verifies. Any other is removed, and what it was about is made again.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.assembling.packing import Packed
 from envbuilder.errors import VerificationFailed
-from envbuilder.files import replacing
+from envbuilder.files import read_json, replacing
 from envbuilder.model.images import AssembledImage, Descriptor, Document, ImageLayerPin
 from envbuilder.model.refs import is_digest
 from envbuilder.store import Store
@@ -65,32 +66,38 @@ class Records:
     shipped: Callable[[str], LayerRecord | None] = lambda _key: None
 
     def layer(self, key: str) -> LayerRecord | None:
-        """What is known of a layer; None when it was never made here, or its record cannot be read."""
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            plain = json.loads(self._layer_path(key).read_bytes())
-            return LayerRecord(
-                packed=Packed(
-                    digest=_checked(plain["digest"]), size=int(plain["size"]), diff_id=_checked(plain["diff_id"])
-                ),
-                needs=tuple(plain["needs"]),
-                brings=tuple(plain["brings"]),
-                notes=tuple(plain["notes"]),
-            )
-        return self.shipped(key)
+        """What is known of a layer; None when it was never made here, or its record is not what was written.
+
+        The record of a layer whose file has another size is not believed either. The file may be missing.
+        """
+        path = self._layer_path(key)
+        plain = _read(path)
+        if plain is None:
+            return self.shipped(key)
+        try:
+            record = _layer_of(plain, key)
+        except (ValueError, KeyError, TypeError):
+            record = None
+        if record is None or self._has_another_size(record.packed):
+            path.unlink(missing_ok=True)
+            return self.shipped(key)
+        return record
+
+    def _has_another_size(self, packed: Packed) -> bool:
+        return self.store.has(packed.digest) and not self.store.has(packed.digest, packed.size)
 
     def keep_layer(self, key: str, record: LayerRecord) -> None:
         """Remember a layer."""
-        _write(
-            self._layer_path(key),
-            {
-                "digest": record.packed.digest,
-                "size": record.packed.size,
-                "diff_id": record.packed.diff_id,
-                "needs": record.needs,
-                "brings": record.brings,
-                "notes": record.notes,
-            },
-        )
+        plain = {
+            "key": key,
+            "digest": record.packed.digest,
+            "size": record.packed.size,
+            "diff_id": record.packed.diff_id,
+            "needs": record.needs,
+            "brings": record.brings,
+            "notes": record.notes,
+        }
+        _write(self._layer_path(key), plain | {_SUM: sum_of(plain)})
 
     def image(self, name: str) -> KeptImage | None:
         """An image by `repository:tag`, or by the digest of its manifest or configuration; None when it is not here."""
@@ -149,11 +156,11 @@ class Records:
                 stream.write(json.dumps(sorted([*known, repository])).encode())
 
     def _pushed(self) -> list[str]:
-        with suppress(OSError, ValueError):
-            known = json.loads(self._pushed_path().read_bytes())
-            if isinstance(known, list):
-                return sorted(name for name in known if isinstance(name, str))
-        return []
+        try:
+            known = read_json(self._pushed_path())
+        except (OSError, ValueError):
+            return []
+        return sorted(name for name in known if isinstance(name, str)) if isinstance(known, list) else []
 
     def layer_digests(self) -> Iterator[tuple[str, str]]:
         """Key and digest of every layer that was made here."""
@@ -177,34 +184,92 @@ class Records:
         )
 
     def _read_image(self, path: Path) -> KeptImage | None:
-        with suppress(OSError, ValueError, KeyError, TypeError, VerificationFailed):
-            plain = json.loads(path.read_bytes())
-            return KeptImage(
-                name=str(plain["name"]),
-                lock=_checked(plain["lock"]),
-                image=AssembledImage(
-                    layers=tuple(
-                        ImageLayerPin(
-                            id=each["id"],
-                            key=each["key"],
-                            diff_id=_checked(each["diff_id"]),
-                            blob=_descriptor(each["blob"]),
-                        )
-                        for each in plain["layers"]
-                    ),
-                    config=self._document(plain["config"]),
-                    manifest=self._document(plain["manifest"]),
-                    attached=tuple((self._document(one), self._document(two)) for one, two in plain["attached"]),
-                ),
-            )
-        return None
+        plain = _read(path)
+        if plain is None:
+            return None
+        try:
+            kept = self._image_of(plain)
+        except (OSError, ValueError, KeyError, TypeError, VerificationFailed):
+            kept = None
+        if kept is None or self._image_path(kept.name) != path or not _agrees(kept.image):
+            path.unlink(missing_ok=True)
+            return None
+        return kept
 
-    def _document(self, plain: dict[str, object]) -> Document:
+    def _image_of(self, plain: Mapping[str, object]) -> KeptImage:
+        layers = [_mapping(each) for each in _list(plain["layers"])]
+        pairs = [_list(each) for each in _list(plain["attached"])]
+        return KeptImage(
+            name=_text(plain["name"]),
+            lock=_checked(plain["lock"]),
+            image=AssembledImage(
+                layers=tuple(
+                    ImageLayerPin(
+                        id=_text(each["id"]),
+                        key=_text(each["key"]),
+                        diff_id=_checked(each["diff_id"]),
+                        blob=_descriptor(each["blob"]),
+                    )
+                    for each in layers
+                ),
+                config=self._document(plain["config"]),
+                manifest=self._document(plain["manifest"]),
+                attached=tuple((self._document(one), self._document(two)) for one, two in pairs),
+            ),
+        )
+
+    def _document(self, plain: object) -> Document:
         descriptor = _descriptor(plain)
         return Document(descriptor=descriptor, content=self.store.read(descriptor.digest))
 
 
-def _write(path: Path, plain: dict[str, object]) -> None:
+_SUM = "sha256"
+
+
+def sum_of(plain: Mapping[str, object]) -> str:
+    """Return the sha256 of the content of a record, written with sorted keys and without spaces."""
+    content = {name: value for name, value in plain.items() if name != _SUM}
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _layer_of(plain: Mapping[str, object], key: str) -> LayerRecord:
+    if plain[_SUM] != sum_of(plain) or plain["key"] != key:
+        raise ValueError(f"not the record of {key}")
+    return LayerRecord(
+        packed=Packed(digest=_checked(plain["digest"]), size=_size(plain["size"]), diff_id=_checked(plain["diff_id"])),
+        needs=_texts(plain["needs"]),
+        brings=_texts(plain["brings"]),
+        notes=_texts(plain["notes"]),
+    )
+
+
+def _agrees(image: AssembledImage) -> bool:
+    """Return True if the layers of a record are those of its manifest and its configuration, which were verified."""
+    try:
+        manifest, config = json.loads(image.manifest.content), json.loads(image.config.content)
+        blobs = [Descriptor(media_type=each["mediaType"], digest=each["digest"], size=each["size"])
+                 for each in manifest["layers"]]  # fmt: skip
+        return (
+            blobs == [layer.blob for layer in image.layers]
+            and config["rootfs"]["diff_ids"] == [layer.diff_id for layer in image.layers]
+            and manifest["config"]["digest"] == image.config.descriptor.digest
+        )
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return False
+
+
+def _read(path: Path) -> Mapping[str, object] | None:
+    """Return the content of a record; None when there is none, or it cannot be read. A damaged one is removed."""
+    try:
+        return _mapping(read_json(path))
+    except OSError:
+        return None
+    except (ValueError, TypeError):
+        path.unlink(missing_ok=True)
+        return None
+
+
+def _write(path: Path, plain: Mapping[str, object]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as stream:
         stream.write(json.dumps(plain, sort_keys=True, indent=1).encode())
@@ -214,9 +279,10 @@ def _plain(descriptor: Descriptor) -> dict[str, object]:
     return {"media_type": descriptor.media_type, "digest": descriptor.digest, "size": descriptor.size}
 
 
-def _descriptor(plain: dict[str, object]) -> Descriptor:
+def _descriptor(plain: object) -> Descriptor:
+    fields = _mapping(plain)
     return Descriptor(
-        media_type=str(plain["media_type"]), digest=_checked(plain["digest"]), size=int(str(plain["size"]))
+        media_type=_text(fields["media_type"]), digest=_checked(fields["digest"]), size=_size(fields["size"])
     )
 
 
@@ -224,3 +290,31 @@ def _checked(text: object) -> str:
     if not isinstance(text, str) or not is_digest(text):
         raise ValueError(f"{text!r} is not a sha256 digest")
     return text
+
+
+def _size(number: object) -> int:
+    if type(number) is not int or number < 0:
+        raise ValueError(f"{number!r} is not a number of bytes")
+    return number
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is not text")
+    return value
+
+
+def _texts(values: object) -> tuple[str, ...]:
+    return tuple(_text(each) for each in _list(values))
+
+
+def _list(value: object) -> list[object]:
+    if not isinstance(value, list):
+        raise TypeError(f"{value!r} is not a list")
+    return value
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    if not isinstance(value, dict):
+        raise TypeError(f"{value!r} is not a mapping")
+    return value

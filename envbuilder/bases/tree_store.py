@@ -9,16 +9,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from envbuilder.errors import VerificationFailed
-from envbuilder.files import replacing, sha256_of
+from envbuilder.files import read_json, replacing, sha256_of
 from envbuilder.flock import hold
 from envbuilder.model.locks import OsPackagePin
 from envbuilder.model.refs import is_digest
 from envbuilder.model.trees import DebianTree
 from envbuilder.model.versions import Release
 
+T = TypeVar("T")
 _CURRENT = "current"
+_DIGEST = 100
+"""Bytes of `current` that are read: a digest has 71."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +39,23 @@ class DebianStore:
     folder: Path
 
     def current(self, base: str) -> DebianTree | None:
-        """The tree of a base that was put here last; None when there is none. Its content is not checked."""
+        """Return the tree of a base that was put here last; None when there is none, or its description is damaged.
+
+        Its content is not read.
+        """
         pointer = self._place(base) / _CURRENT
         try:
-            digest = pointer.read_text(encoding="utf-8").strip()
-        except FileNotFoundError:
+            digest = pointer.read_bytes()[:_DIGEST].decode("ascii").strip()
+        except (FileNotFoundError, UnicodeDecodeError):
             return None
         return self._read(base, digest) if is_digest(digest) else None
+
+    def all(self) -> Iterator[DebianTree]:
+        """All trees whose description can be read, sorted by path; their content is not read."""
+        for path in sorted(self.folder.glob("[!.]*/*.json")):
+            tree = _described(path.with_suffix(".tar"), path.parent.name)
+            if tree:
+                yield tree
 
     def get(self, base: str, digest: str) -> DebianTree | None:
         """The tree of a base with this digest, after reading all of it; None when it is not here.
@@ -80,14 +94,19 @@ class DebianStore:
         return self.folder / base
 
     def _read(self, base: str, digest: str) -> DebianTree | None:
-        path = self._place(base) / f"{_short(digest)}.tar"
-        try:
-            tree = _load(_manifest_of(path).read_bytes(), path)
-            size = path.stat().st_size
-        except (FileNotFoundError, ValueError, KeyError, TypeError):
-            # A cache may forget: what cannot be read is made again.
-            return None
-        return tree if (tree.digest, tree.size) == (digest, size) else None
+        tree = _described(self._place(base) / f"{_short(digest)}.tar", base)
+        return tree if tree and tree.digest == digest else None
+
+
+def _described(path: Path, base: str) -> DebianTree | None:
+    """Return the tree in a file; None when it is not what is written beside it, as far as its size tells."""
+    try:
+        tree = _load(read_json(_manifest_of(path)), path)
+        size = path.stat().st_size
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        # A cache may forget: what cannot be read is made again.
+        return None
+    return tree if (tree.id, tree.size) == (base, size) and path.stem == _short(tree.digest) else None
 
 
 def _short(digest: str) -> str:
@@ -143,23 +162,38 @@ def _dump(tree: DebianTree) -> bytes:
     return (json.dumps(document, sort_keys=True, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def _load(data: bytes, path: Path) -> DebianTree:
-    document = json.loads(data)
-    if document["schema"] != 1:
-        raise ValueError(f"unknown schema {document['schema']!r}")
+def _load(document: object, path: Path) -> DebianTree:
+    """Return what a description says.
+
+    Raises:
+        ValueError, KeyError, TypeError: It is not one of ours.
+    """
+    if not isinstance(document, dict) or document["schema"] != 1 or not is_digest(document["digest"]):
+        raise ValueError(f"{path} is not described")
+    texts = {name: _typed(document[name], str) for name in ("id", "digest", "suite", "mmdebstrap")}
     return DebianTree(
-        id=document["id"],
+        **texts,
         path=path,
-        digest=document["digest"],
-        size=document["size"],
-        suite=document["suite"],
+        size=_typed(document["size"], int),
         packages=tuple(_package(*each) for each in document["packages"]),
-        python=Release(document["python"]) if document["python"] else None,
-        glibc=Release(document["glibc"]),
-        mmdebstrap=document["mmdebstrap"],
+        python=_release(document["python"]) if document["python"] else None,
+        glibc=_release(document["glibc"]),
     )
+
+
+def _release(text: str) -> Release:
+    release = Release(text)
+    _ = release.parts  # Python refuses to read a number of thousands of digits.
+    return release
 
 
 def _package(name: str, version: str, sha256: str = "", file: str = "", size: int = 0) -> OsPackagePin:
     """One package; trees of older versions have name and version only."""
-    return OsPackagePin(name=name, version=version, sha256=sha256, file=file, size=size)
+    name, version, sha256, file = (_typed(each, str) for each in (name, version, sha256, file))
+    return OsPackagePin(name=name, version=version, sha256=sha256, file=file, size=_typed(size, int))
+
+
+def _typed(value: object, kind: type[T]) -> T:
+    if type(value) is not kind:
+        raise TypeError(f"{value!r} is not of type {kind.__name__}")
+    return value

@@ -30,16 +30,21 @@ def with_image(composition: Composition, lock: Lock, sources: Sources, before: L
         VerificationFailed: A file is not what its hash says, or the image would lack a library.
     """
     layer_format = before.image.format if before and before.image else LayerFormat.GZIP_SPLICED
-    for layer in before.image.layers if before and before.image else ():
-        if composition.records.layer(layer.key) is None:
-            packed = Packed(digest=layer.blob.digest, size=layer.blob.size, diff_id=layer.diff_id)
-            composition.records.keep_layer(layer.key, LayerRecord(packed=packed))
+    known = {
+        layer.key: LayerRecord(packed=Packed(digest=layer.blob.digest, size=layer.blob.size, diff_id=layer.diff_id))
+        for layer in (before.image.layers if before and before.image else ())
+    }
     composition.add_archives(sources)
     with watched(composition.places, "lock-image") as (listener, _):
         ports = composition.daemonless.assemble_ports(sources)
+        # Only for this lock: what a lock says about a layer is no reason to believe it in the image of another.
+        records = ports.records
+        remembered = replace(records, shipped=lambda key: known.get(key) or records.shipped(key))
         try:
             with composition.store.used():
-                [assembled] = assemble([lock], layer_format, ports, listener, digests_only=True).images
+                [assembled] = assemble(
+                    [lock], layer_format, replace(ports, records=remembered), listener, digests_only=True
+                ).images
         except _LEFT_OUT as error:
             reason = error.message.splitlines()[0]
             composition.say(f"the lock does not name its image, which cannot be computed here: {reason}")

@@ -57,7 +57,7 @@ class Draft:
         return tuple(
             layer
             for layer in self.layers
-            if layer.id not in self.known or not (self.digests_only or store.has(self.known[layer.id].digest))
+            if layer.id not in self.known or not (self.digests_only or _is_there(self.known[layer.id], store))
         )
 
     def files_of(self, layer: Layer) -> tuple[PackagePin, ...]:
@@ -75,6 +75,10 @@ class Draft:
         """The files that have to be fetched for the layers that have to be made."""
         pins = {pin.sha256: pin for layer in self.to_make(store) for pin in self.files_of(layer)}
         return [pin for pin in pins.values() if not store.has(f"sha256:{pin.sha256}")]
+
+
+def _is_there(layer: Packed, store: Store) -> bool:
+    return store.has(layer.digest, layer.size)
 
 
 def draft(lock: Lock, layer_format: LayerFormat, ports: AssemblePorts, work: Path, *, digests_only: bool) -> Draft:

@@ -1,14 +1,15 @@
-"""Records are hints: what cannot be read is as if it had never been written."""
+"""A record is what was written, or it is as if it had never been written."""
 
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from envbuilder.assembling.packing import Packed
-from envbuilder.assembling.records import KeptImage, LayerRecord, Records
+from envbuilder.assembling.records import KeptImage, LayerRecord, Records, sum_of
 from envbuilder.store import Store
 from tests.unit.delivering.images import file, image
 
@@ -49,7 +50,7 @@ def test_what_was_learned_about_a_layer_is_known_again(records: Records) -> None
     assert list(records.layer_digests()) == [(KEY, RECORD.packed.digest)]
 
 
-BROKEN = ["", "{", "[]", "5", "null", "{}", '"text"']
+BROKEN = ["", "{", "[]", "5", "null", "{}", '"text"', "\0\x7f", "[" * 100_000, '{"size":' + "9" * 5000 + "}"]
 
 
 @pytest.mark.parametrize("content", BROKEN)
@@ -62,13 +63,54 @@ def test_a_broken_record_of_a_layer_is_forgotten(records: Records, content: str)
     assert records.layer(KEY) == RECORD
 
 
+def change(path: Path, changes: dict[str, object], *, sealed: bool) -> None:
+    plain = json.loads(path.read_text()) | changes
+    path.write_text(json.dumps(plain | ({"sha256": sum_of(plain)} if sealed else {})))
+
+
 @pytest.mark.parametrize(
-    "change", [{"digest": "sha256:xyz"}, {"digest": 5}, {"diff_id": "../x"}, {"size": "many"}, {"needs": None}]
-)
-def test_a_record_with_a_wrong_value_is_forgotten(records: Records, change: dict[str, object]) -> None:
+    "changes",
+    [
+        {"digest": "sha256:xyz"}, {"digest": 5}, {"diff_id": "../x"}, {"size": "many"}, {"size": -1}, {"size": 1e400},
+        {"size": True}, {"needs": None}, {"needs": "libc"}, {"notes": [5]},
+    ],
+)  # fmt: skip
+def test_a_record_with_a_wrong_value_is_forgotten_and_removed(records: Records, changes: dict[str, object]) -> None:
+    records.keep_layer(KEY, RECORD)
+    change(only_file(records, "layers"), changes, sealed=True)
+    assert records.layer(KEY) is None
+    assert not list((records.store.folder / "layers").iterdir())
+
+
+def test_a_record_that_was_pointed_elsewhere_is_not_believed(records: Records) -> None:
+    other = records.store.put(b"another layer")
+    records.keep_layer(KEY, RECORD)
+    change(only_file(records, "layers"), {"digest": other, "size": len(b"another layer")}, sealed=False)
+    assert records.layer(KEY) is None
+
+
+def test_a_record_under_the_key_of_another_layer_is_not_believed(records: Records) -> None:
     records.keep_layer(KEY, RECORD)
     path = only_file(records, "layers")
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    path.rename(path.with_name(f"{'07' * 32}.json"))
+    assert records.layer("sha256:" + "07" * 32) is None
+
+
+def test_a_layer_with_another_size_than_its_file_is_made_again(records: Records) -> None:
+    digest = records.store.put(b"a layer")
+    packed = Packed(digest=digest, size=len(b"a layer"), diff_id=RECORD.packed.diff_id)
+    records.keep_layer(KEY, LayerRecord(packed=packed))
+    assert records.layer(KEY) == LayerRecord(packed=packed)
+    records.store.path(digest).chmod(0o644)
+    records.store.path(digest).write_bytes(b"a lay")
+    assert records.layer(KEY) is None
+
+
+def test_a_named_pipe_is_no_record(records: Records) -> None:
+    records.keep_layer(KEY, RECORD)
+    path = only_file(records, "layers")
+    path.unlink()
+    os.mkfifo(path)
     assert records.layer(KEY) is None
 
 
@@ -107,11 +149,27 @@ def test_a_broken_record_of_an_image_is_forgotten(records: Records, content: str
     assert list(records.images()) == []
 
 
-@pytest.mark.parametrize("change", [{"lock": "none"}, {"config": None}, {"layers": [{}]}, {"attached": [[1]]}])
-def test_an_image_with_a_wrong_value_is_forgotten(records: Records, change: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"lock": "none"}, {"config": None}, {"layers": [{}]}, {"layers": []}, {"layers": 5}, {"attached": [[1]]},
+        {"attached": {}}, {"name": "env:2"}, {"name": 7},
+    ],
+)  # fmt: skip
+def test_an_image_with_a_wrong_value_is_forgotten(records: Records, changes: dict[str, object]) -> None:
     kept(records, "env:1")
-    path = only_file(records, "images")
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    change(only_file(records, "images"), changes, sealed=False)
+    assert records.image("env:1") is None
+    assert list(records.images()) == []
+
+
+def test_an_image_whose_layers_are_not_those_of_its_manifest_is_not_believed(records: Records) -> None:
+    kept(records, "env:1", b"one")
+    other = kept(records, "env:2", b"two").image.layers[0]
+    path = records.store.folder / "images" / "env%3a1.json"
+    blob = {"media_type": other.blob.media_type, "digest": other.blob.digest, "size": other.blob.size}
+    layer = {"id": other.id, "key": other.key, "diff_id": other.diff_id, "blob": blob}
+    change(path, {"layers": [layer]}, sealed=False)
     assert records.image("env:1") is None
 
 

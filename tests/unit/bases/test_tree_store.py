@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -93,3 +94,39 @@ def test_writers_at_the_same_time_leave_whole_trees(tmp_path: Path) -> None:
 def test_an_id_cannot_leave_the_folder(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="not an id"):
         DebianStore(tmp_path).current("../elsewhere")
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe\0" * 99, b"sha256:" + b"0" * 64, b"5" * 100_000])
+def test_a_damaged_pointer_means_that_there_is_no_tree(tmp_path: Path, content: bytes) -> None:
+    store = DebianStore(tmp_path)
+    kept = store.put(tree_in(tmp_path / "work", b"first"))
+    (kept.path.parent / "current").write_bytes(content)
+    assert store.current("debian-bookworm") is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"id": "debian-trixie"}, {"id": 5}, {"digest": None}, {"digest": "sha256:" + "0" * 64}, {"size": -1},
+        {"size": True}, {"packages": [[]]}, {"packages": [["libc6", 5]]}, {"packages": 5}, {"glibc": "2." + "9" * 5000},
+        {"glibc": 2}, {"python": [3]}, {"schema": 2},
+    ],
+)  # fmt: skip
+def test_a_tree_whose_description_is_wrong_is_made_again(tmp_path: Path, changes: dict[str, object]) -> None:
+    store = DebianStore(tmp_path)
+    kept = store.put(tree_in(tmp_path / "work", b"first"))
+    described = kept.path.with_suffix(".json")
+    described.write_text(json.dumps(json.loads(described.read_bytes()) | changes))
+    assert store.current("debian-bookworm") is None
+    assert store.get("debian-bookworm", kept.digest) is None
+    assert list(store.all()) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff" * 300, b"[" * 100_000, b"5", b'"text"', b'{"schema": 1}'])
+def test_a_tree_whose_description_cannot_be_read_is_made_again(tmp_path: Path, content: bytes) -> None:
+    store = DebianStore(tmp_path)
+    kept = store.put(tree_in(tmp_path / "work", b"first"))
+    kept.path.with_suffix(".json").write_bytes(content)
+    assert store.current("debian-bookworm") is None
+    assert store.put(tree_in(tmp_path / "work", b"first")) == kept
+    assert list(store.all()) == [kept]
