@@ -47,7 +47,10 @@ class Room:
 
 
 TREES = Room(
-    name="trees", holds="unpacked images", entries=re.compile(rf"{_HEX}|\.{_HEX}\.[0-9a-f]+\.part"), remade=True
+    name="trees",
+    holds="unpacked images",
+    entries=re.compile(rf"{_HEX}|\.{_HEX}\.(?:manifest|[0-9a-f]+\.part)"),
+    remade=True,
 )
 ROOMS = (
     Room(name="bases", holds="Debian bases", entries=re.compile(r"\.?[a-z0-9][a-z0-9_.-]*"), marker="current"),

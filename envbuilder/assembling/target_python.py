@@ -6,7 +6,6 @@ difference which Linux this is, as long as it is one for x86-64.
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import uuid
 from collections.abc import Iterable, Mapping
@@ -16,6 +15,8 @@ from typing import IO
 
 from envbuilder.errors import ToolFailed
 from envbuilder.files import CHUNK
+from envbuilder.manifests import holds, write_manifest
+from envbuilder.rooms import remove
 from envbuilder.store import Store, full_disk
 from envbuilder.tar.members import Kind, Member
 
@@ -102,6 +103,8 @@ class TargetPython:
 def unpacked(members: Iterable[Member], store: Store, key: str) -> Path:
     """The part of a tree that an interpreter needs, in a folder of the store; made once for each key.
 
+    One that is not what was unpacked is never used: it is removed and made again.
+
     Args:
         members: Base and interpreter, folders before what they hold.
         store: Holds the folder.
@@ -110,15 +113,18 @@ def unpacked(members: Iterable[Member], store: Store, key: str) -> Path:
     name = key.removeprefix("sha256:")
     target = store.folder / "targets" / name
     with store.only_one(f"target-{name}"):
-        if not target.is_dir():
+        if not holds(target):
             target.parent.mkdir(parents=True, exist_ok=True)
-            making = target.with_name(f".{name}.{uuid.uuid4().hex}")
+            for old in (target, *target.parent.glob(f".{name}.*.part")):
+                remove(old)
+            making = target.with_name(f".{name}.{uuid.uuid4().hex}.part")
             try:
                 with full_disk(making):
                     _write(members, making)
                 making.replace(target)
+                write_manifest(target)
             finally:
-                shutil.rmtree(making, ignore_errors=True)
+                remove(making)
     return target
 
 

@@ -142,6 +142,7 @@ class Daemonless:
             unpack=unpack,
             store=self.composition.store,
             trees=self.composition.places.cache / "trees",
+            say=self.composition.say,
         )
 
     def _assembled(self, name: str) -> AssembledImage | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -10,8 +11,10 @@ from pathlib import Path
 from typing import TypeAlias
 
 from envbuilder.errors import EngineError, UsageError
+from envbuilder.manifests import holds, write_manifest
 from envbuilder.model.builds import EngineInfo, ImageInfo, Output, RunRequest, RunResult
 from envbuilder.model.images import AssembledImage
+from envbuilder.rooms import remove
 from envbuilder.running.settings import Settings, account, settings_of
 from envbuilder.runtime.leftovers import discard
 from envbuilder.runtime.sandbox import Sandbox, Task
@@ -31,6 +34,7 @@ class ImageRunner:
         unpack: Writes an image's root file system to a folder that is not there, in whole or not at all.
         store: Has the layers.
         trees: Unpacked images, each under its manifest's digest; made on first use.
+        say: Progress callback; receives one line of text.
     """
 
     sandbox: Callable[[], Sandbox]
@@ -38,6 +42,7 @@ class ImageRunner:
     unpack: Unpack
     store: Store
     trees: Path
+    say: Callable[[str], None]
 
     def info(self) -> EngineInfo:
         """What runs commands; it never has GPUs."""
@@ -98,17 +103,27 @@ class ImageRunner:
             yield tree
 
     def tree(self, image: AssembledImage) -> Path:
-        """The unpacked root file system of an image; one process unpacks it, others wait."""
+        """Return the unpacked root file system of an image; one process unpacks it, others wait.
+
+        A tree that is not what was unpacked is never used: it is removed and unpacked again from the layers.
+        """
         name = image.manifest.descriptor.digest.removeprefix("sha256:")
         folder = self.trees / name
-        if not folder.is_dir():
-            self.trees.mkdir(parents=True, exist_ok=True)
+        if not holds(folder):
+            self.trees.mkdir(mode=0o700, parents=True, exist_ok=True)
             with self.store.only_one(f"tree-{name}"):
-                if not folder.is_dir():
-                    for part in self.trees.glob(f".{name}.*.part"):
-                        discard(part)
-                    self.unpack(image, self.store, folder)
+                if not holds(folder):
+                    self._unpack(image, folder)
         return folder
+
+    def _unpack(self, image: AssembledImage, folder: Path) -> None:
+        if os.path.lexists(folder):
+            self.say(f"{folder} is not what was unpacked: unpacking it again")
+            remove(folder)
+        for part in self.trees.glob(f".{folder.name}.*.part"):
+            discard(part)
+        self.unpack(image, self.store, folder)
+        write_manifest(folder)
 
 
 def in_use(tree: str) -> str:

@@ -118,9 +118,14 @@ def _prune_store(store: Store, records: Records, *, everything: bool) -> int:
 
 def _prune_trees(cache: Path, store: Store, images: frozenset[str]) -> tuple[int, bool]:
     """Remove unpacked trees of images that are gone; return the bytes freed, and True if one is in use."""
-    gone = [path for path in entries_of(cache, TREES) if path.name not in images]
-    held = [path for path in gone if store.is_held(in_use(path.name))]
+    gone = [path for path in entries_of(cache, TREES) if _image_of(path) not in images or path.suffix == ".part"]
+    held = [path for path in gone if path.suffix != ".part" and store.is_held(in_use(_image_of(path)))]
     return sum(remove(path) for path in gone if path not in held), bool(held)
+
+
+def _image_of(tree: Path) -> str:
+    """Return the digest of the image that a tree, its manifest, or a part of it belongs to."""
+    return tree.name.lstrip(".").partition(".")[0]
 
 
 def _digests(kept: KeptImage) -> frozenset[str]:

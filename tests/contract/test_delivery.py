@@ -164,7 +164,12 @@ def test_what_docker_saves_is_read(world: World, tmp_path: Path) -> None:
 def test_a_command_runs_in_an_image_of_the_store(made: AssembledImage, store: Store, tmp_path: Path) -> None:
     chosen = choose(tmp_path / "work", f"{os.environ['PATH']}:/usr/sbin:/sbin")
     known = ImageRunner(
-        sandbox=lambda: chosen, lookup={"tf:1": made}.get, unpack=unpack, store=store, trees=tmp_path / "trees"
+        sandbox=lambda: chosen,
+        lookup={"tf:1": made}.get,
+        unpack=unpack,
+        store=store,
+        trees=tmp_path / "trees",
+        say=print,
     )
     script = "echo $A; cat /etc/kept /opaque/above /tmp/given; echo made > /tmp/out"
     result = known.run(

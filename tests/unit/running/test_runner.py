@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -63,7 +63,12 @@ CONFIG = {"Env": ["PATH=/opt", "A=1"], "WorkingDir": "/work", "User": "me", "Lab
 def runner(store: Store, sandbox: Telling, unpack: Unpacking) -> ImageRunner:
     known = {"tf:1": image(store, config=CONFIG)}
     return ImageRunner(
-        sandbox=lambda: sandbox, lookup=known.get, unpack=unpack, store=store, trees=store.folder.parent / "trees"
+        sandbox=lambda: sandbox,
+        lookup=known.get,
+        unpack=unpack,
+        store=store,
+        trees=store.folder.parent / "trees",
+        say=print,
     )
 
 
@@ -130,6 +135,36 @@ def test_an_image_is_unpacked_once_however_many_ask(store: Store) -> None:
     assert unpack.count == 1
     assert len({task.tree for task in sandbox.tasks}) == 1
     assert not left.exists()
+
+
+def unpacked(known: ImageRunner) -> Path:
+    made = known.lookup("tf:1")
+    assert made is not None
+    return known.tree(made)
+
+
+def test_a_tree_that_was_changed_is_unpacked_again_and_never_used(store: Store) -> None:
+    unpack, said = Unpacking(), list[str]()
+    known = replace(runner(store, Telling(), unpack), say=said.append)
+    tree = unpacked(known)
+    assert (unpacked(known), unpack.count, said) == (tree, 1, [])
+    (tree / "etc/passwd").write_text("me:x:0:0::/home/me:/bin/sh\n")
+    (tree / "etc/evil").write_text("")
+    sandbox = Telling()
+    replace(known, sandbox=lambda: sandbox).run(RunRequest(image="tf:1", command=("x",)))
+    assert (unpack.count, sandbox.tasks[0].uid, (tree / "etc/evil").exists()) == (2, 1000, False)
+    assert said == [f"{tree} is not what was unpacked: unpacking it again"]
+
+
+def test_a_link_in_the_place_of_a_tree_is_removed_and_not_followed(store: Store, tmp_path: Path) -> None:
+    unpack = Unpacking()
+    known = runner(store, Telling(), unpack)
+    tree = unpacked(known)
+    tree.rename(tmp_path / "elsewhere")
+    tree.symlink_to(tmp_path / "elsewhere")
+    assert not unpacked(known).is_symlink()
+    assert unpack.count == 2
+    assert (tmp_path / "elsewhere" / "etc/passwd").exists()
 
 
 def test_the_first_way_that_works_is_taken() -> None:
