@@ -11,9 +11,10 @@ from envbuilder.bases.file_store import FileStore
 from envbuilder.bases.installed import InstalledPython
 from envbuilder.bases.python_archive import PythonArchive, inspect
 from envbuilder.bases.tree_store import DebianStore
-from envbuilder.errors import EnvbuilderError
+from envbuilder.errors import EnvbuilderError, UsageError
 from envbuilder.model.locations import Refused
 from envbuilder.model.locks import BasePin, PythonPin, Sources
+from envbuilder.model.names import file_name
 from envbuilder.model.rows import BaseKind, BaseSystem, PythonProvider
 from envbuilder.model.trees import DebianTree
 from envbuilder.model.versions import Release
@@ -119,7 +120,13 @@ def _trouble(archive: PythonArchive, glibc: Release) -> str:
 
 
 def pin_of(archive: PythonArchive) -> PythonPin:
-    """The pin of an archive."""
-    return PythonPin(
-        version=archive.version, provider=PythonProvider.ARCHIVE, file=archive.path.name, sha256=archive.sha256
-    )
+    """Return the pin of an archive.
+
+    Raises:
+        UsageError: Its file has a name that a lock cannot hold.
+    """
+    try:
+        file = file_name(archive.path.name)
+    except ValueError as error:
+        raise UsageError(f"{archive.path}: {error}", hint="rename the archive") from error
+    return PythonPin(version=archive.version, provider=PythonProvider.ARCHIVE, file=file, sha256=archive.sha256)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from envbuilder.errors import Fault, InvalidInput
+from envbuilder.locking.settings import account, variables
 from envbuilder.model.cuda import LibraryLink
 from envbuilder.model.images import Descriptor, ImageLayerPin, ImagePin, LayerFormat
 from envbuilder.model.locks import (
@@ -19,14 +20,33 @@ from envbuilder.model.locks import (
     PackageGroup,
     PackagePin,
     PythonPin,
+    ToolName,
     ToolPin,
     User,
 )
 from envbuilder.model.memory import ALL
 from envbuilder.model.memory import parse as parse_memory
-from envbuilder.model.refs import image_name, is_digest, normalized
+from envbuilder.model.names import (
+    LARGEST_FILE,
+    LATEST_TIME,
+    debian_file,
+    debian_name,
+    debian_version,
+    distribution_file,
+    distribution_version,
+    file_name,
+    is_file_of,
+    layer_id,
+    library_name,
+    media_type,
+    python_version,
+    row_id,
+    shown,
+)
+from envbuilder.model.refs import ImageRef, image_name, is_digest, normalized
 from envbuilder.model.rows import BaseKind, CudaProvider, PythonProvider
 from envbuilder.model.tensorflows import DISTRIBUTIONS
+from envbuilder.model.versions import Release
 from envbuilder.reading.canonical import Plain
 from envbuilder.reading.canonical import dump as canonical
 from envbuilder.reading.fields import Fields, Reader
@@ -100,30 +120,26 @@ def load(text: str, file: str) -> Lock:
         problem = f"must be {LOCK_SCHEMA}: this is no lock, or one of another version"
         hint = "lock again with this envbuilder: `envbuilder lock`"
         raise InvalidInput((Fault(file=file, line=root.line, field="schema", problem=problem, hint=hint),))
-    user = root.child("user")
     lock = Lock(
-        environment=root.text("environment"),
+        environment=root.value("environment", row_id, fallback=""),
         summary=root.text("summary"),
         framework=root.value("framework", normalized, fallback=""),
-        framework_version=root.text("framework_version"),
+        framework_version=root.value("framework_version", distribution_version, fallback=""),
         base=_base(root.child("base")),
         python=_python(root.child("python")),
         cuda=_cuda(root.child("cuda")) if root.has("cuda") else None,
         packages=_packages(root),
         os_packages=_os_packages(root, "os_packages"),
-        tools=tuple(
-            ToolPin(name=each.text("name"), version=each.text("version"), sha256=_hash(each))
-            for each in root.children("tools")
-        ),
-        env=root.pairs("env", str),
-        user=User(name=user.text("name"), uid=user.integer("uid"), gid=user.integer("gid")),
+        tools=_tools(root),
+        env=variables(root, "env"),
+        user=account(root.child("user")),
         memory=root.value("memory", parse_memory, fallback=ALL),
         deviations=root.texts("deviations", str),
-        refused=root.texts("refused", str),
+        refused=root.texts("refused", row_id),
         sources=root.texts("sources", str),
         inputs=root.pairs("inputs", str),
-        epoch=root.integer("epoch"),
-        files=tuple(_file(each) for each in root.children("files")),
+        epoch=root.integer("epoch", least=0, most=LATEST_TIME),
+        files=_files(root),
         name=root.value("name", image_name, fallback="") if root.has("name") else "",
         image=_image(root.child("image")) if root.has("image") else None,
     )
@@ -218,10 +234,12 @@ def _plain_pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, Plain]:
 
 
 def _base(fields: Fields) -> BasePin:
+    kind = fields.choice("kind", BaseKind)
+    rules = {BaseKind.IMAGE.value: _reference, BaseKind.DEBIAN.value: _nothing}
     return BasePin(
-        id=fields.text("id"),
-        kind=fields.choice("kind", BaseKind),
-        image=fields.text("image"),
+        id=fields.value("id", row_id, fallback=""),
+        kind=kind,
+        image=fields.value("image", rules.get(fields.text("kind"), str), fallback=""),
         digest=fields.value("digest", _unless_empty(_image_digest), fallback=""),
         packages=_os_packages(fields, "packages"),
     )
@@ -231,9 +249,9 @@ def _python(fields: Fields) -> PythonPin:
     provider = fields.choice("provider", PythonProvider)
     archive = provider is PythonProvider.ARCHIVE
     return PythonPin(
-        version=fields.release("version"),
+        version=fields.value("version", python_version, fallback=Release("0")),
         provider=provider,
-        file=fields.text("file") if archive else "",
+        file=fields.value("file", file_name, fallback="") if archive else "",
         sha256=fields.value("sha256", _unless_empty(sha256), fallback="") if archive else "",
     )
 
@@ -244,17 +262,36 @@ def _cuda(fields: Fields) -> CudaPin:
         cuda=fields.release("cuda"),
         cudnn=fields.release("cudnn"),
         driver=fields.release("driver"),
-        sonames=fields.texts("sonames", str),
+        sonames=fields.texts("sonames", library_name),
         links=tuple(
-            LibraryLink(name=each.text("name"), target=each.text("target")) for each in fields.children("links")
+            LibraryLink(
+                name=each.value("name", library_name, fallback=""),
+                target=each.value("target", library_name, fallback=""),
+            )
+            for each in fields.children("links")
         ),
     )
+
+
+def _tools(root: Fields) -> tuple[ToolPin, ...]:
+    tools = root.children("tools")
+    pins = tuple(
+        ToolPin(
+            name=each.choice("name", ToolName),
+            version=each.value("version", distribution_version, fallback=""),
+            sha256=_hash(each),
+        )
+        for each in tools
+    )
+    _refuse_twice(tools, [pin.name for pin in pins], "name")
+    return pins
 
 
 def _packages(root: Fields) -> tuple[PackagePin, ...]:
     pins: list[PackagePin] = []
     first: PackagePin | None = None
-    for fields in root.children("packages"):
+    listed = root.children("packages")
+    for fields in listed:
         pin = _package(fields)
         pins.append(pin)
         if pin.name not in DISTRIBUTIONS:
@@ -264,27 +301,37 @@ def _packages(root: Fields) -> tuple[PackagePin, ...]:
             problem = f"{pin.name} {pin.version} is a second TensorFlow: it overwrites the files of {known}"
             fields.fault("name", problem, "lock again, which keeps that of the environment: `envbuilder lock`")
         first = first or pin
+    _refuse_twice(listed, [f"{pin.group} {pin.name}" for pin in pins], "name")
     return tuple(pins)
 
 
 def _package(fields: Fields) -> PackagePin:
-    return PackagePin(
+    pin = PackagePin(
         name=fields.value("name", normalized, fallback=""),
-        version=fields.text("version"),
-        file=fields.text("file"),
+        version=fields.value("version", distribution_version, fallback=""),
+        file=fields.value("file", distribution_file, fallback=""),
         sha256=_hash(fields),
         group=fields.choice("group", PackageGroup),
-        size=fields.integer("size") if fields.has("size") else 0,
+        size=_size(fields) if fields.has("size") else 0,
     )
+    if pin.name and pin.version and pin.file and not is_file_of(pin.file, pin.name, pin.version):
+        fields.fault("file", f"{shown(pin.file)} is not a file of {pin.name} {pin.version}")
+    return pin
 
 
-def _file(fields: Fields) -> OwnFile:
-    return OwnFile(
-        path=fields.value("path", image_path, fallback=""),
-        sha256=_hash(fields),
-        size=fields.integer("size"),
-        executable=fields.flag("executable", default=False),
+def _files(root: Fields) -> tuple[OwnFile, ...]:
+    files = root.children("files")
+    pins = tuple(
+        OwnFile(
+            path=each.value("path", image_path, fallback=""),
+            sha256=_hash(each),
+            size=_size(each),
+            executable=each.flag("executable", default=False),
+        )
+        for each in files
     )
+    _refuse_twice(files, [pin.path for pin in pins], "path")
+    return pins
 
 
 def _image(fields: Fields) -> ImagePin:
@@ -294,11 +341,13 @@ def _image(fields: Fields) -> ImagePin:
         config=_digest(fields, "config"),
         layers=tuple(
             ImageLayerPin(
-                id=each.text("id"),
+                id=each.value("id", layer_id, fallback=""),
                 key=_digest(each, "key"),
                 diff_id=_digest(each, "diff_id"),
                 blob=Descriptor(
-                    media_type=each.text("type"), digest=_digest(each, "digest"), size=each.integer("size")
+                    media_type=each.value("type", media_type, fallback=""),
+                    digest=_digest(each, "digest"),
+                    size=_size(each),
                 ),
             )
             for each in fields.children("layers", required=True)
@@ -313,14 +362,27 @@ def _digest(fields: Fields, name: str) -> str:
 def _os_packages(fields: Fields, name: str) -> tuple[OsPackagePin, ...]:
     return tuple(
         OsPackagePin(
-            name=each.text("name"),
-            version=each.text("version"),
+            name=each.value("name", debian_name, fallback=""),
+            version=each.value("version", _unless_empty(debian_version), fallback=""),
             sha256=_hash(each) if each.has("sha256") else "",
-            file=each.text("file") if each.has("file") else "",
-            size=each.integer("size") if each.has("size") else 0,
+            file=each.value("file", debian_file, fallback="") if each.has("file") else "",
+            size=_size(each) if each.has("size") else 0,
         )
         for each in fields.children(name)
     )
+
+
+def _size(fields: Fields) -> int:
+    return fields.integer("size", least=0, most=LARGEST_FILE)
+
+
+def _refuse_twice(listed: Sequence[Fields], keys: Sequence[str], field: str) -> None:
+    """Note a fault for every entry that stands for the same thing as one before it."""
+    seen: set[str] = set()
+    for fields, key in zip(listed, keys, strict=True):
+        if key in seen:
+            fields.fault(field, f"{shown(key)} stands here twice")
+        seen.add(key)
 
 
 def _hash(fields: Fields) -> str:
@@ -334,5 +396,18 @@ def _unless_empty(parse: Callable[[str], str]) -> Callable[[str], str]:
 
 def _image_digest(text: str) -> str:
     if not is_digest(text):
-        raise ValueError(f"{text!r} is not a sha256 digest")
+        raise ValueError(f"{shown(text)} is not a sha256 digest")
+    return text
+
+
+def _reference(text: str) -> str:
+    """An image reference, unchanged."""
+    ImageRef.parse(text)
+    return text
+
+
+def _nothing(text: str) -> str:
+    """Nothing: a Debian tree is in no registry."""
+    if text:
+        raise ValueError("must be empty: a Debian tree is in no registry")
     return text

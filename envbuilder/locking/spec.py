@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from packaging.version import Version
 
+from envbuilder.locking.settings import account, variables
 from envbuilder.model.locks import OwnFile, Sources, Spec, User
-from envbuilder.model.memory import VARIABLE
 from envbuilder.model.refs import image_name, normalized
 from envbuilder.model.tensorflows import OTHER_BUILDS
 from envbuilder.reading.fields import Fields, Reader
@@ -17,10 +16,6 @@ from envbuilder.reading.paths import image_path
 from envbuilder.reading.requirements import os_package, pep440, requirement, requirement_name
 
 SPEC_SCHEMA = 1
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_ACCOUNT = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
-_SECRET = re.compile(r"(?i)(password|passwd|secret|token|api_?key|credential)")
-_MAX_ID = 2**31 - 2
 
 
 def read_spec(text: str, file: str) -> Spec:
@@ -46,9 +41,9 @@ def read_spec(text: str, file: str) -> Spec:
         tensorflow=root.value("tensorflow", pep440, fallback=Version("0")) if root.has("tensorflow") else None,
         python=root.release("python") if root.has("python") else None,
         base=root.text("base", ""),
-        env=_env(root),
+        env=variables(root, "env"),
         files=_files(root),
-        user=_user(root.child("user")) if root.has("user") else User(),
+        user=account(root.child("user"), User()) if root.has("user") else User(),
         memory=memory_policy(root, "memory"),
         sources=_sources(root.child("sources")) if root.has("sources") else Sources(),
         name=root.value("name", image_name, fallback="") if root.has("name") else "",
@@ -67,18 +62,6 @@ def _own_package(text: str) -> str:
     return text
 
 
-def _env(root: Fields) -> tuple[tuple[str, str], ...]:
-    pairs = root.pairs("env", str)
-    for name, _ in pairs:
-        if not _VARIABLE.fullmatch(name):
-            root.fault_at(f"env.{name}", "is not a variable name")
-        elif name == VARIABLE:
-            root.fault_at(f"env.{name}", "is set by `memory:`")
-        elif _SECRET.search(name):
-            root.fault_at(f"env.{name}", "looks like a secret, which everybody with the image could read")
-    return tuple(sorted(pairs))
-
-
 def _files(root: Fields) -> tuple[OwnFile, ...]:
     files = []
     for path, source in root.pairs("files", str):
@@ -89,18 +72,6 @@ def _files(root: Fields) -> tuple[OwnFile, ...]:
     return tuple(sorted(files, key=lambda file: file.path))
 
 
-def _user(fields: Fields) -> User:
-    user = User(
-        name=fields.value("name", _account, fallback="app", default="app"),
-        uid=fields.integer("uid", 1000),
-        gid=fields.integer("gid", 1000),
-    )
-    for name, number in (("uid", user.uid), ("gid", user.gid)):
-        if not 1 <= number <= _MAX_ID:
-            fields.fault(name, f"must be 1 to {_MAX_ID}: images run as an ordinary user")
-    return user
-
-
 def _sources(fields: Fields) -> Sources:
     return Sources(
         registry_mirror=fields.text("registry_mirror", ""),
@@ -108,12 +79,6 @@ def _sources(fields: Fields) -> Sources:
         index=fields.text("index", ""),
         python_archives=fields.texts("python_archives", str),
     )
-
-
-def _account(text: str) -> str:
-    if not _ACCOUNT.fullmatch(text) or text == "root":
-        raise ValueError(f"{text!r} is not the name of an ordinary account")
-    return text
 
 
 def with_sources(spec: Spec, named: Sources) -> Spec:

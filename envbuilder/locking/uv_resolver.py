@@ -16,6 +16,7 @@ from envbuilder.locking.resolver import Resolution
 from envbuilder.locking.stand_ins import write_stand_in
 from envbuilder.locking.wheels import Candidate, best
 from envbuilder.model.closures import Chosen
+from envbuilder.model.names import distribution_file
 from envbuilder.model.refs import normalized
 from envbuilder.model.versions import Release
 from envbuilder.uv import index_is_silent, run_uv
@@ -153,7 +154,10 @@ def _pick(package: dict[str, object], wanted: Resolution) -> Chosen:
             f"{name} {version} has no wheel for Python {wanted.python} and glibc {wanted.glibc}",
             hint=f"list {name} under `source_builds:` to build it from source",
         )
-    return Chosen(name=name, version=version, file=found.file, sha256=found.sha256)
+    try:
+        return Chosen(name=name, version=version, file=distribution_file(found.file), sha256=found.sha256)
+    except ValueError as error:
+        raise ResolutionFailed(f"{name} {version} cannot be locked: {error}", hint="use another index") from error
 
 
 def _candidate(entry: dict[str, object]) -> Candidate:

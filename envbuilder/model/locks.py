@@ -30,6 +30,18 @@ class PackageGroup(StrEnum):
     BUILD = "build"
 
 
+class ToolName(StrEnum):
+    """Every program that a lock may name.
+
+    `uv` is the installer of a Docker build, a release of uv; `probe` and `memory-hook` are files of the image and of a
+    release of envbuilder.
+    """
+
+    HOOK = "memory-hook"
+    PROBE = "probe"
+    UV = "uv"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class User:
     """The account that the image runs as."""

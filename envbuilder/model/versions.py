@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache, total_ordering
 
-_RELEASE = re.compile(r"\d+(\.\d+)*")
+_RELEASE = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18}){0,15}")
+"""Bounded: Python refuses to convert numbers of thousands of digits."""
 
 
 # The same few hundred numbers are compared again and again: parsing them once makes a judgement several times faster.
@@ -48,7 +49,7 @@ class Release:
 
     def __post_init__(self) -> None:
         if not _RELEASE.fullmatch(self.text):
-            raise ValueError(f"{self.text!r} is not a dotted release number")
+            raise ValueError(f"{self.text[:80]!r} is not a dotted release number")
 
     @property
     def parts(self) -> tuple[int, ...]:

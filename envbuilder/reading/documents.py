@@ -143,6 +143,9 @@ def _entries(node: yaml.MappingNode, field: str, file: str, faults: list[Fault])
             faults.append(Fault(file=file, line=line, field=field, problem="a key must be plain text"))
             continue
         name = key.value
+        if not name.isprintable():
+            faults.append(Fault(file=file, line=line, field=field, problem="a key must be printable text on one line"))
+            continue
         if name in entries:
             faults.append(Fault(file=file, line=line, field=_join(field, name), problem="this key stands here twice"))
             continue

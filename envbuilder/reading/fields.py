@@ -97,17 +97,29 @@ class Fields:
         self.fault(name, "must be true or false")
         return default
 
-    def integer(self, name: str, default: int | None = None) -> int:
-        """A whole number."""
+    def integer(
+        self, name: str, default: int | None = None, *, least: int | None = None, most: int | None = None, why: str = ""
+    ) -> int:
+        """A whole number.
+
+        Args:
+            name: The field.
+            default: Used when the field is absent; None makes the field required.
+            least: Smallest number; given together with `most`.
+            most: Largest number; None means any.
+            why: Reason for the bounds, for the fault.
+        """
         if not self.has(name):
             if default is None:
                 self.fault(name, "is missing")
             return default or 0
         node = self._entries[name]
-        if isinstance(node, Scalar) and isinstance(node.value, int) and not isinstance(node.value, bool):
-            return node.value
-        self.fault(name, "must be a whole number")
-        return default or 0
+        if not isinstance(node, Scalar) or not isinstance(node.value, int) or isinstance(node.value, bool):
+            self.fault(name, "must be a whole number")
+            return default or 0
+        if least is not None and most is not None and not least <= node.value <= most:
+            self.fault(name, f"must be {least} to {most}{f': {why}' if why else ''}")
+        return node.value
 
     def choice(self, name: str, choices: type[E], default: E | None = None) -> E:
         """One value of a string enumeration."""

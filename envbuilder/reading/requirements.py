@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-_DEBIAN_PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+(=[A-Za-z0-9.+~:-]+)?")
+from envbuilder.model.names import debian_name, debian_version, shown
 
 
 def requirement(text: str) -> str:
@@ -60,8 +58,13 @@ def os_package(text: str) -> str:
     Raises:
         ValueError: It is none.
     """
-    if not _DEBIAN_PACKAGE.fullmatch(text):
-        raise ValueError(f"{text!r} is not a package name or name=version")
+    name, equals, version = text.partition("=")
+    try:
+        debian_name(name)
+        if equals:
+            debian_version(version)
+    except ValueError:
+        raise ValueError(f"{shown(text)} is not a package name or name=version") from None
     return text
 
 
@@ -72,5 +75,5 @@ def sha256(text: str) -> str:
         ValueError: It is something else.
     """
     if len(text) != 64 or set(text) - set("0123456789abcdef"):
-        raise ValueError(f"{text!r} is not a sha256")
+        raise ValueError(f"{shown(text)} is not a sha256")
     return text

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.model import memory
-from envbuilder.model.locks import OsPackagePin, PackagePin
+from envbuilder.model.locks import OsPackagePin, PackagePin, ToolName
+from envbuilder.model.names import file_name
 from envbuilder.model.plans import LayerKind, Plan
+from envbuilder.reading.paths import image_path
 from envbuilder.rendering.templates import environment
 
 _NOT_RUN = {"probe", memory.HOOK}
@@ -73,7 +75,7 @@ def render(plan: Plan, lock_text: str, templates: Path) -> Rendered:
         templates: Folder of the Jinja templates.
 
     Raises:
-        ValueError: A value has a control character.
+        ValueError: A value has a control character, or a name is a path.
     """
     jinja = environment(templates)
     values = {"plan": plan, "lock": plan.lock, "kinds": LayerKind, "memory": memory}
@@ -124,8 +126,8 @@ def _exactly(pin: OsPackagePin) -> str:
 
 def _attachments(plan: Plan) -> Iterator[Attachment]:
     for tool in plan.lock.tools:
-        yield Attachment(path=f"tools/{tool.name}", sha256=tool.sha256, executable=tool.name not in _NOT_RUN)
+        yield Attachment(path=f"tools/{ToolName(tool.name)}", sha256=tool.sha256, executable=tool.name not in _NOT_RUN)
     for file in plan.lock.files:
-        yield Attachment(path=f"files{file.path}", sha256=file.sha256, executable=file.executable)
+        yield Attachment(path=f"files{image_path(file.path)}", sha256=file.sha256, executable=file.executable)
     if plan.lock.python.sha256:
-        yield Attachment(path=f"python/{plan.lock.python.file}", sha256=plan.lock.python.sha256)
+        yield Attachment(path=f"python/{file_name(plan.lock.python.file)}", sha256=plan.lock.python.sha256)

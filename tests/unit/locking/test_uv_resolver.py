@@ -267,3 +267,9 @@ def test_a_conflict_of_other_packages_says_nothing_of_tensorflow(tmp_path: Path)
     with pytest.raises(ResolutionFailed) as caught:
         fails(tmp_path, output).resolve(replace(WANTED, provided=("tensorflow==2.15.1",)))
     assert "2.15.1" not in caught.value.message
+
+
+def test_a_file_of_the_index_whose_name_is_a_path_is_not_locked(tmp_path: Path) -> None:
+    hostile = PYLOCK.replace("wrapt-1.12.1.tar.gz", "..%2Fwrapt-1.12.1.tar.gz")
+    with pytest.raises(ResolutionFailed, match=r"wrapt 1\.12\.1 cannot be locked: '\.\./wrapt"):
+        resolve(tmp_path, replace(WANTED, source_builds=("wrapt",)), pylock=hostile)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envbuilder.locking.lockfile import dump
-from envbuilder.model.locks import Lock, PackageGroup
+from envbuilder.model.locks import Lock, OwnFile, PackageGroup, ToolPin
 from envbuilder.planning.layers import plan
 from envbuilder.rendering.folder import Attachment, Rendered, render, requirements
 from tests.fakes.catalogs import TEMPLATES, good_lock
@@ -95,3 +95,25 @@ def test_a_value_that_could_become_an_instruction_is_refused(change: dict[str, o
     lock = replace(LOCK, **change)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="a control character"):
         render(plan(lock, DIGEST), "", TEMPLATES)
+
+
+@pytest.mark.parametrize(
+    "lock",
+    [
+        replace(LOCK, python=replace(LOCK.python, file="../../x")),
+        replace(LOCK, tools=(ToolPin(name="../../x", version="1", sha256="0" * 64),)),
+        replace(LOCK, files=(OwnFile(path="/app/../../x", sha256="0" * 64),)),
+    ],
+    ids=["python", "tool", "file"],
+)
+def test_a_name_that_is_a_path_is_never_rendered(lock: Lock) -> None:
+    with pytest.raises(ValueError, match=r"\.\./x"):
+        rendered(lock)
+
+
+def test_no_value_of_a_lock_can_be_a_directive_to_the_builder() -> None:
+    hostile = replace(LOCK, environment="syntax=host/evil", summary="escape=`")
+    for path in ("Dockerfile", "Dockerfile.classic"):
+        files = rendered(replace(hostile, os_packages=()))
+        first = text_of(files, path).splitlines()[0]
+        assert first == "# Rendered by envbuilder from the lock beside this file; change the lock, not this."
