@@ -41,3 +41,17 @@ def without_login(url: str) -> str:
     """
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+
+
+def scheme_of(url: str) -> str:
+    """Return the scheme of an address; empty when it is no address.
+
+    Example:
+        >>> scheme_of("https://index.example/simple/"), scheme_of("http://["), scheme_of("http://index.example:99999/")
+        ('https', '', '')
+    """
+    try:
+        origin(url)
+        return urlsplit(url).scheme
+    except ValueError:
+        return ""

@@ -31,12 +31,17 @@ def opened_pool(proxy: str, context: ssl.SSLContext | None) -> PoolManager | Pro
     """
     import urllib3  # noqa: PLC0415  its import takes 70 ms
 
+    from envbuilder.http.connections import POOLS  # noqa: PLC0415  as above
+
+    pool: PoolManager | ProxyManager
     if not proxy:
-        return urllib3.PoolManager(maxsize=_CONNECTIONS, ssl_context=context, blocksize=CHUNK)
+        pool = urllib3.PoolManager(maxsize=_CONNECTIONS, ssl_context=context, blocksize=CHUNK)
+        pool.pool_classes_by_scheme = POOLS
+        return pool
     try:
         parts = urllib3.util.parse_url(proxy)
         login = urllib3.make_headers(proxy_basic_auth=unquote(parts.auth)) if parts.auth else None
-        return urllib3.ProxyManager(
+        pool = urllib3.ProxyManager(
             parts._replace(auth=None).url,
             proxy_headers=login,
             maxsize=_CONNECTIONS,
@@ -47,3 +52,5 @@ def opened_pool(proxy: str, context: ssl.SSLContext | None) -> PoolManager | Pro
         raise UsageError(
             "the proxy that the environment names cannot be used", hint="HTTPS_PROXY has the form http://HOST:PORT"
         ) from None
+    pool.pool_classes_by_scheme = POOLS
+    return pool

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 from urllib.parse import unquote, urljoin, urlsplit
 
 from envbuilder.http.credentials import Logins
-from envbuilder.http.failures import words_of
-from envbuilder.http.origins import without_login
+from envbuilder.http.failures import NO_ADDRESS, is_stalled, words_of
+from envbuilder.http.limits import SECONDS, Pace, Stalled
+from envbuilder.http.origins import scheme_of, without_login
 from envbuilder.http.pools import USER_AGENT, opened_pool
 from envbuilder.http.proxies import proxy_for
 from envbuilder.http.trust import trust
@@ -19,7 +21,7 @@ from envbuilder.http.trust import trust
 if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse, PoolManager, ProxyManager
 
-_CONNECT, _READ = 20.0, 60.0
+_CONNECT = 20.0
 _MOST_REDIRECTS = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
@@ -38,7 +40,7 @@ class Answer(Protocol):
         ...
 
     def read(self, size: int) -> bytes:
-        """Return the next bytes; none at the end."""
+        """Return the next bytes, no more than `size`; none at the end."""
         ...
 
 
@@ -48,13 +50,17 @@ class Web:
     Args:
         environ: Proxies (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`) and certificates (`CA_VARIABLES`).
         logins: Credentials.
+        clock: Seconds since any moment; never goes back.
     """
 
-    def __init__(self, environ: Mapping[str, str], logins: Logins | None = None) -> None:
+    def __init__(
+        self, environ: Mapping[str, str], logins: Logins | None = None, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._environ = environ
         self._logins = logins or Logins()
         self._pools: dict[tuple[str, bool], PoolManager | ProxyManager] = {}
         self._lock = threading.Lock()
+        self._clock = clock
 
     @contextmanager
     def asked(self, url: str, headers: Mapping[str, str], *, method: str = "GET") -> Iterator[Answer]:
@@ -62,23 +68,30 @@ class Web:
 
         Raises:
             OSError: No answer, or it broke off. The message holds no address.
+            Stalled: The server is silent, or slower than `LEAST`.
             UsageError: Proxy or certificates of the environment cannot be used.
         """
-        if urlsplit(url).scheme == "file":
+        if scheme_of(url) == "file":
             with Path(unquote(urlsplit(url).path)).open("rb") as stream:
                 yield _FileAnswer(stream)
             return
         from urllib3 import exceptions  # noqa: PLC0415  its import takes 70 ms
 
         try:
-            response = self._followed(url, headers, method)
+            response = self._answered(url, headers, method)
             try:
-                yield cast("Answer", response)
+                yield _WebAnswer(response, self._clock)
             finally:
                 # A connection whose answer was not read to its end cannot be used again.
                 (response.release_conn if method == "HEAD" or response.length_remaining == 0 else response.close)()
         except exceptions.HTTPError as error:
-            raise OSError(words_of(error)) from None
+            raise (Stalled if is_stalled(error) else OSError)(words_of(error)) from None
+
+    def _answered(self, url: str, headers: Mapping[str, str], method: str) -> BaseHTTPResponse:
+        try:
+            return self._followed(url, headers, method)
+        except ValueError:  # its port, its host, or brackets without an end
+            raise OSError("its address cannot be used") from None
 
     def _followed(self, url: str, headers: Mapping[str, str], method: str) -> BaseHTTPResponse:
         for _ in range(_MOST_REDIRECTS + 1):
@@ -87,9 +100,7 @@ class Web:
             if response.status not in _REDIRECTS or not place:
                 return response
             response.close()
-            url = urljoin(without_login(url), place)
-            if urlsplit(url).scheme not in {"http", "https"}:
-                raise OSError("it redirects to an address that is not http")
+            url = _redirected(url, place)
         raise OSError("too many redirects")
 
     def _sent(self, url: str, headers: Mapping[str, str], method: str) -> BaseHTTPResponse:
@@ -105,7 +116,7 @@ class Web:
             retries=False,  # The caller tries again: it knows how much it has already.
             preload_content=False,
             decode_content=False,
-            timeout=Timeout(connect=_CONNECT, read=_READ),
+            timeout=Timeout(connect=_CONNECT, read=SECONDS),
         )
 
     def _pool(self, url: str) -> PoolManager | ProxyManager:
@@ -116,6 +127,35 @@ class Web:
                 # Reading the certificates takes 30 ms.
                 self._pools[proxy, secure] = opened_pool(proxy, trust(self._environ) if secure else None)
             return self._pools[proxy, secure]
+
+
+def _redirected(url: str, place: str) -> str:
+    """The address that an answer redirects to."""
+    try:
+        found = urljoin(without_login(url), place)
+    except ValueError:
+        raise OSError(NO_ADDRESS) from None
+    if not scheme_of(found):
+        raise OSError(NO_ADDRESS)
+    if scheme_of(found) not in {"http", "https"}:
+        raise OSError("it redirects to an address that is not http")
+    return found
+
+
+class _WebAnswer:
+    """The answer of a server, read as it arrives, so that a slow one is noticed."""
+
+    def __init__(self, response: BaseHTTPResponse, clock: Callable[[], float]) -> None:
+        self.status = response.status
+        self.headers: Mapping[str, str] = response.headers
+        self._response = response
+        self._pace = Pace(clock)
+
+    def read(self, size: int) -> bytes:
+        found = self._response.read1(size, decode_content=False)
+        if found:
+            self._pace.got(len(found))
+        return found
 
 
 class _FileAnswer:

@@ -5,19 +5,25 @@ from __future__ import annotations
 import errno
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from envbuilder.errors import SourceUnreachable, VerificationFailed
 from envbuilder.files import CHUNK
 from envbuilder.http.credentials import LOGIN_HINT
+from envbuilder.http.failures import CLOCK, CLOCK_HINT
+from envbuilder.http.limits import MOST_STALLS, MOST_WAITED, Stalled, TooLong, decimal
+from envbuilder.http.origins import scheme_of
 from envbuilder.http.web import Answer, Web
 from envbuilder.indexing.index import IndexFile
 from envbuilder.store import Receiver, Store
 
 _TRIES = 4
 _OK, _PARTIAL, _NOTHING_LEFT, _TOO_MANY = 200, 206, 416, 429
-_LONGEST_WAIT = 60.0
+_LARGEST = 64 << 30
+"""Bytes of a file whose size nobody says: far above the largest wheel (3 GiB), far below a disk that is full."""
+
+_LONGEST_TOLD = 10**6
 _NOT_ALLOWED = frozenset({401, 403})
 _SCHEMES = ("https", "http", "file")
 _NETWORK_HINT = "check network, proxy and CA bundle (SSL_CERT_FILE)"
@@ -96,7 +102,7 @@ def fetch_into(
             _receive(wanted, store, web, progress, pause)
         except VerificationFailed as error:
             raise VerificationFailed(
-                f"{wanted.file}: {error.message}",
+                f"{wanted.file}: {error.message.removeprefix(f'{wanted.file}: ')}",
                 hint="the index or a proxy gives another file; try again, or name another index: --index URL",
             ) from error
 
@@ -127,27 +133,75 @@ def _download(
     progress: Callable[[int, int], None],
     pause: Callable[[float], None],
 ) -> None:
-    if urlsplit(wanted.url).scheme not in _SCHEMES:
+    if scheme_of(wanted.url) not in _SCHEMES:
         raise SourceUnreachable(f"{wanted.file}: its address is not one that can be fetched")
-    problem, hint = "", _NETWORK_HINT
-    for attempt in range(1, _TRIES + 1):
-        wait = float(attempt)
-        try:
-            if _follow(wanted, receiver, web, progress):
-                return
-            problem = "the connection ended early"
-        except _Refused as refused:
-            problem = f"the server answers {refused.status}"
-            hint = LOGIN_HINT if refused.status in _NOT_ALLOWED else _NETWORK_HINT
-            wait = max(wait, refused.wait)
-            if not _may_change(refused.status, receiver):
-                break
-        except OSError as error:
-            _refuse_full_disk(error)
-            problem = str(error) or type(error).__name__
-        if attempt < _TRIES:
-            pause(wait)
-    raise SourceUnreachable(f"{wanted.file} cannot be fetched: {problem}", hint=hint)
+    left = _Left()
+    try:
+        while not _arrived(wanted, receiver, web, progress, left):
+            pause(left.wait)
+    except TooLong as error:
+        receiver.restart()
+        raise VerificationFailed(
+            f"{wanted.file}: {error}, the size that is expected",
+            hint="the index or a proxy gives another file; try again, or name another index: --index URL",
+        ) from error
+
+
+@dataclass(slots=True)
+class _Left:
+    """What may still be spent on a file.
+
+    Attributes:
+        tries: Requests made.
+        stalls: Of those, how many got too little in time.
+        waited: Seconds waited because the server asked for it.
+        wait: Seconds to wait before the next request.
+    """
+
+    tries: int = 0
+    stalls: int = 0
+    waited: float = 0.0
+    wait: float = 0.0
+
+    def lasts(self, *, asked: float = 0.0, stalled: bool = False) -> bool:
+        """Whether to try again; sets `wait` then."""
+        self.tries += 1
+        self.stalls += stalled
+        lasts = self.tries < _TRIES and self.stalls < MOST_STALLS and self.waited < MOST_WAITED
+        granted = min(asked, MOST_WAITED - self.waited)
+        self.waited += granted
+        self.wait = max(float(self.tries), granted)
+        return lasts
+
+
+def _arrived(
+    wanted: IndexFile, receiver: Receiver, web: Web, progress: Callable[[int, int], None], left: _Left
+) -> bool:
+    """Try once; whether the file is complete.
+
+    Raises:
+        SourceUnreachable: It is not, and trying again does not help.
+    """
+    hint = _NETWORK_HINT
+    try:
+        if _follow(wanted, receiver, web, progress):
+            return True
+        problem = "the connection ended early"
+        again = left.lasts()
+    except _Refused as refused:
+        problem = f"the server answers {refused.status}"
+        if refused.wait > MOST_WAITED:
+            problem += f" and asks to try again after {refused.wait} seconds"
+        hint = LOGIN_HINT if refused.status in _NOT_ALLOWED else _NETWORK_HINT
+        again = _may_change(refused.status, receiver) and left.lasts(asked=refused.wait)
+    except OSError as error:
+        _refuse_full_disk(error)
+        problem = str(error) or type(error).__name__
+        hint = CLOCK_HINT if problem == CLOCK else hint
+        again = problem != CLOCK and left.lasts(stalled=isinstance(error, Stalled))
+    if not again:
+        raise SourceUnreachable(f"{wanted.file} cannot be fetched: {problem}", hint=hint)
+    return False
 
 
 def _may_change(code: int, receiver: Receiver) -> bool:
@@ -163,21 +217,23 @@ def _refuse_full_disk(error: OSError) -> None:
         raise error
 
 
-def _asked_to_wait(header: str | None) -> float:
-    """Seconds that a server asks us to wait, no more than a minute; 0 when it does not."""
-    return min(float(header), _LONGEST_WAIT) if header and header.isdigit() else 0.0
-
-
 def _follow(wanted: IndexFile, receiver: Receiver, web: Web, progress: Callable[[int, int], None]) -> bool:
     """Read on from where the file ends; whether it is complete now."""
     have = receiver.size
     with web.asked(wanted.url, {"Range": f"bytes={have}-"} if have else {}) as answer:
         if answer.status not in {_OK, _PARTIAL}:
-            raise _Refused(answer.status, _asked_to_wait(answer.headers.get("Retry-After")))
+            raise _Refused(answer.status, decimal(answer.headers.get("Retry-After"), _LONGEST_TOLD))
         if have and answer.status != _PARTIAL:
             receiver.restart()
-        total = receiver.size + _announced(answer)
+        announced = _announced(answer)
+        total = receiver.size + announced
+        # Where nobody pins a size, that of the answer holds: what comes after it is not read.
+        most = wanted.size or (total if announced else _LARGEST)
+        if total > most:
+            raise TooLong(most)
         while chunk := answer.read(CHUNK):
+            if receiver.size + len(chunk) > most:
+                raise TooLong(most)
             receiver.write(chunk)
             progress(receiver.size, total)
     return receiver.size >= total
@@ -186,12 +242,11 @@ def _follow(wanted: IndexFile, receiver: Receiver, web: Web, progress: Callable[
 class _Refused(Exception):
     """A server that answers, but not with the file."""
 
-    def __init__(self, status: int, wait: float) -> None:
+    def __init__(self, status: int, wait: int) -> None:
         super().__init__(status)
         self.status = status
         self.wait = wait
 
 
 def _announced(answer: Answer) -> int:
-    length = answer.headers.get("Content-Length") or ""
-    return int(length) if length.isdigit() else 0
+    return decimal(answer.headers.get("Content-Length"), _LARGEST)

@@ -6,7 +6,7 @@ import re
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 from envbuilder.errors import SourceUnreachable
 from envbuilder.http.origins import is_loopback
@@ -127,7 +127,7 @@ class Authorizer:
                 with self._transport.send(request) as answer:
                     return self._ticket(answer)
             except Interrupted as error:
-                if not patience.lasts(error.asked):
+                if not patience.lasts(error):
                     raise
 
     def _token_request(self, challenge: Challenge, scopes: tuple[str, ...]) -> Request:
@@ -154,7 +154,7 @@ class Authorizer:
             headers = (("Content-Type", "application/x-www-form-urlencoded"),)
             return replace(asked, method="POST", headers=headers, body=form.encode())
         query = urlencode([*fields, *(("scope", scope) for scope in scopes)])
-        separator = "&" if urlsplit(challenge.realm).query else "?"
+        separator = "&" if "?" in challenge.realm else "?"
         return replace(
             asked, url=f"{challenge.realm}{separator}{query}", authorization=f"Basic {login.basic}" if login else ""
         )

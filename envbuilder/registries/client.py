@@ -211,7 +211,7 @@ class Repository:
             try:
                 return ask()
             except Interrupted as error:
-                if not patience.lasts(error.asked):
+                if not patience.lasts(error):
                     raise
 
     def manifest(self, name: str) -> Document | None:

@@ -21,14 +21,22 @@ class Interrupted(SourceUnreachable):
     Attributes:
         asked: Seconds that the registry asked to wait; None when it did not.
         broke: Whether a connection was there, and ended without an answer.
+        stalled: Whether the registry was silent or too slow.
     """
 
     def __init__(
-        self, message: str, *, asked: float | None = None, broke: bool = False, hint: str = _NETWORK_HINT
+        self,
+        message: str,
+        *,
+        asked: float | None = None,
+        broke: bool = False,
+        stalled: bool = False,
+        hint: str = _NETWORK_HINT,
     ) -> None:
         super().__init__(message, hint=hint)
         self.asked = asked
         self.broke = broke
+        self.stalled = stalled
 
 
 class SessionLost(Interrupted):

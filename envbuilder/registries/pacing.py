@@ -8,13 +8,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
+from envbuilder.http.limits import MOST_STALLS, MOST_WAITED, decimal
+from envbuilder.registries.failures import Interrupted
+
 TRIES = 5
 """Tries in all, of a request or without progress in a transfer: with the waits below about 4 to 8 seconds."""
 
 _PROGRESS = 1 << 20
 _FIRST_WAIT = 0.5
 _LONGEST_WAIT = 30.0
-_LONGEST_ASKED = 60.0
+_LONGEST_TOLD = 10**9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,16 +39,18 @@ class Pacing:
 
         Args:
             failures: How often it has failed, from 1.
-            asked: Seconds that the server asked for; at most a minute of them is granted.
+            asked: Seconds that the server asked for.
         """
         if asked is not None:
-            self.pause(min(asked, _LONGEST_ASKED))
+            self.pause(asked)
         else:
             self.pause(min(_FIRST_WAIT * 2 ** (failures - 1), _LONGEST_WAIT) * (0.5 + self.jitter() / 2))
 
 
 class Patience:
     """How often something is tried again: until it has failed five times without getting on by a megabyte.
+
+    A registry that stalls `MOST_STALLS` times, or made us wait for `MOST_WAITED` seconds, is given up sooner.
 
     Args:
         pacing: Waits.
@@ -55,20 +60,25 @@ class Patience:
         self._pacing = pacing
         self._failures = 0
         self._furthest = 0
+        self._stalls = 0
+        self._waited = 0.0
 
-    def lasts(self, asked: float | None, position: int = 0) -> bool:
+    def lasts(self, failure: Interrupted, position: int = 0) -> bool:
         """Whether to try again after a failure; has waited then.
 
         Args:
-            asked: Seconds that the server asked for, if it did.
+            failure: What happened.
             position: Bytes of the transfer that are done.
         """
         if position - self._furthest >= _PROGRESS:
-            self._failures, self._furthest = 0, position
+            self._failures, self._stalls, self._furthest = 0, 0, position
         self._failures += 1
-        if self._failures >= TRIES:
+        self._stalls += failure.stalled
+        if self._failures >= TRIES or self._stalls >= MOST_STALLS or self._waited >= MOST_WAITED:
             return False
-        self._pacing.wait(self._failures, asked)
+        granted = None if failure.asked is None else min(failure.asked, MOST_WAITED - self._waited)
+        self._waited += granted or 0.0
+        self._pacing.wait(self._failures, granted)
         return True
 
 
@@ -88,9 +98,9 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     """
     asked = headers.get("Retry-After", "").strip()
     if asked.isascii() and asked.isdigit():
-        return float(asked)
+        return float(decimal(asked, _LONGEST_TOLD))
     try:
         moments = [parsedate_to_datetime(text) for text in (asked, headers.get("Date", ""))]
         return max((moments[0] - moments[1]).total_seconds(), 0.0)
-    except (ValueError, TypeError):  # no date, or one without a zone
+    except (ValueError, TypeError, OverflowError):  # no date, or one without a zone
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from envbuilder.errors import UsageError
+from envbuilder.http.origins import scheme_of
 from envbuilder.model.refs import ImageRef
 
 _OFFICIAL = "library"
@@ -35,7 +36,7 @@ def place_of(reference: ImageRef, default: str = "") -> Place:
         default: Host of the registry that is meant when none is named; empty when none is.
 
     Raises:
-        UsageError: The reference has no host, and there is no default.
+        UsageError: The reference has no host, and there is no default; or its host is none.
 
     Example:
         >>> place_of(ImageRef.parse("localhost:5000/team/tf:1"))
@@ -44,6 +45,8 @@ def place_of(reference: ImageRef, default: str = "") -> Place:
         Place(host='registry.example', repository='library/debian')
     """
     place = _split(reference.repository)
+    if place is not None and not scheme_of(f"https://{place.host}"):
+        raise UsageError(f"{place.host} is not the address of a registry", hint="a port is a number up to 65535")
     if place is None and default:
         name = reference.repository
         return Place(host=default, repository=name if "/" in name else f"{_OFFICIAL}/{name}")

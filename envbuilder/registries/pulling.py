@@ -173,7 +173,7 @@ def _fetch(repository: Repository, blob: Descriptor, store: Store, watch: Watch)
             try:
                 _read_on(repository, blob, receiver, watch)
             except Interrupted as error:
-                if not patience.lasts(error.asked, receiver.size):
+                if not patience.lasts(error, receiver.size):
                     raise
 
 

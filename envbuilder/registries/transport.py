@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +13,8 @@ from urllib.parse import urljoin, urlsplit
 
 from envbuilder.errors import SourceUnreachable
 from envbuilder.files import CHUNK
-from envbuilder.http.failures import BROKE, CERTIFICATE, words_of
+from envbuilder.http.failures import BROKE, CERTIFICATE, CLOCK, CLOCK_HINT, is_stalled, words_of
+from envbuilder.http.limits import SECONDS, Pace, TooLong, whole
 from envbuilder.http.origins import is_loopback, origin
 from envbuilder.http.pools import USER_AGENT, opened_pool
 from envbuilder.http.proxies import proxy_for
@@ -29,7 +31,6 @@ Body: TypeAlias = bytes | Callable[[], Iterator[bytes]] | None
 _MOST_REDIRECTS = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _CONNECT_SECONDS = 20.0
-_READ_SECONDS = 60.0
 _COMMIT_SECONDS = 300.0  # a registry may read a blob of gigabytes again before it answers the last request of an upload
 _LONGEST_ERROR = 1 << 16
 
@@ -69,8 +70,11 @@ class Answer:
         subject: As in the request.
     """
 
-    def __init__(self, response: BaseHTTPResponse, request: Request, url: str) -> None:
+    def __init__(
+        self, response: BaseHTTPResponse, request: Request, url: str, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._response = response
+        self._pace = Pace(clock)
         self.status = response.status
         self.headers: Mapping[str, str] = response.headers
         self.url = url
@@ -83,9 +87,18 @@ class Answer:
 
     @property
     def location(self) -> str:
-        """`Location`, made absolute; empty when there is none."""
+        """`Location`, made absolute; empty when there is none.
+
+        Raises:
+            SourceUnreachable: It is no address.
+        """
         place = self.headers.get("Location", "")
-        return urljoin(self.url, place) if place else ""
+        try:
+            found = urljoin(self.url, place) if place else ""
+            origin(found)
+        except ValueError:
+            raise unusable(self.subject) from None
+        return found
 
     def chunks(self) -> Iterator[bytes]:
         """The body in pieces of a megabyte.
@@ -93,9 +106,20 @@ class Answer:
         Raises:
             Interrupted: The connection broke before its end.
         """
+        while chunk := self.read(CHUNK):
+            yield chunk
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes, no more than `size`; none at the end.
+
+        Raises:
+            Interrupted: The connection broke before the end, or is too slow.
+        """
         with _as_ours(self.subject):
-            while chunk := self._response.read(CHUNK, decode_content=False):
-                yield chunk
+            found = self._response.read1(size, decode_content=False)
+            if found:
+                self._pace.got(len(found))
+            return found
 
     def content(self, limit: int) -> bytes:
         """The whole body.
@@ -107,17 +131,18 @@ class Answer:
             Interrupted: The connection broke before its end.
             SourceUnreachable: It is longer.
         """
-        found = self.start(limit + 1)
-        if len(found) > limit:
-            raise SourceUnreachable(
-                f"{self.subject}: the answer has more than {limit} bytes", hint="this is no registry, or no image"
-            )
-        return found
+        try:
+            return whole(self, limit)
+        except TooLong as error:
+            raise SourceUnreachable(f"{self.subject}: {error}", hint="this is no registry, or no image") from error
 
     def start(self, length: int) -> bytes:
         """The first bytes of the body."""
-        with _as_ours(self.subject):
-            return self._response.read(length, decode_content=False)
+        parts = []
+        while length and (part := self.read(length)):
+            parts.append(part)
+            length -= len(part)
+        return b"".join(parts)
 
     def close(self) -> None:
         """Give the connection back, or close it when much of the body was not read."""
@@ -138,10 +163,12 @@ class Transport:
 
     Args:
         environ: Proxies (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`) and certificates (`CA_VARIABLES`).
+        clock: Seconds since any moment; never goes back.
     """
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    def __init__(self, environ: Mapping[str, str], *, clock: Callable[[], float] = time.monotonic) -> None:
         self._environ = environ
+        self._clock = clock
         self._pools: dict[tuple[str, bool], PoolManager | ProxyManager] = {}
         self._lock = threading.Lock()
 
@@ -186,7 +213,7 @@ class Transport:
                 preload_content=False,
                 timeout=_timeout(request.method),
             )
-        return Answer(response, request, url)
+        return Answer(response, request, url, self._clock)
 
     def _pool(self, url: str) -> PoolManager | ProxyManager:
         proxy = proxy_for(url, self._environ)
@@ -200,7 +227,11 @@ class Transport:
 
 def _require_safe(request: Request, url: str) -> None:
     """Plain http only with this machine, and nobody else may send us there."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        origin(url)
+    except ValueError:  # its port, its host, or brackets without an end
+        raise unusable(request.subject) from None
     if parts.scheme == "https" and parts.hostname:
         return
     if parts.scheme == "http" and request.local and is_loopback(parts.netloc):
@@ -208,6 +239,13 @@ def _require_safe(request: Request, url: str) -> None:
     raise SourceUnreachable(
         f"{request.subject}: the registry sends us to an address without https",
         hint="a proxy before the registry has to tell it the outer scheme (X-Forwarded-Proto); ask its operator",
+    )
+
+
+def unusable(subject: str) -> SourceUnreachable:
+    """The error for an address that is none."""
+    return SourceUnreachable(
+        f"{subject}: the registry sends us to an address that cannot be used", hint="ask the registry's operator"
     )
 
 
@@ -222,7 +260,7 @@ def _settled(answer: Answer, request: Request) -> Answer:
 def _timeout(method: str) -> Timeout:
     from urllib3 import Timeout  # noqa: PLC0415  see above
 
-    return Timeout(connect=_CONNECT_SECONDS, read=_COMMIT_SECONDS if method == "PUT" else _READ_SECONDS)
+    return Timeout(connect=_CONNECT_SECONDS, read=_COMMIT_SECONDS if method == "PUT" else SECONDS)
 
 
 @contextmanager
@@ -232,10 +270,14 @@ def _as_ours(subject: str) -> Iterator[None]:
 
     try:
         yield
+    except exceptions.LocationValueError:
+        raise unusable(subject) from None
     except (exceptions.HTTPError, OSError) as error:
         words = words_of(error)
+        if words == CLOCK:
+            raise SourceUnreachable(f"{subject}: {words}", hint=CLOCK_HINT) from None
         if words == CERTIFICATE:
             raise SourceUnreachable(
                 f"{subject}: {words}", hint="name a CA bundle that holds its issuer (SSL_CERT_FILE)"
             ) from None
-        raise Interrupted(f"{subject}: {words}", broke=words == BROKE) from None
+        raise Interrupted(f"{subject}: {words}", broke=words == BROKE, stalled=is_stalled(error)) from None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import urlencode
 
 from envbuilder.errors import EnvbuilderError, SourceUnreachable, VerificationFailed
+from envbuilder.http.limits import decimal
 from envbuilder.model.images import Descriptor
 from envbuilder.registries.client import Repository
 from envbuilder.registries.failures import Interrupted, SessionLost
@@ -23,9 +24,10 @@ if TYPE_CHECKING:
 PIECE = 64 << 20
 """Bytes in one request: so much is lost at most where a registry forgets a request that broke."""
 
+_LARGEST_PIECE = 1 << 50  # larger than any blob: the whole of it in one request
 _BLOCK = 1 << 17  # one write may take 20 s: a larger block needs a faster line
 _UPLOADS = "blobs/uploads/"
-_RANGE = re.compile(r"(?:bytes=)?0-(\d+)")
+_RANGE = re.compile(r"(?:bytes=)?0-([0-9]{1,18})")
 _SESSION_GONE = (404, 416)
 
 
@@ -97,7 +99,7 @@ class Upload:
                 session = session or self._begin()
                 self._fill(session)
             except Interrupted as error:
-                if not patience.lasts(error.asked, session.position if session else 0):
+                if not patience.lasts(error, session.position if session else 0):
                     raise
                 session = self._taken_up(None if isinstance(error, SessionLost) else session)
                 if session is None and self.repository.has_blob(self.blob.digest):
@@ -192,8 +194,8 @@ class Upload:
 def _session(answer: Answer, position: int) -> Session:
     if not answer.location:
         raise SourceUnreachable(f"{answer.subject}: the registry does not say where to", hint="ask its operator")
-    smallest = answer.headers.get("OCI-Chunk-Min-Length", "")
-    return Session(location=answer.location, position=position, smallest=int(smallest) if smallest.isdecimal() else 0)
+    smallest = decimal(answer.headers.get("OCI-Chunk-Min-Length"), _LARGEST_PIECE)
+    return Session(location=answer.location, position=position, smallest=smallest)
 
 
 def _position(answer: Answer) -> int | None:

@@ -15,10 +15,13 @@ from envbuilder.errors import EnvbuilderError, SourceUnreachable, UsageError
 from envbuilder.http.proxies import proxy_for
 from envbuilder.model.refs import ImageRef
 from envbuilder.registries.client import RegistryClient
-from envbuilder.registries.failures import said
+from envbuilder.registries.failures import Interrupted, said
+from envbuilder.registries.pacing import Patience
 from envbuilder.registries.pulling import find
+from envbuilder.registries.pushing import push
 from envbuilder.registries.transport import Request, Transport
-from tests.unit.registries.conftest import Time, reference
+from envbuilder.store import Store
+from tests.unit.registries.conftest import Time, image_of, reference
 from tests.unit.registries.faulty import Fault, Registry
 
 
@@ -58,6 +61,55 @@ def test_a_redirect_to_plain_http_elsewhere_is_refused(client: RegistryClient, r
     with pytest.raises(SourceUnreachable, match="without https") as caught:
         find(client, reference(registry))
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("place", ["http://[", "http://127.0.0.1:99999/", "https://[::1"])
+@pytest.mark.parametrize("match", ["/manifests/", "/blobs/"])
+def test_a_redirect_to_no_address_is_refused(
+    client: RegistryClient, registry: Registry, store: Store, place: str, match: str
+) -> None:
+    push(client, image_of(store, b"layer"), reference(registry), store)
+    registry.faults = [Fault(match=match, status=307, headers=(("Location", place),))]
+    with pytest.raises(SourceUnreachable, match="an address that cannot be used"):
+        find(client, reference(registry))
+
+
+@pytest.mark.parametrize("place", ["http://[", "http://127.0.0.1:99999/"])
+def test_an_upload_is_not_sent_to_an_address_that_is_none(
+    client: RegistryClient, registry: Registry, store: Store, place: str
+) -> None:
+    registry.faults = [Fault(match="POST", status=202, headers=(("Location", place),))]
+    with pytest.raises(SourceUnreachable, match="an address that cannot be used"):
+        push(client, image_of(store, b"layer"), reference(registry), store)
+
+
+@pytest.mark.parametrize("realm", ["http://[", "http://127.0.0.1:99999/token", "https://[::1/"])
+def test_a_token_service_at_an_address_that_is_none_is_refused(
+    client: RegistryClient, registry: Registry, realm: str
+) -> None:
+    registry.faults = [
+        Fault(match="/manifests/", status=401, headers=(("WWW-Authenticate", f'Bearer realm="{realm}"'),))
+    ]
+    with pytest.raises(SourceUnreachable, match="an address that cannot be used"):
+        find(client, reference(registry))
+
+
+def test_a_registry_at_a_port_that_is_none_is_refused(client: RegistryClient) -> None:
+    with pytest.raises(UsageError, match="not the address of a registry"):
+        find(client, ImageRef.parse("registry.example:99999/team/tf:1"))
+
+
+def test_a_registry_that_is_silent_is_given_up_after_two_tries(registry: Registry, time: Time, tmp_path: Path) -> None:
+    patience = Patience(time.pacing)
+    assert patience.lasts(Interrupted("silent", stalled=True))
+    assert not patience.lasts(Interrupted("silent", stalled=True))
+
+
+def test_waits_that_a_registry_asks_for_end_after_a_minute(time: Time) -> None:
+    patience = Patience(time.pacing)
+    while patience.lasts(Interrupted("busy", asked=25.0), position=len(time.waits) << 20):
+        pass
+    assert time.waits == [25.0, 25.0, 10.0]
 
 
 def test_an_answer_that_is_too_long_is_not_read(client: RegistryClient, registry: Registry) -> None:
