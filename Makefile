@@ -12,15 +12,24 @@ PARALLEL := --numprocesses auto --dist worksteal
 
 .PHONY: help
 help: ## List the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-.venv/.complete: pyproject.toml
+.venv/.complete: pyproject.toml .ci/requirements.txt .ci/install
 	"$$(.ci/python)" -m venv .venv
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	.ci/install $(BIN)/python
 	touch $@
 
 .PHONY: setup
 setup: .venv/.complete ## Virtual environment with the tool and its development tools
+
+.PHONY: pins
+pins: setup ## Pin the newest development dependencies that are a week old, with hashes; review the diff
+	$(BIN)/uv pip compile --quiet --upgrade --exclude-newer '7 days' --universal --python-version 3.11 --all-extras \
+	    --generate-hashes --no-emit-index-url --no-annotate --no-header --output-file .ci/requirements.txt pyproject.toml
+
+.PHONY: audit-dependencies
+audit-dependencies: setup ## Compare the pinned dependencies with the database of known vulnerabilities, where it answers
+	$(BIN)/python -m tools.audit_dependencies .ci/requirements.txt
 
 .PHONY: engine
 engine: setup ## Install and start a Docker engine if none answers (root, Debian)
@@ -90,4 +99,4 @@ bench: engine ## Measure the catalog, and builds against pip in a Dockerfile and
 	$(BIN)/python -m tests.bench $(BENCH)
 
 .PHONY: ci
-ci: lint demo test unit-pythons ## What CI runs
+ci: lint audit-dependencies demo test unit-pythons ## What CI runs
