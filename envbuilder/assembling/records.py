@@ -10,8 +10,11 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from envbuilder.assembling.packing import Packed
 from envbuilder.errors import VerificationFailed
@@ -19,6 +22,8 @@ from envbuilder.files import read_json, replacing
 from envbuilder.model.images import AssembledImage, Descriptor, Document, ImageLayerPin
 from envbuilder.model.refs import is_digest
 from envbuilder.store import Store
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,16 +76,12 @@ class Records:
         The record of a layer whose file has another size is not believed either. The file may be missing.
         """
         path = self._layer_path(key)
-        plain = _read(path)
-        if plain is None:
-            return self.shipped(key)
-        try:
-            record = _layer_of(plain, key)
-        except (ValueError, KeyError, TypeError):
-            record = None
-        if record is None or self._has_another_size(record.packed):
-            path.unlink(missing_ok=True)
-            return self.shipped(key)
+        return _believed(path, lambda: self._read_layer(path, key)) or self.shipped(key)
+
+    def _read_layer(self, path: Path, key: str) -> LayerRecord:
+        record = _layer_of(_mapping(read_json(path)), key)
+        if self._has_another_size(record.packed):
+            raise ValueError(f"{record.packed.digest} has another size")
         return record
 
     def _has_another_size(self, packed: Packed) -> bool:
@@ -110,12 +111,13 @@ class Records:
                 ),
                 None,
             )
-        return self._read_image(self._image_path(name))
+        path = self._image_path(name)
+        return _believed(path, lambda: self._read_image(path))
 
     def images(self) -> Iterator[KeptImage]:
         """All images that can be read, by name."""
         for path in sorted((self.store.folder / "images").glob("*.json")):
-            kept = self._read_image(path)
+            kept = _believed(path, partial(self._read_image, path))
             if kept:
                 yield kept
 
@@ -170,6 +172,19 @@ class Records:
             if record:
                 yield key, record.packed.digest
 
+    def damaged(self) -> Iterator[Path]:
+        """Yield the files of records that are not believed, sorted; they are not removed."""
+        layers, images = (sorted((self.store.folder / name).glob("*")) for name in ("layers", "images"))
+        reads: list[tuple[Path, Callable[[], object]]] = [
+            *((path, partial(self._read_layer, path, f"sha256:{path.stem}")) for path in layers),
+            *((path, partial(self._read_image, path)) for path in images),
+        ]
+        for path, read in reads:
+            try:
+                read()
+            except _NOT_WHAT_WAS_WRITTEN:
+                yield path
+
     def _pushed_path(self) -> Path:
         return self.store.folder / "pushed.json"
 
@@ -183,17 +198,10 @@ class Records:
             / f"{re.sub(r'[^a-z0-9._-]', lambda found: f'%{ord(found[0]):02x}', name)}.json"
         )
 
-    def _read_image(self, path: Path) -> KeptImage | None:
-        plain = _read(path)
-        if plain is None:
-            return None
-        try:
-            kept = self._image_of(plain)
-        except (OSError, ValueError, KeyError, TypeError, VerificationFailed):
-            kept = None
-        if kept is None or self._image_path(kept.name) != path or not _agrees(kept.image):
-            path.unlink(missing_ok=True)
-            return None
+    def _read_image(self, path: Path) -> KeptImage:
+        kept = self._image_of(_mapping(read_json(path)))
+        if self._image_path(kept.name) != path or not _agrees(kept.image):
+            raise ValueError(f"not the record of {kept.name}")
         return kept
 
     def _image_of(self, plain: Mapping[str, object]) -> KeptImage:
@@ -220,10 +228,25 @@ class Records:
 
     def _document(self, plain: object) -> Document:
         descriptor = _descriptor(plain)
+        if not self.store.has(descriptor.digest):
+            raise ValueError(f"{descriptor.digest} is not in the store")
         return Document(descriptor=descriptor, content=self.store.read(descriptor.digest))
 
 
 _SUM = "sha256"
+_NOT_WHAT_WAS_WRITTEN = (ValueError, KeyError, TypeError, VerificationFailed)
+
+
+def _believed(path: Path, read: Callable[[], T]) -> T | None:
+    """Return what a record says; None when there is none. One that is not what was written is removed."""
+    try:
+        return read()
+    except OSError:
+        return None
+    except _NOT_WHAT_WAS_WRITTEN:
+        with suppress(OSError):
+            path.unlink()
+        return None
 
 
 def sum_of(plain: Mapping[str, object]) -> str:
@@ -256,17 +279,6 @@ def _agrees(image: AssembledImage) -> bool:
         )
     except (ValueError, KeyError, TypeError, RecursionError):
         return False
-
-
-def _read(path: Path) -> Mapping[str, object] | None:
-    """Return the content of a record; None when there is none, or it cannot be read. A damaged one is removed."""
-    try:
-        return _mapping(read_json(path))
-    except OSError:
-        return None
-    except (ValueError, TypeError):
-        path.unlink(missing_ok=True)
-        return None
 
 
 def _write(path: Path, plain: Mapping[str, object]) -> None:

@@ -1,28 +1,29 @@
-"""`envbuilder cache list|prune`."""
+"""`envbuilder cache list|prune|verify`."""
 
 from __future__ import annotations
 
 import click
 
 from envbuilder.assembling.records import Records
-from envbuilder.cli.output import json_option, print_json, size, table
+from envbuilder.cli.output import json_option, notice, print_json, size, table
 from envbuilder.cli.places import places
-from envbuilder.rooms import bytes_of
+from envbuilder.rooms import STORE, bytes_of
 from envbuilder.store import Store
 from envbuilder.workflows.keep import prune, room_usage, usage
+from envbuilder.workflows.verify_cache import CacheState, verify_cache
 
 
 @click.group("cache")
 def command() -> None:
-    """Show what the cache directory holds, and free what is not needed."""
+    """Show and verify what the cache directory holds, and free what is not needed."""
 
 
 @command.command("list")
 @json_option
 def list_command(*, as_json: bool) -> None:
     """Show assembled images, and how much each part of the cache directory holds."""
-    cache = places().cache
-    store = Store(folder=cache / "store")
+    here = places()
+    cache, store = here.cache, Store(folder=here.room(STORE))
     found = usage(store, Records(store=store))
     rooms = room_usage(cache)
     total = bytes_of(cache)
@@ -44,6 +45,7 @@ def list_command(*, as_json: bool) -> None:
                 "layer_bytes": found.layers,
                 "loose_layer_bytes": found.loose,
                 "download_bytes": found.files,
+                "unpacked_bytes": found.beside,
                 "directories": [{"name": room.name, "holds": room.holds, "bytes": used} for room, used in rooms],
                 "bytes": total,
             }
@@ -77,8 +79,8 @@ def prune_command(*, everything: bool, as_json: bool) -> None:
 
     Waits for builds that use the store. What other commands use stays.
     """
-    cache = places().cache
-    store = Store(folder=cache / "store")
+    here = places()
+    cache, store = here.cache, Store(folder=here.room(STORE))
     done = prune(cache, store, Records(store=store), everything=everything)
     if as_json:
         print_json({"schema": 1, "freed_bytes": done.freed, "in_use": list(done.in_use)})
@@ -86,3 +88,44 @@ def prune_command(*, everything: bool, as_json: bool) -> None:
     click.echo(f"freed {size(done.freed)}")
     if done.in_use:
         click.echo(f"in use by other commands, and kept: {', '.join(done.in_use)}")
+
+
+@command.command("verify")
+@click.option("--remove", "removing", is_flag=True, help="Remove what is damaged.")
+@json_option
+def verify_command(*, removing: bool, as_json: bool) -> None:
+    """Read everything in the cache directory and say what is damaged.
+
+    Exits with 1 if something is damaged and was not removed.
+    """
+    here = places()
+    cache, store = here.cache, Store(folder=here.room(STORE))
+    found = verify_cache(cache, store, Records(store=store), notice, removing=removing)
+    if as_json:
+        print_json(_document(found))
+    else:
+        _tell(found)
+    if any(not each.removed for each in found.damaged):
+        raise click.exceptions.Exit(1)
+
+
+def _document(found: CacheState) -> dict[str, object]:
+    return {
+        "schema": 1,
+        "checked": [{"holds": part.holds, "count": part.count, "bytes": part.bytes} for part in found.parts],
+        "damaged": [{"path": str(each.path), "reason": each.reason, "removed": each.removed} for each in found.damaged],
+        "unchecked": list(found.unchecked),
+    }
+
+
+def _tell(found: CacheState) -> None:
+    rows = [(size(part.bytes).rjust(8), str(part.count).rjust(6), part.holds) for part in found.parts]
+    if rows:
+        click.echo(table(("SIZE".rjust(8), "COUNT".rjust(6), "CHECKED"), rows))
+    for each in found.damaged:
+        click.echo(f"{'removed' if each.removed else 'damaged'}: {each.path}: {each.reason}")
+    click.echo(f"{len(found.damaged)} damaged; not checked: {', '.join(found.unchecked)}")
+    if any(not each.removed for each in found.damaged):
+        click.echo(
+            "next: `envbuilder cache verify --remove`; what was removed is made or fetched again when it is needed"
+        )

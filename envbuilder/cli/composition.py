@@ -52,6 +52,7 @@ from envbuilder.model.versions import Release
 from envbuilder.planning.layers import LABEL_BASE, base_reference, image_reference
 from envbuilder.probing.joining import memory_hook, probe_source
 from envbuilder.registries.pulling import find
+from envbuilder.rooms import STORE
 from envbuilder.store import Store
 from envbuilder.tar.members import of_tar
 from envbuilder.tar.writing import write
@@ -130,7 +131,7 @@ class Composition:
         """Downloads, with the credentials of the package index; connections are kept for the whole run."""
         index = self.index_address(sources)
         if index not in self._webs:
-            self._webs[index] = Web(self.places.environ, index_logins(self.places.environ, Path.home(), index))
+            self._webs[index] = Web(self.places.environ, index_logins(self.places.environ, self.places.home, index))
         return self._webs[index]
 
     @cached_property
@@ -178,7 +179,7 @@ class Composition:
     @cached_property
     def store(self) -> Store:
         """Everything fetched and assembled."""
-        return Store(folder=self.places.cache / "store")
+        return Store(folder=self.places.room(STORE))
 
     @cached_property
     def records(self) -> Records:

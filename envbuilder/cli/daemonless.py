@@ -31,6 +31,7 @@ from envbuilder.registries.client import RegistryClient
 from envbuilder.registries.content import RegistryContent
 from envbuilder.registries.pulling import RemoteImage, fetch_blobs, find
 from envbuilder.registries.pushing import push
+from envbuilder.rooms import TREES
 from envbuilder.running.images import ImageRunner
 from envbuilder.runtime.choosing import choose
 from envbuilder.tar.members import Member, of_folder
@@ -110,7 +111,7 @@ class Daemonless:
 
     def registry_client(self) -> RegistryClient:
         """A client for registries, with the credentials of the Docker configuration."""
-        folder = self.composition.places.environ.get("DOCKER_CONFIG") or str(Path.home() / ".docker")
+        folder = self.composition.places.environ.get("DOCKER_CONFIG") or str(self.composition.places.home / ".docker")
         return RegistryClient(
             self.composition.places.environ, Path(folder), default=lambda: urlsplit(default_registry()).netloc
         )
@@ -141,7 +142,7 @@ class Daemonless:
             lookup=self._assembled,
             unpack=unpack,
             store=self.composition.store,
-            trees=self.composition.places.cache / "trees",
+            trees=self.composition.places.room(TREES.name),
             say=self.composition.say,
         )
 

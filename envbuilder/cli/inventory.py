@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from envbuilder.bases.file_store import FileStore
 from envbuilder.bases.installed import installed_program
@@ -10,7 +11,8 @@ from envbuilder.bases.packed import packed_pythons
 from envbuilder.bases.tree_store import DebianStore
 from envbuilder.building.local_images import image_names
 from envbuilder.catalog.buildable import Buildability, Inventory
-from envbuilder.cli.places import Places
+from envbuilder.cli.places import NOWHERE, Places
+from envbuilder.errors import UsageError
 from envbuilder.locking.mirrors import debian_mirror
 from envbuilder.model.locks import Sources
 from envbuilder.model.refs import ImageRef
@@ -34,7 +36,7 @@ def inventory(places: Places, catalog: Catalog, sources: Sources | None = None) 
     return Inventory(
         bases=frozenset((*_trees(places, catalog), *_images(catalog, images or frozenset()))),
         engine=images is not None,
-        pythons=packed_pythons(FileStore(folder=places.cache / "files")),
+        pythons=packed_pythons(FileStore(folder=_cache(places) / "files")),
         installed=tuple(_installed(places, catalog)),
         standalone=Buildability.YES if places.environ.get(_UV_MIRROR) else Buildability.UNKNOWN,
         debian_archive=bool(named.debian_mirror or debian_mirror(places.apt_sources)),
@@ -54,8 +56,16 @@ def _installed(places: Places, catalog: Catalog) -> Iterator[tuple[Release, str]
             yield version, program
 
 
+def _cache(places: Places) -> Path:
+    """Return the cache directory; `NOWHERE` if there is none that can be used: then nothing is kept."""
+    try:
+        return places.cache
+    except UsageError:
+        return NOWHERE
+
+
 def _trees(places: Places, catalog: Catalog) -> list[str]:
-    store = DebianStore(places.cache / "bases")
+    store = DebianStore(_cache(places) / "bases")
     return [
         system.id for system in catalog.bases if system.kind is BaseKind.DEBIAN and store.current(system.id) is not None
     ]

@@ -89,7 +89,7 @@ class Around:
     def _index(self) -> Address | None:
         if self.places.index:
             return Address(url=self.places.index_url, chosen=self.places.index_variable, configured=True)
-        url, file = configured_index(self.places.environ, Path.home())
+        url, file = configured_index(self.places.environ, self.places.home)
         if url:
             return Address(url=url, chosen=file, configured=True)
         try:

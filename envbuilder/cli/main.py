@@ -8,8 +8,12 @@ from __future__ import annotations
 import errno
 import importlib
 import os
+import signal
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
 
 import click
 
@@ -44,7 +48,21 @@ VERBS = {
     "base": ("envbuilder.cli.base", "Make and list Debian bases."),
     "python": ("envbuilder.cli.python", "Pack and list interpreter archives."),
 }
-INTERRUPTED = 130
+_STOPPING = (signal.SIGTERM, signal.SIGHUP)
+STOPPED = frozenset(128 + number for number in (signal.SIGINT, *_STOPPING))
+"""Statuses of a process that was interrupted, as a shell gives them."""
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal asked the process to end; everything is cleaned up as after Ctrl-C.
+
+    Attributes:
+        signal: The signal.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.signal = signal.Signals(number)
 
 
 class Verbs(click.Group):
@@ -98,7 +116,8 @@ def cli() -> None:
 def entry() -> None:
     """Run the command line and end the process with the documented status."""
     try:
-        status = cli.main(prog_name="envbuilder", standalone_mode=False)
+        with stoppable():
+            status = cli.main(prog_name="envbuilder", standalone_mode=False)
     except EnvbuilderError as error:
         report(error)
         sys.exit(error.exit_code)
@@ -116,14 +135,38 @@ def entry() -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except (KeyboardInterrupt, click.Abort):
-        click.echo("interrupted", err=True)
-        sys.exit(INTERRUPTED)
+    except (KeyboardInterrupt, click.Abort) as error:
+        # click makes an `Abort` of every `KeyboardInterrupt`.
+        cause = error if isinstance(error, KeyboardInterrupt) else error.__cause__
+        number = cause.signal if isinstance(cause, Stopped) else signal.SIGINT
+        click.echo("interrupted" if number is signal.SIGINT else f"stopped by {number.name}", err=True)
+        sys.exit(128 + number)
     except Exception:  # noqa: BLE001  a bug keeps its traceback, and its status is not that of findings
         traceback.print_exc()
         sys.exit(EnvbuilderError.exit_code)
     # Without its standalone mode click gives the status of `Exit` back instead of ending the process.
     sys.exit(status if isinstance(status, int) else 0)
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Raise `Stopped` in the block when a signal asks the process to end; what is ignored, as by nohup, stays so."""
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        # Cleaning up must not be interrupted by the next one.
+        for each in before:
+            signal.signal(each, signal.SIG_IGN)
+        raise Stopped(number)
+
+    before = {number: signal.getsignal(number) for number in _STOPPING}
+    before = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
+    for number in before:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def of_the_system(error: OSError) -> EnvbuilderError | None:

@@ -6,6 +6,7 @@ Only this file and `composition` read the environment of the process.
 from __future__ import annotations
 
 import os
+import pwd
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,10 +14,13 @@ from pathlib import Path
 import click
 
 import envbuilder
+from envbuilder.errors import UsageError
 from envbuilder.http.trust import ca_bundle, ca_variable
 from envbuilder.indexing.credentials import address_of
-from envbuilder.rooms import use_room
+from envbuilder.rooms import check_owner, room_of, use_room
 
+NOWHERE = Path("/nonexistent")
+"""Home of accounts that have none, as in Debian's base-passwd."""
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "FTP_PROXY")
 _INDEX_VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")
 
@@ -28,16 +32,37 @@ class Places:
     Attributes:
         matrices: Folder of the catalog.
         templates: Folder of the Jinja templates.
-        cache: Everything that we keep.
+        cache_place: Path of the cache directory; below `NOWHERE` if nothing names one.
         environ: Environment of the process.
+        home: Home directory of this account; `NOWHERE` for none.
         packaged: Whether the catalog is the one inside an installed package, which nobody named.
     """
 
     matrices: Path
     templates: Path
-    cache: Path
+    cache_place: Path
     environ: Mapping[str, str]
+    home: Path = NOWHERE
     packaged: bool = False
+
+    @property
+    def cache(self) -> Path:
+        """The cache directory, which need not exist.
+
+        Raises:
+            UsageError: Nothing names one; or others could have changed what it holds.
+        """
+        if self.cache_place.is_relative_to(NOWHERE):
+            raise UsageError(
+                "there is no place for the cache: this account has no home directory",
+                hint="name a directory: `export ENVBUILDER_CACHE=DIR`",
+            )
+        check_owner(self.cache_place)
+        return self.cache_place
+
+    def room(self, name: str) -> Path:
+        """Return a directory of the cache; errors as in `use`, which also keeps others from pruning it."""
+        return room_of(self.cache, name)
 
     @property
     def ca_bundle(self) -> bytes:
@@ -82,6 +107,7 @@ class Places:
             name: Of one of `ROOMS`.
 
         Raises:
+            UsageError: There is no cache, it cannot be made, or others could have changed what it holds.
             LocksUnsupported: The file system of the cache has no locks.
         """
         path, handle = use_room(self.cache, name)
@@ -111,11 +137,27 @@ def places() -> Places:
     package = Path(envbuilder.__file__).parent
     data = package / "_data"
     root = data if data.is_dir() else package.parent
-    home = Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    home = _home(environ)
+    kept = Path(environ.get("XDG_CACHE_HOME", ""))
     return Places(
         matrices=Path(environ.get("ENVBUILDER_MATRICES") or root / "matrices"),
         templates=root / "templates",
-        cache=Path(environ.get("ENVBUILDER_CACHE") or home / "envbuilder"),
+        # A relative path is to be ignored: https://specifications.freedesktop.org/basedir-spec/latest/
+        cache_place=Path(
+            environ.get("ENVBUILDER_CACHE") or (kept if kept.is_absolute() else home / ".cache") / "envbuilder"
+        ),
         environ=environ,
+        home=home,
         packaged=root == data and not environ.get("ENVBUILDER_MATRICES"),
     )
+
+
+def _home(environ: Mapping[str, str]) -> Path:
+    """Return the home directory of this account, which may be one that no list of accounts knows."""
+    named = Path(environ.get("HOME", ""))
+    if named.is_absolute():
+        return named
+    try:
+        return Path(pwd.getpwuid(os.getuid()).pw_dir or NOWHERE)
+    except KeyError:
+        return NOWHERE

@@ -12,7 +12,7 @@ from envbuilder.errors import UsageError
 
 
 def places_of(folder: Path, *, packaged: bool) -> Places:
-    return Places(matrices=folder, templates=folder, cache=folder, environ={}, packaged=packaged)
+    return Places(matrices=folder, templates=folder, cache_place=folder, environ={}, packaged=packaged)
 
 
 def test_a_folder_of_the_user_is_written_to(tmp_path: Path) -> None:

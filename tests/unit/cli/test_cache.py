@@ -1,0 +1,56 @@
+"""`envbuilder cache` on the command line."""
+
+from __future__ import annotations
+
+import json
+
+from envbuilder.store import Store
+from tests.unit.cli.running import CommandLine
+
+
+def damaged_cache(envbuilder: CommandLine) -> Store:
+    """A cache with a good file and a damaged one."""
+    store = Store(folder=envbuilder.folder / "cache" / "store")
+    store.folder.mkdir(parents=True)
+    store.put(b"good")
+    bad = store.path(store.put(b"bad"))
+    bad.chmod(0o644)
+    bad.write_bytes(b"BAD")
+    return store
+
+
+def test_a_cache_that_is_not_there_is_not_damaged(envbuilder: CommandLine) -> None:
+    ended = envbuilder("cache", "verify")
+    assert ended.status == 0
+    assert ended.stdout == "0 damaged; not checked: locks, logs, pythons, uv, work\n"
+
+
+def test_damage_is_named_with_what_to_type_and_fails_the_command(envbuilder: CommandLine) -> None:
+    store = damaged_cache(envbuilder)
+    ended = envbuilder("cache", "verify")
+    assert ended.status == 1
+    assert f"damaged: {store.folder}/sha256/" in ended.stdout
+    assert "next: `envbuilder cache verify --remove`" in ended.stdout
+    assert "reading 2 downloads and layers" in ended.stderr
+
+
+def test_damage_that_was_removed_does_not_fail_the_command(envbuilder: CommandLine) -> None:
+    store = damaged_cache(envbuilder)
+    ended = envbuilder("cache", "verify", "--remove", "--json")
+    assert ended.status == 0
+    document = json.loads(ended.stdout)
+    assert [each["removed"] for each in document["damaged"]] == [True]
+    assert [each["count"] for each in document["checked"]] == [2]
+    assert len(list(store.entries())) == 1
+    assert json.loads(envbuilder("cache", "verify", "--json").stdout)["damaged"] == []
+
+
+def test_the_list_of_a_damaged_cache_has_no_traceback(envbuilder: CommandLine) -> None:
+    store = damaged_cache(envbuilder)
+    for name in ("images/env%3a1.json", "layers/x.json", "pushed.json"):
+        path = store.folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("[" * 100_000)
+    ended = envbuilder("cache", "list", "--json")
+    assert (ended.status, ended.stderr) == (0, "")
+    assert json.loads(ended.stdout)["images"] == []
