@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,51 @@ def test_what_is_wrong_names_field_and_line(folder: Path, named: dict[str, str],
     [fault] = caught.value.faults
     assert (fault.file, fault.line) == ("spec", LINE)
     assert fault.field.startswith("files./")
+
+
+@pytest.mark.parametrize("source", ["../secret", "conf/../../secret", "/etc/hostname", "link", "conf/up/secret"])
+def test_nothing_outside_the_folder_of_the_spec_is_taken(tmp_path: Path, source: str) -> None:
+    (tmp_path / "secret").write_bytes(b"secret")
+    project = tmp_path / "project"
+    (project / "conf").mkdir(parents=True)
+    (project / "link").symlink_to(tmp_path / "secret")
+    (project / "conf" / "up").symlink_to(tmp_path)
+    with pytest.raises(InvalidInput, match="is outside the folder of the spec: copy it there"):
+        look(project, app=source)
+
+
+def test_a_link_out_of_a_folder_of_files_is_named(folder: Path, tmp_path: Path) -> None:
+    (folder / "conf" / "out").symlink_to("/etc")
+    with pytest.raises(InvalidInput, match=r"conf/out is outside the folder of the spec"):
+        look(folder, app="conf")
+
+
+def test_a_folder_that_is_a_link_inside_gives_its_files(folder: Path) -> None:
+    (folder / "more").mkdir()
+    (folder / "more" / "b.yaml").write_bytes(b"b: 1")
+    (folder / "conf" / "linked").symlink_to("../more")
+    assert [file.path for file in look(folder, app="conf")] == ["/app/a.yaml", "/app/linked/b.yaml", "/app/sub/run.sh"]
+
+
+@pytest.mark.parametrize("to", [".", "..", "sub/.."])
+def test_a_link_to_a_folder_that_it_lies_in_is_refused(folder: Path, to: str) -> None:
+    (folder / "conf" / "again").symlink_to(to)
+    with pytest.raises(InvalidInput, match="is a link to a folder that it lies in"):
+        look(folder, app=".")
+
+
+def test_pipes_and_devices_are_no_files(folder: Path) -> None:
+    os.mkfifo(folder / "pipe")
+    with pytest.raises(InvalidInput, match="pipe is neither a file nor a folder"):
+        look(folder, app="pipe")
+    with pytest.raises(InvalidInput, match="null is neither a file nor a folder"):
+        look(Path("/dev"), app="null")
+
+
+def test_a_file_that_the_kernel_makes_up_is_none() -> None:
+    """It holds variables of this process, such as credentials of a CI."""
+    with pytest.raises(InvalidInput, match="has 0 bytes and gives"):
+        look(Path("/proc/self"), app="environ")
 
 
 def test_an_empty_folder_is_no_file(folder: Path) -> None:
