@@ -6,12 +6,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from envbuilder.errors import VerificationFailed
+from envbuilder.model.image_paths import impossible
 from envbuilder.tar.headers import encoded
 from envbuilder.tar.members import Kind, Member
 
 EPOCH = 1_700_000_000
 """Time stamp of everything that we put into a layer: 2023-11-14T22:13:20Z. Any fixed moment would do; one for all rows
 lets them share layers."""
+
+_LEAVE_OUT = "leave that package or file out of envbuilder.yaml, then `envbuilder lock`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,14 +81,32 @@ def parents(path: str) -> Iterator[str]:
         yield path
 
 
+def _brought_by(entry: Entry) -> str:
+    return f"{entry.origin} brings" if entry.origin else "it holds"
+
+
 def completed(entries: Iterable[Entry]) -> list[Entry]:
-    """Entries with all folders above them, in the order of a layer; of several with one path the last is kept."""
+    """Entries with all folders above them, in the order of a layer; of several with one path the last is kept.
+
+    Raises:
+        VerificationFailed: A path cannot be in an image, or lies below a file or a link of the same layer.
+    """
     found: dict[str, Entry] = {}
     for entry in entries:
+        if reason := impossible(entry.path):
+            raise VerificationFailed(f"{_brought_by(entry)} /{entry.path}: {reason}", hint=_LEAVE_OUT)
         found[entry.path] = entry
     for path in list(found):
         for parent in parents(path):
-            if parent in found:
+            above = found.get(parent)
+            if above is None:
+                found[parent] = folder(parent)
+            elif above.member.kind is Kind.FOLDER:
                 break
-            found[parent] = folder(parent)
+            else:
+                raise VerificationFailed(
+                    f"{_brought_by(found[path])} /{path}, but /{parent} is a file or a link"
+                    f"{f' of {above.origin}' if above.origin else ''}",
+                    hint=_LEAVE_OUT,
+                )
     return sorted(found.values(), key=lambda entry: encoded(entry.path))

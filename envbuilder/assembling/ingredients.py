@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+from envbuilder.assembling.admission import require_pinned
 from envbuilder.assembling.entries import EPOCH, Entry
 from envbuilder.assembling.interpreter import HOME, archive_entries
 from envbuilder.assembling.sdists import build_wheel
@@ -142,7 +143,9 @@ class Ingredients:
                 path = self._verified(pin)
                 if not pin.is_wheel:
                     path = self.store.path(self._built(pin, path))
-                self._wheels[pin.sha256] = open_wheel(path, pin.file)
+                wheel = open_wheel(path, pin.file)
+                require_pinned(wheel, pin)
+                self._wheels[pin.sha256] = wheel
             return self._wheels[pin.sha256]
 
     def file(self, file: OwnFile) -> Entry:

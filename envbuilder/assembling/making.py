@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import takewhile
 
+from envbuilder.assembling.admission import Clashes, admitted
 from envbuilder.assembling.bytecode import bytecode
 from envbuilder.assembling.entries import Entry, completed, parents, text
 from envbuilder.assembling.ingredients import Ingredients
@@ -17,11 +19,13 @@ from envbuilder.assembling.links import library_links
 from envbuilder.assembling.packing import Packed, Packing, write_layer, write_tar
 from envbuilder.assembling.records import LayerRecord
 from envbuilder.assembling.sinks import Watch
-from envbuilder.assembling.wheels import brought, installed
+from envbuilder.assembling.wheels import brought, installed, scripts
+from envbuilder.errors import VerificationFailed
 from envbuilder.model.images import LayerFormat
 from envbuilder.model.locks import PackageGroup
 from envbuilder.model.memory import HOOK_PATH, START, START_NAME
 from envbuilder.model.plans import Layer, LayerKind, Plan
+from envbuilder.tar.members import Kind
 
 LOCK_PATH = "opt/envbuilder/envbuilder.lock"
 PROBE_PATH = "opt/envbuilder/probe.py"
@@ -119,15 +123,37 @@ def _wheels(task: Task) -> LayerRecord:
 
 
 def _own(task: Task) -> LayerRecord:
-    conflicts = _Conflicts()
-    entries = [entry for entry in _installed(task, task.layer) if conflicts.see(entry)]
+    clashes = Clashes(_sum, task.ingredients.lock.allow)
+    for entry, own in _below(task):
+        clashes.see(entry, own=own)
+    noted = len(clashes.notes)
+    entries = list(_installed(task, task.layer))
+    for entry in entries:
+        clashes.see(entry, own=True)
     with bytecode(entries, task.ingredients.python(), task.ingredients.work) as compiled:
-        return task.write([*entries, *compiled], Packing.MIXED, notes=conflicts.found)
+        return task.write([*entries, *compiled], Packing.MIXED, notes=clashes.notes[noted:])
 
 
 def _installed(task: Task, layer: Layer) -> Iterator[Entry]:
+    own = task.ingredients
+    allowed = own.lock.allow if layer.kind is LayerKind.OWN else ()
     for pin in layer.packages:
-        yield from installed(task.ingredients.wheel(pin), task.ingredients.prefix)
+        wheel = own.wheel(pin)
+        yield from admitted(installed(wheel, own.prefix), own.prefix, wheel.dist_info, allowed)
+
+
+def _below(task: Task) -> Iterator[tuple[Entry, bool]]:
+    """What distributions of lower layers bring, and whether they are own ones, as far as their wheels are here.
+
+    Their layers can be known without them. What could not be compared is found by `validate --tier static`.
+    """
+    own = task.ingredients
+    for layer in takewhile(lambda layer: layer != task.layer, task.plan.layers):
+        for pin in layer.packages:
+            if pin.is_wheel and own.store.has(f"sha256:{pin.sha256}"):
+                wheel = own.wheel(pin)
+                for entry in (*brought(wheel, own.prefix), *scripts(wheel, own.prefix)):
+                    yield entry, layer.kind is LayerKind.OWN
 
 
 def _links(task: Task) -> LayerRecord:
@@ -139,18 +165,20 @@ def _links(task: Task) -> LayerRecord:
 def _bytecode(task: Task) -> LayerRecord:
     """Bytecode of each layer below by itself, several at a time; what lies higher wins, as in the image."""
     own = task.ingredients
-    conflicts = _Conflicts()
-    sources = [
-        [entry for entry in _brought(task, layer) if conflicts.see(entry) and entry.path.endswith(".py")]
-        for layer in task.plan.of(LayerKind.CUDA, LayerKind.FRAMEWORK, LayerKind.PACKAGES)
-    ]
+    clashes = Clashes(_sum)
+    sources = []
+    for layer in task.plan.of(LayerKind.CUDA, LayerKind.FRAMEWORK, LayerKind.PACKAGES):
+        entries = list(_brought(task, layer))
+        for entry in entries:
+            clashes.see(entry)
+        sources.append([entry for entry in entries if entry.path.endswith(".py")])
     with ExitStack() as stack, ThreadPoolExecutor(task.jobs) as pool:
 
         def compiled(entries: list[Entry]) -> list[Entry]:
             return stack.enter_context(bytecode(entries, own.python(), own.work))
 
         parts = list(pool.map(compiled, sources))
-        return task.write((entry for part in parts for entry in part), Packing.COMPRESSED, notes=conflicts.found)
+        return task.write((entry for part in parts for entry in part), Packing.COMPRESSED, notes=clashes.notes)
 
 
 def _brought(task: Task, layer: Layer) -> Iterator[Entry]:
@@ -161,11 +189,18 @@ def _brought(task: Task, layer: Layer) -> Iterator[Entry]:
 def _files(task: Task) -> LayerRecord:
     """Own files; folders that the base or the account brings stay as they are."""
     own = task.ingredients
-    files = [own.file(file) for file in task.layer.files]
-    above = {path for entry in files for path in parents(entry.path)}
-    base = (Entry(member=member) for member in own.base.members() if member.path in above)
-    account = (entry for entry in account_entries(own.lock.user, b"", b"") if entry.path in above)
-    return task.write([*base, *account, *files], Packing.COMPRESSED)
+    files = {entry.path: entry for entry in map(own.file, task.layer.files)}
+    above = {path for entry in files.values() for path in parents(entry.path)}
+    below = [*(Entry(member=member) for member in own.base.members()), *account_entries(own.lock.user, b"", b"")]
+    for entry in below:
+        folders = (entry.path, *parents(entry.path)) if entry.member.kind is Kind.FOLDER else parents(entry.path)
+        if taken := files.keys() & set(folders):
+            raise VerificationFailed(
+                f"/{min(taken)} is one of the own files, and a folder of the image",
+                hint="choose another path in `files:` of envbuilder.yaml, then `envbuilder lock`",
+            )
+    kept = (entry for entry in below if entry.path in above)
+    return task.write([*kept, *files.values()], Packing.COMPRESSED)
 
 
 def _image(task: Task) -> LayerRecord:
@@ -190,27 +225,6 @@ _MAKERS: dict[LayerKind, Callable[[Task], LayerRecord]] = {
     LayerKind.FILES: _files,
     LayerKind.IMAGE: _image,
 }
-
-
-class _Conflicts:
-    """Paths that two distributions bring with different contents; the later one is in the image.
-
-    Attributes:
-        found: One line for each.
-    """
-
-    def __init__(self) -> None:
-        self.found: list[str] = []
-        self._seen: dict[str, tuple[str, int, int]] = {}
-
-    def see(self, entry: Entry) -> bool:
-        """Note an entry; always true."""
-        mark = (entry.origin, entry.member.size, _sum(entry))
-        before = self._seen.get(entry.path)
-        self._seen[entry.path] = mark
-        if before and before[0] != mark[0] and before[1:] != mark[1:]:
-            self.found.append(f"{entry.path} is in {before[0]} and in {mark[0]}, and differs: the latter is taken")
-        return True
 
 
 def _sum(entry: Entry) -> int:

@@ -90,6 +90,11 @@ def brought(wheel: Wheel, prefix: Prefix) -> Iterator[Entry]:
         yield entry
 
 
+def scripts(wheel: Wheel, prefix: Prefix) -> Iterator[Entry]:
+    """Return the scripts of its entry points; errors as in `installed`."""
+    return _scripts(wheel, prefix, wheel.dist_info)
+
+
 def _files(wheel: Wheel, prefix: Prefix, dist_info: str) -> Iterator[tuple[Entry, str]]:
     """What comes from the wheel, each with its path there; none for a file that is changed on the way."""
     data = dist_info.removesuffix(".dist-info") + ".data"
@@ -101,6 +106,11 @@ def _files(wheel: Wheel, prefix: Prefix, dist_info: str) -> Iterator[tuple[Entry
             yield _entry(f"{prefix.site}/{path}", content, wheel.name), path
             continue
         scheme, _, rest = path.removeprefix(f"{data}/").partition("/")
+        if not rest:
+            raise VerificationFailed(
+                f"{wheel.name} cannot be installed: {path} is a file instead of a folder",
+                hint="choose another version of it",
+            )
         target = f"{_scheme(wheel, scheme, prefix, dist_info)}/{rest}"
         if scheme == "scripts":
             yield _given_script(target, content, prefix, wheel.name, path)

@@ -64,6 +64,7 @@ def assemble(catalog: Catalog, row: Environment, spec: Spec, ingredients: Ingred
         sources=tuple(source.text for source in (*row.framework.sources, *row.sources)),
         inputs=inputs(row, choice, spec, catalog.driver_floor(row, choice)),
         files=tuple(replace(file, source="") for file in spec.files),
+        allow=spec.allow,
         name=spec.name,
         epoch=int(datetime(row.cutoff.year, row.cutoff.month, row.cutoff.day, tzinfo=UTC).timestamp()),
     )

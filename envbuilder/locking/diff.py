@@ -56,6 +56,7 @@ def _flat(lock: Lock) -> dict[str, str]:
     flat |= {
         f"files.{file.path}": f"{_short(file.sha256)}{' executable' if file.executable else ''}" for file in lock.files
     }
+    flat |= {f"allow.{path}": "allowed" for path in lock.allow}
     flat |= {f"tools.{tool.name}": tool.version for tool in lock.tools}
     flat |= {f"packages.{pin.group.value}.{pin.name}": f"{pin.version} {_short(pin.sha256)}" for pin in lock.packages}
     return flat

@@ -41,6 +41,7 @@ def inputs(
         "spec.tensorflow": str(spec.tensorflow or ""),
         "spec.python": str(spec.python or ""),
         "spec.base": spec.base,
+        "spec.allow": ", ".join(spec.allow),
         "spec.user": f"{spec.user.name} {spec.user.uid}:{spec.user.gid}",
         "spec.memory": str(spec.memory),
         **{f"spec.files.{file.path}": _content(file) for file in spec.files},

@@ -9,6 +9,7 @@ from dataclasses import replace
 from envbuilder.errors import Fault, InvalidInput
 from envbuilder.locking.settings import account, variables
 from envbuilder.model.cuda import LibraryLink
+from envbuilder.model.image_paths import allowable
 from envbuilder.model.images import Descriptor, ImageLayerPin, ImagePin, LayerFormat
 from envbuilder.model.locks import (
     LOCK_SCHEMA,
@@ -87,6 +88,7 @@ def dump(lock: Lock) -> str:
         "os_packages": [_plain_os_package(pin) for pin in lock.os_packages],
         "packages": [_plain_package(pin) for pin in lock.packages],
         **({"files": [_plain_file(file) for file in lock.files]} if lock.files else {}),
+        **({"allow": list(lock.allow)} if lock.allow else {}),
         "tools": [_plain_tool(tool) for tool in lock.tools],
         "deviations": list(lock.deviations),
         "refused": list(lock.refused),
@@ -140,6 +142,7 @@ def load(text: str, file: str) -> Lock:
         inputs=root.pairs("inputs", str),
         epoch=root.integer("epoch", least=0, most=LATEST_TIME),
         files=_files(root),
+        allow=root.texts("allow", allowable) if root.has("allow") else (),
         name=root.value("name", image_name, fallback="") if root.has("name") else "",
         image=_image(root.child("image")) if root.has("image") else None,
     )

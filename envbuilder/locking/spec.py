@@ -7,6 +7,7 @@ from dataclasses import replace
 from packaging.version import Version
 
 from envbuilder.locking.settings import account, variables
+from envbuilder.model.image_paths import allowable
 from envbuilder.model.locks import OwnFile, Sources, Spec, User
 from envbuilder.model.refs import image_name, normalized
 from envbuilder.model.tensorflows import OTHER_BUILDS
@@ -43,6 +44,7 @@ def read_spec(text: str, file: str) -> Spec:
         base=root.text("base", ""),
         env=variables(root, "env"),
         files=_files(root),
+        allow=tuple(sorted(root.texts("allow", allowable))),
         user=account(root.child("user"), User()) if root.has("user") else User(),
         memory=memory_policy(root, "memory"),
         sources=_sources(root.child("sources")) if root.has("sources") else Sources(),

@@ -102,6 +102,7 @@ class Spec:
         base: Id of the base to use; empty means the row's order of preference.
         env: Environment variables, sorted by name.
         files: Own files, sorted by path.
+        allow: Absolute paths that own packages may bring although they hide or replace a file, sorted.
         user: Account in the image.
         memory: Memory policy.
         sources: Where to fetch from here.
@@ -118,6 +119,7 @@ class Spec:
     base: str = ""
     env: tuple[tuple[str, str], ...] = ()
     files: tuple[OwnFile, ...] = ()
+    allow: tuple[str, ...] = ()
     user: User = field(default_factory=User)
     memory: MemoryPolicy = ALL
     sources: Sources = field(default_factory=Sources)
@@ -254,6 +256,7 @@ class Lock:
         tools: Programs used by the build, sorted by name.
         env: Environment variables, sorted by name.
         files: Own files, sorted by path.
+        allow: As in the spec.
         user: Account in the image.
         memory: Memory policy.
         deviations: In which the image differs from what the wheel was compiled with.
@@ -286,6 +289,7 @@ class Lock:
     inputs: tuple[tuple[str, str], ...]
     epoch: int
     files: tuple[OwnFile, ...] = ()
+    allow: tuple[str, ...] = ()
     name: str = ""
     image: ImagePin | None = None
 

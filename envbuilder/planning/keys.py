@@ -78,7 +78,9 @@ def _bytecode(plan: Plan, _layer: Layer) -> dict[str, object]:
 
 
 def _own(plan: Plan, layer: Layer) -> dict[str, object]:
-    return _compiler(plan.lock) | {"files": _files(layer.packages)} | _tools(plan, (layer,))
+    # Without its own `allow:` another lock must not get the layer from the cache.
+    allowed = {"allow": list(plan.lock.allow)} if plan.lock.allow else {}
+    return _compiler(plan.lock) | {"files": _files(layer.packages)} | _tools(plan, (layer,)) | allowed
 
 
 def _own_files(plan: Plan, layer: Layer) -> dict[str, object]:

@@ -71,6 +71,11 @@ class Draft:
                 pins = layer.packages
         return (*pins, *self.plan.build_tools) if any(not pin.is_wheel for pin in pins) else pins
 
+    def waits_for(self, layer: Layer) -> tuple[PackagePin, ...]:
+        """The files to wait for, where they are fetched: an own layer is compared with what lies below it."""
+        below = self.lock.packages if layer.kind is LayerKind.OWN else ()
+        return (*self.files_of(layer), *below)
+
     def missing(self, store: Store) -> list[PackagePin]:
         """The files that have to be fetched for the layers that have to be made."""
         pins = {pin.sha256: pin for layer in self.to_make(store) for pin in self.files_of(layer)}

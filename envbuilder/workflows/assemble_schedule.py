@@ -175,7 +175,7 @@ class Making:
                     expected=draft.known.get(layer.id),
                     jobs=self.ports.jobs,
                 )
-                self.records[key] = self._pool.submit(self._make, key, task, draft.files_of(layer))
+                self.records[key] = self._pool.submit(self._make, key, task, draft.waits_for(layer))
 
     def _make(self, key: str, task: Task, files: Iterable[PackagePin]) -> LayerRecord:
         self.fetching.wait(files)

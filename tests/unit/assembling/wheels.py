@@ -22,6 +22,7 @@ def wheel(
     method: int = zipfile.ZIP_DEFLATED,
     executable: tuple[str, ...] = (),
     streamed: bool = False,
+    metadata: bytes = b"",
 ) -> Path:
     """Write a wheel with METADATA, WHEEL and RECORD.
 
@@ -32,11 +33,14 @@ def wheel(
         dist_info: Its folder of metadata.
         method: How members are packed.
         executable: Paths that get an x.
+        metadata: METADATA; empty for that of the folder's name.
         streamed: Write sizes behind the contents, in data descriptors, as writers to a pipe do.
     """
+    own_name, _, own_version = dist_info.removesuffix(".dist-info").rpartition("-")
     given = {
         **files,
-        f"{dist_info}/METADATA": b"Metadata-Version: 2.1\nName: toy\nVersion: 1.0\n",
+        f"{dist_info}/METADATA": metadata
+        or f"Metadata-Version: 2.1\nName: {own_name}\nVersion: {own_version}\n".encode(),
         f"{dist_info}/WHEEL": b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
     record = "".join(f"{path},{_digest(data)},{len(data)}\n" for path, data in given.items())

@@ -277,3 +277,48 @@ def test_steps_and_bytes_are_told(world: World) -> None:
     assert "files to download: 4" in finished
     last = [event for event in told if isinstance(event, Transfer)][-1]
     assert last.current == last.total == done.fetched
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_an_own_package_that_replaces_code_of_the_environment_is_refused_unless_the_spec_allows_it(
+    world: World, cached: bool
+) -> None:
+    path = f"{SITE}/tensorflow/libtf.so"
+    tensorflow = {"tensorflow/libtf.so": shared_library(())}
+    evil = world.pin("evil", {"tensorflow/libtf.so": shared_library((), padding=8)}, PackageGroup.OWN)
+    plain = world.lock(evil)
+    pins = (world.pin("tensorflow-gpu", tensorflow, PackageGroup.FRAMEWORK, "2.4.4"), *plain.packages[2:])
+    lock = replace(plain, packages=pins)
+    ports = world.ports("here")
+    if cached:
+        one(replace(lock, packages=(*pins[:-1], world.own(b"own"))), ports)
+    allowed = one(replace(lock, allow=(f"/{path}",)), world.ports("allowing"))
+    assert any("evil" in note for note in allowed.notes)
+    for _ in range(2):
+        with pytest.raises(VerificationFailed, match=rf"layer own: .* replaces /{path} of tensorflow_gpu"):
+            one(lock, ports)
+
+
+def test_a_layer_that_one_spec_allows_is_not_taken_for_a_lock_that_does_not(world: World) -> None:
+    points = b"[console_scripts]\nenv = evil:main\n"
+    evil = world.pin("evil", {"evil-1.0.dist-info/entry_points.txt": points}, PackageGroup.OWN)
+    ports = world.ports("here")
+    one(replace(world.lock(evil), allow=("/opt/venv/bin/env",)), ports)
+    with pytest.raises(VerificationFailed, match="hides the program 'env'"):
+        one(world.lock(evil), ports)
+
+
+def test_a_wheel_of_another_distribution_than_its_pin_is_refused(world: World) -> None:
+    evil = replace(world.own(b"x", "attrs"), name="six")
+    with pytest.raises(VerificationFailed, match=r"attrs-1\.0\.dist-info is of 'attrs' '1\.0', the lock has six 1\.0"):
+        one(world.lock(evil), world.ports("here"))
+
+
+@pytest.mark.parametrize("path", ["/workspace", "/etc", "/home"])
+def test_an_own_file_in_place_of_a_folder_is_refused(world: World, path: str) -> None:
+    ports = world.ports("here")
+    digest = hashlib.sha256(b"x").hexdigest()
+    ports.store.put(b"x")
+    lock = replace(world.lock(), files=(OwnFile(path=path, sha256=digest, size=1),))
+    with pytest.raises(VerificationFailed, match=rf"{path} is one of the own files, and a folder of the image"):
+        one(lock, ports)

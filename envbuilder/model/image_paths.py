@@ -1,0 +1,91 @@
+"""Paths in an image that packages and own files must not bring.
+
+The rules are the same wherever the files come from: wheels and Debian packages when a layer is made, `files:` and
+`allow:` when a spec or a lock is read, and a finished image in `validate --tier static`.
+"""
+
+from __future__ import annotations
+
+import re
+
+VENV = "opt/venv"
+"""The virtual environment."""
+
+WHITEOUT = ".wh."
+"""Prefix of names that remove a file of a lower layer. Source: OCI image specification, "Whiteouts"."""
+
+_LONGEST_NAME = 255
+_LONGEST_PATH = 4095
+"""Bytes. Source: NAME_MAX, and PATH_MAX without its NUL, of Linux (include/uapi/linux/limits.h)."""
+
+_ENVIRONMENT = re.compile(
+    rf"{VENV}(?:/(?:bin|include|lib|lib/python[0-9.]+|lib/python[0-9.]+/site-packages))?"
+    rf"|{VENV}/(?:pyvenv\.cfg|lib64|bin/activate|bin/pythonw?[0-9.]*)(?:/.*)?"
+    r"|.*/site-packages/envbuilder_memory\.pth(?:/.*)?|opt/(?:python|envbuilder)(?:/.*)?"
+)
+_PROGRAM = re.compile(
+    rf"{VENV}/bin/("
+    r"apt|apt-get|awk|basename|bash|cat|chmod|chown|cp|cut|date|dash|dd|df|dirname|dpkg|echo|env|expr|"
+    r"false|find|getent|grep|gunzip|gzip|head|id|kill|ldconfig|ldd|ln|login|ls|mkdir|mktemp|mount|mv|nice|"
+    r"nohup|nvidia-smi|passwd|printf|ps|pwd|readlink|realpath|rm|rmdir|sed|sh|sleep|sort|stat|su|sudo|tail|"
+    r"tar|tee|test|timeout|touch|tr|true|umount|uname|uniq|wc|which|xargs"
+    r")"
+)
+"""Programs of the base and of the driver that scripts and validation start by name. `/opt/venv/bin` is first in PATH.
+
+Source: the programs of Debian's essential packages that shell scripts use, apt, and nvidia-smi (2026-11-22).
+"""
+
+
+def impossible(path: str) -> str:
+    """Return why no file of an image can have a relative path; empty if one can.
+
+    Example:
+        >>> impossible("usr/bin/.wh.python3")
+        "a name that begins with '.wh.' removes a file of a lower layer"
+    """
+    if f"/{WHITEOUT}" in f"/{path}":
+        return f"a name that begins with {WHITEOUT!r} removes a file of a lower layer"
+    if len(path) * 4 <= _LONGEST_NAME:
+        return ""
+    encoded = path.encode("utf-8", "surrogateescape")
+    if any(len(part) > _LONGEST_NAME for part in encoded.split(b"/")):
+        return f"a name is longer than {_LONGEST_NAME} bytes"
+    return f"it is longer than {_LONGEST_PATH} bytes" if len(encoded) > _LONGEST_PATH else ""
+
+
+def is_of_environment(path: str) -> bool:
+    """Return True if a relative path is part of the interpreter, the virtual environment, or envbuilder.
+
+    Example:
+        >>> is_of_environment("opt/venv/bin/python3.8"), is_of_environment("opt/venv/bin/ipython3")
+        (True, False)
+    """
+    return _ENVIRONMENT.fullmatch(path) is not None
+
+
+def shadowed(path: str) -> str:
+    """Return the program of the base that a file hides because its folder is first in PATH; empty for none.
+
+    Example:
+        >>> shadowed("opt/venv/bin/env"), shadowed("opt/venv/bin/pip")
+        ('env', '')
+    """
+    found = _PROGRAM.fullmatch(path)
+    return found[1] if found else ""
+
+
+def allowable(text: str) -> str:
+    """Return a path that a spec allows packages to bring, unchanged.
+
+    Raises:
+        ValueError: It is not a file of the virtual environment, or one that must never be replaced.
+    """
+    parts = text.split("/")[1:]
+    if not text.startswith(f"/{VENV}/") or any(part in {"", ".", ".."} for part in parts) or not text.isprintable():
+        raise ValueError(f"{text!r} is not the path of a file below /{VENV}")
+    if reason := impossible(text[1:]):
+        raise ValueError(f"{text!r} cannot be allowed: {reason}")
+    if is_of_environment(text[1:]):
+        raise ValueError(f"{text!r} cannot be allowed: it is part of the interpreter or of its environment")
+    return text
