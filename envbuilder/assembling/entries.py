@@ -95,6 +95,10 @@ def completed(entries: Iterable[Entry]) -> list[Entry]:
     for entry in entries:
         if reason := impossible(entry.path):
             raise VerificationFailed(f"{_brought_by(entry)} /{entry.path}: {reason}", hint=_LEAVE_OUT)
+        if entry.member.xattrs and entry.member.kind is Kind.FILE:
+            raise VerificationFailed(
+                f"{_brought_by(entry)} /{entry.path} with extended attributes, such as capabilities", hint=_LEAVE_OUT
+            )
         found[entry.path] = entry
     for path in list(found):
         for parent in parents(path):

@@ -116,7 +116,8 @@ class DebianTrees:
             return ()
         self.fetch(lock.os_packages)
         with tempfile.TemporaryDirectory(dir=self._place(), prefix="added-") as work:
-            tree = added_tree(self._files(lock.os_packages), base, epoch=EPOCH, work=Path(work))
+            files, named = self._files(lock.os_packages), lock.named_os_packages
+            tree = added_tree(files, base, epoch=EPOCH, work=Path(work), named=named)
             self._tell(tree.unconfigured)
             written = write(tree.members, Path(work) / "added.tar")
             kept = self.store.take(written.path)

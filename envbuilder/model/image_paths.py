@@ -14,6 +14,7 @@ VENV = "opt/venv"
 WHITEOUT = ".wh."
 """Prefix of names that remove a file of a lower layer. Source: OCI image specification, "Whiteouts"."""
 
+_OURS = (f"{VENV}/", "opt/python/", "opt/envbuilder/")
 _LONGEST_NAME = 255
 _LONGEST_PATH = 4095
 """Bytes. Source: NAME_MAX, and PATH_MAX without its NUL, of Linux (include/uapi/linux/limits.h)."""
@@ -24,14 +25,14 @@ _ENVIRONMENT = re.compile(
     r"|.*/site-packages/envbuilder_memory\.pth(?:/.*)?|opt/(?:python|envbuilder)(?:/.*)?"
 )
 _PROGRAM = re.compile(
-    rf"{VENV}/bin/("
+    rf"(?:{VENV}/bin|usr/local/s?bin)/("
     r"apt|apt-get|awk|basename|bash|cat|chmod|chown|cp|cut|date|dash|dd|df|dirname|dpkg|echo|env|expr|"
     r"false|find|getent|grep|gunzip|gzip|head|id|kill|ldconfig|ldd|ln|login|ls|mkdir|mktemp|mount|mv|nice|"
     r"nohup|nvidia-smi|passwd|printf|ps|pwd|readlink|realpath|rm|rmdir|sed|sh|sleep|sort|stat|su|sudo|tail|"
     r"tar|tee|test|timeout|touch|tr|true|umount|uname|uniq|wc|which|xargs"
     r")"
 )
-"""Programs of the base and of the driver that scripts and validation start by name. `/opt/venv/bin` is first in PATH.
+"""Programs of the base and of the driver that scripts and validation start by name. These folders are first in PATH.
 
 Source: the programs of Debian's essential packages that shell scripts use, apt, and nvidia-smi (2026-11-22).
 """
@@ -52,6 +53,11 @@ def impossible(path: str) -> str:
     if any(len(part) > _LONGEST_NAME for part in encoded.split(b"/")):
         return f"a name is longer than {_LONGEST_NAME} bytes"
     return f"it is longer than {_LONGEST_PATH} bytes" if len(encoded) > _LONGEST_PATH else ""
+
+
+def is_ours(path: str) -> bool:
+    """Return True if a relative path lies in a folder that envbuilder fills."""
+    return path.startswith(_OURS) or f"{path}/" in _OURS
 
 
 def is_of_environment(path: str) -> bool:

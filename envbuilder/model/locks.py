@@ -313,6 +313,13 @@ class Lock:
         """Whether its OS packages are files that we unpack, instead of apt in the base."""
         return bool(self.os_packages) and all(pin.file for pin in self.os_packages)
 
+    @property
+    def named_os_packages(self) -> frozenset[str]:
+        """Names of the OS packages that the spec or the row names; the others came with them."""
+        inputs = dict(self.inputs)
+        named = ", ".join(inputs.get(field, "") for field in ("spec.apt", "row.base.os_packages"))
+        return frozenset(each.strip().partition("=")[0] for each in named.split(",") if each.strip())
+
     def tool(self, name: str) -> ToolPin | None:
         """One of its tools; None for a lock that was made without it."""
         return next((tool for tool in self.tools if tool.name == name), None)

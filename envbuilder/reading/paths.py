@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import posixpath
 
-from envbuilder.model.image_paths import impossible
+from envbuilder.model.image_paths import impossible, is_ours
 
-_OURS = ("/opt/venv", "/opt/python", "/opt/envbuilder")
 _ACCOUNTS = frozenset({"/etc/passwd", "/etc/group", "/etc/shadow", "/etc/gshadow"})
 _OF_THE_SYSTEM = frozenset(
     {"bin", "boot", "dev", "lib", "lib32", "lib64", "libx32", "proc", "run", "sbin", "sys", "tmp", "usr", "var"}
@@ -31,6 +30,6 @@ def image_path(text: str) -> str:
         raise ValueError(f"{text!r} holds the accounts of the image; set the account with `user:`")
     if text.split("/")[1] in _OF_THE_SYSTEM and not text.startswith("/usr/local/"):
         raise ValueError(f"{text!r} lies in a folder of the base; take /workspace, /app, /usr/local or another")
-    if any(text == each or text.startswith(f"{each}/") for each in _OURS):
+    if is_ours(text[1:]):
         raise ValueError(f"{text!r} lies in a folder that envbuilder fills; take /workspace, /app or another")
     return text

@@ -13,6 +13,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from envbuilder.bases.deb.package_file import DebFile, open_deb
+from envbuilder.bases.deb.replacing import (
+    Below,
+    is_equal,
+    replaces,
+    require_admitted,
+    require_pinned,
+    require_unprivileged,
+)
 from envbuilder.errors import VerificationFailed
 from envbuilder.model.locks import OsPackagePin
 from envbuilder.tar.members import Kind, Member, file_of
@@ -92,7 +100,12 @@ def base_tree(packages: Iterable[tuple[OsPackagePin, Path]], *, epoch: int, work
 
 
 def added_tree(
-    packages: Iterable[tuple[OsPackagePin, Path]], base: Iterable[Member], *, epoch: int, work: Path
+    packages: Iterable[tuple[OsPackagePin, Path]],
+    base: Iterable[Member],
+    *,
+    epoch: int,
+    work: Path,
+    named: frozenset[str] = frozenset(),
 ) -> UnpackedTree:
     """What further packages add to a base: their files, and the list of packages with them in it.
 
@@ -101,50 +114,59 @@ def added_tree(
         base: Members of the base.
         epoch: As in `base_tree`.
         work: As in `base_tree`.
+        named: Packages that may bring set-user-ID and set-group-ID programs.
 
     Raises:
-        VerificationFailed: As in `base_tree`.
+        VerificationFailed: As in `base_tree`; or a package replaces what the base has, against the rules of dpkg, or
+            brings such a program without being named.
     """
     opened = _opened(packages, work)
     below = {member.path: member for member in base}
-    tree = _Files(epoch)
+    tree = _Files(epoch, Below(members=below))
     for pin, deb in opened:
+        for member in deb.members:
+            require_unprivileged(member, pin, named)
         tree.unpack(pin, deb)
     status = below[_STATUS].read() if _STATUS in below else b""
     for member in _database(opened, epoch, before=status):
         tree.put(member)
-    # Folders and links of the base stay as they are: a layer that named them again would change their owners.
-    new = tuple(member for member in tree.members() if not _is_same(member, below.get(member.path)))
+    # Folders of the base stay as they are: a layer that named them again would change their owners.
+    new = tuple(member for member in tree.members() if not (member.kind is Kind.FOLDER and member.path in below))
     return UnpackedTree(members=new, unconfigured=_unconfigured(deb for _, deb in opened))
-
-
-def _is_same(member: Member, below: Member | None) -> bool:
-    return below is not None and below.kind is member.kind and member.kind in {Kind.FOLDER, Kind.SYMLINK}
 
 
 def _opened(packages: Iterable[tuple[OsPackagePin, Path]], work: Path) -> list[tuple[OsPackagePin, DebFile]]:
     ordered = sorted(packages, key=lambda pair: pair[0].name)
     with ThreadPoolExecutor(_THREADS) as pool:
         debs = pool.map(lambda pair: open_deb(pair[1], f"{pair[0].name} {pair[0].version}", work), ordered)
-        return [(pin, deb) for (pin, _), deb in zip(ordered, debs, strict=True)]
+        opened = [(pin, deb) for (pin, _), deb in zip(ordered, debs, strict=True)]
+    for pin, deb in opened:
+        require_pinned(pin, deb)
+    return opened
 
 
 class _Files:
     """Paths of a tree, each brought by one package."""
 
-    def __init__(self, epoch: int) -> None:
+    def __init__(self, epoch: int, below: Below | None = None) -> None:
         self.found: dict[str, Member] = {}
         self._owner: dict[str, str] = {}
+        self._debs: dict[str, tuple[OsPackagePin, DebFile]] = {}
         self._epoch = epoch
+        self._below = below or Below(members={})
 
     def unpack(self, pin: OsPackagePin, deb: DebFile) -> None:
+        self._debs[pin.name] = (pin, deb)
         for member in deb.members:
             path = _merged(member.path)
             if path == "." or path in _MERGED or _EXCLUDED.fullmatch(path):
                 continue
+            require_admitted(member, pin)
             identity = f"{pin.name}:{member.identity}" if member.identity else ""
             moved = replace(member, path=path, identity=identity, mtime=min(member.mtime, self._epoch))
-            self.add(moved, pin.name)
+            placed = self._below.placed(moved)
+            if not self._below.keeps(placed, pin, deb):
+                self.add(placed, pin.name)
 
     def add(self, member: Member, owner: str) -> None:
         before = self.found.get(member.path)
@@ -152,12 +174,22 @@ class _Files:
             self.found[member.path] = member
             self._owner[member.path] = owner
         elif before.kind is not Kind.FOLDER or member.kind is not Kind.FOLDER:
-            if _is_equal(before, member):
+            if is_equal(before, member) or self._replaces(self._owner[member.path], owner):
+                return
+            if self._replaces(owner, self._owner[member.path]):
+                self.found[member.path] = member
+                self._owner[member.path] = owner
                 return
             raise VerificationFailed(
                 f"/{member.path} is in {self._owner[member.path]} and in {owner}",
                 hint="leave one of them out of `apt:`",
             )
+
+    def _replaces(self, one: str, other: str) -> bool:
+        """Whether a package replaces files of another one."""
+        if one not in self._debs or other not in self._debs:
+            return False
+        return replaces(self._debs[one][1], other, self._debs[other][0].version)
 
     def put(self, member: Member) -> None:
         self.found[member.path] = member
@@ -168,14 +200,13 @@ class _Files:
             while parent and parent not in self.found:
                 self.found[parent] = _folder(parent, self._epoch)
                 parent = parent.rpartition("/")[0]
+            if parent and self.found[parent].kind is not Kind.FOLDER:
+                raise VerificationFailed(
+                    f"{self._owner.get(path, 'the base')} brings /{path}, but /{parent} is a file or a link of "
+                    f"{self._owner.get(parent) or 'the base'}",
+                    hint="leave one of them out of `apt:`",
+                )
         return tuple(self.found.values())
-
-
-def _is_equal(one: Member, two: Member) -> bool:
-    """Whether it makes no difference which of them is taken."""
-    if one.kind is not two.kind or (one.target, one.size) != (two.target, two.size):
-        return False
-    return one.kind is not Kind.FILE or one.read() == two.read()
 
 
 def _merged(path: str) -> str:

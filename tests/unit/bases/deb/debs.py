@@ -22,7 +22,9 @@ PACKERS: Mapping[str, Callable[[bytes], bytes]] = {
 }
 
 
-def tar_of(files: Mapping[str, Content], *, executable: tuple[str, ...] = ()) -> bytes:
+def tar_of(
+    files: Mapping[str, Content], *, executable: tuple[str, ...] = (), modes: Mapping[str, int] | None = None
+) -> bytes:
     """A tar with `./` in front of each name, as Debian's have."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w", format=tarfile.GNU_FORMAT) as archive:
@@ -30,6 +32,7 @@ def tar_of(files: Mapping[str, Content], *, executable: tuple[str, ...] = ()) ->
             info = tarfile.TarInfo(f"./{path}")
             info.mtime = MTIME
             info.mode = 0o755 if content is None or path in executable else 0o644
+            info.mode = (modes or {}).get(path, info.mode)
             if content is None:
                 info.type = tarfile.DIRTYPE
                 archive.addfile(info)
@@ -63,6 +66,7 @@ def deb(
     control: Mapping[str, bytes] | None = None,
     fields: str = "",
     packing: str = "xz",
+    modes: Mapping[str, int] | None = None,
 ) -> tuple[OsPackagePin, Path]:
     """Write a .deb; gives its pin and where it is.
 
@@ -74,6 +78,7 @@ def deb(
         control: Files about it beside `control`.
         fields: Further lines of its paragraph.
         packing: Ending of its two tars: `xz`, `gz` or nothing.
+        modes: Permission bits of files, by path.
     """
     paragraph = f"Package: {name}\nVersion: {version}\nArchitecture: amd64\n{fields}"
     about: dict[str, Content] = {"control": paragraph.encode(), **(control or {})}
@@ -85,7 +90,7 @@ def deb(
             {
                 "debian-binary": b"2.0\n",
                 f"control.tar{ending}": pack(tar_of(about)),
-                f"data.tar{ending}": pack(tar_of(files)),
+                f"data.tar{ending}": pack(tar_of(files, modes=modes)),
             }
         )
     )
