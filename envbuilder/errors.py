@@ -5,12 +5,35 @@ Anything that is not an `EnvbuilderError` is a bug and keeps its traceback.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import ClassVar
 
+_ADDRESS = re.compile(r"://[^\s\"'<>]+")
+_EXAMPLE = "USER:PASSWORD"
+
+
+def without_logins(text: str) -> str:
+    """Return a text whose addresses have neither user nor password.
+
+    Example:
+        >>> without_logins("no answer from https://me:pass/w@rd@index.example/simple/, team/tf@sha256:12")
+        'no answer from https://index.example/simple/, team/tf@sha256:12'
+    """
+    return _ADDRESS.sub(_without_login, text)
+
+
+def _without_login(address: re.Match[str]) -> str:
+    login, at, rest = address[0].removeprefix("://").rpartition("@")
+    if rest.startswith("sha256:"):
+        login, at, rest = login.rpartition("@")
+    # A password that is not quoted may hold any character of an address, and a path may hold an @.
+    is_login = at and login != _EXAMPLE and (":" in login or "/" not in login)
+    return f"://{rest}" if is_login else address[0]
+
 
 class EnvbuilderError(Exception):
-    """Root of all errors that a user can cause or mend.
+    """Root of all errors that a user can cause or mend; none repeats a user or a password of an address.
 
     Attributes:
         exit_code: Status of the process when this error ends it; one per family, listed in docs/exit-codes.md.
@@ -20,9 +43,10 @@ class EnvbuilderError(Exception):
     exit_code: ClassVar[int] = 70
 
     def __init__(self, message: str, *, hint: str = "") -> None:
+        message = without_logins(message)
         super().__init__(message)
         self.message = message
-        self.hint = hint
+        self.hint = without_logins(hint)
 
 
 class UsageError(EnvbuilderError):

@@ -64,8 +64,22 @@ def endpoint(environ: Mapping[str, str]) -> Endpoint:
         environ: `DOCKER_HOST`, `DOCKER_CONTEXT`, `DOCKER_CONFIG` and `HOME`.
 
     Raises:
-        EngineUnavailable: The context does not exist, or cannot be read.
+        EngineUnavailable: The context does not exist or cannot be read, or the address holds a password.
     """
+    found = _endpoint(environ)
+    _, _, rest = found.host.rpartition("://")
+    user, at, _ = rest.rpartition("@")
+    if at and ":" in user and not found.is_local:
+        # The address is not repeated: messages get into logs, facts and reports.
+        raise EngineUnavailable(
+            f"{f'the Docker context {found.context}' if found.context else 'DOCKER_HOST'} holds a password, "
+            "which no container engine takes",
+            hint="name the engine as tcp://HOST:PORT with certificates (DOCKER_CERT_PATH), or as ssh://USER@HOST",
+        )
+    return found
+
+
+def _endpoint(environ: Mapping[str, str]) -> Endpoint:
     if environ.get("DOCKER_HOST"):
         return Endpoint(host=environ["DOCKER_HOST"])
     config = _config(environ)

@@ -29,6 +29,7 @@ from envbuilder.model.rows import BaseKind
 from envbuilder.planning.layers import base_reference
 from envbuilder.registries.client import RegistryClient
 from envbuilder.registries.content import RegistryContent
+from envbuilder.registries.credentials import login_files
 from envbuilder.registries.pulling import RemoteImage, fetch_blobs, find
 from envbuilder.registries.pushing import push
 from envbuilder.rooms import TREES
@@ -110,11 +111,10 @@ class Daemonless:
         return tuple(sorted(of_folder(root, epoch=EPOCH, as_found=True), key=lambda member: member.path))
 
     def registry_client(self) -> RegistryClient:
-        """A client for registries, with the credentials of the Docker configuration."""
-        folder = self.composition.places.environ.get("DOCKER_CONFIG") or str(self.composition.places.home / ".docker")
-        return RegistryClient(
-            self.composition.places.environ, Path(folder), default=lambda: urlsplit(default_registry()).netloc
-        )
+        """A client for registries, with the credentials of Docker and of the containers tools."""
+        environ = self.composition.places.environ
+        files = login_files(environ, self.composition.places.home)
+        return RegistryClient(environ, files, default=lambda: urlsplit(default_registry()).netloc)
 
     def deliver_ports(self) -> DeliverPorts:
         """What `workflows.deliver` needs of the world."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
@@ -14,7 +14,7 @@ from envbuilder.http.origins import is_loopback, origin
 from envbuilder.model.images import INDEX_TYPE, MANIFEST_TYPE, Document
 from envbuilder.model.refs import ImageRef, is_digest
 from envbuilder.registries.auth import Authorizer
-from envbuilder.registries.credentials import Credentials, DockerLogins
+from envbuilder.registries.credentials import Credentials, RegistryLogins
 from envbuilder.registries.documents import document, parsed, text
 from envbuilder.registries.failures import Interrupted, refused
 from envbuilder.registries.pacing import Pacing, Patience
@@ -38,7 +38,7 @@ class RegistryClient:
 
     Args:
         environ: Proxies, CA bundle, and the PATH of credential programs.
-        docker_config: The folder of Docker's `config.json`; need not be there.
+        login_files: Files with credentials, as Docker and podman write them; need not be there.
         pacing: Waits and time.
         default: Gives the host that is asked for images whose names have none, and is only called for them; None
             refuses such names. Nothing is pushed there.
@@ -47,13 +47,13 @@ class RegistryClient:
     def __init__(
         self,
         environ: Mapping[str, str],
-        docker_config: Path,
+        login_files: Sequence[Path],
         pacing: Pacing | None = None,
         default: Callable[[], str] | None = None,
     ) -> None:
         self._default = default
         self.pacing = pacing or Pacing()
-        self._logins = DockerLogins(folder=docker_config, environ=environ)
+        self._logins = RegistryLogins(files=login_files, environ=environ)
         self._transport = Transport(environ)
         self._known: dict[str, tuple[str, Authorizer]] = {}
         self._lock = threading.Lock()
@@ -71,7 +71,7 @@ class RegistryClient:
         """
         place = self._place(reference, push=push)
         others = siblings(mount_from, place)
-        base, authorizer = self._registry(place.host)
+        base, authorizer = self._registry(place)
         actions = "pull,push" if push else "pull"
         scopes = (f"repository:{place.repository}:{actions}", *(f"repository:{other}:pull" for other in others))
         return Repository(
@@ -99,15 +99,18 @@ class RegistryClient:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
-    def _registry(self, host: str) -> tuple[str, Authorizer]:
+    def _registry(self, place: Place) -> tuple[str, Authorizer]:
+        """Scheme and host, and the tokens for one repository: credentials may be for a part of a registry."""
+
         def login() -> Credentials | None:
-            return self._logins.of(host)
+            return self._logins.of(place.host, place.repository)
 
         with self._lock:
-            if host not in self._known:
-                authorizer = Authorizer(host, self._transport, login, self.pacing)
-                self._known[host] = (f"{self._scheme(host)}://{host}", authorizer)
-            return self._known[host]
+            known = f"{place.host}/{place.repository}"
+            if known not in self._known:
+                authorizer = Authorizer(place.host, self._transport, login, self.pacing)
+                self._known[known] = (f"{self._scheme(place.host)}://{place.host}", authorizer)
+            return self._known[known]
 
     def _scheme(self, host: str) -> str:
         """Plain http is only for this machine; what speaks TLS there breaks off, or answers 400 as Go's server does."""

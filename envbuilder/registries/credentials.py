@@ -1,4 +1,4 @@
-"""Who the user is to a registry: the Docker configuration file and the credential programs that it names."""
+"""Credentials for registries: from the files of Docker and of the containers tools, and the programs that they name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -44,38 +44,70 @@ class Credentials:
         return tuple(filter(None, (self.password, self.identity, self.basic if self.user else "")))
 
 
+def login_files(environ: Mapping[str, str], home: Path) -> tuple[Path, ...]:
+    """Return the files that may hold credentials for registries, the first one first; they need not exist.
+
+    Source: containers-auth.json(5), https://docs.docker.com/reference/cli/docker/login/; read 2026-11.
+    """
+    named = environ.get("REGISTRY_AUTH_FILE")
+    runtime = environ.get("XDG_RUNTIME_DIR")
+    config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
+    return (
+        *([Path(named)] if named else []),
+        Path(environ.get("DOCKER_CONFIG") or home / ".docker") / "config.json",
+        *([Path(runtime) / "containers" / "auth.json"] if runtime else []),
+        config / "containers" / "auth.json",
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DockerLogins:
-    """Logins of `docker login`.
+class RegistryLogins:
+    """Credentials of `docker login`, `podman login` and `skopeo login`.
 
     Attributes:
-        folder: Where `config.json` is, if there is one: `$DOCKER_CONFIG`, or `.docker` in the home folder.
+        files: Docker's `config.json` and the `auth.json` of others; the first that has a login decides.
         environ: Environment of the credential programs, which are looked for on its PATH.
         seconds: How long such a program may take.
     """
 
-    folder: Path
+    files: Sequence[Path]
     environ: Mapping[str, str]
     seconds: float = _SECONDS
 
-    def of(self, host: str) -> Credentials | None:
-        """The login for a registry; None when there is none.
+    def of(self, host: str, repository: str = "") -> Credentials | None:
+        """Return the credentials for a repository; None when there are none.
 
         Raises:
-            InvalidInput: The file is not what Docker writes.
-            ToolMissing: A credential program that it names is not installed.
+            InvalidInput: A file is not what those programs write.
+            ToolMissing: A credential program that a file names is not installed.
             ToolFailed: A credential program failed, or took too long.
         """
+        for path in self.files:
+            file = _LoginFile(path=path, environ=self.environ, seconds=self.seconds)
+            found = file.of(host, repository)
+            if found:
+                return found
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _LoginFile:
+    """One file with credentials."""
+
+    path: Path
+    environ: Mapping[str, str]
+    seconds: float
+
+    def of(self, host: str, repository: str) -> Credentials | None:
         config = self._config()
         helper = text(record(config, "credHelpers"), host) or text(config, "credsStore")
         found = self._asked(helper, host) if helper else None
-        return found or self._stored(record(config, "auths"), host)
+        return found or self._stored(record(config, "auths"), host, repository)
 
     def _config(self) -> Record:
-        file = self.folder / "config.json"
         try:
-            content = file.read_bytes()
-        except FileNotFoundError:
+            content = self.path.read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
             return {}
         except OSError as error:
             raise self._fault("", f"cannot be read: {error.strerror}") from None
@@ -84,12 +116,15 @@ class DockerLogins:
             raise self._fault("", "is not a JSON object")
         return config
 
-    def _stored(self, auths: Record, host: str) -> Credentials | None:
-        for name in auths:
+    def _stored(self, auths: Record, host: str, repository: str) -> Credentials | None:
+        """The entry that says most about a repository: `HOST/TEAM` goes before `HOST`."""
+        wanted = f"{host}/{repository}/"
+        fitting = [name for name in auths if wanted.startswith(f"{_place_of(name)}/")]
+        for name in sorted(fitting, key=lambda each: len(_place_of(each)), reverse=True):
             entry = record(auths, name)
-            if _host_of(name) == host and entry:
-                if text(entry, "identitytoken"):
-                    return Credentials(identity=text(entry, "identitytoken"))
+            if entry and text(entry, "identitytoken"):
+                return Credentials(identity=text(entry, "identitytoken"))
+            if entry:
                 return self._decoded(entry, name)
         return None
 
@@ -111,7 +146,7 @@ class DockerLogins:
         program = shutil.which(name, path=self.environ.get("PATH"))
         if program is None:
             raise ToolMissing(
-                f"{self.folder / 'config.json'} names the credential program {name}, which is not on the PATH",
+                f"{self.path} names the credential program {name}, which is not on the PATH",
                 hint=f"install {name}, or take it out of that file and run `docker login {host}`",
             )
         hint = f"see what `echo {host} | {name} get` says"
@@ -136,7 +171,7 @@ class DockerLogins:
         return _told(parsed(ran.stdout), name, hint)
 
     def _fault(self, place: str, problem: str) -> InvalidInput:
-        fault = Fault(file=str(self.folder / "config.json"), line=0, field=place, problem=problem)
+        fault = Fault(file=str(self.path), line=0, field=place, problem=problem)
         return InvalidInput((fault,), hint="mend that file, or run `docker login HOST` again")
 
 
@@ -149,6 +184,13 @@ def _told(answer: Record, name: str, hint: str) -> Credentials | None:
     return Credentials(identity=secret) if user == _NOBODY else Credentials(user=user, password=secret)
 
 
-def _host_of(name: str) -> str:
-    """The host in a key of `auths`, which can be an address too."""
-    return name.removeprefix("https://").removeprefix("http://").partition("/")[0]
+def _place_of(name: str) -> str:
+    """Return what a key of `auths` is about: `HOST`, or `HOST/PATH`; Docker writes some as addresses of an API.
+
+    Example:
+        >>> _place_of("https://registry.example/v1/"), _place_of("registry.example/team/")
+        ('registry.example', 'registry.example/team')
+    """
+    plain = name.removeprefix("https://").removeprefix("http://")
+    host, _, path = plain.partition("/")
+    return host if plain != name or not path or path.rstrip("/") in {"v1", "v2"} else plain.rstrip("/")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -67,7 +68,14 @@ def write(files: Rendered, folder: Path, find: Callable[[str], Path | None], hos
         shutil.copyfile(source, target)
         target.chmod(0o755 if attachment.executable else 0o644)
     for file in host:
-        (folder / "host" / file.name).write_bytes(file.content)
+        _write_private(folder / "host" / file.name, file.content)
+
+
+def _write_private(path: Path, content: bytes) -> None:
+    """Write a file that may hold a password: nobody else may read it, whatever the umask."""
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
+        stream.write(content)
 
 
 def _make_room(folder: Path) -> None:

@@ -50,7 +50,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[RegistryClient]:
-    with RegistryClient({}, tmp_path / "docker") as made:
+    with RegistryClient({}, [tmp_path / "docker" / "config.json"]) as made:
         yield made
 
 

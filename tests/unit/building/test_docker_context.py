@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -114,3 +115,20 @@ def test_certificates_of_a_context_are_used(config: Config) -> None:
     loose = endpoint({**config.environ, "DOCKER_CONTEXT": "loose"}).tls
     assert loose is not None
     assert (loose.authority, loose.client, loose.verify) == (None, None, False)
+
+
+@pytest.mark.parametrize(
+    "address", ["tcp://me:hidden@127.0.0.1:9", "me:hidden@127.0.0.1:9", "https://me:hid/den@h:9", "ssh://me:hidden@h"]
+)
+def test_a_password_in_the_address_is_refused_and_not_repeated(config: Config, address: str) -> None:
+    config.add("remote", address)
+    for environ in ({"DOCKER_HOST": address}, {**config.environ, "DOCKER_CONTEXT": "remote"}):
+        with pytest.raises(EngineUnavailable, match="holds a password") as caught:
+            connect(environ).info()
+        assert not re.search("hid|den", caught.value.message.removeprefix("DOCKER_HOST"))
+        assert is_there(environ)
+
+
+@pytest.mark.parametrize("address", ["ssh://me@h", "unix:///run/a:b@c.sock", "tcp://h:2375"])
+def test_an_address_without_a_password_is_taken(address: str) -> None:
+    assert endpoint({"DOCKER_HOST": address}).host == address

@@ -63,7 +63,7 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def client(tmp_path: Path, time: Time) -> Iterator[RegistryClient]:
-    with RegistryClient({}, tmp_path / "docker", time.pacing) as made:
+    with RegistryClient({}, [tmp_path / "docker" / "config.json"], time.pacing) as made:
         yield made
 
 

@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 
 from envbuilder.errors import InvalidInput, ToolFailed, ToolMissing
-from envbuilder.registries.credentials import Credentials, DockerLogins
+from envbuilder.registries.credentials import Credentials, RegistryLogins, login_files
 
 HOST = "registry.example:5000"
 SECRET = "hidden"
 AUTH = base64.b64encode(f"me:{SECRET}".encode()).decode()
 
 
-def logins(folder: Path, config: object = None, *, seconds: float = 10.0) -> DockerLogins:
+def logins(folder: Path, config: object = None, *, seconds: float = 10.0) -> RegistryLogins:
     if config is not None:
         text = config if isinstance(config, str) else json.dumps(config)
         (folder / "config.json").write_text(text, encoding="utf-8")
-    return DockerLogins(folder=folder, environ={"PATH": f"{folder}:/usr/bin:/bin"}, seconds=seconds)
+    return RegistryLogins(files=[folder / "config.json"], environ={"PATH": f"{folder}:/usr/bin:/bin"}, seconds=seconds)
 
 
 def helper(folder: Path, script: str, name: str = "test") -> None:
@@ -126,3 +126,50 @@ def test_credentials_do_not_show_themselves() -> None:
     shown = repr(Credentials(user="me", password=SECRET, identity="t-1"))
     assert SECRET not in shown
     assert "t-1" not in shown
+
+
+def auth(user: str) -> dict[str, str]:
+    return {"auth": base64.b64encode(f"{user}:{SECRET}".encode()).decode()}
+
+
+def test_the_most_exact_entry_of_a_registry_is_used(tmp_path: Path) -> None:
+    entries = {HOST: auth("host"), f"{HOST}/team": auth("team"), f"{HOST}/team/tf": auth("image")}
+    found = logins(tmp_path, {"auths": entries})
+    users = {name: getattr(found.of(HOST, name), "user", "") for name in ("team/tf", "team/other", "teams/tf", "tf")}
+    assert users == {"team/tf": "image", "team/other": "team", "teams/tf": "host", "tf": "host"}
+
+
+def test_credentials_for_a_part_of_a_registry_are_for_that_part_only(tmp_path: Path) -> None:
+    found = logins(tmp_path, {"auths": {f"{HOST}/team": auth("team")}})
+    assert found.of(HOST, "others/tf") is None
+    assert found.of(HOST) is None
+
+
+def test_the_files_of_docker_and_of_the_containers_tools_are_read_in_order(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    environ = {"REGISTRY_AUTH_FILE": str(tmp_path / "named.json"), "XDG_RUNTIME_DIR": str(tmp_path / "run")}
+    files = login_files(environ, home)
+    assert files == (
+        tmp_path / "named.json",
+        home / ".docker" / "config.json",
+        tmp_path / "run" / "containers" / "auth.json",
+        home / ".config" / "containers" / "auth.json",
+    )
+    assert login_files({"DOCKER_CONFIG": "/d", "XDG_CONFIG_HOME": "/c"}, home) == (
+        Path("/d/config.json"),
+        Path("/c/containers/auth.json"),
+    )
+    found = RegistryLogins(files=files, environ={})
+    assert found.of(HOST) is None
+    for number, file in reversed(list(enumerate(files))):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps({"auths": {HOST: auth(f"u{number}"), "else": auth("x")}}), encoding="utf-8")
+        assert found.of(HOST) == Credentials(user=f"u{number}", password=SECRET)
+
+
+def test_a_login_file_that_cannot_be_parsed_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "auth.json"
+    file.write_text(f"{SECRET}", encoding="utf-8")
+    with pytest.raises(InvalidInput, match=r"auth\.json") as caught:
+        RegistryLogins(files=[file], environ={}).of(HOST)
+    assert SECRET not in str(caught.value)

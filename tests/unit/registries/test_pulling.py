@@ -233,7 +233,7 @@ def test_an_unknown_image_is_named(client: RegistryClient, registry: Registry) -
 
 def test_a_reference_without_host_means_the_default_registry(registry: Registry, tmp_path: Path, time: Time) -> None:
     digest = manifest(registry)
-    with RegistryClient({}, tmp_path / "docker", time.pacing, default=lambda: registry.host) as client:
+    with RegistryClient({}, [], time.pacing, default=lambda: registry.host) as client:
         assert find(client, ImageRef.parse(f"team/tf@{digest}")).manifest.descriptor.digest == digest
         with pytest.raises(SourceUnreachable, match="library/debian"):
             find(client, ImageRef.parse("debian:12"))
@@ -241,7 +241,7 @@ def test_a_reference_without_host_means_the_default_registry(registry: Registry,
 
 def test_nothing_is_pushed_to_the_default_registry(registry: Registry, tmp_path: Path, time: Time) -> None:
     with (
-        RegistryClient({}, tmp_path / "docker", time.pacing, default=lambda: registry.host) as client,
+        RegistryClient({}, [], time.pacing, default=lambda: registry.host) as client,
         pytest.raises(UsageError),
     ):
         client.repository(ImageRef.parse("team/tf:1"), push=True)

@@ -161,7 +161,7 @@ def test_the_proxy_of_the_environment_is_asked_with_its_login(
     proxy: http.server.HTTPServer, tmp_path: Path, time: Time
 ) -> None:
     environ = {"HTTPS_PROXY": f"http://me:p%40ss@127.0.0.1:{proxy.server_port}"}
-    with RegistryClient(environ, tmp_path, time.pacing) as client, pytest.raises(SourceUnreachable, match="proxy") as e:
+    with RegistryClient(environ, [], time.pacing) as client, pytest.raises(SourceUnreachable, match="proxy") as e:
         find(client, ImageRef.parse("registry.example/x:1"))
     assert Proxy.asked[0] == ("registry.example:443", "Basic bWU6cEBzcw==")
     assert "p%40ss" not in str(e.value)
@@ -215,7 +215,7 @@ def secure(registry: Registry, certificate: Path) -> Registry:
 def test_a_registry_on_loopback_may_speak_tls(secure: Registry, certificate: Path, tmp_path: Path, time: Time) -> None:
     for name in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"):
         with (
-            RegistryClient({name: str(tmp_path / "cert.pem")}, tmp_path, time.pacing) as client,
+            RegistryClient({name: str(tmp_path / "cert.pem")}, [], time.pacing) as client,
             pytest.raises(SourceUnreachable, match="has no manifest"),
         ):
             find(client, reference(secure))
@@ -223,7 +223,7 @@ def test_a_registry_on_loopback_may_speak_tls(secure: Registry, certificate: Pat
 
 def test_a_certificate_of_an_unknown_issuer_is_refused_at_once(secure: Registry, tmp_path: Path, time: Time) -> None:
     with (
-        RegistryClient({}, tmp_path, time.pacing) as client,
+        RegistryClient({}, [], time.pacing) as client,
         pytest.raises(SourceUnreachable, match="certificate cannot be verified") as caught,
     ):
         find(client, reference(secure))

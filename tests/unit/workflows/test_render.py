@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
 
@@ -91,6 +92,17 @@ def test_settings_of_the_host_lie_beside_it_only_when_asked_for(tmp_path: Path, 
     folder = tmp_path / "out"
     write(FILES, folder, lambda _: source, (HostFile(name="ca.pem", content=b"pem"),))
     assert (folder / "host" / "ca.pem").read_bytes() == b"pem"
+
+
+def test_settings_of_the_host_may_hold_a_password_and_nobody_else_reads_them(tmp_path: Path, source: Path) -> None:
+    folder = tmp_path / "out"
+    previous = os.umask(0)
+    try:
+        for _ in range(2):
+            write(FILES, folder, lambda _sha256: source, (HostFile(name="uv.toml", content=b"x"),))
+    finally:
+        os.umask(previous)
+    assert mode(folder / "host" / "uv.toml") == 0o600
 
 
 def test_a_folder_with_a_lock_that_was_not_rendered_here_keeps_its_files(tmp_path: Path, source: Path) -> None:
