@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 _ADDRESS = re.compile(r"://[^\s\"'<>]+")
-_EXAMPLE = "USER:PASSWORD"
+_EXAMPLES = ("USER:PASSWORD", "USER")
 
 
 def without_logins(text: str) -> str:
@@ -28,7 +28,7 @@ def _without_login(address: re.Match[str]) -> str:
     if rest.startswith("sha256:"):
         login, at, rest = login.rpartition("@")
     # A password that is not quoted may hold any character of an address, and a path may hold an @.
-    is_login = at and login != _EXAMPLE and (":" in login or "/" not in login)
+    is_login = at and login not in _EXAMPLES and (":" in login or "/" not in login)
     return f"://{rest}" if is_login else address[0]
 
 

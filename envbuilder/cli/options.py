@@ -11,6 +11,7 @@ from packaging.version import InvalidVersion, Version
 
 from envbuilder.model.locks import Sources
 from envbuilder.model.memory import MemoryPolicy, parse
+from envbuilder.model.refs import registry_place
 from envbuilder.model.versions import Release
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -77,6 +78,19 @@ class _Memory(click.ParamType[MemoryPolicy]):
 MEMORY = _Memory()
 
 
+class _Registry(click.ParamType[str]):
+    """A registry without scheme and login."""
+
+    name = "registry"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401
+        """The registry; anything else is an error of usage, which does not repeat it."""
+        try:
+            return registry_place(str(value)) if value else ""
+        except ValueError as error:
+            self.fail(f"it {error}", param, ctx)
+
+
 def python_option(text: str) -> Callable[[F], F]:
     """`--python X.Y`."""
     return click.option("--python", type=_Python(), metavar="X.Y", help=text)
@@ -85,7 +99,13 @@ def python_option(text: str) -> Callable[[F], F]:
 def source_options(command: F) -> F:
     """Where to fetch from; the verb gets them as `sources`."""
 
-    @click.option("--registry-mirror", metavar="HOST[:PORT]", default="", help="Registry that serves the base images.")
+    @click.option(
+        "--registry-mirror",
+        type=_Registry(),
+        metavar="HOST[:PORT]",
+        default="",
+        help="Registry that serves the base images.",
+    )
     @click.option("--debian-mirror", metavar="URL", default="", help="Debian archive. Default: what this host uses.")
     @click.option("--index", metavar="URL", default="", help="Package index. Default: uv's own configuration.")
     @click.option("--python-archive", metavar="FILE", multiple=True, type=_ARCHIVE, help="Interpreter archive to use.")

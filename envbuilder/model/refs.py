@@ -12,6 +12,7 @@ _DISTRIBUTION = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 _COMPONENT = re.compile(r"[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*")
 """One part of the path of a repository. Source: OCI distribution specification, "Pulling manifests"."""
 
+_REGISTRY = re.compile(r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*")
 _LONGEST_COMPONENT = 128
 _RESERVED = re.compile(r"base|proving-.*")
 _RUN_OF_SEPARATORS = re.compile(r"[-_.]+")
@@ -61,6 +62,21 @@ def image_name(text: str) -> str:
 def repository_of(name: str) -> str:
     """Return the repository of an image that is built here without a tag of its own."""
     return f"envbuilder/{name}"
+
+
+def registry_place(text: str) -> str:
+    """Return the place of a registry, `HOST[:PORT][/PATH]`, unchanged.
+
+    Raises:
+        ValueError: It is not one. The text is not repeated: it may hold a password.
+
+    Example:
+        >>> registry_place("registry.example:5000/mirror")
+        'registry.example:5000/mirror'
+    """
+    if not _REGISTRY.fullmatch(text):
+        raise ValueError("is not HOST[:PORT] of a registry, without scheme and login: use `docker login` for those")
+    return text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,25 +16,35 @@ LOGIN = "me:p%40ss%3Aword"
 FILE = "tinypkg-1.0-cp38-cp38-manylinux2014_x86_64.whl"
 
 
-def wheel() -> bytes:
-    """Return a wheel without any module."""
+def wheel(name: str = FILE) -> bytes:
+    """Return a wheel with one file and no module."""
     made = io.BytesIO()
+    project, version, tag = name.removesuffix(".whl").split("-", 2)
     with zipfile.ZipFile(made, "w") as archive:
-        info = "tinypkg-1.0.dist-info"
-        archive.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: tinypkg\nVersion: 1.0\n")
-        archive.writestr(
-            f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: cp38-cp38-manylinux2014_x86_64\n"
-        )
-        archive.writestr(f"{info}/RECORD", "")
+        info = f"{project}-{version}.dist-info"
+        files = {
+            f"{project}/data.txt": b"data\n",
+            f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {project}\nVersion: {version}\n".encode(),
+            f"{info}/WHEEL": f"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: {tag}\n".encode(),
+        }
+        for path, content in files.items():
+            archive.writestr(path, content)
+        lines = [f"{path},{_digest(content)},{len(content)}" for path, content in files.items()]
+        archive.writestr(f"{info}/RECORD", "\n".join((*lines, f"{info}/RECORD,,", "")))
     return made.getvalue()
+
+
+def _digest(content: bytes) -> str:
+    return f"sha256={base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b'=').decode()}"
 
 
 class Server(ThreadingHTTPServer):
     """One origin.
 
     Attributes:
-        content: The wheel.
+        files: Wheels by name.
         protected: Whether user and password are demanded.
+        password: The one that is demanded.
         redirect: Where files are; empty when they are here.
         seen: Path and `Authorization` of each request.
     """
@@ -43,8 +53,9 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self, *, protected: bool, redirect: str = "") -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.content = wheel()
+        self.files: dict[str, bytes] = {FILE: wheel()}
         self.protected = protected
+        self.password = PASSWORD
         self.redirect = redirect
         self.seen: list[tuple[str, str]] = []
 
@@ -60,8 +71,8 @@ class Server(ThreadingHTTPServer):
 
     @property
     def sha256(self) -> str:
-        """Digest of the wheel."""
-        return hashlib.sha256(self.content).hexdigest()
+        """Digest of `FILE`."""
+        return hashlib.sha256(self.files[FILE]).hexdigest()
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -70,18 +81,25 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         sent = self.headers.get("Authorization", "")
         self.server.seen.append((self.path, sent))
-        expected = f"Basic {base64.b64encode(f'{USER}:{PASSWORD}'.encode()).decode()}"
+        expected = f"Basic {base64.b64encode(f'{USER}:{self.server.password}'.encode()).decode()}"
         if self.server.protected and sent != expected:
             self._answer(401, b"", ("WWW-Authenticate", "Basic"))
-        elif self.path == "/simple/tinypkg/":
-            link = f'<a href="../../files/{FILE}#sha256={self.server.sha256}">{FILE}</a>'
-            self._answer(200, link.encode(), ("Content-Type", "text/html"))
-        elif self.path != f"/files/{FILE}":
+        elif self.path.startswith("/simple/"):
+            self._page(self.path.split("/")[2].replace("-", "_"))
+        elif self.path.removeprefix("/files/") not in self.server.files:
             self._answer(404, b"")
         elif self.server.redirect:
             self._answer(302, b"", ("Location", f"{self.server.redirect}{self.path}"))
         else:
-            self._answer(200, self.server.content)
+            self._answer(200, self.server.files[self.path.removeprefix("/files/")])
+
+    def _page(self, project: str) -> None:
+        links = [
+            f'<a href="../../files/{name}#sha256={hashlib.sha256(content).hexdigest()}">{name}</a>'
+            for name, content in self.server.files.items()
+            if name.startswith(f"{project}-")
+        ]
+        self._answer(200 if links else 404, "\n".join(links).encode(), ("Content-Type", "text/html"))
 
     def do_HEAD(self) -> None:
         self.do_GET()

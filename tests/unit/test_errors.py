@@ -18,6 +18,7 @@ from envbuilder.errors import Fault, InvalidInput, SourceUnreachable
         ("http://me:secret@h/x@sha256:1234", "http://h/x"),
         ("https://h/@team/x", "https://h/@team/x"),
         ("http://h/x, user@example", "http://h/x, user@example"),
+        ("name it as ssh://USER@HOST", "name it as ssh://USER@HOST"),
         ("--index https://USER:PASSWORD@HOST/PATH", "--index https://USER:PASSWORD@HOST/PATH"),
     ],
 )

@@ -51,6 +51,10 @@ class CommandLine:
         """Set a variable of the environment."""
         self._monkeypatch.setenv(name, value)
 
+    def unset(self, name: str) -> None:
+        """Remove a variable from the environment."""
+        self._monkeypatch.delenv(name, raising=False)
+
     def write(self, name: str, text: str) -> Path:
         """Write a file into the folder."""
         path = self.folder / name
