@@ -158,6 +158,10 @@ class DiskFull(EngineError):
     """The engine, or this machine, ran out of disk space."""
 
 
+class MachineError(EngineError):
+    """This machine ran out of memory, processes or open files, or one of its devices fails."""
+
+
 class LocksUnsupported(EngineError):
     """A file system has no file locks."""
 

@@ -1,7 +1,8 @@
-"""Files that appear under their name only when they are complete."""
+"""Files that appear under their name only when they are complete, and files that are opened without waiting."""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -15,6 +16,7 @@ from typing import BinaryIO
 CHUNK = 1 << 20
 _RECORD_LIMIT = 64 << 20
 """Bytes of a JSON file of ours; the manifest of a tree with 200,000 files has 30 MiB."""
+_NOT_REGULAR = "is not a regular file"
 
 
 @contextmanager
@@ -33,6 +35,51 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a regular file for reading; never waits, as a pipe would make us, and starts no device.
+
+    Raises:
+        OSError: It cannot be opened, or is something else: a directory, pipe, socket or device, or a file of `/proc`,
+            whose content the kernel makes while it is read.
+    """
+    # Without O_NONBLOCK a pipe is only open when somebody writes into it.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    try:
+        _require_regular(os.fstat(descriptor), path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return os.fdopen(descriptor, "rb")
+
+
+def read_regular(path: Path, limit: int) -> bytes:
+    """Return the content of a regular file.
+
+    Raises:
+        OSError: As `open_regular`; or it has more than `limit` bytes.
+    """
+    with open_regular(path) as stream:
+        content = stream.read(limit + 1)
+    if len(content) > limit:
+        too_large = f"has more than {limit} bytes"
+        raise OSError(errno.EFBIG, too_large, str(path))
+    return content
+
+
+def _require_regular(status: os.stat_result, path: Path) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(status.st_mode) or status.st_dev == _proc_device():
+        raise OSError(errno.EINVAL, _NOT_REGULAR, str(path))
+
+
+def _proc_device() -> int:
+    try:
+        return Path("/proc/self").stat().st_dev
+    except OSError:
+        return -1
 
 
 def sha256_of(path: Path) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from envbuilder.errors import SourceUnreachable
-from envbuilder.http.credentials import LOGIN_HINT
 from envbuilder.http.trust import child_environ
+from envbuilder.uv_failures import failure_of
 
 _UNREACHABLE = (
     "error sending request",
@@ -19,7 +19,6 @@ _UNREACHABLE = (
     "operation timed out",
     "Request failed after",
 )
-_NOT_ALLOWED = "valid authentication credentials"
 _TIME_LIMIT = 900.0
 
 
@@ -47,6 +46,7 @@ def run_uv(  # noqa: PLR0913  each is one setting of the program
 
     Raises:
         SourceUnreachable: It did not end in time, or the index wants other credentials.
+        DiskFull, MachineError, ToolFailed: It could not do its work on this machine.
     """
     own = {"UV_CACHE_DIR": str(cache), "UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1"}
     if index:
@@ -65,10 +65,11 @@ def run_uv(  # noqa: PLR0913  each is one setting of the program
         raise SourceUnreachable(
             f"the package index did not answer within {timeout / 60:.0f} minutes", hint="try again"
         ) from error
-    if done.returncode and _NOT_ALLOWED in done.stderr:
-        raise SourceUnreachable(
-            "the package index refuses access: user or password is missing or wrong", hint=LOGIN_HINT
-        )
+    if done.returncode:
+        temporary = environ.get("TMPDIR") or "/tmp"  # noqa: S108  where uv itself writes
+        failure = failure_of(done.returncode, done.stderr, f"{cache} or {temporary}")
+        if failure is not None:
+            raise failure
     return done.stderr.rstrip() if done.returncode else None
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.bases.programs import Host
 from envbuilder.errors import UsageError
+from envbuilder.json_input import load_object
 from envbuilder.model.versions import Release
 
 # Runs on every Python 3; `base_prefix` is the installation behind a virtual environment.
@@ -54,9 +54,9 @@ def identify(program: Path, host: Host) -> Interpreter:
     except OSError as error:
         raise UsageError(f"cannot start {program}: {error.strerror}", hint="name a Python program") from error
     try:
-        answers = {str(key): str(value) for key, value in json.loads(ran.stdout).items()}
+        answers = {str(key): str(value) for key, value in load_object(ran.stdout).items()}
         refusal = _refusal(answers)
-    except (ValueError, AttributeError, KeyError) as error:
+    except (ValueError, KeyError) as error:
         last = ran.tail[-1] if ran.tail else f"it ended with status {ran.status}"
         raise UsageError(f"{program} is not a Python 3 that works: {last}", hint="name a Python 3 program") from error
     if refusal:

@@ -9,6 +9,7 @@ from envbuilder.bases.file_store import FileStore
 from envbuilder.bases.python_survey import inspect
 from envbuilder.errors import InvalidInput
 from envbuilder.files import replacing
+from envbuilder.json_input import load_object
 from envbuilder.model.trees import PackedPython
 from envbuilder.model.versions import Release
 
@@ -27,8 +28,8 @@ def packed_pythons(store: FileStore) -> tuple[PackedPython, ...]:
 
 def _noted(archive: Path) -> PackedPython | None:
     try:
-        document = json.loads((archive.parent / _NOTE).read_text(encoding="utf-8"))
-        return PackedPython(version=Release(document["version"]), glibc=Release(document["glibc"]))
+        document = load_object((archive.parent / _NOTE).read_bytes())
+        return PackedPython(version=Release(str(document["version"])), glibc=Release(str(document["glibc"])))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -9,13 +9,14 @@ Source: https://docs.docker.com/engine/manage-resources/contexts/, docker-py 7.2
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.building.engine_json import Record, at, child, text
 from envbuilder.errors import EngineUnavailable
+from envbuilder.files import read_regular
+from envbuilder.json_input import LARGEST, load_json
 
 _DEFAULT = "default"
 _UNIX = "unix://"
@@ -132,5 +133,5 @@ def _tls(directory: Path, *, verify: bool) -> Tls | None:
 
 def _read(path: Path) -> Record:
     """Return a JSON object; empty for JSON that is none."""
-    found = json.loads(path.read_text(encoding="utf-8"))
+    found = load_json(read_regular(path, LARGEST))
     return found if isinstance(found, dict) else {}

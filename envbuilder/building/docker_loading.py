@@ -16,6 +16,7 @@ from envbuilder.building.docker_images import image_info
 from envbuilder.building.engine_json import Record, child, failure, number, text, texts
 from envbuilder.errors import DiskFull, EngineError, EngineLost, EngineUnavailable, VerificationFailed
 from envbuilder.files import CHUNK
+from envbuilder.json_input import BadJson, load_json
 from envbuilder.model.builds import ImageInfo, LoadResult
 from envbuilder.model.images import INDEX_TYPE, AssembledImage, Descriptor, ImageLayerPin
 from envbuilder.model.refs import ImageRef
@@ -111,8 +112,8 @@ def _present_layers(api: DockerApi, image: AssembledImage) -> int:
 
 def _environment(image: AssembledImage) -> str:
     try:
-        value = json.loads(image.config.content)
-    except ValueError:
+        value = load_json(image.config.content)
+    except BadJson:
         return ""
     return text(value, "config", "Labels", _OURS[0]) if isinstance(value, dict) else ""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import http.client
-import json
 import socket
 from collections.abc import Mapping
 
 from envbuilder.building.docker_context import endpoint
 from envbuilder.errors import EngineUnavailable
+from envbuilder.json_input import LARGEST, load_json
 
 DEFAULT_SOCKET = "/var/run/docker.sock"
 
@@ -46,7 +46,9 @@ def image_names(environ: Mapping[str, str], *, timeout: float) -> frozenset[str]
     connection = _UnixConnection(address.removeprefix("unix://"), timeout)
     try:
         connection.request("GET", "/images/json")
-        images = json.loads(connection.getresponse().read())
+        images = load_json(connection.getresponse().read(LARGEST + 1))
+        if not isinstance(images, list):
+            return None
         return frozenset(name for image in images for name in _names(image))
     except TimeoutError:
         return frozenset()

@@ -15,12 +15,12 @@ from envbuilder.cli.advice import answer_document, answer_text, asked_text, widt
 from envbuilder.cli.inventory import inventory
 from envbuilder.cli.output import json_option, print_json
 from envbuilder.cli.places import places
-from envbuilder.cli.targets import read_text
 from envbuilder.errors import UsageError
 from envbuilder.model.hosts import Host, host_of
 from envbuilder.model.rows import Catalog
 from envbuilder.model.versions import Release
 from envbuilder.probing.decoding import decode
+from envbuilder.reading.texts import read_text
 
 
 @click.command("advise")

@@ -12,11 +12,11 @@ from envbuilder.cli.composition import Composition
 from envbuilder.cli.locks import known_lock
 from envbuilder.cli.places import places
 from envbuilder.cli.reports import FORMAT_NAMES, TIERS, destinations, finish, finish_all, output_option
-from envbuilder.cli.targets import read_text
 from envbuilder.errors import UsageError
 from envbuilder.model.findings import Tier
 from envbuilder.model.locks import Sources
 from envbuilder.probing.decoding import decode
+from envbuilder.reading.texts import read_stream, read_text
 from envbuilder.workflows.validate import judge_facts
 
 
@@ -76,7 +76,7 @@ def command(  # noqa: PLR0913  one parameter for each option
 
 
 def _read(file: Path) -> str:
-    return sys.stdin.read() if str(file) == "-" else read_text(file)
+    return read_stream(sys.stdin.buffer, "-") if str(file) == "-" else read_text(file)
 
 
 def _require_one_file(facts_files: tuple[Path, ...], form: str, outputs: tuple[Path, ...]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 import click
 
@@ -19,10 +20,11 @@ from envbuilder.cli.inventory import inventory
 from envbuilder.cli.locks import known_lock
 from envbuilder.cli.output import json_option, print_json
 from envbuilder.cli.places import places
-from envbuilder.cli.targets import read_text
 from envbuilder.errors import UsageError
+from envbuilder.files import open_regular
 from envbuilder.model.locks import Sources
 from envbuilder.probing.decoding import decode
+from envbuilder.reading.texts import read_text
 from envbuilder.workflows.diagnose import diagnose_log
 
 
@@ -44,8 +46,8 @@ def command(log: Path, facts_file: Path | None, lock_name: str | None, *, show_a
     facts = decode(read_text(facts_file), str(facts_file)) if facts_file else None
     lock = known_lock(Composition(here, catalog), lock_name, Sources())[0] if lock_name else None
     failures = load_failures(here.matrices)
-    with nullcontext(sys.stdin.buffer) if str(log) == "-" else log.open("rb") as stream:
-        reading = _Reading(stream.read)
+    with nullcontext(sys.stdin.buffer) if str(log) == "-" else _opened(log) as stream:
+        reading = _Reading(stream.read, str(log))
         found = diagnose_log(
             catalog,
             failures,
@@ -70,14 +72,32 @@ class _Reading:
         empty: True until something else than blanks was read.
     """
 
-    def __init__(self, read: Callable[[int], bytes]) -> None:
+    def __init__(self, read: Callable[[int], bytes], name: str) -> None:
         self._read = read
+        self._name = name
         self.empty = True
 
     def __call__(self, size: int) -> bytes:
-        piece = self._read(size)
+        try:
+            piece = self._read(size)
+        except OSError as error:
+            raise _unreadable(self._name, error) from error
         self.empty = self.empty and not piece.strip()
         return piece
+
+
+def _opened(log: Path) -> BinaryIO:
+    try:
+        return open_regular(log)
+    except OSError as error:
+        raise _unreadable(str(log), error) from error
+
+
+def _unreadable(name: str, error: OSError) -> UsageError:
+    return UsageError(
+        f"the log {name} cannot be read: {error.strerror}",
+        hint="name a file, or pipe it: `COMMAND 2>&1 | envbuilder diagnose -`",
+    )
 
 
 def _empty(log: Path) -> UsageError:

@@ -12,9 +12,9 @@ import click
 
 from envbuilder.cli.output import json_option, print_json
 from envbuilder.cli.places import Places, places
-from envbuilder.cli.targets import read_text
 from envbuilder.errors import UsageError
 from envbuilder.files import replacing
+from envbuilder.reading.texts import read_stream, read_text
 from envbuilder.workflows.doctor import (
     Looked,
     examine,
@@ -112,7 +112,7 @@ def _look(here: Places, asked: _Asked, timeout: float) -> Callable[[], Looked]:
     """Return what looks; at this host it has begun."""
     if asked.facts_file:
         file = asked.facts_file
-        text = sys.stdin.read() if str(file) == "-" else read_text(file)
+        text = read_stream(sys.stdin.buffer, "-") if str(file) == "-" else read_text(file)
         return lambda: look_into_file(text.encode("utf-8", "replace"), str(file))
     if asked.container:
         return _look_into(here, asked, timeout)

@@ -85,7 +85,7 @@ def _pairs(pairs: Iterable[tuple[str, str]], width: int) -> Iterator[str]:
     before = ""
     for label, text in pairs:
         head = "" if label == before else label
-        lines = folded(text, max(width - 16, 30)).splitlines()
+        lines = folded(text, max(width - 16, 30)).splitlines() or ["not known"]
         indent = " " * (16 + len(text) - len(text.lstrip()))
         yield f"  {head:<13} {lines[0]}".rstrip()
         yield from (f"{indent}{line.strip()}" for line in lines[1:])

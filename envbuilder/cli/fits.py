@@ -15,12 +15,12 @@ from envbuilder.cli.advice import host_text, width
 from envbuilder.cli.buildable import buildable_notes
 from envbuilder.cli.compatibility import COLOURS, WORDS, offer_document, why
 from envbuilder.cli.output import folded, heading, print_json
-from envbuilder.cli.targets import read_text
 from envbuilder.errors import UsageError
 from envbuilder.model.hosts import Host, host_of
 from envbuilder.model.rows import Catalog, Environment
 from envbuilder.probing.decoding import decode
 from envbuilder.probing.here import quick_facts
+from envbuilder.reading.texts import read_text
 
 _GAP = 2
 

@@ -5,20 +5,21 @@ A verb's module is imported when the verb is used, so that `--help` costs little
 
 from __future__ import annotations
 
-import errno
 import importlib
 import os
 import signal
 import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 import click
 
 from envbuilder import __version__
-from envbuilder.errors import DiskFull, EnvbuilderError, UsageError
+from envbuilder.cli.streams import foreign, opened_streams
+from envbuilder.cli.system_errors import of_the_system
+from envbuilder.errors import EnvbuilderError
 
 VERBS = {
     "list": ("envbuilder.cli.list", "Show the environments of the catalog."),
@@ -115,37 +116,39 @@ def cli() -> None:
 
 def entry() -> None:
     """Run the command line and end the process with the documented status."""
+    with opened_streams():
+        sys.exit(_status())
+
+
+def _status() -> int:
     try:
         with stoppable():
             status = cli.main(prog_name="envbuilder", standalone_mode=False)
-    except EnvbuilderError as error:
-        report(error)
-        sys.exit(error.exit_code)
-    except OSError as error:
-        # A pipe that was closed is an OSError too; whoever read our output has seen enough.
-        if isinstance(error, BrokenPipeError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(1)
-        ours = of_the_system(error)
-        if ours is None:
-            traceback.print_exc()
-            sys.exit(EnvbuilderError.exit_code)
-        report(ours)
-        sys.exit(ours.exit_code)
+        # What is left in the buffer may not fit either.
+        sys.stdout.flush()
+        # Without its standalone mode click gives the status of `Exit` back instead of ending the process.
+        return status if isinstance(status, int) else 0
+    except BrokenPipeError:
+        # Whoever read our output has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
     except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
+        with suppress(OSError):
+            error.show()
+        return error.exit_code
     except (KeyboardInterrupt, click.Abort) as error:
         # click makes an `Abort` of every `KeyboardInterrupt`.
         cause = error if isinstance(error, KeyboardInterrupt) else error.__cause__
         number = cause.signal if isinstance(cause, Stopped) else signal.SIGINT
-        click.echo("interrupted" if number is signal.SIGINT else f"stopped by {number.name}", err=True)
-        sys.exit(128 + number)
-    except Exception:  # noqa: BLE001  a bug keeps its traceback, and its status is not that of findings
+        with suppress(OSError):
+            click.echo("cancelled" if number is signal.SIGINT else f"stopped by {number.name}", err=True)
+        return 128 + number
+    except Exception as error:  # noqa: BLE001  a bug keeps its traceback, and its status is not that of findings
+        ours = error if isinstance(error, EnvbuilderError) else of_the_system(error)
+        if ours is not None:
+            return report(ours)
         traceback.print_exc()
-        sys.exit(EnvbuilderError.exit_code)
-    # Without its standalone mode click gives the status of `Exit` back instead of ending the process.
-    sys.exit(status if isinstance(status, int) else 0)
+        return EnvbuilderError.exit_code
 
 
 @contextmanager
@@ -169,17 +172,10 @@ def stoppable() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def of_the_system(error: OSError) -> EnvbuilderError | None:
-    """What the operating system refused, as an error of ours; None for a bug, which names no file."""
-    if error.errno == errno.ENOSPC:
-        return DiskFull(f"no space left for {error.filename or 'a file'}", hint="free some space, then run it again")
-    if error.filename is None:
-        return None
-    return UsageError(f"{error.filename}: {error.strerror}", hint="name another path, or change its permissions")
-
-
-def report(error: EnvbuilderError) -> None:
-    """Say what went wrong and what to do next, on standard error."""
-    click.echo(f"{click.style('error:', fg='red', bold=True)} {error.message}", err=True)
-    if error.hint:
-        click.echo(f"{click.style('next:', fg='cyan', bold=True)} {error.hint}", err=True)
+def report(error: EnvbuilderError) -> int:
+    """Say what went wrong and what to do next, on standard error; return the exit code."""
+    with suppress(OSError):
+        click.echo(f"{click.style('error:', fg='red', bold=True)} {foreign(error.message)}", err=True)
+        if error.hint:
+            click.echo(f"{click.style('next:', fg='cyan', bold=True)} {foreign(error.hint)}", err=True)
+    return error.exit_code

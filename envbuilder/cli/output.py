@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 import click
 
+from envbuilder.cli.streams import foreign
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -24,7 +26,7 @@ def print_json(document: object) -> None:
 
 def notice(text: str) -> None:
     """Say on standard error what is being done."""
-    click.echo(click.style(f"· {text}", dim=True), err=True)
+    click.echo(click.style(f"· {foreign(text)}", dim=True), err=True)
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -50,7 +49,6 @@ def subject_of(composition: Composition, image: str, name: str, engine: str) -> 
 
 def _of_path(path: Path, name: str) -> Subject:
     stored = read_layout(path, name)
-    config = json.loads(stored.config.content)
 
     def fetch(number: int, target: Path) -> None:
         with stored.open(stored.layers[number]) as source, target.open("wb") as copy:
@@ -61,7 +59,7 @@ def _of_path(path: Path, name: str) -> Subject:
         manifest=stored.manifest.descriptor.digest if stored.manifest else "",
         config=stored.config.descriptor.digest,
         layers=stored.layers if stored.manifest else (),
-        diff_ids=tuple(config["rootfs"]["diff_ids"]),
+        diff_ids=stored.diff_ids,
         fetch=fetch,
         document=stored.config.content,
     )
@@ -102,10 +100,12 @@ def _of_engine(composition: Composition, name: str) -> Subject | None:
 
 
 def _of_registry(composition: Composition, name: str) -> Subject:
-    reference = ImageRef.parse(name)
+    try:
+        reference = ImageRef.parse(name)
+    except ValueError as error:
+        raise UsageError(str(error), hint="use a name such as `HOST/NAME:TAG`") from None
     with composition.daemonless.registry_client() as client:
         found = find(client, reference)
-    config = json.loads(found.config.content)
 
     def fetch(number: int, target: Path) -> None:
         blob = found.layers[number]
@@ -118,7 +118,7 @@ def _of_registry(composition: Composition, name: str) -> Subject:
         manifest=found.manifest.descriptor.digest,
         config=found.config.descriptor.digest,
         layers=found.layers,
-        diff_ids=tuple(config["rootfs"]["diff_ids"]),
+        diff_ids=found.diff_ids,
         fetch=fetch,
         document=found.config.content,
     )

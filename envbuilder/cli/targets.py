@@ -9,7 +9,7 @@ from pathlib import Path
 from packaging.version import Version
 
 from envbuilder.catalog.naming import select
-from envbuilder.errors import Fault, InvalidInput, UsageError
+from envbuilder.errors import InvalidInput, UsageError
 from envbuilder.files import replacing
 from envbuilder.locking.lockfile import load, was_written_here
 from envbuilder.locking.own_files import surveyed
@@ -18,6 +18,7 @@ from envbuilder.model.locks import Lock, Spec
 from envbuilder.model.rows import Catalog
 from envbuilder.reading.documents import read
 from envbuilder.reading.fields import line_of
+from envbuilder.reading.texts import read_text
 
 SPEC = Path("envbuilder.yaml")
 LOCK = Path("envbuilder.lock")
@@ -120,19 +121,6 @@ def load_spec(path: Path) -> Spec:
         files=surveyed(spec.files, path.parent, str(path), lambda field: line_of(root, field)),
         sources=replace(spec.sources, python_archives=archives),
     )
-
-
-def read_text(path: Path) -> str:
-    """The text of a file that a person wrote.
-
-    Raises:
-        InvalidInput: It cannot be read, or is not UTF-8.
-    """
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise InvalidInput((Fault(file=str(path), line=0, field="", problem=f"cannot be read: {reason}"),)) from error
 
 
 def write_text(path: Path, text: str) -> None:

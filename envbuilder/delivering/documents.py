@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from envbuilder.errors import VerificationFailed
+from envbuilder.json_input import BadJson, load_json
 from envbuilder.model.images import Descriptor, Document
 from envbuilder.model.refs import is_digest
 
@@ -17,10 +18,9 @@ Record: TypeAlias = Mapping[str, object]
 def parsed(content: bytes) -> object:
     """The value that a JSON text holds; None when it is no JSON."""
     try:
-        value: object = json.loads(content)
-    except (ValueError, RecursionError):
+        return load_json(content)
+    except BadJson:
         return None
-    return value
 
 
 def as_record(value: object) -> Record:

@@ -16,6 +16,7 @@ from envbuilder.delivering.places import Place, place_of
 from envbuilder.errors import UsageError, VerificationFailed
 from envbuilder.files import CHUNK
 from envbuilder.model.images import CONFIG_TYPE, MANIFEST_TYPE, Descriptor, Document, LayerFormat
+from envbuilder.model.refs import is_digest
 
 _DOCKER = "application/vnd.docker."
 _INDEX_TYPES = frozenset({"application/vnd.oci.image.index.v1+json", f"{_DOCKER}distribution.manifest.list.v2+json"})
@@ -32,12 +33,14 @@ class StoredImage:
         manifest: The manifest; None in what older engines save, which has none.
         config: The configuration.
         layers: Lowest first. Without a manifest, the digest of each is that of its file, the tar as it is.
+        diff_ids: Digests of their tars.
         open: Opens the blob of a layer.
     """
 
     manifest: Document | None
     config: Document
     layers: tuple[Descriptor, ...]
+    diff_ids: tuple[str, ...]
     open: Callable[[Descriptor], BinaryIO]
 
 
@@ -73,7 +76,11 @@ def _from_index(place: Place, path: Path, name: str) -> StoredImage:
     for layer in layers:
         _check(place, path, layer)
     return StoredImage(
-        manifest=manifest, config=config, layers=layers, open=lambda layer: place.open(blob_name(layer.digest))
+        manifest=manifest,
+        config=config,
+        layers=layers,
+        diff_ids=_diff_ids(config, len(layers), path),
+        open=lambda layer: place.open(blob_name(layer.digest)),
     )
 
 
@@ -129,16 +136,27 @@ def _from_docker(place: Place, path: Path, name: str) -> StoredImage:
         [known for entry in entries for known in texts(entry, "RepoTags")],
     )
     config = document(CONFIG_TYPE, _small(place, text(chosen, "Config"), path))
-    rootfs = as_record(as_record(parsed(config.content)).get("rootfs"))
-    diff_ids, files = texts(rootfs, "diff_ids"), texts(chosen, "Layers")
-    if len(diff_ids) != len(files):
-        raise VerificationFailed(f"{path} holds {len(files)} layers of an image with {len(diff_ids)}")
+    files = texts(chosen, "Layers")
+    diff_ids = _diff_ids(config, len(files), path)
     layers = tuple(_layer_file(place, path, file, diff) for file, diff in zip(files, diff_ids, strict=True))
     # The name of the file is the digest of the configuration: that is the id of the image.
     if config.descriptor.digest.removeprefix("sha256:") not in text(chosen, "Config"):
         raise VerificationFailed(f"the configuration in {path} is not what its name says")
     where = {layer.digest: file for layer, file in zip(layers, files, strict=True)}
-    return StoredImage(manifest=None, config=config, layers=layers, open=lambda layer: place.open(where[layer.digest]))
+    return StoredImage(
+        manifest=None,
+        config=config,
+        layers=layers,
+        diff_ids=diff_ids,
+        open=lambda layer: place.open(where[layer.digest]),
+    )
+
+
+def _diff_ids(config: Document, layers: int, path: Path) -> tuple[str, ...]:
+    found = texts(as_record(as_record(parsed(config.content)).get("rootfs")), "diff_ids")
+    if len(found) != layers or not all(map(is_digest, found)):
+        raise VerificationFailed(f"{path} holds {layers} layers of an image whose configuration names {len(found)}")
+    return found
 
 
 def _layer_file(place: Place, path: Path, file: str, diff_id: str) -> Descriptor:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, BinaryIO
 
+from envbuilder.delivering.documents import as_record, parsed
 from envbuilder.delivering.layer_tar import Found, LayerTar
 from envbuilder.delivering.packed import unpacked
 from envbuilder.model.contents import ImageContent, LibraryFile
@@ -184,16 +184,16 @@ def _forget(whole: _Layer, path: str) -> None:
 
 
 def _described(config: Mapping[str, object], manifest: str) -> ImageContent:
-    inner = _mapping(config.get("config"))
+    inner = as_record(config.get("config"))
     history = config.get("history")
-    entries = [_mapping(each) for each in history] if isinstance(history, list) else []
+    entries = [as_record(each) for each in history] if isinstance(history, list) else []
     env = inner.get("Env")
     pairs = [str(each).partition("=") for each in env] if isinstance(env, list) else []
     return ImageContent(
         manifest=manifest,
         diff_ids=(),
         assembled=any(str(each.get("created_by", "")).startswith("envbuilder: ") for each in entries),
-        labels={name: str(value) for name, value in _mapping(inner.get("Labels")).items()},
+        labels={name: str(value) for name, value in as_record(inner.get("Labels")).items()},
         env={name: value for name, _, value in pairs},
         user=str(inner.get("User") or ""),
         folder=str(inner.get("WorkingDir") or ""),
@@ -202,10 +202,6 @@ def _described(config: Mapping[str, object], manifest: str) -> ImageContent:
     )
 
 
-def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, dict) else {}
-
-
 def config_of(content: bytes) -> Mapping[str, object]:
     """The configuration of an image as a mapping; empty when it is none."""
-    return _mapping(json.loads(content))
+    return as_record(parsed(content))

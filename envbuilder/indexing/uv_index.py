@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from envbuilder.errors import SourceUnreachable
+from envbuilder.errors import SourceUnreachable, ToolFailed
 from envbuilder.indexing.index import IndexFile, Listed
 from envbuilder.model.closures import Chosen, Closure
 from envbuilder.uv import index_is_silent, run_uv
 
+_NO_SOLUTION = "No solution found"
 _PYTHONS = tuple(f"3.{minor}" for minor in range(6, 15))
 """A release that needs a younger Python is not listed for an older one; uv knows none before 3.6."""
 
@@ -112,6 +113,8 @@ class UvIndex:
                 f"the package index does not answer:\n{failure}",
                 hint="check network, proxy and CA bundle (SSL_CERT_FILE), or name an index: --index URL",
             )
+        if _NO_SOLUTION not in failure:
+            raise ToolFailed(f"uv failed:\n{failure}", hint="run it again; if that does not help, report it")
         return None
 
 

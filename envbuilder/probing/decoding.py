@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from typing import NoReturn
-
 from envbuilder.errors import Fault, InvalidInput
+from envbuilder.json_input import BadJson, load_json
 from envbuilder.model.facts import (
     FACTS_SCHEMA,
     BuildFacts,
@@ -65,15 +63,9 @@ def _root(document: str | bytes) -> Item:
 
 def _parsed(document: str | bytes) -> object:
     try:
-        text = document.decode("utf-8") if isinstance(document, bytes) else document
-        return json.loads(text, parse_constant=_not_a_number)
-    except (ValueError, RecursionError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise WrongField("", f"is not one JSON document: {reason}") from error
-
-
-def _not_a_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+        return load_json(document, surrogates=True)
+    except BadJson as error:
+        raise WrongField("", f"is not one JSON document: {error}") from error
 
 
 def _facts(root: Item, origin: str) -> Facts:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from envbuilder.json_input import load_object
 from envbuilder.model.software_facts import CudaFile, Distribution, SoftwareFacts, TensorFlowFiles
 from envbuilder.probing.reading import Item, printable
 
@@ -25,9 +26,10 @@ def without_software(document: bytes, why: str) -> bytes:
         document: What the probe printed.
         why: Why nothing is known of the software that was meant.
     """
-    whole = json.loads(document)
+    whole = load_object(document, surrogates=True)
     error = {"type": "NotFound", "message": why, "trace": []}
-    whole["facts"]["software"] = {"ok": False, "seconds": 0.0, "error": error}
+    facts = Item(whole)["facts"].mapping()
+    whole["facts"] = {**facts, "software": {"ok": False, "seconds": 0.0, "error": error}}
     return (json.dumps(whole, sort_keys=True, allow_nan=False) + "\n").encode("ascii")
 
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from envbuilder.errors import Fault, InvalidInput
+from envbuilder.json_input import BadJson, load_json, load_object
 from envbuilder.model.surroundings import (
     CaBundle,
     EngineAnswers,
@@ -31,7 +32,7 @@ def with_surroundings(document: bytes, surroundings: Surroundings | None) -> byt
     """
     if surroundings is None:
         return document
-    whole = json.loads(document)
+    whole = load_object(document, surrogates=True)
     whole[KEY] = surroundings_document(surroundings)
     return (json.dumps(whole, sort_keys=True, allow_nan=False) + "\n").encode("ascii")
 
@@ -92,11 +93,11 @@ def decode_surroundings(document: str | bytes, origin: str) -> Surroundings | No
     Raises:
         InvalidInput: They are not what this version writes.
     """
-    found = json.loads(document).get(KEY)
-    if found is None:
-        return None
     try:
-        return _surroundings(Item(found, KEY))
+        found = Item(load_json(document, surrogates=True))[KEY]
+        return None if found.value is None else _surroundings(found)
+    except BadJson as error:
+        raise InvalidInput((Fault(file=origin, line=0, field="", problem=f"is not JSON: {error}"),)) from error
     except WrongField as error:
         fault = Fault(file=origin, line=0, field=error.path, problem=error.problem)
         raise InvalidInput((fault,), hint="run `envbuilder doctor -o facts.json` there again") from error

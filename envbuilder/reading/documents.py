@@ -22,6 +22,8 @@ _SURPRISES = {
 }
 _BOOLEANS = {"true": True, "false": False}
 _MAX_DEPTH = 40
+_LONGEST = 4 << 20
+"""Characters of a document: the longest file of the catalog has a quarter of a million."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +88,9 @@ def read(text: str, file: str) -> Document:
     Raises:
         InvalidInput: Not YAML, nested too deep, or with an alias.
     """
+    if len(text) > _LONGEST:
+        problem = f"longer than {_LONGEST} characters"
+        raise InvalidInput((Fault(file=file, line=0, field="", problem=problem),))
     try:
         _refuse_traps(text, file)
         loader = _LOADER(text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from envbuilder.errors import UsageError
 from envbuilder.model.images import Descriptor, ImageLayerPin, LayerFormat
+from envbuilder.registries.documents import parsed
 from envbuilder.registries.pulling import RemoteImage
 from envbuilder.tar.members import Member
 
@@ -41,7 +41,6 @@ class RegistryContent:
     @property
     def layers(self) -> tuple[ImageLayerPin, ...]:
         """Its layers; Docker's media types become those of OCI, which changes no byte of a layer."""
-        diff_ids = _texts(_mapping(self._document.get("rootfs")).get("diff_ids"))
         return tuple(
             ImageLayerPin(
                 id=f"base.{number}",
@@ -51,7 +50,7 @@ class RegistryContent:
                     media_type=_OURS.get(blob.media_type, blob.media_type), digest=blob.digest, size=blob.size
                 ),
             )
-            for number, (blob, diff_id) in enumerate(zip(self.image.layers, diff_ids, strict=True))
+            for number, (blob, diff_id) in enumerate(zip(self.image.layers, self.image.diff_ids, strict=True))
         )
 
     @property
@@ -88,12 +87,4 @@ class RegistryContent:
 
     @cached_property
     def _document(self) -> Mapping[str, object]:
-        return _mapping(json.loads(self.image.config.content))
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, dict) else {}
-
-
-def _texts(value: object) -> list[str]:
-    return [str(each) for each in value] if isinstance(value, list) else []
+        return parsed(self.image.config.content)

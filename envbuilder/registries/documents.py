@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from envbuilder.errors import SourceUnreachable
+from envbuilder.json_input import BadJson, load_json
 from envbuilder.model.images import Descriptor, Document
 from envbuilder.model.refs import is_digest
 
@@ -17,8 +18,8 @@ Record: TypeAlias = Mapping[str, object]
 def parsed(content: bytes) -> Record:
     """The object that a JSON text holds; empty when it is something else."""
     try:
-        value: object = json.loads(content)
-    except (ValueError, RecursionError):
+        value = load_json(content)
+    except BadJson:
         return {}
     return value if isinstance(value, Mapping) else {}
 
@@ -39,6 +40,12 @@ def text(value: Record, name: str) -> str:
     """A field that is a text."""
     found = value.get(name)
     return found if isinstance(found, str) else ""
+
+
+def texts(value: Record, name: str) -> tuple[str, ...]:
+    """The texts in a field that is a list, in their order."""
+    found = value.get(name)
+    return tuple(item for item in found if isinstance(item, str)) if isinstance(found, list) else ()
 
 
 def descriptor(value: Record, subject: str) -> Descriptor:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from envbuilder.errors import SourceUnreachable, VerificationFailed
 from envbuilder.model.images import Descriptor, Document
-from envbuilder.model.refs import ImageRef
+from envbuilder.model.refs import ImageRef, is_digest
 from envbuilder.registries.client import RegistryClient, Repository
-from envbuilder.registries.documents import Record, descriptor, digest_of, parsed, record, records, text
+from envbuilder.registries.documents import Record, descriptor, digest_of, parsed, record, records, text, texts
 from envbuilder.registries.failures import Interrupted
 from envbuilder.registries.pacing import Patience
 from envbuilder.registries.parallel import Listener, Watch, ignore, in_parallel
@@ -36,6 +36,21 @@ class RemoteImage:
     manifest: Document
     config: Document
     layers: tuple[Descriptor, ...]
+
+    @property
+    def diff_ids(self) -> tuple[str, ...]:
+        """Digests of the tars of its layers.
+
+        Raises:
+            VerificationFailed: The configuration has none for each layer.
+        """
+        found = texts(record(parsed(self.config.content), "rootfs"), "diff_ids")
+        if len(found) != len(self.layers) or not all(map(is_digest, found)):
+            raise _wrong(
+                f"{self.reference}: configuration {self.config.descriptor.digest}",
+                "it does not name the digest of each layer",
+            )
+        return found
 
 
 def find(client: RegistryClient, reference: ImageRef) -> RemoteImage:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.errors import UsageError
+from envbuilder.json_input import BadJson, load_json
 from envbuilder.runtime.leftovers import read_inside
+
+_LARGEST_ID = (1 << 31) - 2
+"""Numbers above are negative to a part of the kernel's interfaces, and 2^32 - 1 means "no change" to setuid(2)."""
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -48,18 +51,18 @@ class Account:
 def settings_of(config: bytes) -> Settings:
     """Read the configuration of an image; what is missing or odd is as if the image said nothing."""
     try:
-        document: object = json.loads(config)
-    except (ValueError, RecursionError):
+        document = load_json(config)
+    except BadJson:
         document = {}
     settings = _record(_record(document).get("config"))
     pairs = (entry.partition("=") for entry in _texts(settings.get("Env")))
-    env = {"PATH": _PATH} | {name: value for name, _, value in pairs}
+    env = {"PATH": _PATH} | {name: value for name, _, value in pairs if name}
     labels = _record(settings.get("Labels"))
     folder = settings.get("WorkingDir")
     user = settings.get("User")
     return Settings(
         env=tuple(sorted(env.items())),
-        folder=folder if isinstance(folder, str) and folder.startswith("/") else "/",
+        folder=folder if isinstance(folder, str) and folder.startswith("/") and "\0" not in folder else "/",
         user=user if isinstance(user, str) else "",
         labels=tuple(sorted((name, value) for name, value in labels.items() if isinstance(value, str))),
         command=(*_texts(settings.get("Entrypoint")), *_texts(settings.get("Cmd"))),
@@ -80,6 +83,11 @@ def account(tree: Path, user: str) -> Account:
         raise UsageError(f"the image has no account {name!r}", hint="give a number")
     uid = int(line[2] if line else name or "0")
     gid = _group(tree, group) if colon else int(line[3]) if line else 0
+    if max(uid, gid) > _LARGEST_ID:
+        raise UsageError(
+            f"the image's account {user!r} has the number {max(uid, gid)}, above {_LARGEST_ID}",
+            hint="name another account: --user",
+        )
     return Account(uid=uid, gid=gid, home=line[5] if line else "")
 
 
@@ -107,4 +115,7 @@ def _record(value: object) -> Mapping[str, object]:
 
 
 def _texts(value: object) -> tuple[str, ...]:
-    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
+    # The kernel ends a text at its first NUL: one with more behind it cannot be what was meant.
+    return (
+        tuple(item for item in value if isinstance(item, str) and "\0" not in item) if isinstance(value, list) else ()
+    )

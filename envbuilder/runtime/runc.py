@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from envbuilder.errors import ToolFailed, UsageError
+from envbuilder.json_input import load_json
 from envbuilder.model.builds import RunResult
 from envbuilder.runtime.leftovers import read_inside, scratch
 from envbuilder.runtime.protecting import HIDDEN, LOCKED
@@ -95,7 +96,7 @@ def _complaint(log: Path) -> str:
     lines = log.read_text("utf-8", "replace").splitlines() if log.is_file() else []
     for line in lines:
         try:
-            entry = json.loads(line)
+            entry = load_json(line)
         except ValueError:
             continue
         if isinstance(entry, dict) and entry.get("level") in {"error", "fatal"}:

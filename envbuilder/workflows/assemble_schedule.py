@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from envbuilder.assembling.making import Task, make_layer
 from envbuilder.assembling.records import LayerRecord
@@ -133,7 +133,8 @@ class Fetching:
                 found += zip(mine, self.ports.locate(mine, draft.ingredients.series), strict=True)
         # TensorFlow has the longest way to go: it is compiled when it is here.
         found.sort(key=lambda pair: (pair[0].group is not PackageGroup.FRAMEWORK, -pair[0].size, pair[0].file))
-        return [file for _, file in found]
+        # The lock says how long a file is; the index is only asked where it lies.
+        return [replace(file, size=pin.size or file.size) for pin, file in found]
 
     def _fetch(self, file: IndexFile, total: int) -> None:
         def progress(done: int, _all: int) -> None:

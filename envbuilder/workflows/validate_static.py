@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Callable
 from functools import partial
@@ -12,7 +11,7 @@ from typing import BinaryIO
 from envbuilder.auditing.damage import Damaged
 from envbuilder.auditing.shared_objects import open_elf, read_shared_object
 from envbuilder.checking.content import judge_content
-from envbuilder.delivering.surveying import survey
+from envbuilder.delivering.surveying import config_of, survey
 from envbuilder.errors import UsageError
 from envbuilder.locking.lockfile import digest, dump_pins
 from envbuilder.model.contents import ContentExpectation, ImageContent, LibraryFile
@@ -60,7 +59,7 @@ def _content(subject: Subject, work: Path) -> ImageContent:
     with tempfile.TemporaryDirectory(dir=work, prefix="static-") as folder:
         return survey(
             [partial(fetch, number) for number in range(len(subject.diff_ids))],
-            json.loads(subject.document),
+            config_of(subject.document),
             subject.manifest,
             read_library,
             Path(folder),

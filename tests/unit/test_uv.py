@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from envbuilder.errors import SourceUnreachable
+from envbuilder.errors import DiskFull, MachineError, SourceUnreachable, ToolFailed
+from envbuilder.http.failures import CLOCK
 from envbuilder.uv import index_is_silent, run_uv
 
 
@@ -43,3 +45,35 @@ def test_a_program_that_does_not_end_is_unreachable(tmp_path: Path) -> None:
 )
 def test_an_index_that_does_not_answer_is_told_from_other_failures(said: str, silent: bool) -> None:
     assert index_is_silent(said) is silent
+
+
+@pytest.mark.parametrize(
+    ("script", "kind", "words"),
+    [
+        (
+            "echo 'No space left on device (os error 28)' >&2; exit 2",
+            DiskFull,
+            "no room left in /cache or",
+        ),
+        ("echo 'File too large (os error 27)' >&2; exit 2", DiskFull, "no room left"),
+        ("kill -XFSZ $$", DiskFull, "no room left"),
+        ("echo 'Too many open files (os error 24)' >&2; exit 2", MachineError, "Too many open files"),
+        ("echo 'Os { code: 11, kind: WouldBlock }' >&2; exit 101", MachineError, "temporarily unavailable"),
+        ("echo 'memory allocation of 4096 bytes failed' >&2; kill -ABRT $$", MachineError, "allocate memory"),
+        ("kill -KILL $$", ToolFailed, "ended by SIGKILL"),
+        ("echo 'error sending request: invalid peer certificate: Expired' >&2; exit 2", SourceUnreachable, CLOCK),
+        ("echo 'invalid peer certificate: certificate not valid yet: at' >&2; exit 2", SourceUnreachable, CLOCK),
+    ],
+)
+def test_what_this_machine_refuses_to_uv_is_told_as_that(
+    tmp_path: Path, script: str, kind: type[Exception], words: str
+) -> None:
+    with pytest.raises(kind, match=re.escape(words)):
+        run_uv(program(tmp_path, script), [], cache=Path("/cache"), environ={"PATH": "/usr/bin:/bin"})
+
+
+def test_a_network_that_is_down_is_no_fault_of_this_machine(tmp_path: Path) -> None:
+    script = "echo 'error sending request: Connection refused (os error 111)' >&2; exit 2"
+    said = run_uv(program(tmp_path, script), [], cache=tmp_path, environ={"PATH": "/usr/bin:/bin"})
+    assert said is not None
+    assert index_is_silent(said)

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -43,7 +44,7 @@ def test_real_facts_are_compared_with_a_lock(envbuilder: CommandLine, locked: st
 def test_facts_come_from_standard_input_too_and_a_required_tier_is_not_skipped(
     envbuilder: CommandLine, locked: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO(FACTS.read_text(encoding="utf-8")))
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(FACTS.read_bytes())))
     ended = envbuilder("check", "--facts", "-", "--lock", locked, "--require", "gpu")
     assert ended.status == 1
     assert "gpu-matmul-on-gpu" in ended.stdout

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import click
 import pytest
@@ -144,7 +145,7 @@ def test_a_problem_ends_the_command_with_status_1_and_its_remedy(envbuilder: Com
 
 
 def test_facts_come_from_standard_input_too(envbuilder: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO(FACTS.read_text("utf-8")))
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(FACTS.read_bytes())))
     ended = envbuilder("doctor", "-")
     assert ended.stdout.startswith("-: ")
 

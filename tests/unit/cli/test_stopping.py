@@ -35,7 +35,7 @@ def test_a_signal_ends_a_command_with_its_status(
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(Interrupting(number))))
     ended = envbuilder("diagnose", "-")
     assert ended.status == status
-    assert ended.stderr.strip().endswith("interrupted" if number is signal.SIGINT else f"stopped by {number.name}")
+    assert ended.stderr.strip().endswith("cancelled" if number is signal.SIGINT else f"stopped by {number.name}")
     assert signal.getsignal(number) is before
 
 

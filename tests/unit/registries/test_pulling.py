@@ -310,3 +310,24 @@ def test_nobody_there_is_said_after_the_tries(client: RegistryClient, tmp_path: 
     with pytest.raises(SourceUnreachable, match="does not accept connections"):
         find(client, address)
     assert len(time.waits) == TRIES - 1
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        b"not json",
+        b"[" * 100_000,
+        b'{"config": "x", "rootfs": [], "history": 5}',
+        b'{"rootfs": {"diff_ids": "sha256"}}',
+        b'{"rootfs": {"diff_ids": [5]}}',
+        b'{"rootfs": {"diff_ids": []}}',
+        b'{"rootfs": {"diff_ids": ["../../x"]}}',
+    ],
+    ids=lambda config: config[:40].decode(),
+)
+def test_a_configuration_that_does_not_describe_its_layers_is_refused(
+    client: RegistryClient, registry: Registry, config: bytes
+) -> None:
+    found = find(client, reference(registry, f"team/tf@{manifest(registry, config)}"))
+    with pytest.raises(VerificationFailed, match="digest of each layer"):
+        _ = found.diff_ids

@@ -30,6 +30,20 @@ def test_a_configuration_is_read() -> None:
     assert found.command == ("/bin/run", "-v")
 
 
+def test_variables_that_no_process_can_have_are_left_out() -> None:
+    env = ["A=x\0y", "=x", "B=1", "PATH=/bin\0"]
+    config = {"Env": env, "WorkingDir": "/a\0b", "Cmd": ["/bin/x", "a\0"], "Labels": {}}
+    found = settings_of(json.dumps({"config": config}).encode())
+    assert [name for name, _ in found.env] == ["B", "PATH"]
+    assert (found.folder, found.command) == ("/", ("/bin/x",))
+
+
+@pytest.mark.parametrize("user", ["2147483647", "4294967295", "4294967295:4294967295", "0:4294967295", "9999999999"])
+def test_an_account_above_those_of_the_kernel_is_refused(user: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="above 2147483646"):
+        account(tmp_path, user)
+
+
 @pytest.mark.parametrize(
     "config",
     [b"", b"[]", b'{"config": null}', b'{"config": {"Env": "A=1", "Labels": [], "WorkingDir": "x", "User": 3}}'],
