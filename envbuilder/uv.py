@@ -1,4 +1,4 @@
-"""The uv program: one way to run it, and one way to tell that the index did not answer."""
+"""The uv program: its settings, one way to run it, and one way to tell that the index did not answer."""
 
 from __future__ import annotations
 
@@ -22,6 +22,38 @@ _UNREACHABLE = (
 _TIME_LIMIT = 900.0
 
 
+def settings_files(environ: Mapping[str, str], home: Path) -> list[Path]:
+    """Return the settings files that uv is told to read, the first one first.
+
+    Those of the current directory and of the directories above it (`uv.toml`, `[tool.uv]` in `pyproject.toml`) are not
+    among them: they belong to whoever wrote the repository, and could add a package index.
+
+    Args:
+        environ: `UV_CONFIG_FILE` and the directories of XDG.
+        home: Directory of the user.
+    """
+    named = environ.get("UV_CONFIG_FILE")
+    if named:
+        return [Path(named)]
+    user = Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "uv" / "uv.toml"
+    return [user, Path("/etc/uv/uv.toml")]
+
+
+def uv_environ(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment for uv: it reads one settings file, that of the user or else of the system, or none.
+
+    Source: uv documentation, "Configuration files": a file that is named replaces all that uv would discover.
+    """
+    own = {name: value for name, value in child_environ(environ).items() if name != "UV_NO_CONFIG"}
+    if environ.get("UV_NO_CONFIG"):
+        return {name: value for name, value in own.items() if name != "UV_CONFIG_FILE"} | {"UV_NO_CONFIG": "1"}
+    if environ.get("UV_CONFIG_FILE"):
+        return own
+    files = settings_files(environ, Path(environ.get("HOME") or "/nonexistent"))
+    found = next((str(file) for file in files if file.is_file()), "")
+    return own | ({"UV_CONFIG_FILE": found} if found else {"UV_NO_CONFIG": "1"})
+
+
 def run_uv(  # noqa: PLR0913  each is one setting of the program
     program: Path,
     arguments: Sequence[str],
@@ -31,14 +63,14 @@ def run_uv(  # noqa: PLR0913  each is one setting of the program
     index: str = "",
     timeout: float = _TIME_LIMIT,
 ) -> str | None:
-    """Run uv without letting it fetch interpreters.
+    """Run uv without letting it fetch interpreters or read settings of the current directory.
 
     Args:
         program: uv.
         arguments: What to do.
         cache: Folder for what it keeps.
         environ: Its environment: proxies, CA bundle and index come from here.
-        index: Address of a package index; empty means uv's own configuration.
+        index: Address of a package index; empty means that of its settings.
         timeout: Seconds.
 
     Returns:
@@ -54,7 +86,7 @@ def run_uv(  # noqa: PLR0913  each is one setting of the program
     try:
         done = subprocess.run(
             [str(program), *arguments],
-            env={**child_environ(environ), **own},
+            env={**uv_environ(environ), **own},
             capture_output=True,
             text=True,
             errors="replace",

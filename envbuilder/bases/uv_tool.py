@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from envbuilder.bases.file_store import hash_file
 from envbuilder.bases.programs import Host
 from envbuilder.errors import SourceUnreachable, ToolFailed, ToolMissing, VerificationFailed
 from envbuilder.installing import install_command
-from envbuilder.model.locks import ToolPin
+from envbuilder.model.locks import ToolName, ToolPin
+from envbuilder.uv import run_uv
 
 
 def find_uv() -> Path:
@@ -38,28 +40,33 @@ def uv_version(uv: Path, host: Host) -> str:
     return words[1]
 
 
-def fetch_uv(pin: ToolPin, *, uv: Path, folder: Path, host: Host) -> Path:
-    """Get another version of uv from the package index.
+def fetch_uv(  # noqa: PLR0913  each is one setting of the program
+    pin: ToolPin, *, uv: Path, folder: Path, environ: Mapping[str, str], cache: Path, index: str = ""
+) -> Path:
+    """Get another release of uv from the package index: the program in its wheel, which is compared before any use.
 
     Args:
         pin: Version and sha256 of the program.
         uv: The uv that fetches it.
         folder: Where it is put.
-        host: What programs are run with.
+        environ: Environment of the process, as for `run_uv`.
+        cache: Directory for what uv keeps.
+        index: Address of a package index; empty means that of uv's settings.
 
     Raises:
         SourceUnreachable: The index does not answer, or has no such version.
         VerificationFailed: The program is not the one of the pin.
     """
-    command = [str(uv), "pip", "install", "--quiet", "--no-deps", "--target", str(folder), f"{pin.name}=={pin.version}"]
-    ran = host.run(command, environ=host.environ, folder=folder)
-    if ran.status:
-        told = "\n".join(ran.tail[-4:])
+    command = ["pip", "install", "--quiet", "--no-deps", "--only-binary", ":all:", "--target", str(folder)]
+    release = f"{ToolName.UV}=={pin.version}"
+    failure = run_uv(uv, [*command, release], cache=cache, environ=environ, index=index)
+    if failure is not None:
+        told = "\n".join(failure.splitlines()[-4:])
         raise SourceUnreachable(
             f"uv {pin.version} of the lock cannot be had:\n{told}", hint="lock again: `envbuilder lock`"
         )
-    program = folder / "bin" / pin.name
-    if not program.is_file() or hash_file(program) != pin.sha256:
+    program = folder / "bin" / ToolName.UV
+    if program.is_symlink() or not program.is_file() or hash_file(program) != pin.sha256:
         raise VerificationFailed(
             f"uv {pin.version} from the index is not the program of the lock",
             hint="the lock was made on another platform, or the index was changed; lock again if that is right",

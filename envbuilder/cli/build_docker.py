@@ -50,7 +50,7 @@ def build_with_docker(  # noqa: PLR0913  what one build needs
     composition: Composition, lock: Lock, sources: Sources, settings: DockerSettings, listener: Listener, log: Path
 ) -> Outcome:
     """Build one lock."""
-    composition.provide_tools(lock)
+    composition.provide_tools(lock, sources)
     here = composition.places
     options = BuildOptions(
         tags=settings.tags,

@@ -32,7 +32,6 @@ from envbuilder.cli.output import notice
 from envbuilder.cli.places import Places
 from envbuilder.errors import EngineUnavailable, SourceUnreachable, UsageError
 from envbuilder.files import CHUNK
-from envbuilder.http.trust import child_environ
 from envbuilder.http.web import Web
 from envbuilder.indexing.credentials import address_of, index_logins
 from envbuilder.indexing.fetching import length_of
@@ -43,7 +42,7 @@ from envbuilder.locking.shipped import ClosureFolder
 from envbuilder.locking.uv_resolver import UvResolver
 from envbuilder.model.closures import Chosen
 from envbuilder.model.locations import Located, Refused
-from envbuilder.model.locks import BasePin, Lock, OsPackagePin, OwnFile, Sources, Spec, ToolPin
+from envbuilder.model.locks import BasePin, Lock, OsPackagePin, OwnFile, Sources, Spec, ToolName, ToolPin
 from envbuilder.model.memory import HOOK
 from envbuilder.model.refs import ImageRef
 from envbuilder.model.rows import BaseChoice, BaseKind, Catalog
@@ -56,6 +55,7 @@ from envbuilder.rooms import STORE
 from envbuilder.store import Store
 from envbuilder.tar.members import of_tar
 from envbuilder.tar.writing import write
+from envbuilder.uv import uv_environ
 from envbuilder.workflows.build import BuildPorts
 from envbuilder.workflows.lock import LockPorts
 from envbuilder.workflows.render import HostFile
@@ -217,10 +217,12 @@ class Composition:
     def uv_pin(self) -> ToolPin:
         """The uv of this run as a pin; the program itself goes into the store, where a build finds it by hash."""
         digest = self.files.add(self.uv)
-        return ToolPin(name="uv", version=uv_version(self.uv, self.host), sha256=digest)
+        return ToolPin(name=ToolName.UV, version=uv_version(self.uv, self.host), sha256=digest)
 
-    def provide_tools(self, lock: Lock) -> None:
+    def provide_tools(self, lock: Lock, sources: Sources) -> None:
         """Make sure that the store has the tools of a lock, which may have been made with another uv than ours.
+
+        The probe and the memory hook come with envbuilder: they are only looked up, by `find_file`.
 
         Raises:
             SourceUnreachable: The index does not have that version.
@@ -228,10 +230,17 @@ class Composition:
         """
         self.files.add(self.uv)
         for pin in lock.tools:
-            if pin.name not in {PROBE, HOOK} and self.files.find(pin.sha256) is None:
+            if pin.name == ToolName.UV and self.files.find(pin.sha256) is None:
                 self.say(f"fetching {pin.name} {pin.version}, which the lock was made with")
                 with tempfile.TemporaryDirectory(prefix="envbuilder-tool-") as folder:
-                    program = fetch_uv(pin, uv=self.uv, folder=Path(folder), host=self.host)
+                    program = fetch_uv(
+                        pin,
+                        uv=self.uv,
+                        folder=Path(folder),
+                        environ=self.places.environ,
+                        cache=self.places.use("uv"),
+                        index=self.index_address(sources),
+                    )
                     self.files.add(program)
 
     def find_file(self, sha256: str) -> Path | None:
@@ -261,7 +270,7 @@ class Composition:
     @cached_property
     def host(self) -> Host:
         """What bases and archives are made with on this machine."""
-        environ = {**child_environ(self.places.environ), "UV_CACHE_DIR": str(self.places.use("uv"))}
+        environ = {**uv_environ(self.places.environ), "UV_CACHE_DIR": str(self.places.use("uv"))}
         return Host(environ=environ, run=run_program, as_root=os.geteuid() == 0)
 
     def mirror(self, sources: Sources) -> str:

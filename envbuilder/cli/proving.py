@@ -109,7 +109,7 @@ class Proving:
 
     def _build(self, made: Lock, tag: str) -> None:
         composition = self.composition
-        composition.provide_tools(made)
+        composition.provide_tools(made, self.sources)
         host = composition.host_files(made, self.sources)
         options = BuildOptions(tags=(tag,), proxies=composition.places.proxies, host=host)
         build(made, options, composition.build_ports(self.sources), self.listener)

@@ -47,7 +47,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     composition = Composition(here, load_catalog(here.matrices))
     lock, merged = renderable_lock(composition, target, sources, tensorflow=tensorflow)
     composition.add_archives(merged)
-    composition.provide_tools(lock)
+    composition.provide_tools(lock, merged)
     files = rendered(lock, here.templates)
     host = composition.host_files(lock, merged) if host_settings else ()
     write(files, output, composition.find_file, host)

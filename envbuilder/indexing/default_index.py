@@ -8,6 +8,8 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
+from envbuilder.uv import settings_files
+
 _DEFAULT = re.compile(r"--default-index.*?by\s+default:\s*<?(https?://[^>\s)]+)", re.DOTALL)
 
 
@@ -26,13 +28,6 @@ def configured_index(environ: Mapping[str, str], home: Path) -> tuple[str, str]:
         if address:
             return address, str(file)
     return "", ""
-
-
-def settings_files(environ: Mapping[str, str], home: Path) -> list[Path]:
-    """Return the settings files that uv reads outside of a project, the first one first."""
-    user = Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "uv" / "uv.toml"
-    own = environ.get("UV_CONFIG_FILE")
-    return [Path(own)] if own else [user, Path("/etc/uv/uv.toml")]
 
 
 def settings_of(file: Path) -> dict[str, object]:

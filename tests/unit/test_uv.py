@@ -9,7 +9,7 @@ import pytest
 
 from envbuilder.errors import DiskFull, MachineError, SourceUnreachable, ToolFailed
 from envbuilder.http.failures import CLOCK
-from envbuilder.uv import index_is_silent, run_uv
+from envbuilder.uv import index_is_silent, run_uv, uv_environ
 
 
 def program(folder: Path, script: str) -> Path:
@@ -77,3 +77,26 @@ def test_a_network_that_is_down_is_no_fault_of_this_machine(tmp_path: Path) -> N
     said = run_uv(program(tmp_path, script), [], cache=tmp_path, environ={"PATH": "/usr/bin:/bin"})
     assert said is not None
     assert index_is_silent(said)
+
+
+def test_the_settings_of_the_user_are_named_and_nothing_else_is_read(tmp_path: Path) -> None:
+    settings = tmp_path / ".config" / "uv" / "uv.toml"
+    settings.parent.mkdir(parents=True)
+    settings.write_text("", encoding="utf-8")
+    environ = {"HOME": str(tmp_path), "KEPT": "kept"}
+    assert uv_environ(environ) == {**environ, "UV_CONFIG_FILE": str(settings)}
+    assert uv_environ({**environ, "XDG_CONFIG_HOME": str(settings.parents[1])})["UV_CONFIG_FILE"] == str(settings)
+
+
+@pytest.mark.parametrize("switch", ["1", "true"])
+def test_a_user_who_wants_no_settings_gets_none(tmp_path: Path, switch: str) -> None:
+    settings = tmp_path / "uv.toml"
+    settings.write_text("", encoding="utf-8")
+    environ = uv_environ({"UV_CONFIG_FILE": str(settings), "UV_NO_CONFIG": switch})
+    assert environ == {"UV_NO_CONFIG": "1"}
+    assert uv_environ({"UV_CONFIG_FILE": str(settings)}) == {"UV_CONFIG_FILE": str(settings)}
+
+
+def test_a_named_settings_file_that_is_missing_is_not_replaced_by_those_of_the_directory(tmp_path: Path) -> None:
+    gone = {"UV_CONFIG_FILE": str(tmp_path / "gone.toml")}
+    assert uv_environ(gone) == gone
