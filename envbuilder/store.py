@@ -21,6 +21,7 @@ from typing import BinaryIO
 from envbuilder.errors import DiskFull, VerificationFailed
 from envbuilder.files import CHUNK, sha256_of
 from envbuilder.flock import hold, hold_now
+from envbuilder.model.refs import is_digest
 
 _ALGORITHM = "sha256:"
 _SETTLED = 0o444
@@ -39,8 +40,12 @@ class Store:
     trusted: set[str] = field(default_factory=set)
 
     def path(self, digest: str) -> Path:
-        """Where the file with this digest is, or would be."""
-        name = digest.removeprefix(_ALGORITHM)
+        """Where the file with this digest is, or would be.
+
+        Raises:
+            ValueError: It is not a sha256 digest; a name from elsewhere never becomes a path.
+        """
+        name = _digits(digest)
         return self.folder / "sha256" / name[:2] / name[2:]
 
     def has(self, digest: str, size: int | None = None) -> bool:
@@ -128,7 +133,7 @@ class Store:
             VerificationFailed: The content is another one; nothing is left of it.
             DiskFull: There is no room; what is there is kept for the next run.
         """
-        part = self._parts() / digest.removeprefix(_ALGORITHM)
+        part = self._parts() / _digits(digest)
         with full_disk(part), _exclusive(part) as stream:
             if self.has(digest):
                 part.unlink(missing_ok=True)
@@ -192,11 +197,13 @@ class Store:
             yield
 
     def entries(self) -> Iterator[tuple[str, int, float]]:
-        """Digest, bytes and time of last change of every file, in no particular order."""
+        """Digest, bytes and time of last change of every file, in no particular order; what is not ours is left out."""
         for path in self.folder.glob("sha256/*/*"):
+            digest = f"{_ALGORITHM}{path.parent.name}{path.name}"
             with suppress(FileNotFoundError):
                 status = path.stat()
-                yield f"{_ALGORITHM}{path.parent.name}{path.name}", status.st_size, status.st_mtime
+                if is_digest(digest):
+                    yield digest, status.st_size, status.st_mtime
 
     def remove(self, digest: str) -> int:
         """Remove a file; gives the bytes that this frees, 0 when it was not there or has other names too."""
@@ -231,6 +238,17 @@ class Store:
         part.chmod(_SETTLED)
         part.replace(target)
         self.trusted.add(digest)
+
+
+def _digits(digest: str) -> str:
+    """Return the 64 digits of a digest.
+
+    Raises:
+        ValueError: It is not a sha256 digest.
+    """
+    if not is_digest(digest):
+        raise ValueError(f"{digest[:80]!r} is not a sha256 digest")
+    return digest.removeprefix(_ALGORITHM)
 
 
 class Writer:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from envbuilder.bases import dpkg
 from envbuilder.bases.cleaning import cleaned
 from envbuilder.bases.failures import bootstrap_failure, without_credentials
 from envbuilder.bases.programs import Host, Run
-from envbuilder.errors import ToolFailed, ToolMissing
+from envbuilder.errors import ToolFailed, ToolMissing, VerificationFailed
 from envbuilder.model.locks import OsPackagePin
 from envbuilder.model.rows import BaseSystem
 from envbuilder.model.trees import DebianTree
@@ -31,8 +32,10 @@ _PASSED_ON = (
     "NO_PROXY",
 )
 
-# An expired suite, and every snapshot, has an index past its date; its signature is checked all the same.
-_APT_OPTIONS = ('Acquire::Check-Valid-Until "false"',)
+# Archives and snapshots have an index past its date; its signature is checked all the same.
+_EXPIRED = 'Acquire::Check-Valid-Until "false"'
+_CODENAME = re.compile(r"^VERSION_CODENAME=([a-z]+)$", re.MULTILINE)
+_OS_RELEASE = "usr/lib/os-release"
 
 # The order matters to dpkg: the last pattern that fits decides.
 _DPKG_OPTIONS = (
@@ -45,7 +48,23 @@ _DPKG_OPTIONS = (
 )
 
 
-def bootstrap(system: BaseSystem, *, mirror: str, epoch: int, work: Path, host: Host) -> DebianTree:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BootstrapArchive:
+    """The Debian archive that mmdebstrap uses.
+
+    Attributes:
+        mirror: Its address, which may hold credentials; empty lets mmdebstrap take its own default, which adds updates
+            and security updates for stable suites.
+        keyring: File with its keys; empty for those that apt of this host trusts.
+        allow_expired: Take a suite whose time is over.
+    """
+
+    mirror: str = ""
+    keyring: str = ""
+    allow_expired: bool = False
+
+
+def bootstrap(system: BaseSystem, archive: BootstrapArchive, *, epoch: int, work: Path, host: Host) -> DebianTree:
     """Make the tree of a Debian base.
 
     The tree does not depend on who makes it: host name, resolver, mirror address, logs, caches and device nodes are
@@ -54,8 +73,7 @@ def bootstrap(system: BaseSystem, *, mirror: str, epoch: int, work: Path, host: 
 
     Args:
         system: Row of the catalog, of kind `debian`.
-        mirror: Address of a Debian archive, which may hold credentials; empty lets mmdebstrap take its own default,
-            which adds updates and security updates for stable suites.
+        archive: Where the packages are.
         epoch: Seconds since 1970.
         work: Folder for the tar; needs about twice its size while it is made.
         host: Where it is made: as root with chroot and mount, otherwise with user namespaces. Of its environment only
@@ -65,6 +83,7 @@ def bootstrap(system: BaseSystem, *, mirror: str, epoch: int, work: Path, host: 
         The tree as `work/<id>.tar`, which appears only when it is complete.
 
     Raises:
+        VerificationFailed: The archive is not signed by the keys, its time is over, or it has another suite.
         ToolMissing: mmdebstrap is not installed.
         ToolFailed: mmdebstrap failed for a reason on this machine.
         SourceUnreachable: The mirror does not answer or does not have the suite or a package.
@@ -78,8 +97,9 @@ def bootstrap(system: BaseSystem, *, mirror: str, epoch: int, work: Path, host: 
     version = _version(host.run, settings, work)
     with tempfile.TemporaryDirectory(dir=work, prefix=f".{system.id}-") as scratch:
         raw = Path(scratch) / "raw.tar"
-        _fill(raw, system, mirror=mirror, host=replace(host, environ=settings))
+        _fill(raw, system, archive, host=replace(host, environ=settings))
         members = cleaned(of_tar(raw), epoch=epoch)
+        _refuse_another_suite(members, system)
         packages = _packages(members)
         glibc = dpkg.upstream(packages, "libc6")
         if glibc is None:
@@ -98,9 +118,10 @@ def bootstrap(system: BaseSystem, *, mirror: str, epoch: int, work: Path, host: 
     )
 
 
-def _fill(raw: Path, system: BaseSystem, *, mirror: str, host: Host) -> None:
+def _fill(raw: Path, system: BaseSystem, archive: BootstrapArchive, *, host: Host) -> None:
     """Let mmdebstrap write its own tar."""
-    command = _command(system, raw, mirror=mirror, mode="root" if host.as_root else "unshare")
+    mirror = archive.mirror
+    command = _command(system, raw, archive, mode="root" if host.as_root else "unshare")
     ran = host.run(
         command,
         environ=host.environ,
@@ -109,6 +130,17 @@ def _fill(raw: Path, system: BaseSystem, *, mirror: str, host: Host) -> None:
     )
     if ran.status:
         raise bootstrap_failure(system, ran, mirror=mirror)
+
+
+def _refuse_another_suite(members: Iterable[Member], system: BaseSystem) -> None:
+    """Raise if the tree says that it is of another suite: apt only warns when an archive answers with one."""
+    told = next((member for member in members if member.path == _OS_RELEASE), None)
+    name = _CODENAME.search(told.read().decode("utf-8", "replace")) if told else None
+    if name and name[1] != system.suite:
+        raise VerificationFailed(
+            f"the archive answers with {name[1]} where {system.suite} was asked for",
+            hint="name another mirror: --debian-mirror URL",
+        )
 
 
 def _packages(members: Iterable[Member]) -> tuple[OsPackagePin, ...]:
@@ -133,7 +165,7 @@ def _version(run: Run, settings: Mapping[str, str], work: Path) -> str:
     return ran.stdout.strip().rpartition(" ")[2]
 
 
-def _command(system: BaseSystem, tar: Path, *, mirror: str, mode: str) -> list[str]:
+def _command(system: BaseSystem, tar: Path, archive: BootstrapArchive, *, mode: str) -> list[str]:
     return [
         "mmdebstrap",
         "--variant=minbase",
@@ -144,10 +176,11 @@ def _command(system: BaseSystem, tar: Path, *, mirror: str, mode: str) -> list[s
         f"--include={','.join(system.packages)}",
         # Engines make their own /dev, and a rootless one may not unpack device nodes.
         "--skip=output/dev",
-        *(f"--aptopt={option}" for option in _APT_OPTIONS),
+        *([f"--aptopt={_EXPIRED}"] if archive.allow_expired else []),
+        *([f"--keyring={archive.keyring}"] if archive.keyring else []),
         *(f"--dpkgopt={option}" for option in _DPKG_OPTIONS),
         "--",
         system.suite,
         str(tar),
-        *([mirror] if mirror else []),
+        *([archive.mirror] if archive.mirror else []),
     ]

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from envbuilder.bases.programs import Ran
-from envbuilder.errors import DiskFull, EnvbuilderError, SourceUnreachable, ToolFailed
+from envbuilder.errors import DiskFull, EnvbuilderError, SourceUnreachable, ToolFailed, VerificationFailed
 from envbuilder.model.rows import BaseSystem
 
 _CREDENTIALS = re.compile(r"(?<=://)[^/\s@]+@")
 _SHOWN_LINES = 12
 
-Failure: TypeAlias = type[DiskFull] | type[SourceUnreachable] | type[ToolFailed]
+Failure: TypeAlias = type[DiskFull] | type[SourceUnreachable] | type[ToolFailed] | type[VerificationFailed]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +54,23 @@ _SIGNATURES = (
         hint="check the packages and components of the base in matrices/bases.yaml",
     ),
     _Signature(
+        pattern=r"signatures were invalid|BADSIG|EXPKEYSIG|REVKEYSIG|EXPSIG",
+        failure=VerificationFailed,
+        reason="the suite is not signed by keys that are valid now",
+        hint="name another mirror: --debian-mirror URL",
+    ),
+    _Signature(
+        pattern=r"Release file for .* is (expired|not valid yet)",
+        failure=VerificationFailed,
+        reason="the time of the suite is over, or the clock of this machine is wrong",
+        hint="check the clock; name another mirror: --debian-mirror URL; for an archived suite or a snapshot: "
+        "--debian-allow-expired",
+    ),
+    _Signature(
         pattern=r"NO_PUBKEY|is not signed|keyring.*(not exist|missing)",
         failure=ToolFailed,
         reason="this host does not have the keys of the suite",
-        hint="apt-get install debian-archive-keyring",
+        hint="`apt-get install debian-archive-keyring`, or name them: --debian-keyring FILE",
     ),
     _Signature(
         pattern=r"Operation not permitted|Permission denied|newuidmap|newgidmap|subuid|unshare|cannot (chroot|mount)"

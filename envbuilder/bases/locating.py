@@ -11,7 +11,7 @@ from envbuilder.bases.file_store import FileStore
 from envbuilder.bases.installed import InstalledPython
 from envbuilder.bases.python_archive import PythonArchive, inspect
 from envbuilder.bases.tree_store import DebianStore
-from envbuilder.errors import EnvbuilderError, UsageError
+from envbuilder.errors import EnvbuilderError, ToolMissing, UsageError, VerificationFailed
 from envbuilder.model.locations import Refused
 from envbuilder.model.locks import BasePin, PythonPin, Sources
 from envbuilder.model.names import file_name
@@ -33,9 +33,16 @@ class DebianBases:
     make: Callable[[BaseSystem, Sources], DebianTree]
 
     def locate(self, system: BaseSystem, sources: Sources) -> BasePin | Refused:
-        """See `BaseSource.locate`."""
+        """See `BaseSource.locate`.
+
+        Raises:
+            VerificationFailed: The archive is not what it claims to be: whoever answers may not choose the next base.
+            ToolMissing, UsageError: That cannot be found out here.
+        """
         try:
             tree = self.store.current(system.id) or self.make(system, sources)
+        except (ToolMissing, UsageError, VerificationFailed):
+            raise
         except EnvbuilderError as error:
             return Refused(base=system.id, reason=error.message.splitlines()[0], hint=error.hint)
         return BasePin(id=system.id, kind=BaseKind.DEBIAN, image="", digest=tree.digest, packages=tree.packages)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import click
 
+from envbuilder.bases.debian import BootstrapArchive
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.composition import Composition
+from envbuilder.cli.options import debian_options
 from envbuilder.cli.output import json_option, print_json, size, table
 from envbuilder.cli.places import places
 from envbuilder.errors import EngineUnavailable, UsageError
@@ -29,10 +31,10 @@ def command() -> None:
     show_default=True,
     help="debs: unpacked by us, no root, no scripts. mmdebstrap: with the scripts of the packages.",
 )
-@click.option("--debian-mirror", metavar="URL", default="", help="Debian archive. Default: what this host uses.")
+@debian_options
 @click.option("--push", "registry", metavar="HOST[:PORT]", default="", help="Give it to a registry too, as a mirror.")
 @json_option
-def bootstrap(suite: str, by: str, debian_mirror: str, registry: str, *, as_json: bool) -> None:
+def bootstrap(suite: str, by: str, debian: Sources, registry: str, *, as_json: bool) -> None:
     """Make the Debian tree of SUITE, such as bookworm, and give it to the engine.
 
     The same packages give the same bytes on every machine. Without an engine the tree is kept in the cache folder.
@@ -41,8 +43,11 @@ def bootstrap(suite: str, by: str, debian_mirror: str, registry: str, *, as_json
     catalog = load_catalog(here.matrices)
     system = _system(catalog, suite)
     composition = Composition(here, catalog)
-    debian = composition.debian(Sources(debian_mirror=debian_mirror))
-    tree = debian.bootstrap(system, debian_mirror) if by == "mmdebstrap" else debian.unpack(system)
+    trees = composition.debian(debian)
+    archive = BootstrapArchive(
+        mirror=debian.debian_mirror, keyring=composition.keyring(debian), allow_expired=debian.debian_allow_expired
+    )
+    tree = trees.bootstrap(system, archive) if by == "mmdebstrap" else trees.unpack(system)
     reference = base_reference(BaseKind.DEBIAN, system.id, "", tree.digest)
     loaded = _load(composition, tree.id, tree.digest, reference)
     pushed = ""

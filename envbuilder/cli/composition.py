@@ -14,6 +14,8 @@ from pathlib import Path
 from envbuilder import __version__
 from envbuilder.assembling.records import LayerRecord, Records
 from envbuilder.assembling.shipped import load_layers
+from envbuilder.bases.deb.seen import SeenReleases
+from envbuilder.bases.deb.signatures import KEYRING, Keyring
 from envbuilder.bases.docker_archive import docker_archive
 from envbuilder.bases.file_store import FileStore
 from envbuilder.bases.installed import installed_pythons
@@ -28,10 +30,12 @@ from envbuilder.building.engine import Engine, Listener
 from envbuilder.building.registry_bases import RegistryBases, fetch_base
 from envbuilder.cli.daemonless import PROBE, Daemonless
 from envbuilder.cli.debian import EPOCH, DebianTrees
+from envbuilder.cli.options import KEYRING_VARIABLE
 from envbuilder.cli.output import notice
 from envbuilder.cli.places import Places
 from envbuilder.errors import EngineUnavailable, SourceUnreachable, UsageError
 from envbuilder.files import CHUNK
+from envbuilder.http.credentials import with_login
 from envbuilder.http.web import Web
 from envbuilder.indexing.credentials import address_of, index_logins
 from envbuilder.indexing.fetching import length_of
@@ -128,14 +132,15 @@ class Composition:
             return list(pool.map(lambda file: length_of(file, self.web(sources)), files))
 
     def web(self, sources: Sources) -> Web:
-        """Downloads, with the credentials of the package index; connections are kept for the whole run."""
-        index = self.index_address(sources)
-        if index not in self._webs:
-            self._webs[index] = Web(self.places.environ, index_logins(self.places.environ, self.places.home, index))
-        return self._webs[index]
+        """Downloads, with the credentials of package index and mirror; connections are kept for the whole run."""
+        index, mirror = self.index_address(sources), self.mirror(sources)
+        if (index, mirror) not in self._webs:
+            logins = with_login(index_logins(self.places.environ, self.places.home, index), mirror)
+            self._webs[index, mirror] = Web(self.places.environ, logins)
+        return self._webs[index, mirror]
 
     @cached_property
-    def _webs(self) -> dict[str, Web]:
+    def _webs(self) -> dict[tuple[str, str], Web]:
         return {}
 
     @cached_property
@@ -283,12 +288,24 @@ class Composition:
             store=self.store,
             trees=self.trees,
             mirror=self.mirror(sources).rstrip("/"),
+            keyring=Keyring(
+                file=Path(self.keyring(sources) or KEYRING),
+                named=bool(self.keyring(sources)),
+                path=self.places.environ.get("PATH", os.defpath),
+            ),
+            seen=SeenReleases(self.places.use("releases")),
+            allow_expired=sources.debian_allow_expired,
             work=self.places.use("work"),
             host=self.host,
             say=self.say,
             web=self.web(sources),
             offline=offline,
         )
+
+    def keyring(self, sources: Sources) -> str:
+        """The file with the keys of a Debian archive that was named, here or on this host; empty means Debian's."""
+        named = sources.debian_keyring or self.places.environ.get(KEYRING_VARIABLE, "")
+        return str(Path(named).absolute()) if named else ""
 
     def pack_python(self, interpreter: Path, folder: Path) -> PythonArchive:
         """Make an interpreter archive and keep it."""

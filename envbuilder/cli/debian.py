@@ -12,8 +12,10 @@ from pathlib import Path
 from envbuilder.bases import dpkg
 from envbuilder.bases.deb.archive import DebianArchive
 from envbuilder.bases.deb.resolving import base_packages, resolve
+from envbuilder.bases.deb.seen import SeenReleases
+from envbuilder.bases.deb.signatures import Keyring
 from envbuilder.bases.deb.tree import added_tree, base_tree
-from envbuilder.bases.debian import bootstrap
+from envbuilder.bases.debian import BootstrapArchive, bootstrap
 from envbuilder.bases.programs import Host
 from envbuilder.bases.tree_store import DebianStore
 from envbuilder.errors import SourceUnreachable, VerificationFailed
@@ -42,6 +44,9 @@ class DebianTrees:
         store: Keeps .debs and lists.
         trees: Keeps trees.
         mirror: Address of a Debian archive; empty when nobody named one and this host has none.
+        keyring: Whose signatures count.
+        seen: Dates of the suites that were seen before.
+        allow_expired: Take suites whose time is over.
         work: Folder for what is unpacked.
         host: What mmdebstrap is run with.
         say: Told in one sentence what is being done.
@@ -52,11 +57,14 @@ class DebianTrees:
     store: Store
     trees: DebianStore
     mirror: str
+    keyring: Keyring
+    seen: SeenReleases
     work: Path
     host: Host
     say: Callable[[str], None]
     web: Web
     offline: bool = False
+    allow_expired: bool = False
 
     def unpack(self, system: BaseSystem) -> DebianTree:
         """A tree of the newest packages of a suite: no root, no scripts, no other program.
@@ -70,12 +78,12 @@ class DebianTrees:
         pins = base_packages(index, system.packages)
         return self.trees.put(self._tree(system.id, pins, system.suite))
 
-    def bootstrap(self, system: BaseSystem, mirror: str) -> DebianTree:
+    def bootstrap(self, system: BaseSystem, archive: BootstrapArchive) -> DebianTree:
         """A tree by mmdebstrap, which runs the scripts of the packages."""
         self.say(f"bootstrapping {system.id} by mmdebstrap; takes about half a minute")
         self.trees.folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self.trees.folder, prefix=".making-") as work:
-            made = bootstrap(system, mirror=mirror, epoch=EPOCH, work=Path(work), host=self.host)
+            made = bootstrap(system, archive, epoch=EPOCH, work=Path(work), host=self.host)
             return self.trees.put(made)
 
     def provide(self, pin: BasePin) -> DebianTree:
@@ -205,4 +213,12 @@ class DebianTrees:
                 "a Debian base needs a Debian archive, and this host has none in its apt configuration",
                 hint="name one: --debian-mirror URL, or `sources: debian_mirror:`",
             )
-        return DebianArchive(mirror=self.mirror, store=self.store, web=self.web, notice=self.say)
+        return DebianArchive(
+            mirror=self.mirror,
+            store=self.store,
+            web=self.web,
+            seen=self.seen,
+            keyring=self.keyring,
+            allow_expired=self.allow_expired,
+            notice=self.say,
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 import click
@@ -15,6 +16,7 @@ from envbuilder.model.refs import registry_place
 from envbuilder.model.versions import Release
 
 F = TypeVar("F", bound=Callable[..., Any])
+KEYRING_VARIABLE = "ENVBUILDER_DEBIAN_KEYRING"
 _ARCHIVE = click.Path(exists=True, dir_okay=False)
 
 
@@ -96,6 +98,35 @@ def python_option(text: str) -> Callable[[F], F]:
     return click.option("--python", type=_Python(), metavar="X.Y", help=text)
 
 
+def debian_options(command: F) -> F:
+    """The Debian archive, and what is believed of it; the verb gets them as `debian`."""
+
+    @click.option("--debian-mirror", metavar="URL", default="", help="Debian archive. Default: what this host uses.")
+    @click.option(
+        "--debian-keyring",
+        metavar="FILE",
+        type=_ARCHIVE,
+        help=f"Keys of the Debian archive. Default: {KEYRING_VARIABLE}, else Debian's.",
+    )
+    @click.option("--debian-allow-expired", is_flag=True, help="Accept expired suites, as in archives and snapshots.")
+    @functools.wraps(command)
+    def wrapped(
+        *args: Any,  # noqa: ANN401  whatever the verb takes
+        debian_mirror: str,
+        debian_keyring: str | None,
+        debian_allow_expired: bool,
+        **others: Any,  # noqa: ANN401
+    ) -> Any:  # noqa: ANN401
+        debian = Sources(
+            debian_mirror=debian_mirror,
+            debian_keyring=debian_keyring or "",
+            debian_allow_expired=debian_allow_expired,
+        )
+        return command(*args, debian=debian, **others)
+
+    return cast("F", wrapped)
+
+
 def source_options(command: F) -> F:
     """Where to fetch from; the verb gets them as `sources`."""
 
@@ -106,21 +137,19 @@ def source_options(command: F) -> F:
         default="",
         help="Registry that serves the base images.",
     )
-    @click.option("--debian-mirror", metavar="URL", default="", help="Debian archive. Default: what this host uses.")
+    @debian_options
     @click.option("--index", metavar="URL", default="", help="Package index. Default: uv's own configuration.")
     @click.option("--python-archive", metavar="FILE", multiple=True, type=_ARCHIVE, help="Interpreter archive to use.")
     @functools.wraps(command)
     def wrapped(
         *args: Any,  # noqa: ANN401  whatever the verb takes
         registry_mirror: str,
-        debian_mirror: str,
+        debian: Sources,
         index: str,
         python_archive: tuple[str, ...],
         **others: Any,  # noqa: ANN401
     ) -> Any:  # noqa: ANN401
-        sources = Sources(
-            registry_mirror=registry_mirror, debian_mirror=debian_mirror, index=index, python_archives=python_archive
-        )
+        sources = replace(debian, registry_mirror=registry_mirror, index=index, python_archives=python_archive)
         return command(*args, sources=sources, **others)
 
     return cast("F", wrapped)

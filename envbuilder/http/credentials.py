@@ -6,11 +6,11 @@ import base64
 import netrc
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
-from envbuilder.http.origins import origin, without_login
+from envbuilder.http.origins import origin, scheme_of, without_login
 
 LOGIN_HINT = "name user and password in the address (--index https://USER:PASSWORD@HOST/PATH), or the host in ~/.netrc"
 """The hint of an error about missing or wrong credentials."""
@@ -110,6 +110,20 @@ def protected(url: str, login: Login | None = None) -> Protected:
         login: Credentials to use when the address has none.
     """
     return Protected(url=without_login(url), login=login_in(url) or login)
+
+
+def with_login(logins: Logins, url: str) -> Logins:
+    """Return credentials with those that are written in an address, for all of its origin; it may have none.
+
+    Example:
+        >>> with_login(Logins(), "http://me:secret@mirror.example/debian").find("http://mirror.example/pool/x.deb")
+        Login(user='me')
+        >>> with_login(Logins(), "http://[").indexes, with_login(Logins(), "http://mirror.example/debian").indexes
+        ((), ())
+    """
+    if scheme_of(url) not in {"http", "https"} or login_in(url) is None:
+        return logins
+    return replace(logins, indexes=(*logins.indexes, protected(url)))
 
 
 def netrc_logins(environ: Mapping[str, str], home: Path) -> dict[str, Login]:

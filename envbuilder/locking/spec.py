@@ -78,6 +78,7 @@ def _sources(fields: Fields) -> Sources:
     return Sources(
         registry_mirror=fields.value("registry_mirror", registry_place, fallback="", default=""),
         debian_mirror=fields.text("debian_mirror", ""),
+        debian_allow_expired=fields.flag("debian_allow_expired", default=False),
         index=fields.text("index", ""),
         python_archives=fields.texts("python_archives", str),
     )
@@ -89,6 +90,8 @@ def with_sources(spec: Spec, named: Sources) -> Spec:
     merged = Sources(
         registry_mirror=named.registry_mirror or own.registry_mirror,
         debian_mirror=named.debian_mirror or own.debian_mirror,
+        debian_keyring=named.debian_keyring,
+        debian_allow_expired=named.debian_allow_expired or own.debian_allow_expired,
         index=named.index or own.index,
         python_archives=(*named.python_archives, *own.python_archives),
     )

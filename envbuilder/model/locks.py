@@ -58,12 +58,16 @@ class Sources:
     Attributes:
         registry_mirror: Registry that serves the base images instead of their own, such as `localhost:5000`.
         debian_mirror: Address of a Debian archive; empty means what this host uses.
+        debian_keyring: File with the keys of that archive; empty means Debian's own. Never from a spec.
+        debian_allow_expired: Take suites whose time is over, as archives and snapshots have them.
         index: Address of a package index; empty means uv's own configuration.
         python_archives: Interpreter archives that the user names, as paths.
     """
 
     registry_mirror: str = ""
     debian_mirror: str = ""
+    debian_keyring: str = ""
+    debian_allow_expired: bool = False
     index: str = ""
     python_archives: tuple[str, ...] = ()
 

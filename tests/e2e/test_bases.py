@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.bases.debian import bootstrap
+from envbuilder.bases.debian import BootstrapArchive, bootstrap
 from envbuilder.bases.docker_archive import docker_archive
 from envbuilder.bases.programs import Host, LineListener, Ran, ignore_line, run_program
 from envbuilder.bases.python_archive import inspect, pack
@@ -66,11 +66,11 @@ def on_a_host_called_elsewhere(
 @pytest.fixture(scope="module")
 def trees(tmp_path_factory: pytest.TempPathFactory) -> tuple[DebianTree, DebianTree]:
     first, second = tmp_path_factory.mktemp("first"), tmp_path_factory.mktemp("second")
-    one = bootstrap(BOOKWORM, mirror="", epoch=EPOCH, work=first, host=host_with())
+    one = bootstrap(BOOKWORM, BootstrapArchive(), epoch=EPOCH, work=first, host=host_with())
     before = os.umask(0o077)
     try:
         elsewhere = host_with(on_a_host_called_elsewhere, TZ="Asia/Tokyo", LANG="tr_TR.UTF-8")
-        two = bootstrap(BOOKWORM, mirror="", epoch=EPOCH, work=second, host=elsewhere)
+        two = bootstrap(BOOKWORM, BootstrapArchive(), epoch=EPOCH, work=second, host=elsewhere)
     finally:
         os.umask(before)
     return one, two

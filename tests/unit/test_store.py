@@ -56,6 +56,17 @@ def test_a_damaged_file_is_found_once_and_gone(store: Store) -> None:
     assert not store.has(digest)
 
 
+@pytest.mark.parametrize(
+    "name", ["", "0" * 64, "sha256:", "sha256:../../etc/passwd", "sha256:/etc/passwd", "sha512:" + "0" * 64]
+)
+def test_a_name_that_is_no_digest_never_becomes_a_path(store: Store, name: str) -> None:
+    with pytest.raises(ValueError, match="is not a sha256 digest"):
+        store.path(name)
+    with pytest.raises(ValueError, match="is not a sha256 digest"), store.receiving(name):
+        pass
+    assert not list((store.folder / "parts").glob("*"))
+
+
 def test_an_error_while_writing_leaves_nothing(store: Store) -> None:
     with pytest.raises(RuntimeError), store.writing() as writer:  # noqa: PT012  the block is what fails
         writer.write(b"half")

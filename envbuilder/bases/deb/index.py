@@ -5,19 +5,24 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from envbuilder.bases.deb.versions import newest
+from envbuilder.errors import VerificationFailed
+from envbuilder.model.names import debian_file, debian_name, debian_version
+from envbuilder.reading.requirements import sha256
 
-_NAME = re.compile(rb"^Package: (\S+)$", re.MULTILINE)
+_NAME = re.compile(rb"^Package: ([!-~]+)$", re.MULTILINE)
 _PROVIDES = re.compile(rb"^Provides: (.+)$", re.MULTILINE)
 _ESSENTIAL = re.compile(rb"^Essential: yes$", re.MULTILINE)
 _REQUIRED = {"Package", "Version", "Filename", "Size", "SHA256"}
+_SIZE = re.compile(r"[0-9]{1,12}")
+_SHOWN = 80
 _PRIORITIES = ("required", "important", "standard", "optional", "extra")
 _CLAUSE = re.compile(
-    r"^(?P<name>[a-z0-9][a-z0-9+.-]*)(?::\w+)?\s*(?:\((?P<relation><<|<=|=|>=|>>)\s*(?P<version>[^)]+?)\s*\))?"
+    r"^(?P<name>[a-z0-9][a-z0-9+.-]*)(?::\w+)?\s*(?:\((?P<relation><<|<=|=|>=|>>)\s*(?P<version>[A-Za-z0-9.+~:-]{1,200})\s*\))?"
     r"\s*(?:\[[^\]]*\])?\s*$"
 )
 
@@ -78,14 +83,20 @@ class PackageIndex:
 
     Args:
         lists: Content of `Packages`, each with the prefix that its files get.
+        missing: Suites whose lists should be among them, which the archive does not have.
     """
 
-    def __init__(self, lists: Iterable[tuple[bytes, str]]) -> None:
+    def __init__(self, lists: Iterable[tuple[bytes, str]], *, missing: tuple[str, ...] = ()) -> None:
+        self.missing = missing
         self._lists = tuple(lists)
         self._read: dict[str, Package | None] = {}
 
     def find(self, name: str) -> Package | None:
-        """The newest package of this name; None when there is none."""
+        """The newest package of this name; None when there is none.
+
+        Raises:
+            VerificationFailed: A field of a package of this name is not what Debian's grammar allows.
+        """
         if name not in self._read:
             read = (self._package(number, start) for number, start in self._places.get(name, ()))
             found = [package for package in read if package]
@@ -116,7 +127,7 @@ class PackageIndex:
         listed = []
         for text, _ in self._lists:
             matches = list(_NAME.finditer(text))
-            listed.append(([match.start() for match in matches], [match[1].decode() for match in matches]))
+            listed.append(([match.start() for match in matches], [match[1].decode("ascii") for match in matches]))
         return tuple(listed)
 
     @cached_property
@@ -133,7 +144,7 @@ class PackageIndex:
         for number, (text, _) in enumerate(self._lists):
             for match in _PROVIDES.finditer(text):
                 name = self._name_at(number, match.start())
-                for wanted in match[1].decode().split(","):
+                for wanted in match[1].decode("utf-8", "replace").split(","):
                     provided[wanted.split("(")[0].split(":")[0].strip()].add(name)
         return provided
 
@@ -147,6 +158,15 @@ class PackageIndex:
         fields = dict(_fields(text[start : end if end > 0 else len(text)].decode("utf-8", "replace")))
         if not fields.keys() >= _REQUIRED:
             return None  # Some archives list what they do not hold.
+        for name, validated in _GRAMMAR.items():
+            try:
+                validated(fields[name])
+            except ValueError:
+                raise VerificationFailed(
+                    f"the archive's list has a package {fields['Package'][:_SHOWN]!r} "
+                    f"whose {name} is {fields[name][:_SHOWN]!r}",
+                    hint="name another mirror: --debian-mirror URL",
+                ) from None
         return Package(
             name=fields["Package"],
             version=fields["Version"],
@@ -185,3 +205,18 @@ def _fields(paragraph: str) -> Iterator[tuple[str, str]]:
         name, colon, value = line.partition(":")
         if colon and not name.startswith((" ", "\t")):
             yield name, value.strip()
+
+
+def _size(text: str) -> str:
+    if not _SIZE.fullmatch(text):
+        raise ValueError(text)
+    return text
+
+
+_GRAMMAR: Mapping[str, Callable[[str], str]] = {
+    "Package": debian_name,
+    "Version": debian_version,
+    "Filename": debian_file,
+    "Size": _size,
+    "SHA256": sha256,
+}

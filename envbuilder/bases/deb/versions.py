@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from functools import cmp_to_key
 
-_PART = re.compile(r"(\D*)(\d*)")
+_PART = re.compile(r"([^0-9]*)([0-9]*)")
 
 
 def compare(one: str, two: str) -> int:
@@ -19,7 +19,7 @@ def compare(one: str, two: str) -> int:
         True
     """
     first, second = _split(one), _split(two)
-    return (first[0] - second[0]) or _compare(first[1], second[1]) or _compare(first[2], second[2])
+    return _order_of(first[0], second[0]) or _compare(first[1], second[1]) or _compare(first[2], second[2])
 
 
 newest = cmp_to_key(compare)
@@ -32,12 +32,12 @@ def fits(version: str, relation: str, other: str) -> bool:
     return {"<<": order < 0, "<=": order <= 0, "=": order == 0, ">=": order >= 0, ">>": order > 0}[relation]
 
 
-def _split(version: str) -> tuple[int, str, str]:
+def _split(version: str) -> tuple[str, str, str]:
     epoch, colon, rest = version.partition(":")
-    if not colon or not epoch.isdigit():
+    if not colon or not (epoch.isascii() and epoch.isdigit()):
         epoch, rest = "0", version
     upstream, dash, revision = rest.rpartition("-")
-    return int(epoch), (upstream if dash else rest), (revision if dash else "")
+    return epoch, (upstream if dash else rest), (revision if dash else "")
 
 
 def _compare(one: str, two: str) -> int:
@@ -48,11 +48,17 @@ def _compare(one: str, two: str) -> int:
         words = [_order(first[1]), _order(second[1])]
         if words[0] != words[1]:
             return -1 if words[0] < words[1] else 1
-        numbers = [int(first[2] or 0), int(second[2] or 0)]
-        if numbers[0] != numbers[1]:
-            return numbers[0] - numbers[1]
+        if order := _order_of(first[2], second[2]):
+            return order
         one, two = one[first.end() :], two[second.end() :]
     return 0
+
+
+def _order_of(one: str, two: str) -> int:
+    """Compare two numbers of any length; `int` refuses very long ones."""
+    first, second = one.lstrip("0"), two.lstrip("0")
+    keys = ((len(first), first), (len(second), second))
+    return (keys[0] > keys[1]) - (keys[0] < keys[1])
 
 
 def _order(text: str) -> list[int]:

@@ -13,10 +13,10 @@ import pytest
 
 from envbuilder.bases import dpkg
 from envbuilder.bases.cleaning import cleaned
-from envbuilder.bases.debian import bootstrap
+from envbuilder.bases.debian import BootstrapArchive, bootstrap
 from envbuilder.bases.failures import without_credentials
 from envbuilder.bases.programs import Host, LineListener, Ran, ignore_line, run_program
-from envbuilder.errors import DiskFull, EnvbuilderError, SourceUnreachable, ToolFailed, ToolMissing
+from envbuilder.errors import DiskFull, EnvbuilderError, SourceUnreachable, ToolFailed, ToolMissing, VerificationFailed
 from envbuilder.model.rows import BaseKind, BaseSystem, Publication, PublicationState
 from envbuilder.model.trees import DebianTree
 from envbuilder.model.versions import Release
@@ -66,6 +66,7 @@ class Mmdebstrap:
     status: int = 0
     log: tuple[str, ...] = ("I: running apt-get update...", f"Get:1 {MIRROR} bookworm InRelease")
     dpkg_status: str = STATUS
+    codename: str = "bookworm"
     calls: list[tuple[list[str], dict[str, str]]] = field(default_factory=list)
 
     def __call__(
@@ -87,6 +88,7 @@ class Mmdebstrap:
             "./etc/resolv.conf": "nameserver 192.0.2.1",
             "./etc/apt/sources.list": f"deb {MIRROR} bookworm main",
             "./etc/machine-id": "uninitialized",
+            "./usr/lib/os-release": f"NAME=Debian\nVERSION_CODENAME={self.codename}\n",
             "./var/log/dpkg.log": self.host,
             "./var/lib/dpkg/status": self.dpkg_status,
             "./var/lib/dpkg/status-old": self.host,
@@ -99,11 +101,17 @@ class Mmdebstrap:
                 archive.addfile(info, BytesIO(text.encode()))
 
 
-def make(work: Path, mmdebstrap: Mmdebstrap, lines: list[str] | None = None, *, mirror: str = MIRROR) -> DebianTree:
+def make(
+    work: Path,
+    mmdebstrap: Mmdebstrap,
+    lines: list[str] | None = None,
+    *,
+    archive: BootstrapArchive = BootstrapArchive(mirror=MIRROR),  # noqa: B008  it is frozen
+) -> DebianTree:
     environ = {"PATH": "/bin", "http_proxy": "http://proxy.invalid", "TZ": "Asia/Tokyo", "PERL5LIB": "/nowhere"}
     listener = ignore_line if lines is None else lines.append
     host = Host(environ=environ, run=mmdebstrap, as_root=True, listener=listener)
-    return bootstrap(SYSTEM, mirror=mirror, epoch=EPOCH, work=work, host=host)
+    return bootstrap(SYSTEM, archive, epoch=EPOCH, work=work, host=host)
 
 
 def test_two_hosts_make_the_same_tree(tmp_path: Path) -> None:
@@ -118,6 +126,7 @@ def test_two_hosts_make_the_same_tree(tmp_path: Path) -> None:
     assert b"192.0.2.1" not in data
     assert {member.path: member.size for member in of_tar(trees[0].path)} == {
         "etc/machine-id": 0,
+        "usr/lib/os-release": len("NAME=Debian\nVERSION_CODENAME=bookworm\n"),
         "var/lib/dpkg/status": len(STATUS),
     }
 
@@ -155,13 +164,29 @@ def test_the_environment_is_fixed_but_for_paths_and_proxies(tmp_path: Path) -> N
 
 def test_an_empty_mirror_leaves_the_choice_to_mmdebstrap(tmp_path: Path) -> None:
     mmdebstrap = Mmdebstrap()
-    make(tmp_path, mmdebstrap, mirror="")
+    make(tmp_path, mmdebstrap, archive=BootstrapArchive())
     command, _ = mmdebstrap.calls[-1]
     assert command[-2:-1] == ["bookworm"]
     assert "--components=main,non-free" in command
     assert "--include=libgomp1,python3" in command
     make(tmp_path, mmdebstrap)
     assert mmdebstrap.calls[-1][0][-1] == MIRROR
+
+
+def test_time_counts_unless_the_user_says_otherwise_and_keys_are_passed_on(tmp_path: Path) -> None:
+    mmdebstrap = Mmdebstrap()
+    make(tmp_path, mmdebstrap)
+    assert not [option for option in mmdebstrap.calls[-1][0] if option.startswith(("--keyring", "--aptopt"))]
+    make(tmp_path, mmdebstrap, archive=BootstrapArchive(keyring="/keys.gpg", allow_expired=True))
+    command = mmdebstrap.calls[-1][0]
+    assert "--keyring=/keys.gpg" in command
+    assert '--aptopt=Acquire::Check-Valid-Until "false"' in command
+
+
+def test_a_tree_of_another_suite_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(VerificationFailed, match="answers with bullseye where bookworm was asked for"):
+        make(tmp_path, Mmdebstrap(codename="bullseye"))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_progress_shows_no_credentials(tmp_path: Path) -> None:
@@ -178,7 +203,7 @@ def test_credentials_with_a_slash_or_an_at_sign_go_too() -> None:
 def test_a_missing_mmdebstrap_says_what_to_install(tmp_path: Path) -> None:
     host = Host(environ={"PATH": str(tmp_path)}, run=run_program)
     with pytest.raises(ToolMissing) as caught:
-        bootstrap(SYSTEM, mirror="", epoch=EPOCH, work=tmp_path, host=host)
+        bootstrap(SYSTEM, BootstrapArchive(), epoch=EPOCH, work=tmp_path, host=host)
     assert caught.value.hint == "apt-get install mmdebstrap"
 
 
@@ -199,6 +224,9 @@ def test_a_missing_mmdebstrap_says_what_to_install(tmp_path: Path) -> None:
         ),
         ("E: Unable to locate package nosuch", SourceUnreachable, "packages and components"),
         ("E: The following signatures couldn't be verified: NO_PUBKEY 0E98", ToolFailed, "debian-archive-keyring"),
+        ("W: GPG error: The following signatures were invalid: BADSIG 0E98", VerificationFailed, "another mirror"),
+        ("E: Release file for X is expired (invalid since 2d 3h).", VerificationFailed, "--debian-allow-expired"),
+        ("E: Release file for X is not valid yet (invalid for another 3h).", VerificationFailed, "check the clock"),
         ("E: newuidmap 123 failed", ToolFailed, "/etc/subuid"),
         ("dpkg: error: write failed: No space left on device", DiskFull, "free about"),
         ("E: something new", ToolFailed, "end of its log"),

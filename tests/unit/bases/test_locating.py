@@ -10,18 +10,22 @@ import pytest
 
 from envbuilder.bases.file_store import FileStore
 from envbuilder.bases.installed import InstalledPython
-from envbuilder.bases.locating import PythonArchives
+from envbuilder.bases.locating import DebianBases, PythonArchives
 from envbuilder.bases.packed import packed_pythons
 from envbuilder.bases.python_survey import inspect
-from envbuilder.errors import SourceUnreachable, VerificationFailed
+from envbuilder.bases.tree_store import DebianStore
+from envbuilder.errors import EnvbuilderError, SourceUnreachable, ToolMissing, UsageError, VerificationFailed
 from envbuilder.model.locations import Refused
 from envbuilder.model.locks import PythonPin, Sources
-from envbuilder.model.trees import PackedPython, PythonArchive
+from envbuilder.model.rows import BaseSystem
+from envbuilder.model.trees import DebianTree, PackedPython, PythonArchive
 from envbuilder.model.versions import Release
 from envbuilder.tar import writing as tarball
 from envbuilder.tar.members import file_of
+from tests.fakes.catalogs import small_row
 from tests.unit.bases.test_python_archive import elf
 
+DEBIAN = small_row("tf-2.4-cuda11.0").bases[-1].system
 BOOKWORM, BULLSEYE = Release("2.36"), Release("2.31")
 WANTED = Release("3.8")
 
@@ -172,3 +176,23 @@ def test_an_archive_that_is_damaged_is_left_out(tmp_path: Path) -> None:
     broken.write_bytes(b"no archive")
     store.add(broken)
     assert packed_pythons(store) == ()
+
+
+def debian_bases(tmp_path: Path, error: EnvbuilderError) -> DebianBases:
+    def make(_system: BaseSystem, _sources: Sources) -> DebianTree:
+        raise error
+
+    return DebianBases(store=DebianStore(tmp_path), make=make)
+
+
+@pytest.mark.parametrize(
+    "error", [VerificationFailed("it is not signed"), ToolMissing("no keys"), UsageError("no key")]
+)
+def test_an_archive_that_cannot_be_believed_never_selects_the_next_base(tmp_path: Path, error: EnvbuilderError) -> None:
+    with pytest.raises(type(error), match=error.message):
+        debian_bases(tmp_path, error).locate(DEBIAN, Sources())
+
+
+def test_an_archive_that_does_not_answer_is_a_base_that_is_not_available(tmp_path: Path) -> None:
+    found = debian_bases(tmp_path, SourceUnreachable("no answer", hint="try")).locate(DEBIAN, Sources())
+    assert found == Refused(base=DEBIAN.id, reason="no answer", hint="try")

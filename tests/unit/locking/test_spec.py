@@ -45,6 +45,7 @@ def test_every_field_is_read_and_lists_are_sorted() -> None:
         sources=Sources(
             registry_mirror="localhost:5000",
             debian_mirror="http://mirror.example/debian",
+            debian_allow_expired=True,
             index="https://index.example/simple",
             python_archives=("./cpython-3.8.18-x86_64-linux-gnu.tar.gz",),
         ),
@@ -100,10 +101,17 @@ def test_other_folders_are_taken(path: str) -> None:
 
 
 def test_the_command_line_replaces_addresses_and_its_archives_come_first() -> None:
-    own = Sources(registry_mirror="a:1", debian_mirror="b", index="c", python_archives=("own",))
-    named = Sources(registry_mirror="d:1", python_archives=("named",))
+    own = Sources(
+        registry_mirror="a:1", debian_mirror="b", debian_allow_expired=True, index="c", python_archives=("own",)
+    )
+    named = Sources(registry_mirror="d:1", debian_keyring="k", python_archives=("named",))
     assert with_sources(Spec(environment="x", sources=own), named).sources == Sources(
-        registry_mirror="d:1", debian_mirror="b", index="c", python_archives=("named", "own")
+        registry_mirror="d:1",
+        debian_mirror="b",
+        debian_keyring="k",
+        debian_allow_expired=True,
+        index="c",
+        python_archives=("named", "own"),
     )
 
 

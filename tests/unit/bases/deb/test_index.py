@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from envbuilder.bases.deb.index import PackageIndex, Wanted, clauses
+from envbuilder.errors import VerificationFailed
 
 
 def paragraph(name: str, version: str = "1.0", **fields: str) -> str:
@@ -79,3 +82,45 @@ def test_what_is_no_clause_is_left_out() -> None:
     assert clauses("") == ()
     assert clauses("a, , ${misc:Depends}") == ((Wanted(name="a"),),)
     assert clauses("a [amd64]") == ((Wanted(name="a"),),)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("SHA256", "/etc/passwd"),
+        ("SHA256", "../" * 21 + "a"),
+        ("SHA256", "A" * 64),
+        ("Size", "-60"),
+        ("Size", "1e3"),
+        ("Size", "9" * 5000),
+        ("Size", "²"),
+        ("Filename", "../../etc/passwd.deb"),
+        ("Filename", "/etc/passwd.deb"),
+        ("Filename", "pool/./toy.deb"),
+        ("Filename", "pool//toy.deb"),
+        ("Filename", "pool/toy.deb?x=1.deb"),
+        ("Filename", "pool/toy"),
+        ("Filename", "pool/" + "x" * 2000 + ".deb"),
+        ("Version", "-1"),
+        ("Version", "1 --index-url"),
+        ("Version", "9" * 5000 + ":1"),
+        ("Version", ""),
+    ],
+)
+def test_a_field_that_debian_does_not_allow_is_refused_with_the_package(field: str, value: str) -> None:
+    with pytest.raises(VerificationFailed, match=f"has a package 'toy' whose {field} is") as caught:
+        index(paragraph("toy", **{field: value})).find("toy")
+    assert len(caught.value.message) < 200
+
+
+@pytest.mark.parametrize("name", ["-oapt", "Toy", "../toy", "toy:amd64", "x" * 2000])
+def test_a_name_that_debian_does_not_allow_is_refused(name: str) -> None:
+    with pytest.raises(VerificationFailed, match="whose Package is"):
+        index(paragraph(name)).find(name)
+
+
+def test_bytes_that_are_no_text_are_no_package() -> None:
+    packages = PackageIndex([(b"Package: t\xff\nProvides: \xff\n\n" + paragraph("toy").encode(), "")])
+    assert packages.find("toy")
+    assert packages.providers("\ufffd") == ()
+    assert packages.essential == ()

@@ -77,3 +77,10 @@ def test_the_order_has_no_circles(one: str, two: str, three: str) -> None:
 def test_a_version_equals_itself_and_is_newer_than_what_comes_before_it(version: str) -> None:
     assert compare(version, version) == 0
     assert compare(f"{version}~", version) < 0
+
+
+def test_numbers_of_any_length_are_compared() -> None:
+    assert compare("1" * 5000, "2" + "1" * 4999) < 0 < compare("1" * 5000, "9" * 4999)
+    assert compare("1" * 5000 + ":1", "2:1") > 0
+    assert compare("²:1", "1") != 0
+    assert compare("1.²", "1.3") > 0

@@ -1,0 +1,149 @@
+"""The `Release` file of a Debian suite: which suite it is, when it was made, and which lists belong to it.
+
+Source: "Debian repository format" in the wiki of Debian, sections Release and By-Hash; the files of bullseye, bookworm
+and trixie, read 2026-11-22.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from envbuilder.errors import VerificationFailed
+
+_FIELD = re.compile(r"([A-Za-z0-9][A-Za-z0-9-]*):(?: ?(.*))?")
+_ENTRY = re.compile(r" ([0-9a-f]{64}) +([0-9]{1,12}) +(\S{1,1024})")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_DATE = re.compile(
+    rf"[A-Z][a-z]{{2}}, ([0-9]{{1,2}}) ({'|'.join(_MONTHS)}) ([0-9]{{4}}) ([0-9]{{2}}):([0-9]{{2}}):([0-9]{{2}})"
+    r" (?:UTC|GMT|Z|[+-]0000)"
+)
+_AHEAD = timedelta(hours=1)
+"""How far a clock may be behind."""
+_ANOTHER = "name another mirror: --debian-mirror URL"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedFile:
+    """A file that belongs to a suite.
+
+    Attributes:
+        sha256: 64 hexadecimal digits.
+        size: Bytes.
+    """
+
+    sha256: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """A suite at one time.
+
+    Attributes:
+        names: What it calls itself, such as `oldstable` and `bookworm`.
+        date: When it was made.
+        valid_until: After which it is not to be believed; None for a suite that does not change any more.
+        by_hash: Whether its lists are also found by their hashes.
+        files: Its lists by their path below the suite.
+    """
+
+    names: frozenset[str]
+    date: datetime
+    valid_until: datetime | None
+    by_hash: bool
+    files: dict[str, ListedFile]
+
+    def refuse_unfit(self, asked: str, *, now: datetime, allow_expired: bool) -> None:
+        """Raise if this is not the suite that was asked for, as of now.
+
+        Args:
+            asked: Suite or codename, such as `bookworm-security`.
+            now: The time of this machine.
+            allow_expired: Take it after its end; for archives and snapshots, which keep what was signed then.
+
+        Raises:
+            VerificationFailed: It is another suite, its time is over, or it is from the future.
+        """
+        if asked not in self.names:
+            raise VerificationFailed(
+                f"the archive answers with {' or '.join(sorted(self.names)) or 'a suite without a name'} "
+                f"where {asked} was asked for",
+                hint=_ANOTHER,
+            )
+        if self.date > now + _AHEAD:
+            raise VerificationFailed(
+                f"the Release of {asked} was made at {stamp(self.date)}, but this machine's clock says {stamp(now)}",
+                hint="set the clock of this machine, then run the command again",
+            )
+        if self.valid_until is not None and self.valid_until < now and not allow_expired:
+            raise VerificationFailed(
+                f"the Release of {asked} expired at {stamp(self.valid_until)}; this machine's clock says {stamp(now)}",
+                hint=f"check the clock; {_ANOTHER}; for an archived suite or a snapshot: --debian-allow-expired",
+            )
+
+
+def parse_release(text: str, name: str) -> Release:
+    """Parse a Release file.
+
+    Args:
+        text: Its signed text.
+        name: What it is, for messages.
+
+    Raises:
+        VerificationFailed: It is none.
+    """
+    fields, sections = _fields(text, name)
+    if "Date" not in fields:
+        raise VerificationFailed(f"{name} has no Date", hint=_ANOTHER)
+    return Release(
+        names=frozenset(filter(None, (fields.get("Suite", ""), fields.get("Codename", "")))),
+        date=_time(fields["Date"], "Date", name),
+        valid_until=_time(fields["Valid-Until"], "Valid-Until", name) if "Valid-Until" in fields else None,
+        by_hash=fields.get("Acquire-By-Hash", "").lower() == "yes",
+        files=_files(sections.get("SHA256", []), name),
+    )
+
+
+def stamp(time: datetime) -> str:
+    """Return a time as in `2026-11-21 00:53 UTC`."""
+    return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def _fields(text: str, name: str) -> tuple[dict[str, str], dict[str, list[str]]]:
+    """Return the values of the fields, and the lines below each."""
+    fields: dict[str, str] = {}
+    sections: dict[str, list[str]] = {}
+    current: list[str] = []
+    for line in text.split("\n"):
+        if line.startswith(" "):
+            current.append(line)
+            continue
+        match = _FIELD.fullmatch(line)
+        if match is None or match[1] in fields:
+            what = "is there twice" if match else "is no field"
+            raise VerificationFailed(f"{name} is no Release file: {line[:80]!r} {what}", hint=_ANOTHER)
+        fields[match[1]] = (match[2] or "").strip()
+        current = sections.setdefault(match[1], [])
+    return fields, sections
+
+
+def _files(lines: list[str], name: str) -> dict[str, ListedFile]:
+    found = {}
+    for line in lines:
+        match = _ENTRY.fullmatch(line)
+        if match is None:
+            raise VerificationFailed(f"{name} lists what is no file with its sha256: {line[:120]!r}", hint=_ANOTHER)
+        found[match[3]] = ListedFile(sha256=match[1], size=int(match[2]))
+    return found
+
+
+def _time(text: str, field: str, name: str) -> datetime:
+    if match := _DATE.fullmatch(text):
+        day, month, year, hour, minute, second = match.groups()
+        with suppress(ValueError):
+            date = datetime(int(year), _MONTHS.index(month) + 1, int(day), tzinfo=UTC)
+            return date.replace(hour=int(hour), minute=int(minute), second=int(second))
+    raise VerificationFailed(f"{name}: {field} is no time: {text[:80]!r}", hint=_ANOTHER)

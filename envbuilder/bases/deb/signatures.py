@@ -1,0 +1,241 @@
+"""Signatures of Debian archives, checked by gpgv against one keyring.
+
+Source: doc/DETAILS of GnuPG 2.2, section "Format of the --status-fd output"; RFC 4880, sections 7 and 9; the keys and
+signatures of bullseye, bookworm and trixie, read 2026-11-22.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from envbuilder.errors import ToolMissing, UsageError, VerificationFailed
+
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+"""The keys that are in use. `debian-archive-removed-keys.gpg`, beside it, has those that are not."""
+
+_TIMEOUT = 30.0
+_HEAD = 64
+_BEGIN, _SIGNATURE, _END = (
+    "-----BEGIN PGP SIGNED MESSAGE-----",
+    "-----BEGIN PGP SIGNATURE-----",
+    "-----END PGP SIGNATURE-----",
+)
+_HASH_HEADER = re.compile(r"Hash: ?[A-Za-z0-9, -]+")
+_STATUS = "[GNUPG:] "
+_KEY_ALGORITHMS = frozenset({"1", "19", "22", "27"})
+"""RSA, ECDSA, EdDSA and Ed25519 by their numbers in OpenPGP; not DSA, which is 1024 bits with a weak digest."""
+_RSA = "1"
+_HASHES = frozenset({"8", "9", "10"})
+"""SHA256, SHA384 and SHA512 by their numbers in OpenPGP."""
+_LEAST_RSA_BITS = 2048
+_VALID_FIELDS = 9
+_TROUBLES = {
+    "EXPSIG": "whose signature expired",
+    "EXPKEYSIG": "which expired",
+    "REVKEYSIG": "which was revoked",
+    "NO_PUBKEY": "which is not in the keyring",
+    "ERRSIG": "whose signature cannot be checked",
+}
+_INSTALL = "apt-get install gpgv debian-archive-keyring"
+_INSTALL_HINT = (
+    f"`{_INSTALL}` (Debian, Ubuntu), `dnf install gnupg2 debian-keyring` (Fedora), "
+    "`pacman -S gnupg debian-archive-keyring` (Arch); or name a keyring: --debian-keyring FILE"
+)
+_NEWER = "the keys may be newer than this keyring: `apt-get install debian-archive-keyring`, or --debian-keyring FILE"
+_ANOTHER = "name another mirror: --debian-mirror URL"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keyring:
+    """The keys whose signatures count.
+
+    Attributes:
+        file: Public keys in OpenPGP's binary form.
+        named: Whether a user named it, rather than the distribution.
+        path: Directories that are searched for gpgv, separated by colons.
+    """
+
+    file: Path = KEYRING
+    named: bool = False
+    path: str = "/usr/bin:/bin"
+
+    def opened(self, document: bytes, name: str) -> str:
+        """Return the signed text of a document.
+
+        Args:
+            document: An `InRelease`: one text with its signatures, and nothing else.
+            name: What the document is, for messages.
+
+        Raises:
+            VerificationFailed: No key of the keyring that is valid now made a strong signature of it.
+            ToolMissing: There is no keyring, or no gpgv.
+        UsageError: The keyring has a form that gpgv does not read.
+        """
+        text, signature = _split(document, name)
+        self._refuse_missing(name)
+        with tempfile.TemporaryDirectory(prefix="envbuilder-release-") as work:
+            content, signed = Path(work) / "content", Path(work) / "content.asc"
+            content.write_bytes(text.encode("utf-8", "surrogateescape"))
+            signed.write_bytes(signature.encode("utf-8", "surrogateescape"))
+            status = self._status(signed, content, name)
+        found = tuple(_signatures(status))
+        if any(each.is_bad for each in found):
+            raise VerificationFailed(f"the signature of {name} is wrong: the text was changed", hint=_ANOTHER)
+        if not any(each.is_good and self._is_strong(each) for each in found):
+            reasons = "; ".join(dict.fromkeys(self._trouble(each) for each in found))
+            raise VerificationFailed(
+                f"{name} is not signed by a key of {self.file}{f': {reasons}' if reasons else ''}",
+                hint=f"{_ANOTHER}; {_NEWER}" if found else _ANOTHER,
+            )
+        return text
+
+    def _refuse_missing(self, name: str) -> None:
+        try:
+            with self.file.open("rb") as stream:
+                head = stream.read(_HEAD)
+        except OSError as error:
+            why = "" if isinstance(error, FileNotFoundError) else f" ({error.strerror})"
+            raise ToolMissing(
+                f"the signature of {name} cannot be checked: no keyring at {self.file}{why}; "
+                "the package debian-archive-keyring has it",
+                hint="name a keyring that can be read: --debian-keyring FILE" if self.named else _INSTALL_HINT,
+            ) from None
+        if head.startswith(b"-----BEGIN PGP") or b"KBXf" in head:
+            convert = "--dearmor" if head.startswith(b"-") else f"--no-default-keyring --keyring {self.file} --export"
+            source = f" < {self.file}" if head.startswith(b"-") else ""
+            raise UsageError(
+                f"the keyring {self.file} is not in OpenPGP's binary form",
+                hint=f"`gpg {convert}{source} > debian.gpg`, then --debian-keyring debian.gpg",
+            )
+
+    def _status(self, signature: Path, content: Path, name: str) -> str:
+        """Return what gpgv says about a signature."""
+        command = ["gpgv", "--status-fd", "1", "--keyring", str(self.file.resolve()), str(signature), str(content)]
+        environ = {"LC_ALL": "C", "PATH": self.path, "GNUPGHOME": str(content.parent), "HOME": str(content.parent)}
+        try:
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                timeout=_TIMEOUT, check=False, env=environ,
+            )  # fmt: skip
+        except FileNotFoundError:
+            raise ToolMissing(
+                f"the signature of {name} cannot be checked: gpgv is not installed; the package gpgv has it",
+                hint=_INSTALL_HINT,
+            ) from None
+        except (OSError, subprocess.TimeoutExpired) as error:
+            why = "it did not end in time" if isinstance(error, subprocess.TimeoutExpired) else str(error.strerror)
+            raise VerificationFailed(
+                f"the signature of {name} cannot be checked: gpgv: {why}", hint="run the command again"
+            ) from None
+        return done.stdout.decode("utf-8", "replace")
+
+    def _is_strong(self, signature: _Signature) -> bool:
+        if signature.hash not in _HASHES or signature.algorithm not in _KEY_ALGORITHMS:
+            return False
+        if signature.algorithm != _RSA:
+            return True
+        return rsa_bits(self.file.read_bytes()).get(signature.fingerprint, 0) >= _LEAST_RSA_BITS
+
+    def _trouble(self, signature: _Signature) -> str:
+        known = next((text for word, text in _TROUBLES.items() if word in signature.words), "")
+        return f"by {signature.key or 'an unknown key'}, {known or 'with a weak key or digest'}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Signature:
+    """What gpgv says about one signature."""
+
+    words: frozenset[str]
+    key: str
+    fingerprint: str
+    algorithm: str
+    hash: str
+
+    @property
+    def is_bad(self) -> bool:
+        return "BADSIG" in self.words
+
+    @property
+    def is_good(self) -> bool:
+        return self.words >= {"GOODSIG", "VALIDSIG"} and not self.words & {"BADSIG", *_TROUBLES}
+
+
+def _signatures(status: str) -> Iterator[_Signature]:
+    """Yield what gpgv says about each signature, in order."""
+    lines = [line.removeprefix(_STATUS).split(" ") for line in status.splitlines() if line.startswith(_STATUS)]
+    starts = [number for number, (word, *_) in enumerate(lines) if word == "NEWSIG"]
+    for start, end in pairwise((*starts, len(lines))):
+        told = {word: values for word, *values in lines[start:end]}
+        named = next((told[word] for word in ("GOODSIG", "BADSIG", *_TROUBLES) if told.get(word)), [""])
+        valid = told.get("VALIDSIG", [])
+        complete = len(valid) >= _VALID_FIELDS
+        yield _Signature(
+            words=frozenset(told),
+            key=named[0],
+            fingerprint=valid[0] if complete else "",
+            algorithm=valid[6] if complete else "",
+            hash=valid[7] if complete else "",
+        )
+
+
+def _split(document: bytes, name: str) -> tuple[str, str]:
+    """Return text and signature of a document that has one of each, and nothing before, between or after.
+
+    gpgv itself would take several texts one after another, each with keys of its own.
+    """
+    lines = document.decode("utf-8", "surrogateescape").replace("\r\n", "\n").rstrip("\n").split("\n")
+    marks = [(number, line.rstrip(" \t")) for number, line in enumerate(lines) if line.startswith("-----")]
+    if [line for _, line in marks] != [_BEGIN, _SIGNATURE, _END] or marks[0][0] != 0 or marks[2][0] != len(lines) - 1:
+        raise VerificationFailed(f"{name} is not one signed text, so nobody vouches for it", hint=_ANOTHER)
+    middle = marks[1][0]
+    blank = lines.index("", 1) if "" in lines[1:middle] else middle
+    if blank == middle or not all(_HASH_HEADER.fullmatch(line) for line in lines[1:blank]):
+        raise VerificationFailed(f"{name} is not one signed text, so nobody vouches for it", hint=_ANOTHER)
+    text = [line.removeprefix("- ").rstrip(" \t\r") for line in lines[blank + 1 : middle]]
+    return "\n".join(text), "\n".join((*lines[middle:], ""))
+
+
+def rsa_bits(keyring: bytes) -> dict[str, int]:
+    """Return the length of each RSA key of a keyring in bits, by fingerprint; what cannot be read is left out.
+
+    Source: RFC 4880, sections 4.2 (headers of packets), 5.5.2 (version 4 of keys) and 12.2 (fingerprints).
+    """
+    return dict(filter(None, (_rsa(body) for tag, body in _packets(keyring) if tag in {6, 14})))
+
+
+def _rsa(body: bytes) -> tuple[str, int] | None:
+    if len(body) < 8 or body[0] != 4 or body[5] not in {1, 2, 3}:
+        return None
+    fingerprint = hashlib.sha1(b"\x99" + len(body).to_bytes(2, "big") + body, usedforsecurity=False)
+    return fingerprint.hexdigest().upper(), int.from_bytes(body[6:8], "big")
+
+
+def _packets(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield tag and body of each packet; headers of the old and of the new format."""
+    place = 0
+    while place < len(data):
+        head = data[place]
+        if head & 0x40:
+            tag, (length, octets) = head & 0x3F, _new_length(data[place + 1 : place + 6].ljust(5, b"\0"))
+        else:
+            tag, octets = (head & 0x3C) >> 2, 1 << (head & 3)
+            length = int.from_bytes(data[place + 1 : place + 1 + octets], "big")
+        place += 1 + octets
+        yield tag, data[place : place + length]
+        place += length
+
+
+def _new_length(octets: bytes) -> tuple[int, int]:
+    """Return a length, and how many octets it takes."""
+    if octets[0] < 192:
+        return octets[0], 1
+    if octets[0] < 224:
+        return ((octets[0] - 192) << 8) + octets[1] + 192, 2
+    return int.from_bytes(octets[1:5], "big"), 5
