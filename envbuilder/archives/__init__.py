@@ -1,1 +1,1 @@
-"""Read archives from strangers, and write what they hold below one directory."""
+"""Archives and layers from strangers: their names, their limits, and the only way in which they are written to disk."""

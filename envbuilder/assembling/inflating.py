@@ -85,9 +85,11 @@ class Inflater:
                     break
                 self._crc = isal_zlib.crc32(data, self._crc)
                 self._seen += len(data)
+                if self._seen > self._size:
+                    raise damaged(self._spliced.file, f"it has more than {self._size} bytes")
                 yield data
         except _BROKEN as error:
-            raise self._damaged(str(error)) from error
+            raise damaged(self._spliced.file, str(error)) from error
 
     def finish(self) -> Iterator[bytes]:
         """What is left, when all pieces were given.
@@ -100,14 +102,17 @@ class Inflater:
         self._seen += len(rest)
         if rest:
             yield rest
-        if (self._seen, self._crc) != (self._size, self._spliced.crc) or not self._object.eof:
-            raise self._damaged(f"it has {self._seen} bytes and CRC {self._crc:08x}")
+        is_whole = self._object.eof and not self._object.unused_data
+        if (self._seen, self._crc) != (self._size, self._spliced.crc) or not is_whole:
+            raise damaged(self._spliced.file, f"it has {self._seen} bytes and CRC {self._crc:08x}")
 
-    def _damaged(self, problem: str) -> VerificationFailed:
-        return VerificationFailed(
-            f"{self._spliced.file.name} is damaged: a member does not unpack to what its directory says ({problem})",
-            hint="its index gives a broken file; name another one, or another version",
-        )
+
+def damaged(file: Path, problem: str) -> VerificationFailed:
+    """Return the error for a member that is not what its zip says."""
+    return VerificationFailed(
+        f"{file.name} is damaged: a member does not unpack to what its directory says ({problem})",
+        hint="its index gives a broken file; name another one, or another version",
+    )
 
 
 def inflated(spliced: Spliced, size: int) -> bytes:

@@ -25,6 +25,7 @@ from envbuilder.store import Store
 from envbuilder.tar.members import Kind, Member, opened_at
 
 VENV = "opt/venv"
+_LARGEST_BASE_FILE = 4 << 20
 
 
 class BaseContent(Protocol):
@@ -109,8 +110,17 @@ class Ingredients:
         return Prefix(venv=VENV, series=self.series)
 
     def base_file(self, path: str) -> bytes:
-        """A small file of the base; empty when there is none."""
+        """A small file of the base; empty when there is none.
+
+        Raises:
+            VerificationFailed: The base has something else there, which to read could lead to a file of this machine.
+        """
         found = [member for member in self.base.members() if member.path == path]
+        if found and (found[-1].kind is not Kind.FILE or found[-1].size > _LARGEST_BASE_FILE):
+            raise VerificationFailed(
+                f"/{path} of the base is not a file of at most {_LARGEST_BASE_FILE} bytes",
+                hint="choose another base: --base ID",
+            )
         return found[-1].read() if found else b""
 
     def deflate(self) -> Deflate:

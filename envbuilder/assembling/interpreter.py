@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
 import shutil
-import tarfile
-import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from envbuilder.archives.limits import Budget
+from envbuilder.archives.names import BadArchive
+from envbuilder.archives.packed import unpacked
 from envbuilder.assembling.entries import EPOCH, Entry, folder, link, text
 from envbuilder.errors import VerificationFailed
 from envbuilder.files import CHUNK
@@ -45,10 +45,11 @@ def archive_entries(archive: Path, work: Path) -> Iterator[Entry]:
     """
     plain = work / f"{archive.name}.tar"
     try:
-        with gzip.open(archive) as source, plain.open("wb") as copy:
+        budget = Budget(archive.stat().st_size)
+        with archive.open("rb") as packed, unpacked(packed, "gz", budget) as source, plain.open("wb") as copy:
             shutil.copyfileobj(source, copy, CHUNK)
         members = of_tar(plain)
-    except (EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError, ValueError) as error:
+    except BadArchive as error:
         raise VerificationFailed(
             f"{archive.name} cannot be unpacked: {error}", hint="pack it again: `envbuilder python pack VERSION`"
         ) from error

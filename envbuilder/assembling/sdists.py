@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from envbuilder.archives.extraction import BadArchive, extract
+from envbuilder.archives.zip_file import opened
 from envbuilder.assembling.entries import EPOCH
 from envbuilder.assembling.target_python import TargetPython
 from envbuilder.errors import BuildFailed, EnvbuilderError, VerificationFailed
@@ -97,14 +98,14 @@ def _builds_by_setuptools(tops: list[Path]) -> bool:
 
 
 def _kept(made: Path, canonical: Path, store: Store) -> str:
-    with zipfile.ZipFile(made) as source, zipfile.ZipFile(canonical, "w", zipfile.ZIP_STORED) as target:
-        for info in sorted(source.infolist(), key=lambda info: info.filename):
+    with opened(made) as source, zipfile.ZipFile(canonical, "w", zipfile.ZIP_STORED) as target:
+        for info in sorted(source.members, key=lambda info: info.filename):
             if info.is_dir():
                 continue
             entry = zipfile.ZipInfo(info.filename, _FIRST_DAY)
             entry.create_system = 3
             mode = 0o100755 if info.external_attr >> 16 & 0o111 else 0o100644
             entry.external_attr = mode << 16
-            with source.open(info) as content, target.open(entry, "w") as copy:
+            with source.archive.open(info) as content, target.open(entry, "w") as copy:
                 shutil.copyfileobj(content, copy)
     return store.take(canonical)

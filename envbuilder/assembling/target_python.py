@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from envbuilder.archives.below import Below
+from envbuilder.archives.names import link_below
 from envbuilder.errors import ToolFailed
 from envbuilder.files import CHUNK
 from envbuilder.manifests import holds, write_manifest
@@ -109,6 +111,10 @@ def unpacked(members: Iterable[Member], store: Store, key: str) -> Path:
         members: Base and interpreter, folders before what they hold.
         store: Holds the folder.
         key: Digest of everything that decides the tree.
+
+    Raises:
+        BadArchive: A member would be outside, or below a link.
+        DiskFull: There is no room.
     """
     name = key.removeprefix("sha256:")
     target = store.folder / "targets" / name
@@ -129,36 +135,40 @@ def unpacked(members: Iterable[Member], store: Store, key: str) -> Path:
 
 
 def _write(members: Iterable[Member], root: Path) -> None:
-    first: dict[str, Path] = {}
-    for member in members:
-        path = root / member.path
-        if not is_needed(member.path) or path.is_symlink():
-            continue
-        path.parent.mkdir(parents=True, exist_ok=True)
-        match member.kind:
-            case Kind.FOLDER:
-                path.mkdir(exist_ok=True)
-            case Kind.SYMLINK:
-                # What is absolute in the image must not lead out of the folder.
-                up = "../" * member.path.count("/")
-                path.symlink_to(up + member.target.lstrip("/") if member.target.startswith("/") else member.target)
-            case Kind.FILE if member.identity in first:
-                path.hardlink_to(first[member.identity])
-            case Kind.FILE:
-                _copy(member, path)
-                if member.identity:
-                    first[member.identity] = path
-            case _:
-                pass  # No interpreter needs devices or pipes.
+    root.mkdir()
+    first: dict[str, str] = {}
+    links: set[str] = set()
+    with Below(root) as below:
+        for member in members:
+            # A layer above may name a folder that is a link here, since /usr is merged.
+            if is_needed(member.path) and not (member.kind is Kind.FOLDER and member.path in links):
+                _write_member(member, below, first)
+                links |= {member.path} if member.kind is Kind.SYMLINK else set()
 
 
-def _copy(member: Member, path: Path) -> None:
-    with member.open() as source, path.open("wb") as copy:
+def _write_member(member: Member, below: Below, first: dict[str, str]) -> None:
+    match member.kind:
+        case Kind.FOLDER:
+            below.folder(member.path)
+        case Kind.SYMLINK:
+            below.symlink(member.path, link_below(member.path, member.target))
+        case Kind.FILE if member.identity in first:
+            below.hard_link(member.path, first[member.identity])
+        case Kind.FILE:
+            _copy(member, below)
+            if member.identity:
+                first[member.identity] = member.path
+        case _:
+            pass  # No interpreter needs devices or pipes.
+
+
+def _copy(member: Member, below: Below) -> None:
+    mode = 0o755 if member.mode & 0o111 else 0o644
+    with member.open() as source, below.file(member.path, mode=mode) as copy:
         left = member.size
         while left and (piece := source.read(min(left, CHUNK))):
             left -= len(piece)
             copy.write(piece)
-    path.chmod(0o755 if member.mode & 0o111 else 0o644)
 
 
 def is_needed(path: str) -> bool:

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import struct
+import io
 import zipfile
-import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
+from isal import isal_zlib
+
+from envbuilder.archives.names import BadArchive, relative_path
+from envbuilder.archives.zip_file import opened
 from envbuilder.assembling.entries import Spliced
-from envbuilder.assembling.inflating import inflated
+from envbuilder.assembling.inflating import damaged, inflated
 from envbuilder.errors import VerificationFailed
 from envbuilder.tar.members import opened_at
 
-_LOCAL_HEADER = struct.Struct("<4s22xHH")
-_ENCRYPTED = 0x1
 _EXECUTABLE = 0o111
-_LARGEST_TEXT = 64 << 20
-_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, struct.error)
+_LARGEST_FILE = 64 << 20
+"""Bytes of a file that has to be read as a whole, such as a script."""
+
+_LARGEST_TEXT = 16 << 20
+"""Bytes of a text of a wheel; RECORD of tensorflow 2.17.1 has 3.2 MB."""
+
+_LARGEST_TEXTS = {"entry_points.txt": 1 << 20}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,33 +34,66 @@ class Content:
     Attributes:
         size: Its bytes, unpacked.
         executable: Whether the zip gives it an x.
+        crc: CRC-32 of it, as the zip says.
         spliced: Where it lies as a deflate stream; None when it is not packed.
         place: Where it lies when it is not packed: file and offset.
     """
 
     size: int
     executable: bool
+    crc: int
     spliced: Spliced | None
     place: tuple[Path, int]
 
     def open(self) -> BinaryIO:
-        """A stream whose next `size` bytes are the file."""
+        """A stream whose next `size` bytes are the file; a read raises as `read` when it is damaged."""
         if self.spliced:
-            return BytesIO(self.read())
-        return opened_at(*self.place)
+            return io.BytesIO(self.read())
+        return cast("BinaryIO", io.BufferedReader(_Stored(self)))
 
-    def read(self) -> bytes:
+    def read(self, limit: int = _LARGEST_FILE) -> bytes:
         """The whole file.
 
         Raises:
-            VerificationFailed: It is damaged, or larger than anything that has to be read as a whole.
+            VerificationFailed: It is damaged, or larger than `limit` bytes.
         """
-        if self.size > _LARGEST_TEXT:
-            raise VerificationFailed(f"{self.place[0].name} has a text of {self.size} bytes")
+        if self.size > limit:
+            raise VerificationFailed(
+                f"{self.place[0].name} has a text of {self.size} bytes; no more than {limit} are read",
+                hint="choose another version of it",
+            )
         if self.spliced:
             return inflated(self.spliced, self.size)
-        with opened_at(*self.place) as stream:
+        with self.open() as stream:
             return stream.read(self.size)
+
+
+class _Stored(io.RawIOBase):
+    """A member that is not packed, compared with its CRC when its last byte was read."""
+
+    def __init__(self, content: Content) -> None:
+        super().__init__()
+        self._content = content
+        self._stream = opened_at(*content.place)
+        self._left = content.size
+        self._crc = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: object) -> int:
+        view = memoryview(cast("bytearray", buffer))
+        data = self._stream.read(min(len(view), self._left))
+        view[: len(data)] = data
+        self._crc = isal_zlib.crc32(data, self._crc)
+        self._left -= len(data)
+        if data and not self._left and self._crc != self._content.crc:
+            raise damaged(self._content.place[0], f"its CRC is {self._crc:08x}")
+        return len(data)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +132,7 @@ class Wheel:
         if content is None:
             return ""
         try:
-            return content.read().decode("utf-8")
+            return content.read(_LARGEST_TEXTS.get(path.rpartition("/")[2], _LARGEST_TEXT)).decode("utf-8")
         except UnicodeDecodeError as error:
             raise _invalid(self.name, f"{path} is not UTF-8") from error
 
@@ -109,53 +145,39 @@ def open_wheel(path: Path, name: str) -> Wheel:
         name: Its name on the index.
 
     Raises:
-        VerificationFailed: It is no wheel, or one that must not be installed: encrypted, or with paths that lead out of
-            the environment, or with the same path twice.
+        VerificationFailed: It is no wheel, or one that must not be installed: encrypted, with paths that lead out of
+            the environment, with the same path twice, or with members that overlap or claim what they cannot have.
     """
     contents: dict[str, Content] = {}
     folders = []
-    with _damage(name), path.open("rb") as stream, zipfile.ZipFile(stream) as archive:
-        for info in archive.infolist():
-            _require_inside(name, info.filename)
-            if info.is_dir():
-                folders.append(info.filename.rstrip("/"))
-                continue
-            if info.filename in contents:
-                raise _invalid(name, f"{info.filename} is in it twice")
-            contents[info.filename] = _content(name, path, stream, info)
+    try:
+        with opened(path) as archive:
+            for info in archive.members:
+                _require_shortest(info)
+                if info.is_dir():
+                    folders.append(info.filename.rstrip("/"))
+                    continue
+                contents[info.filename] = _content(path, info, archive.offset(info))
+    except BadArchive as error:
+        raise _invalid(name, str(error)) from error
     return Wheel(name=name, contents=contents, folders=tuple(folders))
 
 
-def _content(name: str, path: Path, stream: BinaryIO, info: zipfile.ZipInfo) -> Content:
-    if info.flag_bits & _ENCRYPTED:
-        raise _invalid(name, f"{info.filename} is encrypted")
-    # The names in front of the content may differ from those of the directory, in their extra fields at least.
-    stream.seek(info.header_offset)
-    signature, name_size, extra_size = _LOCAL_HEADER.unpack(stream.read(30))
-    if signature != b"PK\x03\x04":
-        raise _invalid(name, f"{info.filename} is not where the directory says")
-    offset = info.header_offset + 30 + name_size + extra_size
-    executable = bool(info.external_attr >> 16 & _EXECUTABLE)
-    spliced = None
-    if info.compress_type == zipfile.ZIP_DEFLATED:
-        spliced = Spliced(file=path, offset=offset, size=info.compress_size, crc=info.CRC)
-    elif info.compress_type != zipfile.ZIP_STORED:
-        raise _invalid(name, f"{info.filename} is packed by method {info.compress_type}, which wheels do not use")
-    return Content(size=info.file_size, executable=executable, spliced=spliced, place=(path, offset))
+def _content(path: Path, info: zipfile.ZipInfo, offset: int) -> Content:
+    packed = info.compress_type == zipfile.ZIP_DEFLATED
+    return Content(
+        size=info.file_size,
+        executable=bool(info.external_attr >> 16 & _EXECUTABLE),
+        crc=info.CRC,
+        spliced=Spliced(file=path, offset=offset, size=info.compress_size, crc=info.CRC) if packed else None,
+        place=(path, offset),
+    )
 
 
-def _require_inside(name: str, path: str) -> None:
-    parts = path.rstrip("/").split("/")
-    if path.startswith("/") or "\\" in path or any(part in {"", ".", ".."} for part in parts) or "\0" in path:
-        raise _invalid(name, f"it holds the path {path!r}")
-
-
-@contextmanager
-def _damage(name: str) -> Iterator[None]:
-    try:
-        yield
-    except _BROKEN as error:
-        raise _invalid(name, f"it cannot be read: {error or type(error).__name__}") from error
+def _require_shortest(info: zipfile.ZipInfo) -> None:
+    """Refuse a path that installers could understand in two ways."""
+    if relative_path(info.filename) != info.filename.removesuffix("/"):
+        raise BadArchive(f"it holds the path {info.filename!r}")
 
 
 def _invalid(name: str, problem: str) -> VerificationFailed:

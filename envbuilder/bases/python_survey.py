@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-import tarfile
-import zlib
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from envbuilder.archives.limits import Budget
+from envbuilder.archives.names import BadArchive
+from envbuilder.archives.packed import unpacked
+from envbuilder.archives.tar_file import FILE, PlainStream, TarReader
 from envbuilder.bases.elf import X86_64, Elf, is_elf, read_elf
 from envbuilder.bases.python_files import TOP
 from envbuilder.errors import Fault, InvalidInput
@@ -18,8 +20,11 @@ from envbuilder.model.versions import Release
 _PROGRAM = re.compile(rf"{TOP}/bin/python3\.\d+")
 _PATCHLEVEL = re.compile(rf"{TOP}/include/python3\.\d+m?/patchlevel\.h")
 _VERSION = re.compile(rb'^#define PY_VERSION\s+"(3\.\d+\.\d+)\+?"', re.MULTILINE)
-# tarfile lets errors of its parts through: zlib's, and what the parsing of a number or a name raises.
-_UNREADABLE = (tarfile.TarError, OSError, EOFError, zlib.error, ValueError, OverflowError, KeyError, IndexError)
+_LARGEST_LIBRARY = 1 << 30
+"""Bytes of a file that is read whole, to look for ELF in it."""
+
+# Damaged ELF files let errors of their parts through.
+_UNREADABLE = (BadArchive, OSError, ValueError, OverflowError, KeyError, IndexError)
 
 
 def inspect(archive: Path) -> PythonArchive:
@@ -95,15 +100,17 @@ class Survey:
 
 def _survey(archive: Path) -> Survey:
     survey = Survey()
-    with tarfile.open(archive, "r:gz") as content:
-        for info in content:
-            path = PurePosixPath(info.name)
-            if path.parts[:1] != (TOP,) or ".." in path.parts:
-                raise ValueError(f"{info.name!r} is outside the folder {TOP}")
-            survey.names.add(str(path))
-            stream = content.extractfile(info) if info.isreg() else None
-            if stream:
-                survey.meet(str(path), stream.read())
+    budget = Budget(archive.stat().st_size)
+    with archive.open("rb") as packed, unpacked(packed, "gz", budget) as stream:
+        content = TarReader(PlainStream(stream), archive.name, budget)
+        for entry in content.entries():
+            if entry.path.partition("/")[0] != TOP:
+                raise ValueError(f"{entry.path!r} is outside the folder {TOP}")
+            survey.names.add(entry.path)
+            if entry.size > _LARGEST_LIBRARY:
+                raise ValueError(f"{entry.path!r} has {entry.size} bytes; no more than {_LARGEST_LIBRARY} are read")
+            if entry.flag == FILE:
+                survey.meet(entry.path, b"".join(content.content()))
     return survey
 
 

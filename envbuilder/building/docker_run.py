@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 import re
-import tarfile
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from envbuilder.archives.tar_file import FILE, PlainStream, TarReader
 from envbuilder.building.container_spec import ContainerSpec
 from envbuilder.building.context_tar import files_tar
 from envbuilder.building.engine_json import Record, children, text
@@ -154,7 +154,6 @@ def _copy_out(api: DockerApi, name: str, path: str) -> bytes | None:
 
 
 def _only_file(pieces: Iterable[bytes]) -> bytes | None:
-    with tarfile.open(fileobj=io.BytesIO(b"".join(pieces))) as archive:
-        member = archive.next()
-        content = archive.extractfile(member) if member is not None and member.isfile() else None
-        return content.read() if content is not None else None
+    archive = TarReader(PlainStream(io.BytesIO(b"".join(pieces))), "what the engine copied")
+    entry = next(archive.entries(), None)
+    return b"".join(archive.content()) if entry is not None and entry.flag == FILE else None

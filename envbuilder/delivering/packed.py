@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
-import tarfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +14,8 @@ from typing import BinaryIO, Self, cast
 
 from isal import igzip, igzip_lib
 
+from envbuilder.archives.limits import LIMITS, Budget
+from envbuilder.archives.names import BadArchive
 from envbuilder.errors import ToolMissing, VerificationFailed
 from envbuilder.installing import install_command
 
@@ -23,7 +24,7 @@ _ZSTD = b"\x28\xb5\x2f\xfd"
 _BUFFER = 1 << 18
 # The stub of the library calls it an exception that was raised.
 _ISAL = cast("type[Exception]", igzip_lib.IsalError)
-_BROKEN = (EOFError, gzip.BadGzipFile, zlib.error, tarfile.HeaderError, _ISAL)
+_BROKEN = (EOFError, gzip.BadGzipFile, zlib.error, _ISAL)
 
 
 @contextmanager
@@ -32,12 +33,12 @@ def unpacked(blob: Path) -> Iterator[Unpacked]:
 
     Raises:
         ToolMissing: It is zstd, and there is nothing to read that with.
-        VerificationFailed: It cannot be unpacked; also from within the block.
+        VerificationFailed: It cannot be unpacked, or unpacks to more than is allowed; also from within the block.
     """
     with broken_is_damaged(blob), blob.open("rb") as packed:
         head = packed.read(4)
         packed.seek(0)
-        with Unpacked(_opened(packed, head)) as stream:
+        with Unpacked(_opened(packed, head), Budget(blob.stat().st_size)) as stream:
             yield stream
 
 
@@ -46,7 +47,7 @@ def broken_is_damaged(blob: Path) -> Iterator[None]:
     """Turns what unpackers say about wrong bytes into our error."""
     try:
         yield
-    except _BROKEN as error:
+    except (*_BROKEN, BadArchive) as error:
         raise VerificationFailed(f"the layer {blob.name} cannot be unpacked: {error}") from error
     except OSError as error:
         if error.errno is not None:
@@ -93,10 +94,11 @@ class Unpacked:
 
     Args:
         source: Closed together with this one.
+        budget: Pays for each byte that comes out of it; None for a source that is not packed.
     """
 
-    def __init__(self, source: BinaryIO) -> None:
-        self._digesting = _Digesting(source)
+    def __init__(self, source: BinaryIO, budget: Budget | None = None) -> None:
+        self._digesting = _Digesting(source, budget or Budget(LIMITS.total))
         self._buffer = io.BufferedReader(self._digesting, _BUFFER)
 
     def read(self, size: int) -> bytes:
@@ -129,8 +131,9 @@ class Unpacked:
 
 
 class _Digesting(io.RawIOBase):
-    def __init__(self, source: BinaryIO) -> None:
+    def __init__(self, source: BinaryIO, budget: Budget) -> None:
         self._source = source
+        self._budget = budget
         self.hash = hashlib.sha256()
         self.size = 0
 
@@ -140,6 +143,7 @@ class _Digesting(io.RawIOBase):
     def readinto(self, buffer: object) -> int:
         view = memoryview(cast("bytearray", buffer))
         data = self._source.read(len(view))
+        self._budget.spend(len(data))
         view[: len(data)] = data
         self.hash.update(data)
         self.size += len(data)

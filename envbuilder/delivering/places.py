@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
-import tarfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol, cast
 
+from envbuilder.archives.names import BadArchive
+from envbuilder.archives.tar_file import FILE, SYMLINK, FileStream, TarReader
 from envbuilder.errors import UsageError
 from envbuilder.tar.members import opened_at
 
@@ -76,25 +77,24 @@ def place_of(path: Path) -> Place:
     if not path.is_file():
         raise UsageError(f"there is no image at {path}")
     try:
-        with tarfile.open(path, "r:") as archive:
-            return Tar(path=path, files=_files(archive))
-    except tarfile.TarError as error:
+        with path.open("rb") as stream:
+            return Tar(path=path, files=_files(TarReader(FileStream(stream, path.stat().st_size), path.name)))
+    except BadArchive as error:
         raise UsageError(
             f"{path} is neither a folder nor a tar: {error}", hint="unpack it first when it is compressed"
         ) from error
 
 
-def _files(archive: tarfile.TarFile) -> dict[str, tuple[int, int]]:
+def _files(archive: TarReader) -> dict[str, tuple[int, int]]:
     """Where files are; older engines write a layer once and links to it, in either order."""
     files, links = dict[str, tuple[int, int]](), dict[str, str]()
-    for member in archive:
-        name = member.name.removeprefix("./")
-        if member.isreg():
-            files[name] = (member.offset_data, member.size)
-        elif member.issym():
-            links[name] = _joined(name, member.linkname)
-        elif member.islnk():
-            links[name] = member.linkname.removeprefix("./")
+    for entry in archive.entries():
+        if entry.flag == FILE:
+            files[entry.path] = (entry.offset, entry.size)
+        elif entry.flag == SYMLINK:
+            links[entry.path] = _joined(entry.path, entry.target)
+        elif entry.link_to:
+            links[entry.path] = entry.link_to
     for name, target in links.items():
         for _ in range(_LINKS):
             target = links.get(target, target)  # noqa: PLW2901  follows it

@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import TypedDict
 
+from envbuilder.archives.below import Below
 from envbuilder.delivering.merging import LayerFile, Tree, merged, read
 from envbuilder.errors import UsageError
 from envbuilder.model.images import AssembledImage
@@ -23,14 +24,14 @@ from envbuilder.tar.members import Kind, Member
 
 _THREADS = 4
 _SET_IDS = stat.S_ISUID | stat.S_ISGID
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def unpack(image: AssembledImage, store: Store, folder: Path) -> None:
     """Unpack an image into a folder, which appears only when it is complete.
 
     As root, owners and modes are those of the image. As anybody else, everything is owned by the caller, set-user-id
-    and set-group-id bits are dropped, and the owner may read everything. Devices and extended attributes are left out.
+    and set-group-id bits are dropped, and the owner may read everything. Devices, pipes and extended attributes are
+    left out.
 
     Args:
         image: What to unpack.
@@ -68,64 +69,43 @@ def remove_tree(folder: Path) -> None:
 
 
 def _write(tree: Tree, root: Path, *, as_root: bool) -> None:
-    for member in tree.folders:
-        (root / member.path).mkdir(mode=0o700)
-    for member in tree.others:
-        _write_other(member, root, as_root=as_root)
-    write_layer = partial(_write_layer, root, as_root=as_root)
-    with ThreadPoolExecutor(min(_THREADS, os.cpu_count() or 1)) as pool:
-        # What one layer writes no other does, so their order does not matter.
-        for _ in pool.map(write_layer, tree.layers, tree.files):
-            pass
-    for member in reversed(tree.folders):
-        _finish_folder(member, root / member.path, as_root=as_root)
-    root.chmod(0o755)
+    with Below(root) as below:
+        for member in tree.folders:
+            below.folder(member.path, 0o700)
+        for member in tree.others:
+            if member.kind is Kind.SYMLINK:
+                below.symlink(member.path, member.target, mtime=member.mtime, owner=_owner(member, as_root=as_root))
+        write_layer = partial(_write_layer, root, as_root=as_root)
+        with ThreadPoolExecutor(min(_THREADS, os.cpu_count() or 1)) as pool:
+            # What one layer writes no other does, so their order does not matter.
+            for _ in pool.map(write_layer, tree.layers, tree.files):
+                pass
+        for member in reversed(tree.folders):
+            below.describe(member.path, **_description(member, as_root=as_root))
+        below.describe(".", mode=0o755)
 
 
 def _write_layer(root: Path, layer: LayerFile, wanted: Mapping[int, tuple[Member, ...]], *, as_root: bool) -> None:
-    for tar, (first, *others) in read(layer, wanted):
-        with _new_file(first, root, as_root=as_root) as stream:
-            stream.writelines(tar.content())
-        _set_time(root / first.path, first)
-        for other in others:
-            (root / other.path).hardlink_to(root / first.path)
+    with Below(root) as below:
+        for tar, (first, *others) in read(layer, wanted):
+            with below.file(first.path, **_description(first, as_root=as_root)) as stream:
+                stream.writelines(tar.content())
+            for other in others:
+                below.hard_link(other.path, first.path)
 
 
-def _finish_folder(member: Member, path: Path, *, as_root: bool) -> None:
-    if as_root:
-        os.chown(path, member.uid, member.gid)
-    path.chmod(_mode(member, as_root=as_root))
-    _set_time(path, member)
+class _Description(TypedDict):
+    mode: int
+    mtime: int
+    owner: tuple[int, int] | None
 
 
-def _mode(member: Member, *, as_root: bool) -> int:
-    if as_root:
-        return member.mode
-    return member.mode & ~_SET_IDS | (0o700 if member.kind is Kind.FOLDER else 0o400)
+def _description(member: Member, *, as_root: bool) -> _Description:
+    mode = member.mode
+    if not as_root:
+        mode = mode & ~_SET_IDS | (0o700 if member.kind is Kind.FOLDER else 0o400)
+    return {"mode": mode, "mtime": member.mtime, "owner": _owner(member, as_root=as_root)}
 
 
-def _new_file(member: Member, root: Path, *, as_root: bool) -> BinaryIO:
-    handle = os.open(root / member.path, _NEW, 0o600)
-    stream = os.fdopen(handle, "wb")
-    if as_root:
-        os.fchown(handle, member.uid, member.gid)
-    os.fchmod(handle, _mode(member, as_root=as_root))
-    return stream
-
-
-def _write_other(member: Member, root: Path, *, as_root: bool) -> None:
-    path = root / member.path
-    if member.kind is Kind.SYMLINK:
-        path.symlink_to(member.target)
-    elif member.kind is Kind.PIPE:
-        os.mkfifo(path, 0o600)
-        path.chmod(_mode(member, as_root=as_root))
-    else:
-        return
-    if as_root:
-        os.chown(path, member.uid, member.gid, follow_symlinks=False)
-    _set_time(path, member)
-
-
-def _set_time(path: Path, member: Member) -> None:
-    os.utime(path, (member.mtime, member.mtime), follow_symlinks=False)
+def _owner(member: Member, *, as_root: bool) -> tuple[int, int] | None:
+    return (member.uid, member.gid) if as_root else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -13,7 +12,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
-_XATTR = "SCHILY.xattr."
+from envbuilder.archives.names import BadArchive
+from envbuilder.archives.tar_file import FileStream, TarEntry, TarReader
 
 
 class Kind(Enum):
@@ -153,58 +153,40 @@ def of_tar(path: Path) -> tuple[Member, ...]:
     """What an uncompressed tar holds, in its own order; contents are read later, from the same file.
 
     Raises:
-        tarfile.TarError: This is not a tar.
-        ValueError: It holds something that a `Member` cannot say, such as a sparse file.
+        BadArchive: This is not a tar, or it holds something that a `Member` cannot say, such as a sparse file.
     """
     found: dict[str, Member] = {}
-    with tarfile.open(path, "r:", encoding="utf-8", errors="surrogateescape") as archive:
-        for info in archive:
-            name = _relative(info.name)
-            if info.islnk():
-                first = found[_relative(info.linkname)]
-                shared = replace(first, identity=first.identity or first.path)
-                found[first.path] = shared
-                found[name] = replace(shared, path=name)
-            else:
-                found[name] = _of_info(info, name, path)
+    with path.open("rb") as stream:
+        for entry in TarReader(FileStream(stream, path.stat().st_size), path.name).entries():
+            if not entry.link_to:
+                found[entry.path] = member_of(entry, partial(opened_at, path, entry.offset))
+                continue
+            first = found.get(entry.link_to)
+            if first is None or first.kind is Kind.FOLDER:
+                raise BadArchive(f"{path.name} holds a link {entry.path!r} to {entry.link_to!r}, which is no file")
+            shared = replace(first, identity=first.identity or first.path)
+            found[first.path] = shared
+            found[entry.path] = replace(shared, path=entry.path)
     return tuple(found.values())
 
 
-def _relative(name: str) -> str:
-    return name.removeprefix("./").strip("/") or "."
+def member_of(entry: TarEntry, opened: Callable[[], BinaryIO] = _nothing) -> Member:
+    """A member of a tar; what is a hard link there is a file.
 
-
-def _of_info(info: tarfile.TarInfo, name: str, tar: Path) -> Member:
-    kinds = {
-        tarfile.REGTYPE: Kind.FILE,
-        tarfile.AREGTYPE: Kind.FILE,
-        tarfile.DIRTYPE: Kind.FOLDER,
-        tarfile.SYMTYPE: Kind.SYMLINK,
-        tarfile.CHRTYPE: Kind.CHARACTER,
-        tarfile.BLKTYPE: Kind.BLOCK,
-        tarfile.FIFOTYPE: Kind.PIPE,
-    }
-    kind = kinds.get(info.type)
-    if kind is None or info.issparse():
-        raise ValueError(f"{info.name} in {tar} is of a kind that cannot be copied (type {info.type!r})")
+    Args:
+        entry: As it was read.
+        opened: Gives its content.
+    """
     return Member(
-        path=name,
-        kind=kind,
-        mode=info.mode & 0o7777,
-        mtime=int(info.mtime),
-        uid=info.uid,
-        gid=info.gid,
-        size=info.size if kind is Kind.FILE else 0,
-        target=info.linkname if kind is Kind.SYMLINK else "",
-        device=(info.devmajor, info.devminor) if kind in (Kind.CHARACTER, Kind.BLOCK) else (0, 0),
-        xattrs=_xattrs(info),
-        open=partial(opened_at, tar, info.offset_data),
-    )
-
-
-def _xattrs(info: tarfile.TarInfo) -> tuple[tuple[str, bytes], ...]:
-    return tuple(
-        (key, value.encode("utf-8", "surrogateescape"))
-        for key, value in sorted(info.pax_headers.items())
-        if key.startswith(_XATTR)
+        path=entry.path,
+        kind=Kind.FILE if entry.link_to else Kind(entry.flag),
+        mode=entry.mode,
+        mtime=entry.mtime,
+        uid=entry.uid,
+        gid=entry.gid,
+        size=entry.size,
+        target=entry.target,
+        device=entry.device,
+        xattrs=entry.xattrs,
+        open=opened,
     )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import tarfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from envbuilder.archives.names import BadArchive
+from envbuilder.archives.tar_file import FILE, FileStream, TarEntry, TarReader
 from envbuilder.errors import InvalidInput, UsageError, VerificationFailed
-from envbuilder.files import CHUNK
 from envbuilder.locking.lockfile import dump, load
 from envbuilder.model.locks import Lock, OsPackagePin
 from envbuilder.model.memory import HOOK
@@ -19,6 +19,7 @@ from envbuilder.tar.writing import Written, write
 
 LOCK_NAME = "envbuilder.lock"
 _BLOBS = "sha256"
+_LARGEST_LOCK = 16 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,28 +75,32 @@ def open_bundle(path: Path, store: Store) -> Lock:
     """
     found: Lock | None = None
     try:
-        with tarfile.open(path, "r:") as archive:
-            for info in archive:
-                stream = archive.extractfile(info)
-                if stream is None:
-                    continue
-                if info.name == LOCK_NAME:
-                    found = load(stream.read().decode("utf-8"), f"{path}:{LOCK_NAME}")
-                elif info.name.startswith(f"{_BLOBS}/"):
-                    _take(f"sha256:{info.name.removeprefix(f'{_BLOBS}/')}", partial(stream.read, CHUNK), store, path)
-    except (tarfile.TarError, UnicodeDecodeError, InvalidInput, EOFError) as error:
+        with path.open("rb") as stream:
+            archive = TarReader(FileStream(stream, path.stat().st_size), str(path))
+            for entry in archive.entries():
+                if entry.path == LOCK_NAME:
+                    found = load(_lock_text(entry, archive), f"{path}:{LOCK_NAME}")
+                elif entry.flag == FILE and entry.path.startswith(f"{_BLOBS}/"):
+                    _take(f"sha256:{entry.path.removeprefix(f'{_BLOBS}/')}", archive.content(), store, path)
+    except (BadArchive, UnicodeDecodeError, InvalidInput) as error:
         raise UsageError(f"{path} is no bundle: {error}", hint="`envbuilder bundle LOCK -o FILE` makes one") from error
     if found is None:
         raise UsageError(f"{path} is no bundle: it has no lock", hint="`envbuilder bundle LOCK -o FILE` makes one")
     return found
 
 
-def _take(digest: str, read: Callable[[], bytes], store: Store, path: Path) -> None:
+def _lock_text(entry: TarEntry, archive: TarReader) -> str:
+    if entry.size > _LARGEST_LOCK:
+        raise BadArchive(f"its lock has {entry.size} bytes; no more than {_LARGEST_LOCK} are read")
+    return b"".join(archive.content()).decode("utf-8")
+
+
+def _take(digest: str, content: Iterable[bytes], store: Store, path: Path) -> None:
     if store.has(digest):
         return
     try:
         with store.writing(expected=digest) as writer:
-            while piece := read():
+            for piece in content:
                 writer.write(piece)
     except VerificationFailed as error:
         raise VerificationFailed(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from envbuilder.archives.below import Below
 from envbuilder.errors import SourceUnreachable, UsageError
+from envbuilder.files import CHUNK
 from envbuilder.locking.lockfile import digest, dump
 from envbuilder.model.locks import Lock
 from envbuilder.planning.layers import plan
@@ -47,35 +48,30 @@ def write(files: Rendered, folder: Path, find: Callable[[str], Path | None], hos
     Raises:
         UsageError: The folder holds something else.
         SourceUnreachable: A file that the lock names by hash is not here.
+        BadArchive: A file would be outside the folder, or below a link.
     """
     _make_room(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / _MARKER).write_text("What lies here is overwritten by the next `envbuilder render`.\n", encoding="utf-8")
-    for text in files.texts:
-        target = folder / text.path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text.text, encoding="utf-8")
-        target.chmod(0o755 if text.executable else 0o644)
-    for attachment in files.attachments:
-        source = find(attachment.sha256)
-        if source is None:
-            raise SourceUnreachable(
-                f"{attachment.path} with sha256 {attachment.sha256} is not on this machine",
-                hint="name it with --python-archive FILE, or lock again: `envbuilder lock`",
-            )
-        target = folder / attachment.path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, target)
-        target.chmod(0o755 if attachment.executable else 0o644)
-    for file in host:
-        _write_private(folder / "host" / file.name, file.content)
-
-
-def _write_private(path: Path, content: bytes) -> None:
-    """Write a file that may hold a password: nobody else may read it, whatever the umask."""
-    path.unlink(missing_ok=True)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
-        stream.write(content)
+    with Below(folder) as below:
+        with below.file(_MARKER, mode=0o644) as marker:
+            marker.write(b"What lies here is overwritten by the next `envbuilder render`.\n")
+        for text in files.texts:
+            with below.file(text.path, mode=0o755 if text.executable else 0o644) as target:
+                target.write(text.text.encode())
+        for attachment in files.attachments:
+            source = find(attachment.sha256)
+            if source is None:
+                raise SourceUnreachable(
+                    f"{attachment.path} with sha256 {attachment.sha256} is not on this machine",
+                    hint="name it with --python-archive FILE, or lock again: `envbuilder lock`",
+                )
+            mode = 0o755 if attachment.executable else 0o644
+            with source.open("rb") as content, below.file(attachment.path, mode=mode) as target:
+                shutil.copyfileobj(content, target, CHUNK)
+        for file in host:
+            # It may hold a password.
+            with below.file(f"host/{file.name}", mode=0o600) as target:
+                target.write(file.content)
 
 
 def _make_room(folder: Path) -> None:

@@ -52,6 +52,32 @@ def test_archives_are_extracted_by_one_function() -> None:
     assert not callers
 
 
+_OPENING = {"tarfile.open", "tarfile.TarFile", "tarfile.TarFile.open", "zipfile.ZipFile", "zipfile.Path"}
+_LINKING = {"symlink", "link", "mknod", "mkfifo", "symlink_to", "hardlink_to"}
+
+
+def test_archives_are_read_and_links_are_made_in_one_room() -> None:
+    """What an archive holds is named by `archives.names` and written by `archives.below`; the others are told why."""
+    allowed = {
+        "archives/zip_file.py": "opens it after a look at its directory",
+        "archives/below.py": "makes links through handles",
+        "assembling/sdists.py": "writes a wheel",
+        "locking/stand_ins.py": "writes a wheel",
+        "auditing/archive.py": "reads single members of a wheel into temporary files",
+        "delivering/layout.py": "links a blob of the store, under its digest",
+        "runtime/entering.py": "makes /dev of a sandbox",
+        "runtime/skeleton.py": "makes the root of a sandbox",
+    }
+    found = {
+        str(file.relative_to(PACKAGE))
+        for file in MODULES
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute)
+        and (ast.unparse(node) in _OPENING or (node.attr in _LINKING and ast.unparse(node.value) != "below"))
+    }
+    assert found == allowed.keys()
+
+
 def test_no_module_has_a_name_that_says_nothing() -> None:
     names = {part for file in MODULES for part in file.relative_to(PACKAGE).with_suffix("").parts}
     assert not names & {"utils", "util", "helpers", "helper", "manager", "handler", "common", "misc"}

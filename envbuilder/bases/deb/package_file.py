@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import gzip
-import io
-import lzma
 import shutil
-import tarfile
-import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, BinaryIO, cast
+from typing import BinaryIO
 
+from envbuilder.archives.ar_file import ArPart, opened_part, parts
+from envbuilder.archives.limits import Budget, Limits
+from envbuilder.archives.names import BadArchive
+from envbuilder.archives.packed import unpacked
+from envbuilder.archives.tar_file import FILE, PlainStream, TarReader
 from envbuilder.errors import VerificationFailed
 from envbuilder.files import CHUNK
 from envbuilder.tar.members import Member, of_tar
 
-_MAGIC = b"!<arch>\n"
-_HEAD = 60
-_BROKEN = (tarfile.TarError, lzma.LZMAError, zlib.error, EOFError, ValueError, KeyError, gzip.BadGzipFile)
+_CONTROL = Limits(member=16 << 20, total=64 << 20, members=1000)
+"""What the files about a package may be; of 425 packages of Debian 12 none had more than 430 kB (2026-11-22)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,80 +52,42 @@ def open_deb(path: Path, name: str, work: Path) -> DebFile:
         VerificationFailed: It is no .deb, damaged, or packed in a way that Debian does not use.
     """
     try:
+        budget = Budget(path.stat().st_size)
         with path.open("rb") as stream:
-            parts = dict(_parts(stream))
-            control = _control(*_part(parts, "control.tar"))
-            unpacked = work / f"{path.parent.name}{path.name}.tar"
-            with _opened(*_part(parts, "data.tar")) as data, unpacked.open("wb") as copy:
+            found = parts(stream)
+            control = _control(stream, _part(found, "control.tar"))
+            plain = work / f"{path.parent.name}{path.name}.tar"
+            with _opened(stream, _part(found, "data.tar"), budget) as data, plain.open("wb") as copy:
                 shutil.copyfileobj(data, copy, CHUNK)
-        return DebFile(members=of_tar(unpacked), control=control)
-    except _BROKEN as error:
+        return DebFile(members=of_tar(plain), control=control)
+    except BadArchive as error:
         raise VerificationFailed(
             f"{name} cannot be unpacked: {error}", hint="the mirror gives a broken file: --debian-mirror URL"
         ) from error
 
 
-def _parts(stream: BinaryIO) -> Iterator[tuple[str, tuple[BinaryIO, int, int]]]:
-    """Name, and where it lies, of each part of the archive."""
-    if stream.read(len(_MAGIC)) != _MAGIC:
-        raise ValueError("this is no .deb")
-    while len(head := stream.read(_HEAD)) == _HEAD:
-        name, size = head[:16].decode("ascii").strip().rstrip("/"), int(head[48:58])
-        start = stream.tell()
-        yield name, (stream, start, size)
-        stream.seek(start + size + size % 2)
+def _part(found: Mapping[str, ArPart], kind: str) -> ArPart:
+    parts_of_kind = [part for name, part in found.items() if name.partition(".tar")[0] + ".tar" == kind]
+    if len(parts_of_kind) != 1:
+        raise BadArchive(f"it has {len(parts_of_kind)} parts {kind} instead of one")
+    return parts_of_kind[0]
 
 
-def _part(parts: dict[str, tuple[BinaryIO, int, int]], kind: str) -> tuple[str, BinaryIO, int, int]:
-    for name, place in parts.items():
-        if name.startswith(kind):
-            return (name, *place)
-    raise ValueError(f"it has no {kind}")
-
-
-def _control(name: str, stream: BinaryIO, start: int, size: int) -> dict[str, bytes]:
+def _control(stream: BinaryIO, part: ArPart) -> dict[str, bytes]:
     found = {}
-    with _opened(name, stream, start, size) as unpacked, tarfile.open(fileobj=io.BytesIO(unpacked.read())) as archive:
-        for info in archive:
-            content = archive.extractfile(info)
-            if content is not None:
-                found[info.name.removeprefix("./")] = content.read()
+    budget = Budget(part.size, _CONTROL)
+    with _opened(stream, part, budget) as plain:
+        tar = TarReader(PlainStream(plain), part.name, budget)
+        for entry in tar.entries():
+            if entry.flag == FILE:
+                found[entry.path] = b"".join(tar.content())
     if "control" not in found:
-        raise ValueError("it does not say what it is")
+        raise BadArchive("it does not say what it is")
     return found
 
 
-@contextmanager
-def _opened(name: str, stream: BinaryIO, start: int, size: int) -> Iterator[IO[bytes]]:
-    window = cast("BinaryIO", io.BufferedReader(_Window(stream, start, size)))
-    match name.rpartition(".")[2]:
-        case "xz":
-            with lzma.open(window) as unpacked:
-                yield cast("IO[bytes]", unpacked)
-        case "gz":
-            with gzip.open(window) as unpacked:
-                yield cast("IO[bytes]", unpacked)
-        case "tar":
-            yield window
-        case other:
-            raise ValueError(f"it is packed with {other}, which Debian does not use")
-
-
-class _Window(io.RawIOBase):
-    """A part of a file as a file."""
-
-    def __init__(self, stream: BinaryIO, start: int, size: int) -> None:
-        super().__init__()
-        self._stream = stream
-        self._at = start
-        self._end = start + size
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        self._stream.seek(self._at)
-        data = self._stream.read(min(len(buffer), self._end - self._at))
-        buffer[: len(data)] = data
-        self._at += len(data)
-        return len(data)
+def _opened(stream: BinaryIO, part: ArPart, budget: Budget) -> AbstractContextManager[BinaryIO]:
+    ending = part.name.rpartition(".")[2]
+    if ending not in {"xz", "gz", "tar"}:
+        raise BadArchive(f"it is packed with {ending}, which Debian does not use")
+    return unpacked(opened_part(stream, part), "" if ending == "tar" else ending, budget)

@@ -75,6 +75,13 @@ def test_a_damaged_archive_is_refused_by_name(tmp_path: Path, cut: int) -> None:
     assert "python pack" in caught.value.hint
 
 
+@pytest.mark.parametrize("name", ["python/../../evil", "python/lib/../../../evil", "/python/evil", "python/a\0b"])
+def test_a_path_that_leads_out_is_refused(tmp_path: Path, name: str) -> None:
+    path = archive(tmp_path, (info("python/ok"), b""), (info("x", pax_headers={"path": name}), b"evil"))
+    with pytest.raises(VerificationFailed, match="cannot be unpacked"):
+        list(archive_entries(path, tmp_path))
+
+
 @pytest.mark.parametrize("content", [b"no gzip", gzip.compress(b"no tar" * 200, mtime=0)])
 def test_what_is_no_archive_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "x.tar.gz"

@@ -5,15 +5,20 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import zipfile
+import zlib
 from base64 import urlsafe_b64encode
 from pathlib import Path
 
 import pytest
 
 from envbuilder.assembling.entries import Entry
+from envbuilder.assembling.inflating import Inflater
+from envbuilder.assembling.sinks import Digesting, SplicingSink
 from envbuilder.assembling.wheel_file import open_wheel
 from envbuilder.assembling.wheels import Prefix, installed
 from envbuilder.errors import VerificationFailed
+from tests.unit.archives.hostile import ZipPart, deflated, zipped
 from tests.unit.assembling.wheels import DIST_INFO, patched, wheel
 
 PREFIX = Prefix(venv="opt/venv", series="3.8")
@@ -94,10 +99,11 @@ def test_bytecode_and_signatures_of_the_wheel_stay_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "problem"),
     [
-        ("../evil.py", "holds the path"),
-        ("/etc/passwd", "holds the path"),
-        ("toy/../../x", "holds the path"),
-        ("toy\\x.py", "holds the path"),
+        ("../evil.py", "leads outside"),
+        ("/etc/passwd", "leads outside"),
+        ("toy/../../x", "leads outside"),
+        ("toy\\x.py", "has a backslash"),
+        ("toy/./x", "holds the path"),
         (f"{DATA}/startup/x", "no installer knows"),
     ],
 )
@@ -119,6 +125,50 @@ def test_what_is_no_wheel_is_refused(tmp_path: Path) -> None:
         open_wheel(path, path.name)
     with pytest.raises(VerificationFailed, match=r"0 folders \*\.dist-info"):
         made(wheel(tmp_path, {}, dist_info="toy"))
+
+
+def test_a_stored_member_is_compared_with_its_checksum(tmp_path: Path) -> None:
+    path = wheel(tmp_path, {"toy/a.bin": b"right" * 30_000}, method=zipfile.ZIP_STORED)
+    path.write_bytes(path.read_bytes().replace(b"right", b"wrong", 1))
+    entry = made(path)[f"{PREFIX.site}/toy/a.bin"]
+    with pytest.raises(VerificationFailed, match="a member does not unpack to what its directory says"):
+        entry.member.read()
+    sink = SplicingSink(lambda _data: None, Digesting())
+    with pytest.raises(VerificationFailed, match="a member does not unpack"), entry.member.open() as stream:
+        sink.content(stream, entry.member.size)
+
+
+def test_a_stored_member_that_claims_more_than_it_has_is_refused(tmp_path: Path) -> None:
+    """To read it would go on for ever at the end of the file."""
+    path = tmp_path / "toy-1.0-py3-none-any.whl"
+    path.write_bytes(zipped([ZipPart(name=b"toy/a.bin", data=b"0123456789", size=1 << 20, packed=1 << 20)]))
+    with pytest.raises(VerificationFailed, match="overlaps with what follows it"):
+        open_wheel(path, path.name)
+
+
+def test_a_member_that_unpacks_to_more_than_it_claims_is_stopped_there(tmp_path: Path) -> None:
+    path = tmp_path / "toy-1.0-py3-none-any.whl"
+    path.write_bytes(zipped([ZipPart(name=b"toy/a.bin", data=deflated(bytes(64 << 20)), size=10, method=8)]))
+    content = open_wheel(path, path.name).contents["toy/a.bin"]
+    assert content.spliced
+    stream = path.read_bytes()[content.spliced.offset :][: content.spliced.size]
+    pieces = Inflater(content.spliced, content.size).unpack(stream)
+    with pytest.raises(VerificationFailed, match="it has more than 10 bytes"):
+        next(pieces)
+
+
+def test_bytes_behind_the_end_of_a_stream_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "toy-1.0-py3-none-any.whl"
+    data = deflated(b"x" * 999) + b"hidden"
+    path.write_bytes(zipped([ZipPart(name=b"toy/a", data=data, size=999, crc=zlib.crc32(b"x" * 999), method=8)]))
+    with pytest.raises(VerificationFailed, match="does not unpack to what its directory says"):
+        open_wheel(path, path.name).contents["toy/a"].read()
+
+
+def test_a_text_that_nobody_could_read_is_not_read(tmp_path: Path) -> None:
+    points = b"[console_scripts]\n" + b"".join(b"a%d = toy:main\n" % number for number in range(70_000))
+    with pytest.raises(VerificationFailed, match="no more than 1048576 are read"):
+        made(wheel(tmp_path, {f"{DIST_INFO}/entry_points.txt": points}))
 
 
 def test_an_unusual_packing_is_refused(tmp_path: Path) -> None:

@@ -254,7 +254,7 @@ def test_a_damaged_archive_is_an_archive_or_our_error(at: int, value: int, cut: 
     ("members", "reason"),
     [
         ([file_of("bin/python3.8", elf("libc.so.6"), mtime=0)], "outside the folder python"),
-        ([file_of("python/../x", b"", mtime=0)], "outside the folder python"),
+        ([file_of("python/../x", b"", mtime=0)], "leads outside"),
         ([file_of("python/README", b"", mtime=0)], "holds 0 programs"),
         ([file_of("python/bin/python3.8", elf("libc.so.6", machine=183), mtime=0)], "not for Linux on x86-64"),
         ([file_of("python/bin/python3.8", elf("libc.musl-x86_64.so.1"), mtime=0)], "with glibc"),

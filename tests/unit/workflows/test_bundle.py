@@ -103,9 +103,20 @@ def test_a_name_that_leads_out_writes_nothing(store: Store, tmp_path: Path) -> N
     source.write_bytes(b"evil")
     with tarfile.open(path, "w") as archive:
         archive.add(source, arcname=f"sha256/../{tmp_path}/evil")
-    with pytest.raises(VerificationFailed, match="damaged"):
+    with pytest.raises(UsageError, match="leads outside"):
         open_bundle(path, store)
     assert not (tmp_path / "evil").exists()
+
+
+def test_a_lock_of_absurd_size_in_a_bundle_is_not_read(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "x.tar"
+    info = tarfile.TarInfo("envbuilder.lock")
+    info.size = 1 << 30
+    with path.open("wb") as stream:
+        stream.write(info.tobuf())
+        stream.truncate(1 << 31)
+    with pytest.raises(UsageError, match="its lock has 1073741824 bytes"):
+        open_bundle(path, store)
 
 
 def test_a_damaged_store_is_not_bundled(store: Store, tmp_path: Path) -> None:

@@ -52,8 +52,8 @@ def test_two_debs_of_one_name_in_two_folders_do_not_get_mixed_up(tmp_path: Path)
     [
         ({"control.tar.xz": lzma.compress(CONTROL), "data.tar.zst": b"(\xb5/\xfd"}, "packed with zst"),
         ({"control.tar.zst": b"(\xb5/\xfd", "data.tar.xz": b""}, "packed with zst"),
-        ({"control.tar.xz": lzma.compress(CONTROL)}, "it has no data.tar"),
-        ({"data.tar.xz": lzma.compress(tar_of({}))}, "it has no control.tar"),
+        ({"control.tar.xz": lzma.compress(CONTROL)}, "it has 0 parts data.tar"),
+        ({"data.tar.xz": lzma.compress(tar_of({}))}, "it has 0 parts control.tar"),
         ({"control.tar.xz": lzma.compress(CONTROL), "data.tar.xz": b"nothing"}, "cannot be unpacked"),
         ({"control.tar": tar_of({"md5sums": b""}), "data.tar": tar_of({})}, "does not say what it is"),
         ({"control.tar.gz": b"nothing", "data.tar": tar_of({})}, "cannot be unpacked"),
@@ -69,6 +69,69 @@ def test_what_cannot_be_read_is_refused_by_name(tmp_path: Path, parts: dict[str,
         opened(path, tmp_path)
     assert caught.value.message.startswith("toy 1.0 cannot be unpacked")
     assert "--debian-mirror" in caught.value.hint
+
+
+def part(name: str, size: object, data: bytes = b"") -> bytes:
+    return f"{name:<16}{0:<12}{0:<6}{0:<6}{100644:<8}{size:<10}`\n".encode() + data
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        part("debian-binary", -60) + b"x" * 100,
+        part("debian-binary", 9_999_999_999) + b"x" * 100,
+        part("debian-binary", "0x4") + b"2.0\n",
+        part("debian-binary", 4)[:-2] + b"xx2.0\n",
+        part("debian-binary", 0) * 2,
+        b"".join(part(f"part{number}", 0) for number in range(20)),
+        part("data.tar", len(tar_of({})), tar_of({}))
+        + part("data.tar.gz", 2, b"xx")
+        + part("control.tar", 512, CONTROL),
+    ],
+    ids=["negative", "huge", "hexadecimal", "no-header", "twice", "many", "two-kinds"],
+)
+def test_parts_that_cannot_be_true_are_refused(tmp_path: Path, parts: bytes) -> None:
+    path = tmp_path / "toy.deb"
+    path.write_bytes(b"!<arch>\n" + parts)
+    with pytest.raises(VerificationFailed, match="cannot be unpacked"):
+        opened(path, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"usr/lib/x86_64-linux-gnu/../../../../evil": b"evil"},
+        {"../evil": b"evil"},
+        {"opt/python/../../evil": b"evil"},
+        {"usr/link": "=../../etc/shadow"},
+        {"usr/link": "=usr/missing"},
+        {"usr/" + "a" * 300: b""},
+    ],
+    ids=["below-a-library", "up", "below-python", "link-out", "link-to-nothing", "long"],
+)
+def test_a_path_that_leads_out_is_refused(tmp_path: Path, files: dict[str, Content]) -> None:
+    _, path = deb(tmp_path, "toy", files)
+    with pytest.raises(VerificationFailed, match=r"toy 1\.0 cannot be unpacked"):
+        opened(path, tmp_path)
+
+
+def test_an_absolute_path_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "toy.deb"
+    data = tar_of({"etc/evil": b"x"}).replace(b"./etc/evil", b"/etc/evil\0")
+    broken = sum(b"./etc/evil") - sum(b"/etc/evil\0")
+    checksum = int(data[148:154], 8) - broken
+    data = data[:148] + b"%06o" % checksum + data[154:]
+    path.write_bytes(ar_of({"debian-binary": b"2.0\n", "control.tar": CONTROL, "data.tar": data}))
+    with pytest.raises(VerificationFailed, match="'/etc/evil' leads outside"):
+        opened(path, tmp_path)
+
+
+def test_what_a_package_says_about_itself_is_bounded(tmp_path: Path) -> None:
+    path = tmp_path / "toy.deb"
+    control = lzma.compress(tar_of({"md5sums": bytes(65 << 20)}), preset=0)
+    path.write_bytes(ar_of({"debian-binary": b"2.0\n", "control.tar.xz": control, "data.tar": tar_of({})}))
+    with pytest.raises(VerificationFailed, match="no more than 16777216 are unpacked"):
+        opened(path, tmp_path)
 
 
 @pytest.mark.parametrize("share", [0.2, 0.6, 0.95])
