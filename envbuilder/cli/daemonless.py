@@ -161,6 +161,8 @@ class Daemonless:
         for file in self.composition.index(sources).locate(missing, series) if missing else ():
             self.composition.say(f"fetching {file.file}")
             fetch_into(file, self.composition.store, web=self.composition.web(sources))
+        debs = [pin for pin in (*lock.base.packages, *lock.os_packages) if pin.sha256 and pin.file]
+        self.composition.debian(sources).fetch(debs)
         if lock.python.sha256:
             self.composition.store.take(self._archive(lock))
         self._probe(lock)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from envbuilder.archives.names import BadArchive
 from envbuilder.archives.tar_file import FILE, FileStream, TarEntry, TarReader
-from envbuilder.errors import InvalidInput, UsageError, VerificationFailed
+from envbuilder.errors import InvalidInput, SourceUnreachable, UsageError, VerificationFailed
 from envbuilder.locking.lockfile import dump, load
 from envbuilder.model.locks import Lock, OsPackagePin
 from envbuilder.model.memory import HOOK
@@ -44,14 +44,14 @@ def bundle(lock: Lock, out: Path, ports: BundlePorts) -> Written:
         ports: The world.
 
     Raises:
-        SourceUnreachable: A file of the lock cannot be had.
+        SourceUnreachable: A file of the lock is not here and cannot be fetched.
         VerificationFailed: The store is damaged.
         DiskFull: There is no room.
     """
     digests = sorted(set(ports.gather(lock)))
     members = [file_of(LOCK_NAME, dump(lock).encode(), mtime=lock.epoch)]
     for digest in digests:
-        path = ports.store.verified(digest)
+        path = _there(digest, lock, ports.store)
         members.append(
             Member(
                 path=f"{_BLOBS}/{digest.removeprefix('sha256:')}",
@@ -63,6 +63,29 @@ def bundle(lock: Lock, out: Path, ports: BundlePorts) -> Written:
             )
         )
     return write(members, out)
+
+
+def _there(digest: str, lock: Lock, store: Store) -> Path:
+    try:
+        return store.verified(digest)
+    except FileNotFoundError as error:
+        raise SourceUnreachable(
+            f"{_name_of(digest, lock)} with {digest} is not on this machine and cannot be fetched",
+            hint="run `envbuilder bundle` beside the envbuilder.yaml of the lock, or lock again: `envbuilder lock`",
+        ) from error
+
+
+def _name_of(digest: str, lock: Lock) -> str:
+    """Return what a lock calls a file."""
+    os_packages: tuple[OsPackagePin, ...] = (*lock.base.packages, *lock.os_packages)
+    names = {
+        lock.python.sha256: lock.python.file,
+        **{tool.sha256: f"the tool {tool.name}" for tool in lock.tools},
+        **{file.sha256: f"the own file {file.path}" for file in lock.files},
+        **{pin.sha256: f"the OS package {pin.name}={pin.version}" for pin in os_packages},
+        **{pin.sha256: pin.file for pin in lock.packages},
+    }
+    return names.get(digest.removeprefix("sha256:")) or "a layer of the base"
 
 
 def open_bundle(path: Path, store: Store) -> Lock:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.errors import UsageError, VerificationFailed
+from envbuilder.errors import SourceUnreachable, UsageError, VerificationFailed
 from envbuilder.model.locks import OsPackagePin, OwnFile, ToolPin
 from envbuilder.store import Store
 from envbuilder.tar.members import file_of
@@ -146,3 +146,17 @@ def test_files_of_a_lock_are_all_that_can_be_kept_each_once() -> None:
     )  # fmt: skip
     assert set(files_of(more)) - set(found) == {f"sha256:{each}" for each in (deb, probe, own, hook)}
     assert "sha256:" not in files_of(more)
+
+
+def asking_for(sha256: str, store: Store) -> BundlePorts:
+    return BundlePorts(store=store, gather=lambda _lock: [f"sha256:{sha256}"])
+
+
+def test_a_file_that_is_not_here_is_named_as_the_lock_names_it(store: Store, tmp_path: Path) -> None:
+    named = {pin.sha256: pin.file for pin in LOCK.packages} | {LOCK.python.sha256: LOCK.python.file}
+    for sha256, name in named.items():
+        with pytest.raises(SourceUnreachable) as caught:
+            bundle(LOCK, tmp_path / "out.tar", asking_for(sha256, store))
+        assert name in caught.value.message
+        assert caught.value.hint
+    assert not (tmp_path / "out.tar").exists()
