@@ -13,6 +13,7 @@ from envbuilder.catalog.naming import matching
 from envbuilder.cli import build_assemble, build_docker
 from envbuilder.cli.bundles import opened_bundle
 from envbuilder.cli.composition import Composition
+from envbuilder.cli.image_names import REFERENCE
 from envbuilder.cli.locks import keep_image, obtain_lock
 from envbuilder.cli.options import source_options, tensorflow_option
 from envbuilder.cli.output import json_option, print_json
@@ -217,4 +218,4 @@ def _references(tags: tuple[str, ...]) -> tuple[str, ...]:
     try:
         return tuple(str(ImageRef.parse(tag)) for tag in tags)
     except ValueError as error:
-        raise UsageError(str(error)) from error
+        raise UsageError(f"--tag: {error}", hint=REFERENCE) from error

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.targets import LOCK
-from envbuilder.errors import EngineUnavailable
-from envbuilder.model.refs import image_name, repository_of
+from envbuilder.errors import EngineUnavailable, UsageError
+from envbuilder.model.refs import ImageRef, image_name, repository_of
 
+REFERENCE = "write [HOST[:PORT]/]NAME[:TAG][@sha256:DIGEST], the name in lower case"
 _MOST_CHARACTERS = 100
 
 
@@ -37,16 +38,32 @@ def reference_of(composition: Composition, name: str, engine: str) -> str:
         composition: Adapters.
         name: An environment, `name:` of a spec, or a reference.
         engine: `docker`, `assemble` or `auto`: where to look.
+
+    Raises:
+        UsageError: It is no reference.
     """
     try:
         built = f"{repository_of(image_name(name))}:latest"
     except ValueError:
-        return name
+        return checked_reference(name)
     if any(row.id == name for row in composition.catalog.environments):
         return built
     if engine != "docker" and composition.records.image(built) is not None:
         return built
     return built if engine != "assemble" and _is_in_engine(composition, built) else name
+
+
+def checked_reference(name: str) -> str:
+    """Return an image reference as it was written.
+
+    Raises:
+        UsageError: It is none; no engine and no registry is asked for it.
+    """
+    try:
+        ImageRef.parse(name)
+    except ValueError as error:
+        raise UsageError(str(error), hint=REFERENCE) from error
+    return name
 
 
 def _is_in_engine(composition: Composition, image: str) -> bool:

@@ -12,7 +12,7 @@ from packaging.version import InvalidVersion, Version
 
 from envbuilder.model.locks import Sources
 from envbuilder.model.memory import MemoryPolicy, parse
-from envbuilder.model.refs import registry_place
+from envbuilder.model.refs import registry_address
 from envbuilder.model.versions import Release
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -81,16 +81,16 @@ MEMORY = _Memory()
 
 
 class _Registry(click.ParamType[str]):
-    """A registry without scheme and login."""
+    """Address of a registry; credentials in it are refused and not repeated."""
 
     name = "registry"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401
-        """The registry; anything else is an error of usage, which does not repeat it."""
+        """The address; anything else is an error of usage."""
         try:
-            return registry_place(str(value)) if value else ""
+            return registry_address(str(value)) if value else ""
         except ValueError as error:
-            self.fail(f"it {error}", param, ctx)
+            self.fail(str(error), param, ctx)
 
 
 def python_option(text: str) -> Callable[[F], F]:

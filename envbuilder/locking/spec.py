@@ -9,7 +9,7 @@ from packaging.version import Version
 from envbuilder.locking.settings import account, variables
 from envbuilder.model.image_paths import allowable
 from envbuilder.model.locks import OwnFile, Sources, Spec, User
-from envbuilder.model.refs import image_name, normalized, registry_place
+from envbuilder.model.refs import image_name, normalized, registry_address
 from envbuilder.model.tensorflows import OTHER_BUILDS
 from envbuilder.reading.fields import Fields, Reader
 from envbuilder.reading.memory import memory_policy
@@ -76,7 +76,7 @@ def _files(root: Fields) -> tuple[OwnFile, ...]:
 
 def _sources(fields: Fields) -> Sources:
     return Sources(
-        registry_mirror=fields.value("registry_mirror", registry_place, fallback="", default=""),
+        registry_mirror=fields.value("registry_mirror", registry_address, fallback="", default=""),
         debian_mirror=fields.text("debian_mirror", ""),
         debian_allow_expired=fields.flag("debian_allow_expired", default=False),
         index=fields.text("index", ""),

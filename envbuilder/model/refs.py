@@ -6,13 +6,19 @@ import re
 from dataclasses import dataclass
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-_REPOSITORY = re.compile(r"[a-z0-9]+([._-]+[a-z0-9]+)*(:\d+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*")
+_REPOSITORY = re.compile(r"[a-z0-9]+([._-]+[a-z0-9]+)*(:(?P<port>[0-9]{1,5}))?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*")
+_REGISTRY = re.compile(
+    r"(?:[A-Za-z0-9]+(?:[.-]+[A-Za-z0-9]+)*|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,5}))?(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*"
+)
+_LONGEST_REPOSITORY = 255
+"""Source: docker/distribution reference, `NameTotalLengthMax`."""
+
+_LARGEST_PORT = 65535
 _TAG = re.compile(r"\w[\w.-]{0,127}", re.ASCII)
 _DISTRIBUTION = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 _COMPONENT = re.compile(r"[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*")
 """One part of the path of a repository. Source: OCI distribution specification, "Pulling manifests"."""
 
-_REGISTRY = re.compile(r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*")
 _LONGEST_COMPONENT = 128
 _RESERVED = re.compile(r"base|proving-.*")
 _RUN_OF_SEPARATORS = re.compile(r"[-_.]+")
@@ -59,24 +65,27 @@ def image_name(text: str) -> str:
     return text
 
 
+def registry_address(text: str) -> str:
+    """Return `HOST[:PORT]` of a registry, with a path where it serves images of others below one, unchanged.
+
+    Raises:
+        ValueError: It is none. The message does not repeat credentials.
+
+    Example:
+        >>> registry_address("localhost:5000")
+        'localhost:5000'
+    """
+    if "@" in text:
+        raise ValueError("must be HOST[:PORT] without credentials: `docker login HOST` stores them")
+    found = _REGISTRY.fullmatch(text)
+    if found is None or int(found["port"] or 0) > _LARGEST_PORT:
+        raise ValueError(f"{text[:80]!r} is not the address of a registry: must be HOST[:PORT]")
+    return text
+
+
 def repository_of(name: str) -> str:
     """Return the repository of an image that is built here without a tag of its own."""
     return f"envbuilder/{name}"
-
-
-def registry_place(text: str) -> str:
-    """Return the place of a registry, `HOST[:PORT][/PATH]`, unchanged.
-
-    Raises:
-        ValueError: It is not one. The text is not repeated: it may hold a password.
-
-    Example:
-        >>> registry_place("registry.example:5000/mirror")
-        'registry.example:5000/mirror'
-    """
-    if not _REGISTRY.fullmatch(text):
-        raise ValueError("is not HOST[:PORT] of a registry, without scheme and login: use `docker login` for those")
-    return text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,14 +115,15 @@ class ImageRef:
         """
         rest, at, digest = text.partition("@")
         if at and not is_digest(digest):
-            raise ValueError(f"{digest!r} is not a sha256 digest")
+            raise ValueError(f"{digest[:80]!r} is not a sha256 digest")
         slash = rest.rfind("/")
         colon = rest.rfind(":")
         repository, tag = (rest[:colon], rest[colon + 1 :]) if colon > slash else (rest, "")
-        if not _REPOSITORY.fullmatch(repository):
-            raise ValueError(f"{text!r} is not an image reference")
+        named = _REPOSITORY.fullmatch(repository)
+        if named is None or len(repository) > _LONGEST_REPOSITORY or int(named["port"] or 0) > _LARGEST_PORT:
+            raise ValueError(f"{text[:80]!r} is not an image reference")
         if colon > slash and not _TAG.fullmatch(tag):
-            raise ValueError(f"{tag!r} is not an image tag")
+            raise ValueError(f"{tag[:80]!r} is not an image tag")
         return cls(repository=repository, tag=tag or ("" if digest else "latest"), digest=digest)
 
     def at_registry(self, registry: str) -> ImageRef:

