@@ -227,15 +227,16 @@ def _check_owner(path: Path, uid: int) -> None:
     for status in statuses:
         if status.st_uid not in {0, uid}:
             raise UsageError(
-                f"{path} in the cache belongs to {_account(status.st_uid)}, who could change the programs that "
+                f"the cache directory {path} belongs to {_account(status.st_uid)}, who could change the programs that "
                 "envbuilder runs from there",
                 hint="use a directory of your own: `export ENVBUILDER_CACHE=DIR`",
             )
     if _others_may_write(statuses[1], uid):
-        mine = statuses[1].st_uid == uid and not statuses[1].st_mode & stat.S_ISVTX
+        mode = stat.S_IMODE(statuses[1].st_mode)
+        mine = statuses[1].st_uid == uid and not mode & stat.S_ISVTX
         raise UsageError(
-            f"{path} in the cache can be written to by other accounts (mode {stat.S_IMODE(statuses[1].st_mode):04o}), "
-            "who could change the programs that envbuilder runs from there",
+            f"the cache directory {path} can be written to by other accounts (mode {mode:04o}), who could change the "
+            "programs that envbuilder runs from there",
             hint=f"`chmod -R go-w {path}`, then `envbuilder cache verify`"
             if mine
             else "use a directory of your own: `export ENVBUILDER_CACHE=DIR`",
