@@ -33,17 +33,21 @@ def relative_path(name: str) -> str:
     if name.startswith("/") or ".." in parts or "\0" in name:
         raise BadArchive(f"the path {name[:300]!r} leads outside")
     # Most names are short, and need no encoding.
-    if len(name) * 4 > LONGEST_PART and _is_too_long(name, parts):
-        raise BadArchive(f"the path {name[:80]!r}… is too long or too deep")
+    if len(name) * 4 > LONGEST_PART:
+        _require_short(name, parts)
     return "/".join(parts) or "."
 
 
-def _is_too_long(name: str, parts: list[str]) -> bool:
-    return (
-        len(_encoded(name)) > LONGEST_PATH
-        or len(parts) > DEEPEST
-        or max((len(_encoded(part)) for part in parts), default=0) > LONGEST_PART
-    )
+def _require_short(name: str, parts: list[str]) -> None:
+    problem = ""
+    if any(len(_encoded(part)) > LONGEST_PART for part in parts):
+        problem = f"has a part longer than {LONGEST_PART} bytes"
+    elif len(_encoded(name)) > LONGEST_PATH:
+        problem = f"is longer than {LONGEST_PATH} bytes"
+    elif len(parts) > DEEPEST:
+        problem = f"is deeper than {DEEPEST} directories"
+    if problem:
+        raise BadArchive(f"the path {name[:80]!r}… {problem}")
 
 
 def _encoded(text: str) -> bytes:

@@ -53,14 +53,13 @@ def added(
         ({"opt/venv/lib/python3.8/site-packages/x.pth": b"import x"}, "in a folder that envbuilder fills"),
         ({"opt/python/bin/python3.8": b"evil"}, "in a folder that envbuilder fills"),
         ({"usr/local/bin/env": b"evil"}, "hides the program 'env' of the base"),
-        ({"usr/share/" + "x" * 90 * 3: b"1"}, None),
         ({"opt/a": "b", "opt/a/c": b"1"}, "brings /opt/a/c, but /opt/a is a file or a link of new"),
     ],
 )
 def test_what_dpkg_would_not_unpack_is_refused_with_both_names(
-    tmp_path: Path, files: Mapping[str, Content], problem: str | None
+    tmp_path: Path, files: Mapping[str, Content], problem: str
 ) -> None:
-    with pytest.raises(VerificationFailed, match=problem or "longer than 255 bytes") as refused:
+    with pytest.raises(VerificationFailed, match=problem) as refused:
         added(tmp_path, files)
     assert "apt:" in refused.value.hint
 
