@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import posixpath
 import re
 from base64 import urlsafe_b64decode
 from binascii import Error as NotBase64
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from envbuilder.checking.distributions import same_version
+from envbuilder.checking.image_files import (
+    REBUILD,
+    interpreter_untouched,
+    links_stay_inside,
+    no_file_is_a_folder,
+    nothing_removed,
+    one_owner_per_file,
+    privileged_programs_packaged,
+    programs_not_hidden,
+    recorded,
+    some,
+)
 from envbuilder.checking.search import Search
 from envbuilder.model.contents import ContentExpectation, ImageContent
 from envbuilder.model.findings import CheckResult, Failed, NotProven, Outcome, Passed, Report, Tier
@@ -26,9 +37,7 @@ NOT_COVERED = (
     "that a driver fits, and that TensorFlow sees a GPU and computes on it",
 )
 _LOCK = "opt/envbuilder/envbuilder.lock"
-_REBUILD = "rebuild from the lock: `envbuilder build LOCK`"
 _FROM_DRIVER = re.compile(r"lib(cuda|nvidia-[a-z0-9-]+|nvcuvid|nvoptix)\.so.*")
-_MOST = 5
 _GROUP = "Files in the image"
 
 
@@ -113,15 +122,15 @@ def layers_match_lock(expectation: ContentExpectation, content: ImageContent) ->
     if not content.assembled:
         return NotProven(reason="an engine built it, whose layers carry the time of the build")
     differ = [layer.id for layer, found in zip(pinned.layers, content.diff_ids, strict=False) if layer.diff_id != found]
-    what = f"layers differ: {_some(differ)}" if differ else f"{len(content.diff_ids)} layers instead of {len(wanted)}"
-    return Failed(problem=what, remedy=f"`envbuilder verify` names the files; {_REBUILD}")
+    what = f"layers differ: {some(differ)}" if differ else f"{len(content.diff_ids)} layers instead of {len(wanted)}"
+    return Failed(problem=what, remedy=f"`envbuilder verify` names the files; {REBUILD}")
 
 
 def lock_in_image(expectation: ContentExpectation, content: ImageContent) -> Outcome:
     """The image carries the lock that it is checked against."""
     found = content.texts.get(_LOCK)
     if found is None:
-        return Failed(problem=f"there is no /{_LOCK}", remedy=_REBUILD)
+        return Failed(problem=f"there is no /{_LOCK}", remedy=REBUILD)
     if found != expectation.lock_text:
         return Failed(
             problem="the lock in the image is another one",
@@ -142,7 +151,7 @@ def settings_match_lock(expectation: ContentExpectation, content: ImageContent) 
     if content.folder != "/workspace":
         wrong.append(f"it starts in {content.folder or '/'} instead of /workspace")
     if wrong:
-        return Failed(problem="; ".join(wrong), remedy=_REBUILD)
+        return Failed(problem="; ".join(wrong), remedy=REBUILD)
     return Passed(seen=f"{len(expectation.labels)} labels, {len(expectation.env)} variables, account {content.user}")
 
 
@@ -165,10 +174,10 @@ def distributions_recorded(expectation: ContentExpectation, content: ImageConten
     ]
     extra = sorted(found.keys() - {pin.name for pin in pins})
     if wrong:
-        return Failed(problem=_some(wrong), remedy=_REBUILD)
+        return Failed(problem=some(wrong), remedy=REBUILD)
     if extra:
         return Failed(
-            problem=f"not in the lock: {_some(extra)}",
+            problem=f"not in the lock: {some(extra)}",
             remedy="put them into envbuilder.yaml and lock again; nothing is installed into an image afterwards",
         )
     return Passed(seen=f"all {len(pins)} of the lock, and no others")
@@ -185,33 +194,39 @@ def _distributions(content: ImageContent) -> Iterator[tuple[str, str]]:
 
 def files_recorded(expectation: ContentExpectation, content: ImageContent) -> Outcome:  # noqa: ARG001
     """Every installed file is there and is the one that its distribution brought."""
-    seen = 0
+    known = _digests_recorded(content)
     wrong = []
-    for path, text in content.texts.items():
-        if not (path.startswith("opt/venv/") and path.endswith(".dist-info/RECORD")):
-            continue
-        site = path.rsplit("/", 2)[0]
-        for name, digest in _recorded(text):
-            file = posixpath.normpath(f"/{site}/{name}").lstrip("/")
-            if file not in content.paths:
-                wrong.append(f"/{file} is missing")
-            elif digest and content.digests.get(file, digest) != digest:
-                wrong.append(f"/{file} is not what its distribution brought")
-            seen += 1
+    for file, digests in known.items():
+        if file not in content.paths:
+            wrong.append(f"/{file} is missing")
+        elif "" not in digests and content.digests.get(file, min(digests)) not in digests:
+            wrong.append(f"/{file} is not what its distribution brought")
     if wrong:
-        return Failed(problem=_some(wrong), remedy=_REBUILD)
-    return Passed(seen=f"{seen} files") if seen else NotProven(reason="no distribution in the image lists its files")
+        return Failed(problem=some(wrong), remedy=REBUILD)
+    if not known:
+        return NotProven(reason="no distribution in the image lists its files")
+    return Passed(seen=f"{len(known)} files")
+
+
+def _digests_recorded(content: ImageContent) -> Mapping[str, set[str]]:
+    """By path what distributions say of its content; several where each of them brings the file."""
+    known: dict[str, set[str]] = defaultdict(set)
+    for path, text in content.texts.items():
+        if path.startswith("opt/venv/") and path.endswith(".dist-info/RECORD"):
+            site = path.rsplit("/", 2)[0]
+            for name, digest in _recorded(text):
+                known[posixpath.normpath(f"/{site}/{name}").lstrip("/")].add(digest)
+    return known
 
 
 def _recorded(text: bytes) -> Iterator[tuple[str, str]]:
     """Path and sha256 (hexadecimal; empty without one) of each line of a RECORD, without bytecode."""
-    for row in csv.reader(io.StringIO(text.decode("utf-8", "replace"))):
-        if row and not row[0].endswith(".pyc"):
-            kind, _, value = (row[1] if len(row) > 1 else "").partition("=")
-            try:
-                yield row[0], urlsafe_b64decode(f"{value}===").hex() if kind == "sha256" else ""
-            except (NotBase64, ValueError):
-                yield row[0], "unreadable"
+    for path, field in recorded(text):
+        kind, _, value = field.partition("=")
+        try:
+            yield path, urlsafe_b64decode(f"{value}===").hex() if kind == "sha256" else ""
+        except (NotBase64, ValueError):
+            yield path, "unreadable"
 
 
 def libraries_closed(expectation: ContentExpectation, content: ImageContent) -> Outcome:  # noqa: ARG001
@@ -226,7 +241,7 @@ def libraries_closed(expectation: ContentExpectation, content: ImageContent) -> 
     if missing or broken:
         lines = [f"{name}, which /{path} needs, is not there" for name, path in sorted(missing.items())]
         return Failed(
-            problem=_some([*lines, *broken]),
+            problem=some([*lines, *broken]),
             remedy="add the OS package that brings it: `apt:` in envbuilder.yaml; then lock and build again",
         )
     return Passed(seen=f"{len(content.libraries)} libraries and programs")
@@ -241,7 +256,7 @@ def cuda_libraries_present(expectation: ContentExpectation, content: ImageConten
     own = [library for library in content.libraries if "/tensorflow/" in f"/{library.path}"]
     missing = [name for name in cuda.sonames if not any(search.finds(name, each) for each in own)]
     if missing:
-        return Failed(problem=f"not on the loader's path: {_some(missing)}", remedy=_REBUILD)
+        return Failed(problem=f"not on the loader's path: {some(missing)}", remedy=REBUILD)
     return Passed(seen=f"all {len(cuda.sonames)}")
 
 
@@ -254,7 +269,7 @@ def no_driver_inside(expectation: ContentExpectation, content: ImageContent) -> 
     )
     if found:
         return Failed(
-            problem=f"a driver library is in the image: {_some([f'/{path}' for path in found])}",
+            problem=f"a driver library is in the image: {some([f'/{path}' for path in found])}",
             remedy="take it out: the host mounts its driver, and the wrong one may be found",
         )
     return Passed(seen="none")
@@ -268,12 +283,7 @@ def own_files_match_lock(expectation: ContentExpectation, content: ImageContent)
         for file in files
         if content.digests.get(file.path.lstrip("/")) != file.sha256
     ]
-    return Failed(problem=_some(wrong), remedy=_REBUILD) if wrong else Passed(seen=f"all {len(files)}")
-
-
-def _some(items: list[str]) -> str:
-    more = f" and {len(items) - _MOST} more" if len(items) > _MOST else ""
-    return "; ".join(items[:_MOST]) + more
+    return Failed(problem=some(wrong), remedy=REBUILD) if wrong else Passed(seen=f"all {len(files)}")
 
 
 CONTENT_CHECKS: tuple[ContentCheck, ...] = (
@@ -282,6 +292,13 @@ CONTENT_CHECKS: tuple[ContentCheck, ...] = (
     ContentCheck(id="settings-match-lock", title="labels, variables, account", examine=settings_match_lock),
     ContentCheck(id="distributions-recorded", title="installed packages", examine=distributions_recorded),
     ContentCheck(id="files-recorded", title="installed files", examine=files_recorded),
+    ContentCheck(id="one-owner-per-file", title="files of several packages", examine=one_owner_per_file),
+    ContentCheck(id="interpreter-untouched", title="the interpreter", examine=interpreter_untouched),
+    ContentCheck(id="programs-not-hidden", title="programs of the base", examine=programs_not_hidden),
+    ContentCheck(id="privileged-programs-packaged", title="set-user-ID programs", examine=privileged_programs_packaged),
+    ContentCheck(id="nothing-removed", title="files removed by layers", examine=nothing_removed),
+    ContentCheck(id="no-file-is-a-folder", title="files and folders", examine=no_file_is_a_folder),
+    ContentCheck(id="links-stay-inside", title="links", examine=links_stay_inside),
     ContentCheck(
         id="own-files-match-lock",
         title="own files",

@@ -16,7 +16,7 @@ from envbuilder.delivering.documents import as_record, parsed
 from envbuilder.delivering.layer_tar import Found, LayerTar
 from envbuilder.delivering.packed import unpacked
 from envbuilder.model.contents import ImageContent, LibraryFile
-from envbuilder.tar.members import Kind
+from envbuilder.tar.members import Kind, Member
 
 _ELF = b"\x7fELF"
 _COMPARED = re.compile(r".*/site-packages/.*|(?!usr/(?!local/)|lib|bin/|sbin/|var/|opt/python/).*")
@@ -24,11 +24,17 @@ _COMPARED = re.compile(r".*/site-packages/.*|(?!usr/(?!local/)|lib|bin/|sbin/|va
 
 _TEXTS = re.compile(
     r"opt/envbuilder/envbuilder\.lock|etc/ld\.so\.conf|etc/ld\.so\.conf\.d/[^/]+|"
-    r".*/site-packages/[^/]+\.dist-info/(METADATA|RECORD)"
+    r".*/site-packages/[^/]+\.dist-info/(METADATA|RECORD)|opt/venv/pyvenv\.cfg|var/lib/dpkg/info/[^/]+\.list"
 )
 _LARGEST_TEXT = 1 << 25
 _WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"
 _AT_ONCE = 2
+_BY_PATH = ("libraries", "texts", "digests", "privileged")
+"""What is known of files beside their paths."""
+
+_CAPABILITIES = "SCHILY.xattr.security.capability"
+_ASSEMBLED = "envbuilder: "
+"""What the history of an image says about layers that were assembled."""
 
 
 @dataclass(kw_only=True)
@@ -39,10 +45,17 @@ class _Layer:
     libraries: dict[str, LibraryFile] = field(default_factory=dict)
     texts: dict[str, bytes] = field(default_factory=dict)
     digests: dict[str, str] = field(default_factory=dict)
+    privileged: dict[str, str] = field(default_factory=dict)
+    folders: set[str] = field(default_factory=set)
     gone: list[str] = field(default_factory=list)
     emptied: list[str] = field(default_factory=list)
     links: list[tuple[str, str]] = field(default_factory=list)
     diff_id: str = ""
+
+    def removed(self) -> Iterator[str]:
+        """Paths that whiteouts remove."""
+        yield from self.gone
+        yield from (f"{folder}/*".lstrip("/") for folder in self.emptied)
 
 
 def survey(
@@ -85,6 +98,8 @@ def survey(
         libraries=tuple(whole.libraries[path] for path in sorted(whole.libraries)),
         texts=whole.texts,
         digests=whole.digests,
+        privileged=whole.privileged,
+        removed=tuple(path for layer in found[len(found) - _assembled(config) :] for path in layer.removed()),
     )
 
 
@@ -117,6 +132,8 @@ class _Look:
             self.layer.paths[path] = each.member.target
         elif each.member.kind is Kind.FILE:
             self.layer.paths[path] = ""
+            if rights := _rights(each.member):
+                self.layer.privileged[path] = rights
             self._read(path, each.member.size, tar.content())
 
     def _read(self, path: str, size: int, pieces: Iterator[bytes]) -> None:
@@ -148,27 +165,49 @@ def _pour(
             copy.write(piece)
 
 
+def _rights(member: Member) -> str:
+    if member.mode & 0o4000:
+        return "set-user-ID"
+    if member.mode & 0o2000:
+        return "set-group-ID"
+    return "capabilities" if any(name == _CAPABILITIES for name, _ in member.xattrs) else ""
+
+
 def _lay(whole: _Layer, layer: _Layer) -> None:
     """Put a layer on top of those below."""
     for path in layer.gone:
         _take_away(whole, path, itself=True)
     for path in layer.emptied:
         _take_away(whole, path, itself=False)
-    for path in layer.paths:
+    brought = (*layer.paths, *(path for path, _ in layer.links))
+    for path in brought:
+        if path in whole.folders:
+            _take_away(whole, path, itself=False)
         _forget(whole, path)
     whole.paths.update(layer.paths)
-    whole.libraries.update(layer.libraries)
-    whole.texts.update(layer.texts)
-    whole.digests.update(layer.digests)
+    for name in _BY_PATH:
+        getattr(whole, name).update(getattr(layer, name))
     for path, first in layer.links:
-        _forget(whole, path)
-        whole.paths[path] = whole.paths.get(first, "")
-        if first in whole.libraries:
-            whole.libraries[path] = replace(whole.libraries[first], path=path)
-        if first in whole.digests:
-            whole.digests[path] = whole.digests[first]
-        if first in whole.texts:
-            whole.texts[path] = whole.texts[first]
+        _link(whole, path, first)
+    for path in brought:
+        _add_folders(whole.folders, path.rpartition("/")[0])
+
+
+def _add_folders(known: set[str], folder: str) -> None:
+    while folder and folder not in known:
+        known.add(folder)
+        folder = folder.rpartition("/")[0]
+
+
+def _link(whole: _Layer, path: str, first: str) -> None:
+    """Put a second name of a file."""
+    whole.paths[path] = whole.paths.get(first, "")
+    for name in _BY_PATH:
+        known = getattr(whole, name)
+        if first in known:
+            known[path] = known[first]
+    if first in whole.libraries:
+        whole.libraries[path] = replace(whole.libraries[first], path=path)
 
 
 def _take_away(whole: _Layer, path: str, *, itself: bool) -> None:
@@ -178,21 +217,18 @@ def _take_away(whole: _Layer, path: str, *, itself: bool) -> None:
 
 def _forget(whole: _Layer, path: str) -> None:
     whole.paths.pop(path, None)
-    whole.libraries.pop(path, None)
-    whole.texts.pop(path, None)
-    whole.digests.pop(path, None)
+    for name in _BY_PATH:
+        getattr(whole, name).pop(path, None)
 
 
 def _described(config: Mapping[str, object], manifest: str) -> ImageContent:
     inner = as_record(config.get("config"))
-    history = config.get("history")
-    entries = [as_record(each) for each in history] if isinstance(history, list) else []
     env = inner.get("Env")
     pairs = [str(each).partition("=") for each in env] if isinstance(env, list) else []
     return ImageContent(
         manifest=manifest,
         diff_ids=(),
-        assembled=any(str(each.get("created_by", "")).startswith("envbuilder: ") for each in entries),
+        assembled=_assembled(config) > 0,
         labels={name: str(value) for name, value in as_record(inner.get("Labels")).items()},
         env={name: value for name, _, value in pairs},
         user=str(inner.get("User") or ""),
@@ -200,6 +236,13 @@ def _described(config: Mapping[str, object], manifest: str) -> ImageContent:
         paths={},
         libraries=(),
     )
+
+
+def _assembled(config: Mapping[str, object]) -> int:
+    """How many of the layers were assembled; they are the upper ones."""
+    history = config.get("history")
+    entries = [as_record(each) for each in history] if isinstance(history, list) else []
+    return sum(str(each.get("created_by", "")).startswith(_ASSEMBLED) for each in entries)
 
 
 def config_of(content: bytes) -> Mapping[str, object]:

@@ -39,7 +39,11 @@ class ImageContent:
         folder: Working directory.
         paths: Every path, relative, without folders; of a symbolic link where it points, else empty.
         libraries: Every ELF file, sorted by path.
-        texts: Small files that checks read, by relative path: the lock, metadata of distributions, loader settings.
+        texts: Small files that checks read, by relative path: the lock, metadata of distributions, loader settings,
+            lists of OS packages, settings of the virtual environment.
+        privileged: Programs with the rights of another account, each with `set-user-ID`, `set-group-ID` or
+            `capabilities`.
+        removed: Paths that whiteouts remove in layers that were assembled, in their order.
         digests: sha256 (64 hexadecimal digits) of files that checks compare, by relative path.
     """
 
@@ -54,6 +58,8 @@ class ImageContent:
     libraries: tuple[LibraryFile, ...]
     texts: Mapping[str, bytes] = field(default_factory=dict)
     digests: Mapping[str, str] = field(default_factory=dict)
+    privileged: Mapping[str, str] = field(default_factory=dict)
+    removed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

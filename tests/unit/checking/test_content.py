@@ -12,7 +12,7 @@ from envbuilder.checking.content import CONTENT_CHECKS, judge_content
 from envbuilder.model.contents import ContentExpectation, ImageContent, LibraryFile
 from envbuilder.model.findings import Failed, NotProven, Outcome, Passed, Tier
 from envbuilder.model.images import Descriptor, ImageLayerPin, ImagePin, LayerFormat
-from envbuilder.model.locks import OwnFile, PackageGroup
+from envbuilder.model.locks import Lock, OwnFile, PackageGroup
 from tests.fakes.catalogs import good_lock
 
 SITE = "opt/venv/lib/python3.8/site-packages"
@@ -36,6 +36,21 @@ CODE = b"print(1)"
 
 def hashed(content: bytes) -> str:
     return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip("=")
+
+
+INTERPRETER = {
+    "opt/venv/bin/python": "/opt/python/bin/python3.8",
+    "opt/venv/bin/python3": "python",
+    "opt/venv/bin/python3.8": "python",
+    "opt/python/bin/python3.8": "",
+    "opt/venv/pyvenv.cfg": "",
+    "opt/venv/lib64": "lib",
+}
+OWNER = next(pin.name for pin in LOCK.base.packages)
+SYSTEM = {
+    f"var/lib/dpkg/info/{OWNER}:amd64.list": b"/.\n/bin\n/bin/su\n/usr/bin/env\n",
+    "opt/venv/pyvenv.cfg": b"home = /opt/python/bin\nversion_info = 3.8.18\n",
+}
 
 
 def good() -> ImageContent:
@@ -68,9 +83,15 @@ def good() -> ImageContent:
             "usr/lib/x86_64-linux-gnu/libc.so.6": "libc-2.so",
             "usr/lib/x86_64-linux-gnu/libc-2.so": "",
             "usr/local/cuda/lib64/stubs/libcuda.so": "",
+            **INTERPRETER,
+            "bin": "usr/bin",
+            "usr/bin/su": "",
+            "usr/bin/env": "",
+            "etc/localtime": "/usr/share/zoneinfo/Etc/UTC",
         },
         libraries=libraries,
-        texts={"opt/envbuilder/envbuilder.lock": b"the lock", **metadata, **record},
+        texts={"opt/envbuilder/envbuilder.lock": b"the lock", **metadata, **record, **SYSTEM},
+        privileged={"usr/bin/su": "set-user-ID"},
         digests={"app/run": "cd" * 32, f"{SITE}/x.py": hashlib.sha256(CODE).hexdigest()},
     )
 
@@ -102,7 +123,83 @@ def test_a_good_image_passes_everything() -> None:
 
 GOOD = good()
 CUDA = LOCK.cuda.sonames[0] if LOCK.cuda else ""
+OTHER = f"{SITE}/other-1.dist-info/RECORD"
+FRAMEWORK = LOCK.packages[0].name
+
+
+def record(*lines: str, of: str = "x-1") -> ImageContent:
+    return replace(
+        GOOD, texts={**GOOD.texts, f"{SITE}/{of}.dist-info/RECORD": "".join(f"{each}\n" for each in lines).encode()}
+    )
+
+
+def link(path: str, target: str = "") -> ImageContent:
+    return replace(GOOD, paths={**GOOD.paths, path: target})
+
+
+def privileged(path: str, rights: str = "set-user-ID", listed_by: str = "") -> ImageContent:
+    texts = {f"var/lib/dpkg/info/{listed_by}.list": f"/{path}\n".encode()} if listed_by else {}
+    return replace(
+        GOOD,
+        paths={**GOOD.paths, path: ""},
+        privileged={**GOOD.privileged, path: rights},
+        texts={**GOOD.texts, **texts},
+    )
+
+
+def both(path: str, *, owner: str = "attrs", other: str = "two") -> ImageContent:
+    """A file that a package of the environment brings, and an own one."""
+    first = f"{SITE}/{FRAMEWORK}-1.dist-info/RECORD"
+    texts = {
+        first: f"{path},sha256=one,1\n".encode(),
+        f"{SITE}/{owner}-1.dist-info/RECORD": f"{path},sha256={other},1\n".encode(),
+    }
+    return replace(GOOD, texts={**GOOD.texts, **texts})
+
+
+OWN = replace(LOCK.packages[0], name="attrs", group=PackageGroup.OWN)
+WITH_OWN = replace(EXPECTATION, lock=replace(LOCK, packages=(*LOCK.packages, OWN)))
 WRONG = {
+    "one-owner-per-file": [
+        record("x.py,,", "numpy-1.0.dist-info/METADATA,sha256=a,1"),
+        record("x.py,,", "../../../lib/python3.8/site-packages/numpy-1.0.dist-info/RECORD,,"),
+        both("numpy/__init__.py"),
+        both("numpy/core/a.cpython-38.so"),
+        both("../../../bin/f2py"),
+    ],
+    "interpreter-untouched": [
+        link("opt/venv/bin/python"),
+        link("opt/venv/bin/python", "/usr/bin/python3"),
+        link("opt/venv/bin/python3", "/app/run"),
+        without(GOOD, "opt/venv/bin/python3.8"),
+        without(link("opt/venv/bin", "/app"), "opt/venv/bin/python"),
+        without(GOOD, "opt/python/bin/python3.8"),
+        without(GOOD, "opt/venv/pyvenv.cfg"),
+        replace(GOOD, texts={**GOOD.texts, "opt/venv/pyvenv.cfg": b"home = /tmp\n"}),
+        record("x.py,,", "../../../bin/python,,"),
+        record("x.py,,", "../../../pyvenv.cfg,,"),
+        replace(GOOD, texts={**GOOD.texts, "var/lib/dpkg/info/evil.list": b"/opt/python/bin/python3.8\n"}),
+    ],
+    "programs-not-hidden": [
+        link("opt/venv/bin/env"),
+        link("opt/venv/bin/sh", "/app/run"),
+        link("usr/local/bin/nvidia-smi"),
+        link("usr/local/sbin/ldconfig"),
+    ],
+    "privileged-programs-packaged": [
+        privileged("usr/bin/evil"),
+        privileged("opt/venv/bin/x"),
+        privileged("usr/bin/evil", listed_by="evil"),
+        privileged("usr/bin/ping", "capabilities", OWNER),
+    ],
+    "nothing-removed": [
+        replace(GOOD, removed=("etc",)),
+        record("x.py,,", ".wh.six.py,,"),
+        record("x.py,,", "../../../bin/.wh.python3,,"),
+        replace(GOOD, texts={**GOOD.texts, "var/lib/dpkg/info/evil.list": b"/etc/.wh..wh..opq\n"}),
+    ],
+    "no-file-is-a-folder": [link("etc/localtime/x"), link("bin/sh"), link(f"{SITE}/x.py/y", "z")],
+    "links-stay-inside": [link("app/x", "../../etc/passwd"), link("x", ".."), link("a/b/c", "d/../../../../x")],
     "layers-match-lock": [replace(GOOD, diff_ids=("sha256:" + "00" * 32,)), replace(GOOD, diff_ids=(DIGEST, DIGEST))],
     "lock-in-image": [
         without(GOOD, "opt/envbuilder/envbuilder.lock"),
@@ -137,7 +234,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("check", "content"), [(check, each) for check, all_ in WRONG.items() for each in all_])
 def test_what_is_wrong_is_caught_with_a_remedy(check: str, content: ImageContent) -> None:
-    found = outcome(check, content)
+    found = outcome(check, content, WITH_OWN if check == "one-owner-per-file" else EXPECTATION)
     assert isinstance(found, Failed)
     assert found.problem
     assert found.remedy
@@ -147,6 +244,56 @@ def test_what_is_not_proven_fails_a_report_that_requires_it() -> None:
     unknown = replace(EXPECTATION, lock=replace(LOCK, image=None))
     assert judge_content(unknown, GOOD, subject="x", seconds=0).passed
     assert not judge_content(unknown, GOOD, subject="x", seconds=0, required=Tier.STATIC).passed
+
+
+ALLOWING = replace(WITH_OWN.lock, allow=(f"/{SITE}/numpy/__init__.py", "/opt/venv/bin/env"))
+NAMING = replace(LOCK, inputs=(("spec.apt", "curl, sudo=1.9"),), os_packages=())
+NEAR = {
+    "one-owner-per-file": [
+        (record("x.py,,", "x-1.dist-info/METADATA,,", "y/numpy-1.dist-info/z,,"), WITH_OWN.lock),
+        (both("numpy/__init__.py", other="one"), WITH_OWN.lock),
+        (both("numpy/LICENSE"), WITH_OWN.lock),
+        (both("tests/__init__.py"), WITH_OWN.lock),
+        (both("numpy/__init__.py"), ALLOWING),
+        (both("numpy/__init__.py", owner="six"), WITH_OWN.lock),
+    ],
+    "interpreter-untouched": [
+        (link("opt/venv/bin/python3", "/opt/python/bin/python3.8"), LOCK),
+        (link("opt/venv/bin/python3-config", "/app/run"), LOCK),
+        (record("x.py,,", "../../../bin/ipython3,,"), LOCK),
+    ],
+    "programs-not-hidden": [
+        (link("opt/venv/bin/env2"), LOCK),
+        (link("opt/venv/share/env"), LOCK),
+        (link("opt/venv/bin/env"), ALLOWING),
+        (link("usr/local/bin/env"), replace(LOCK, files=(OwnFile(path="/usr/local/bin/env"),))),
+    ],
+    "privileged-programs-packaged": [
+        (privileged("usr/bin/sudo", listed_by="sudo"), NAMING),
+        (privileged("usr/bin/chage", "set-group-ID", OWNER), LOCK),
+    ],
+    "nothing-removed": [(record("x.py,,", "a.wh.py,,", "wh.py,,"), LOCK)],
+    "no-file-is-a-folder": [(link("etc/localtime2/x"), LOCK), (link("binary/x"), LOCK)],
+    "links-stay-inside": [
+        (link("app/x", "../etc/passwd"), LOCK),
+        (link("app/y", "/etc/passwd"), LOCK),
+        (link("a/b", "..data/x"), LOCK),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("check", "content", "lock"), [(check, *each) for check, all_ in NEAR.items() for each in all_]
+)
+def test_what_only_looks_wrong_passes(check: str, content: ImageContent, lock: Lock) -> None:
+    assert isinstance(outcome(check, content, replace(EXPECTATION, lock=lock)), Passed)
+
+
+def test_of_two_distributions_with_one_file_either_may_be_in_the_image() -> None:
+    shared = replace(GOOD, texts={**GOOD.texts, OTHER: f"x.py,{hashed(b'other')},5\n".encode()})
+    assert isinstance(outcome("files-recorded", shared), Passed)
+    third = replace(shared, digests={**GOOD.digests, f"{SITE}/x.py": "00" * 32})
+    assert isinstance(outcome("files-recorded", third), Failed)
 
 
 def test_every_check_has_something_that_it_catches() -> None:

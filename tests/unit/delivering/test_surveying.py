@@ -20,11 +20,19 @@ SITE = "opt/venv/lib/python3.8/site-packages"
 ELF = b"\x7fELF" + bytes(100)
 
 
-def layer(files: Mapping[str, bytes], links: Mapping[str, tuple[bytes, str]] | None = None) -> bytes:
+def layer(
+    files: Mapping[str, bytes],
+    links: Mapping[str, tuple[bytes, str]] | None = None,
+    *,
+    modes: Mapping[str, int] | None = None,
+    capabilities: tuple[str, ...] = (),
+) -> bytes:
     out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w") as archive:
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for path, content in files.items():
             info = tarfile.TarInfo(path)
+            info.mode = (modes or {}).get(path, 0o644)
+            info.pax_headers = {"SCHILY.xattr.security.capability": "x"} if path in capabilities else {}
             info.size = len(content)
             archive.addfile(info, io.BytesIO(content))
         for path, (kind, target) in (links or {}).items():
@@ -91,3 +99,30 @@ def test_a_damaged_layer_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(VerificationFailed):
         look(tmp_path, layer({"a": bytes(100_000)})[:-20])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_programs_with_rights_of_another_account_are_seen_in_the_layer_that_wins(tmp_path: Path) -> None:
+    modes = {"usr/bin/su": 0o4755, "usr/bin/wall": 0o2755, "usr/bin/gone": 0o4755}
+    below = layer(dict.fromkeys(modes, b"x"), {"usr/bin/su2": (tarfile.LNKTYPE, "usr/bin/su")}, modes=modes)
+    above = layer({"usr/bin/gone": b"x", "usr/bin/ping": b"x"}, capabilities=("usr/bin/ping",))
+    assert look(tmp_path, below, above).privileged == {
+        "usr/bin/su": "set-user-ID",
+        "usr/bin/su2": "set-user-ID",
+        "usr/bin/wall": "set-group-ID",
+        "usr/bin/ping": "capabilities",
+    }
+
+
+def test_what_layers_remove_is_noted_of_those_that_were_assembled(tmp_path: Path) -> None:
+    layers = layer({"a/x": b"", "b": b""}), layer({"a/.wh.x": b""}), layer({".wh.b": b"", "a/.wh..wh..opq": b""})
+    config = {"history": [{"created_by": "RUN"}, {"created_by": "RUN"}, {"created_by": "envbuilder: own"}]}
+    assert look(tmp_path, *layers, config=config).removed == ("b", "a/*")
+    assert look(tmp_path, *layers).removed == ()
+
+
+def test_a_file_or_link_in_place_of_a_folder_takes_away_what_was_in_it(tmp_path: Path) -> None:
+    content = look(
+        tmp_path, layer({"a/x/y": b"", "b/z": b""}), layer({"b": b"", "c/d": b""}, {"a": (tarfile.SYMTYPE, "c")})
+    )
+    assert sorted(content.paths) == ["a", "b", "c/d"]
+    assert sorted(look(tmp_path, layer({"a": b""}), layer({"a/x": b""})).paths) == ["a", "a/x"]
