@@ -45,7 +45,7 @@ class DebianBases:
             raise
         except EnvbuilderError as error:
             return Refused(base=system.id, reason=error.message.splitlines()[0], hint=error.hint)
-        return BasePin(id=system.id, kind=BaseKind.DEBIAN, image="", digest=tree.digest, packages=tree.packages)
+        return pin_of_tree(tree)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +124,18 @@ def _trouble(archive: PythonArchive, glibc: Release) -> str:
     if archive.library_dirs:
         return f"{archive.path.name} finds its libpython only with LD_LIBRARY_PATH ({', '.join(archive.library_dirs)})"
     return ""
+
+
+def pin_of_tree(tree: DebianTree) -> BasePin:
+    """The pin of a tree."""
+    return BasePin(
+        id=tree.id,
+        kind=BaseKind.DEBIAN,
+        image="",
+        digest=tree.digest,
+        packages=tree.packages,
+        missing=tuple(sorted(tree.missing)),
+    )
 
 
 def pin_of(archive: PythonArchive) -> PythonPin:

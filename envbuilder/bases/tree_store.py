@@ -158,6 +158,7 @@ def _dump(tree: DebianTree) -> bytes:
         "python": str(tree.python or ""),
         "glibc": str(tree.glibc),
         "mmdebstrap": tree.mmdebstrap,
+        "missing": list(tree.missing),
     }
     return (json.dumps(document, sort_keys=True, indent=1, ensure_ascii=False) + "\n").encode()
 
@@ -178,6 +179,7 @@ def _load(document: object, path: Path) -> DebianTree:
         packages=tuple(_package(*each) for each in document["packages"]),
         python=_release(document["python"]) if document["python"] else None,
         glibc=_release(document["glibc"]),
+        missing=tuple(_typed(each, str) for each in document.get("missing", [])),
     )
 
 

@@ -98,7 +98,7 @@ def judge_content(
             ("files", str(len(content.paths))),
             ("libraries and programs", str(len(content.libraries))),
         ),
-        deviations=lock.deviations,
+        deviations=lock.differences,
         not_covered=NOT_COVERED,
         seconds=seconds,
     )

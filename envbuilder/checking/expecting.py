@@ -42,7 +42,7 @@ def expect(environment: Environment, lock: Lock, tables: CudaFacts) -> Expectati
         ),
         glibc=environment.framework.glibc,
         needs_avx=environment.framework.needs_avx,
-        deviations=lock.deviations,
+        deviations=lock.differences,
         memory=lock.memory if lock.tool(HOOK) else None,
     )
 

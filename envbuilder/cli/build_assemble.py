@@ -148,7 +148,7 @@ def _tell_image(assembled: Assembled, names: tuple[str, ...], delivered: Deliver
         tell_push(push)
     for note in assembled.notes:
         click.echo(folded(f"note: {note}"))
-    for deviation in lock.deviations:
+    for deviation in lock.differences:
         click.echo(folded(f"deviation: {deviation}"))
 
 
@@ -198,5 +198,5 @@ def _image_document(assembled: Assembled, names: tuple[str, ...], delivered: Del
         else None,
         "pushed": [pushed(push) for push in delivered.pushes],
         "notes": list(assembled.notes),
-        "deviations": list(lock.deviations),
+        "deviations": list(lock.differences),
     }

@@ -77,7 +77,7 @@ def tell(outcome: Outcome) -> None:
         click.echo(f"  {tag}")
     for push in outcome.pushes:
         tell_push(push)
-    for deviation in outcome.lock.deviations:
+    for deviation in outcome.lock.differences:
         click.echo(folded(f"deviation: {deviation}"))
     click.echo(f"next: `envbuilder validate {outcome.tags[0]}`")
 
@@ -99,7 +99,7 @@ def document(outcome: Outcome) -> dict[str, object]:
         ],
         "engine": "docker",
         "pushed": [pushed(push) for push in outcome.pushes],
-        "deviations": list(lock.deviations),
+        "deviations": list(lock.differences),
         "log": str(outcome.log),
     }
 

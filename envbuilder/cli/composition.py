@@ -45,8 +45,8 @@ from envbuilder.locking.mirrors import apt_sources, debian_mirror
 from envbuilder.locking.shipped import ClosureFolder
 from envbuilder.locking.uv_resolver import UvResolver
 from envbuilder.model.closures import Chosen
-from envbuilder.model.locations import Located, Refused
-from envbuilder.model.locks import BasePin, Lock, OsPackagePin, OwnFile, Sources, Spec, ToolName, ToolPin
+from envbuilder.model.locations import Located, OsPackages, Refused
+from envbuilder.model.locks import BasePin, Lock, OwnFile, Sources, Spec, ToolName, ToolPin
 from envbuilder.model.memory import HOOK
 from envbuilder.model.refs import ImageRef
 from envbuilder.model.rows import BaseChoice, BaseKind, Catalog
@@ -416,7 +416,7 @@ class _OsPackages:
             return Refused(base=choice.system.id, reason=reason, hint=error.hint)
         return None
 
-    def resolve(self, located: Located, packages: tuple[str, ...], spec: Spec) -> tuple[OsPackagePin, ...]:
+    def resolve(self, located: Located, packages: tuple[str, ...], spec: Spec) -> OsPackages:
         """See `OsResolver.resolve`."""
         composition = self.composition
         if located.base.kind is BaseKind.DEBIAN:
@@ -425,7 +425,9 @@ class _OsPackages:
         image = composition.provide_base(located.base, spec.sources)
         places = composition.places
         resolver = AptResolver(run=composition.engine.run, ca_bundle=places.ca_bundle, proxies=places.proxies)
-        return resolver.resolve(image, packages, composition.sources_list(located.base.id, spec.sources))
+        return OsPackages(
+            pins=resolver.resolve(image, packages, composition.sources_list(located.base.id, spec.sources))
+        )
 
 
 def _uv_settings(index: str) -> bytes:

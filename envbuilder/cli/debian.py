@@ -6,7 +6,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from envbuilder.bases import dpkg
@@ -22,6 +22,7 @@ from envbuilder.errors import SourceUnreachable, VerificationFailed
 from envbuilder.http.web import Web
 from envbuilder.indexing.fetching import fetch_into
 from envbuilder.indexing.index import IndexFile
+from envbuilder.model.locations import OsPackages
 from envbuilder.model.locks import BasePin, Lock, OsPackagePin
 from envbuilder.model.rows import BaseSystem
 from envbuilder.model.trees import DebianTree
@@ -76,7 +77,7 @@ class DebianTrees:
         self.say(f"looking for the packages of {system.id}")
         index = self._archive().index(system.suite, system.components)
         pins = base_packages(index, system.packages)
-        return self.trees.put(self._tree(system.id, pins, system.suite))
+        return self.trees.put(replace(self._tree(system.id, pins, system.suite), missing=index.missing))
 
     def bootstrap(self, system: BaseSystem, archive: BootstrapArchive) -> DebianTree:
         """A tree by mmdebstrap, which runs the scripts of the packages."""
@@ -112,11 +113,10 @@ class DebianTrees:
             )
         return self.trees.put(made)
 
-    def resolve(
-        self, system: BaseSystem, wanted: Iterable[str], have: Iterable[OsPackagePin]
-    ) -> tuple[OsPackagePin, ...]:
+    def resolve(self, system: BaseSystem, wanted: Iterable[str], have: Iterable[OsPackagePin]) -> OsPackages:
         """Files of further packages on a tree; errors as in `unpack`."""
-        return resolve(self._archive().index(system.suite, system.components), wanted, have=have)
+        index = self._archive().index(system.suite, system.components)
+        return OsPackages(pins=resolve(index, wanted, have=have), missing=index.missing)
 
     def added(self, lock: Lock, base: Iterable[Member]) -> tuple[Member, ...]:
         """What the OS packages of a lock add to its base; contents are read from a tar in the store's folder."""

@@ -134,7 +134,7 @@ def _tell(made: Lock, before: Lock | None, target: Path, *, as_json: bool) -> No
                 "python": str(made.python.version),
                 "packages": len(made.packages),
                 "refused": list(made.refused),
-                "deviations": list(made.deviations),
+                "deviations": list(made.differences),
                 "changes": [change_document(change) for change in changes],
             }
         )
@@ -145,5 +145,5 @@ def _tell(made: Lock, before: Lock | None, target: Path, *, as_json: bool) -> No
     if made.unpinned:
         click.echo(folded(f"cannot be built: not pinned: {'; '.join(made.unpinned)}"))
     print_changes(changes)
-    for deviation in made.deviations:
+    for deviation in made.differences:
         click.echo(folded(f"deviation: {deviation}"))

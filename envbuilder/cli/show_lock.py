@@ -35,7 +35,7 @@ def document(path: Path, lock: Lock) -> dict[str, object]:
         "os_packages": [f"{pin.name}={pin.version}" for pin in lock.os_packages],
         "files": [file.path for file in lock.files],
         "env": dict(lock.env),
-        "deviations": list(lock.deviations),
+        "deviations": list(lock.differences),
         "refused": list(lock.refused),
         "created": _moment(lock),
         "image": lock.image.manifest if lock.image else None,
@@ -53,7 +53,7 @@ def lines(path: Path, lock: Lock) -> Iterator[str]:
         ("Not pinned, so it cannot be built", [f"  {ingredient}" for ingredient in lock.unpinned]),
         ("Own files", [f"  {file.path}  {file.size} bytes" for file in lock.files]),
         ("Environment variables", [f"  {name}={value}" for name, value in lock.env]),
-        ("Deviations", [f"  {text}" for text in lock.deviations]),
+        ("Deviations", [f"  {text}" for text in lock.differences]),
         ("Bases that could not be had", [f"  {name}" for name in lock.refused]),
     ):
         if section:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
-from envbuilder.bases.locating import PythonArchives
+from envbuilder.bases.locating import PythonArchives, pin_of_tree
 from envbuilder.catalog.buildable import Buildability, on_base
 from envbuilder.catalog.naming import select
 from envbuilder.cli.composition import Composition
@@ -53,7 +53,7 @@ def _kept(composition: Composition, system: BaseSystem) -> BasePin | None:
     tree = composition.trees.current(system.id) if system.kind is BaseKind.DEBIAN else None
     if tree is None:
         return None
-    return BasePin(id=system.id, kind=BaseKind.DEBIAN, image="", digest=tree.digest, packages=tree.packages)
+    return pin_of_tree(tree)
 
 
 def _packed_before(composition: Composition) -> PythonArchives:

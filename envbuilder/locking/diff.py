@@ -51,6 +51,7 @@ def _flat(lock: Lock) -> dict[str, str]:
         flat |= {f"links.{link.name}": link.target for link in lock.cuda.links}
     flat |= {f"env.{name}": f'"{value}"' for name, value in lock.env}
     flat |= {f"deviations.{deviation.partition(':')[0]}": "stated" for deviation in lock.deviations}
+    flat |= {f"base.missing.{suite}": "missing" for suite in lock.base.missing}
     flat |= {f"base.packages.{pin.name}": pin.version for pin in lock.base.packages}
     flat |= {f"os_packages.{pin.name}": pin.version for pin in lock.os_packages}
     flat |= {

@@ -32,6 +32,7 @@ from envbuilder.model.names import (
     LATEST_TIME,
     debian_file,
     debian_name,
+    debian_suite,
     debian_version,
     distribution_file,
     distribution_version,
@@ -170,6 +171,8 @@ def _plain_base(base: BasePin) -> dict[str, Plain]:
     }
     if base.packages:
         plain["packages"] = [_plain_os_package(pin) for pin in base.packages]
+    if base.missing:
+        plain["missing"] = list(base.missing)
     return plain
 
 
@@ -245,6 +248,7 @@ def _base(fields: Fields) -> BasePin:
         image=fields.value("image", rules.get(fields.text("kind"), str), fallback=""),
         digest=fields.value("digest", _unless_empty(_image_digest), fallback=""),
         packages=_os_packages(fields, "packages"),
+        missing=fields.texts("missing", debian_suite),
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from envbuilder.locking.choosing import PythonSource
-from envbuilder.model.locations import Located, Refused
+from envbuilder.model.locations import Located, OsPackages, Refused
 from envbuilder.model.locks import BasePin, OsPackagePin, PythonPin, Sources, Spec
 from envbuilder.model.rows import BaseChoice, BaseKind, BaseSystem, PythonProvider
 from envbuilder.model.versions import Release
@@ -66,7 +66,7 @@ class UnpinnedOsPackages:
         """See `OsResolver.refusal`."""
         return None
 
-    def resolve(self, located: Located, packages: tuple[str, ...], spec: Spec) -> tuple[OsPackagePin, ...]:  # noqa: ARG002
+    def resolve(self, located: Located, packages: tuple[str, ...], spec: Spec) -> OsPackages:  # noqa: ARG002
         """See `OsResolver.resolve`."""
         pairs = (package.partition("=") for package in packages)
-        return tuple(OsPackagePin(name=name, version=version) for name, _, version in pairs)
+        return OsPackages(pins=tuple(OsPackagePin(name=name, version=version) for name, _, version in pairs))

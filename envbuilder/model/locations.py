@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from envbuilder.model.locks import BasePin, PythonPin
+from envbuilder.model.locks import BasePin, OsPackagePin, PythonPin
 from envbuilder.model.rows import BaseChoice
 
 
@@ -34,6 +34,19 @@ class Refused:
 
     def __str__(self) -> str:
         return f"{self.base}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OsPackages:
+    """OS packages on top of a base.
+
+    Attributes:
+        pins: Exact files, sorted by name.
+        missing: Suites of updates that the archive did not have.
+    """
+
+    pins: tuple[OsPackagePin, ...]
+    missing: tuple[str, ...] = ()
 
 
 Location: TypeAlias = Located | Refused

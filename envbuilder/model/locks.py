@@ -187,6 +187,8 @@ class BasePin:
         digest: For an image its manifest digest; for a Debian tree the sha256 of its uncompressed tar, which is
             the diff id of its only layer. Empty when the base is not pinned; see `Lock.unpinned`.
         packages: What a Debian tree holds, sorted by name; empty for an image.
+        missing: Suites of updates, such as `bookworm-security`, that the Debian archive did not have when base and OS
+            packages were looked up; sorted.
     """
 
     id: str
@@ -194,6 +196,7 @@ class BasePin:
     image: str
     digest: str
     packages: tuple[OsPackagePin, ...] = ()
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -311,6 +314,14 @@ class Lock:
                 else ()
             ),
         )
+
+    @property
+    def differences(self) -> tuple[str, ...]:
+        """What is told of the image: its deviations, and updates of Debian that it lacks."""
+        lacks = (
+            f"no {suite}: the Debian archive did not have it when the lock was made" for suite in self.base.missing
+        )
+        return (*self.deviations, *lacks)
 
     @property
     def unpacks_os_packages(self) -> bool:

@@ -28,6 +28,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET = re.compile(r"(?i)(password|passwd|secret|token|api_?key|credential)")
 _LIBRARY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 _DEBIAN_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]+")
+_DEBIAN_SUITE = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _DEBIAN_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+~:-]*")
 _DEBIAN_PART = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.+~:-]|%3[Aa])*")
 _TAGS = r"[A-Za-z0-9_.]+-[A-Za-z0-9_.]+-[A-Za-z0-9_.]+"
@@ -164,6 +165,17 @@ def debian_name(text: str) -> str:
     """
     if len(text) > _LONGEST or not _DEBIAN_NAME.fullmatch(text):
         raise ValueError(f"{shown(text)} is not the name of a Debian package")
+    return text
+
+
+def debian_suite(text: str) -> str:
+    """Return the name of a Debian suite, unchanged.
+
+    Raises:
+        ValueError: It is none.
+    """
+    if len(text) > _LONGEST or not _DEBIAN_SUITE.fullmatch(text):
+        raise ValueError(f"{shown(text)} is not the name of a Debian suite")
     return text
 
 

@@ -23,6 +23,7 @@ class DebianTree:
         python: Version of the package `python3`; None when the tree has none.
         glibc: Version of the package `libc6`.
         mmdebstrap: Version of mmdebstrap that made it.
+        missing: Suites of updates that the archive did not have.
     """
 
     id: str
@@ -34,6 +35,7 @@ class DebianTree:
     python: Release | None
     glibc: Release
     mmdebstrap: str
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

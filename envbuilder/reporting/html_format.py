@@ -48,7 +48,7 @@ class HtmlFormat:
             *_passed(report),
             *_section("Figures", ['<div class="charts">', *charts(report), "</div>"] if report.figures else []),
             *_section("Facts", _facts(report.facts)),
-            *_section("Differs from what the wheel was compiled with", _listing(report.deviations)),
+            *_section("Deviations", _listing(report.deviations)),
             *_section(f"Tier {report.tier.value} did not prove", _listing(report.not_covered)),
             "</main>",
             f"<footer><p>{_FOOTER}</p></footer>",

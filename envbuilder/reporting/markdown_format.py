@@ -44,7 +44,7 @@ class MarkdownFormat:
             _folded(f"Passed: {len(of_standing(report, Standing.PASSED))}", _passed(report)),
             _folded("Figures", _figures(report)),
             _folded("Facts", _table(("", ""), ((_text(name), _text(value)) for name, value in report.facts))),
-            _listing("Differs from what the wheel was compiled with", report.deviations),
+            _listing("Deviations", report.deviations),
             _listing(f"Tier {report.tier.value} did not prove", report.not_covered),
         ]
         return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"

@@ -39,7 +39,7 @@ class TextFormat:
             *_not_proven(report, pen),
             *_passed(report, pen),
             *_figures(report, pen),
-            *_listing("Differs from what the wheel was compiled with", report.deviations, pen),
+            *_listing("Deviations", report.deviations, pen),
             "",
             pen.paint(f"{verdict(report)} ({quantity(report.seconds, 's')})", _COLORS[overall(report)]),
             *_listing(f"Tier {report.tier.value} did not prove", report.not_covered, pen),

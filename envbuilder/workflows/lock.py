@@ -17,12 +17,11 @@ from envbuilder.locking.requests import build_request, grouped, own_request, row
 from envbuilder.locking.resolver import Resolver
 from envbuilder.locking.shipped import ShippedClosures
 from envbuilder.model.closures import Chosen
-from envbuilder.model.locations import Located, Location, Refused
+from envbuilder.model.locations import Located, Location, OsPackages, Refused
 from envbuilder.model.locks import (
     BasePin,
     Change,
     Lock,
-    OsPackagePin,
     PackageGroup,
     PackagePin,
     PythonPin,
@@ -42,8 +41,8 @@ class OsResolver(Protocol):
         """Return why OS packages cannot be installed on this base from here; None when they can."""
         ...
 
-    def resolve(self, located: Located, packages: tuple[str, ...], spec: Spec) -> tuple[OsPackagePin, ...]:
-        """What installing them on this base would add, sorted by name."""
+    def resolve(self, located: Located, packages: tuple[str, ...], spec: Spec) -> OsPackages:
+        """What installing them on this base would add."""
         ...
 
 
@@ -104,15 +103,17 @@ def lock(catalog: Catalog, spec: Spec, ports: LockPorts, *, upgrade: date | None
         ports.notice(f"not available: {refusal}")
     ports.notice(f"base {located.base.id}, Python {located.python.version}")
     packages = _packages(row, spec, located, ports)
+    os_packages = _os_packages(spec, located, ports)
+    missing = tuple(sorted({*located.base.missing, *os_packages.missing}))
     return assemble(
         catalog,
         row,
         spec,
         Ingredients(
-            located=located,
+            located=replace(located, base=replace(located.base, missing=missing)),
             refusals=refusals,
             packages=packages,
-            os_packages=_os_packages(spec, located, ports),
+            os_packages=os_packages.pins,
             tools=ports.tools,
         ),
     )
@@ -233,10 +234,10 @@ def with_sizes(chosen: Sequence[Chosen], python: Release, measure: Measure) -> t
     return tuple(each if each.size else replace(each, size=sizes[each.sha256]) for each in chosen)
 
 
-def _os_packages(spec: Spec, located: Located, ports: LockPorts) -> tuple[OsPackagePin, ...]:
+def _os_packages(spec: Spec, located: Located, ports: LockPorts) -> OsPackages:
     wanted = _wanted_os_packages(located.choice, spec)
     if not wanted:
-        return ()
+        return OsPackages(pins=())
     ports.notice(f"asking the base which files {', '.join(wanted)} need")
     return ports.os_resolver.resolve(located, wanted, spec)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from envbuilder.errors import ResolutionFailed
 from envbuilder.locking.resolver import Resolution
 from envbuilder.model.closures import Chosen
-from envbuilder.model.locations import Located, Refused
+from envbuilder.model.locations import Located, OsPackages, Refused
 from envbuilder.model.locks import OsPackagePin, Spec
 from envbuilder.model.refs import normalized
 from envbuilder.model.rows import BaseChoice, BaseKind
@@ -84,25 +84,28 @@ class FakeOsResolver:
 
     Args:
         engine: Whether a container engine answers, without which registry images are refused.
+        missing: Suites that the archive does not have.
 
     Attributes:
         asked: `(base id, packages)` of every request, in order.
     """
 
-    def __init__(self, *, engine: bool = True) -> None:
+    def __init__(self, *, engine: bool = True, missing: tuple[str, ...] = ()) -> None:
         self.asked: list[tuple[str, tuple[str, ...]]] = []
         self._engine = engine
+        self._missing = missing
 
     def refusal(self, choice: BaseChoice) -> Refused | None:
         if self._engine or choice.system.kind is not BaseKind.IMAGE:
             return None
         return Refused(base=choice.system.id, reason="requires a container engine")
 
-    def resolve(self, located: Located, packages: tuple[str, ...], spec: Spec) -> tuple[OsPackagePin, ...]:
+    def resolve(self, located: Located, packages: tuple[str, ...], spec: Spec) -> OsPackages:
         assert spec.environment
         self.asked.append((located.base.id, packages))
         named = (package.partition("=") for package in packages)
-        return tuple(
+        pins = tuple(
             OsPackagePin(name=name, version=version or "1.0", sha256=made_up_sha256(f"{name}_{version or '1.0'}.deb"))
             for name, _, version in named
         )
+        return OsPackages(pins=pins, missing=self._missing)

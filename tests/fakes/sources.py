@@ -16,12 +16,14 @@ class FakeBases:
 
     Args:
         missing: Bases that cannot be had, with the reason.
+        without: Suites of updates that the Debian archive does not have.
 
     Attributes:
         asked: Ids of all bases that were looked for, in order.
     """
 
-    def __init__(self, missing: Mapping[str, str] | None = None) -> None:
+    def __init__(self, missing: Mapping[str, str] | None = None, *, without: tuple[str, ...] = ()) -> None:
+        self._without = without
         self.asked: list[str] = []
         self._missing = dict(missing or {})
 
@@ -36,6 +38,7 @@ class FakeBases:
             image=system.image,
             digest=system.digest or f"sha256:{made_up_sha256(system.id)}",
             packages=tuple(OsPackagePin(name=name, version="1.0") for name in system.packages) if debian else (),
+            missing=self._without if debian else (),
         )
 
 

@@ -29,6 +29,7 @@ def tree_in(folder: Path, content: bytes, name: str = "new.tar") -> DebianTree:
         python=None,
         glibc=Release("2.36"),
         mmdebstrap="1.3.5",
+        missing=("bookworm-security",),
     )
 
 

@@ -89,6 +89,7 @@ BASES = st.builds(
     image=st.just(""),
     digest=HASHES.map("sha256:{}".format) | st.just(""),
     packages=st.lists(OS_PACKAGES, max_size=2).map(tuple),
+    missing=st.lists(st.from_regex(r"[a-z]{1,6}-(updates|security)", fullmatch=True), max_size=2).map(tuple),
 )
 PYTHONS = st.builds(PythonPin, version=PYTHON_VERSIONS, provider=st.just(PythonProvider.OS)) | st.builds(
     PythonPin,

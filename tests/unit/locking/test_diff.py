@@ -62,6 +62,7 @@ def test_a_package_that_changes_its_layer_is_told_twice() -> None:
     ("new", "field"),
     [
         (replace(LOCK, base=replace(LOCK.base, digest="sha256:" + "0" * 64)), "base"),
+        (replace(LOCK, base=replace(LOCK.base, missing=("x-security",))), "base.missing.x-security"),
         (replace(LOCK, tools=(ToolPin(name="uv", version="0.14", sha256="0" * 64),)), "tools.uv"),
         (replace(LOCK, env=(("ZED", "first"), *LOCK.env[:1])), "env.ZED"),
         (replace(LOCK, user=replace(LOCK.user, uid=7)), "user"),

@@ -64,7 +64,7 @@ team/tf:1 (tf-2.4-cuda11.0)
 Figures
   Latency: GPU\xa00\xa08.1\xa0µs\xa0(7.7\xa0to\xa021.4\xa0µs)
 
-Differs from what the wheel was compiled with
+Deviations
   - CUDA libraries are 11.8 instead of 11.0
 
 FAILED in tier cpu: 1 failed, 1 not proven, 1 passed (12.3 s)

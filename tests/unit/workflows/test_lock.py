@@ -137,6 +137,17 @@ def test_os_packages_are_those_of_interpreter_row_and_spec(
     assert os_resolver.asked == asked
 
 
+def test_updates_that_the_archive_does_not_have_are_in_the_lock_whoever_looked_for_them() -> None:
+    bases = FakeBases(without=("bookworm-updates",))
+    spec = replace(SPEC, base="debian-new")
+    assert lock(CATALOG, spec, lock_ports()).base.missing == ()
+    assert lock(CATALOG, spec, lock_ports(bases=bases)).base.missing == ("bookworm-updates",)
+    os_resolver = FakeOsResolver(missing=("bookworm-security",))
+    made = lock(CATALOG, replace(spec, apt=("git",)), lock_ports(bases=bases, os_resolver=os_resolver))
+    assert made.base.missing == ("bookworm-security", "bookworm-updates")
+    assert [text.partition(":")[0] for text in made.differences][-2:] == ["no bookworm-security", "no bookworm-updates"]
+
+
 def test_libraries_from_the_os_are_os_packages() -> None:
     os_resolver = FakeOsResolver()
     spec = Spec(environment="tf-2.11-cuda11.2", base="debian-bullseye")
