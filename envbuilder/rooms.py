@@ -76,6 +76,7 @@ ROOMS = (
     Room(name="logs", holds="logs of builds", entries=re.compile(r".+-\d{8}T\d{6}Z\.log")),
     Room(name="pythons", holds="interpreters of uv", entries=re.compile(r"cpython-.+|\.(?:lock|temp|gitignore|cache)")),
     Room(name="releases", holds="dates of Debian's suites", entries=re.compile(r"[a-z0-9][a-z0-9.-]*")),
+    Room(name="seen", holds="records of notices", entries=re.compile(_HEX)),
     TREES,
     Room(name="uv", holds="downloads of uv", entries=re.compile(_UV), remade=True),
     Room(

@@ -41,6 +41,7 @@ class Wanted:
         sources: Where to fetch from.
         engine: `auto`, `docker` or `assemble`.
         bundle: File that holds everything that locks need.
+        key: Public keys, one of which must have signed the bundle; None for any bundle.
     """
 
     targets: tuple[str, ...]
@@ -49,6 +50,7 @@ class Wanted:
     sources: Sources
     engine: str
     bundle: Path | None
+    key: Path | None = None
 
 
 @click.command("build")
@@ -88,6 +90,12 @@ class Wanted:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="assemble: take lock and files from a bundle.",
 )
+@click.option(
+    "--key",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="PUBLIC",
+    help="With --bundle: refuse it unless one of these SSH keys signed it.",
+)
 @source_options
 @json_option
 def command(  # noqa: PLR0913  one parameter for each option
@@ -102,6 +110,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     layer_format: str,
     jobs: int,
     bundle: Path | None,
+    key: Path | None,
     *,
     no_cache: bool,
     push: bool,
@@ -112,7 +121,9 @@ def command(  # noqa: PLR0913  one parameter for each option
     """Build the images of ENVs, of locks, or of the envbuilder.lock in this folder."""
     if push and not tags:
         raise UsageError("--push needs a registry", hint="name it in a tag: --tag localhost:5000/team/tf:1")
-    wanted = Wanted(targets=targets, base=base, tensorflow=tensorflow, sources=sources, engine=engine, bundle=bundle)
+    wanted = Wanted(
+        targets=targets, base=base, tensorflow=tensorflow, sources=sources, engine=engine, bundle=bundle, key=key
+    )
     names = _references(tags)
     docker = build_docker.DockerSettings(
         tags=names, builder=None if builder == "auto" else Builder(builder), use_cache=not no_cache, push=push
@@ -171,6 +182,8 @@ def _tell_docker(outcomes: list[build_docker.Outcome], *, as_json: bool) -> None
 
 def _engine(composition: Composition, wanted: Wanted, settings: build_assemble.AssembleSettings) -> str:
     """Which engine builds: the one that was named, or the one that an option belongs to, or Docker if it answers."""
+    if wanted.key and not wanted.bundle:
+        raise UsageError("--key checks the signature of a bundle", hint="name the bundle: --bundle FILE")
     only_assembling = settings.output or settings.load or settings.offline or wanted.bundle
     if wanted.engine == "docker" and only_assembling:
         raise UsageError(
@@ -192,7 +205,7 @@ def _locks(composition: Composition, catalog: Catalog, wanted: Wanted) -> list[t
     if wanted.bundle:
         if wanted.targets:
             raise UsageError("a bundle holds its own lock", hint="leave the environment out")
-        return [(opened_bundle(composition, wanted.bundle), wanted.sources)]
+        return [(opened_bundle(composition, wanted.bundle, wanted.sources, wanted.key), wanted.sources)]
     names: list[str | None] = []
     for target in wanted.targets or (None,):
         is_glob = target is not None and set(target) & set("*?[") and not Path(target).exists()

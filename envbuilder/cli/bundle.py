@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from envbuilder.attesting.signatures import sign
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.locks import obtain_lock
@@ -21,12 +22,20 @@ from envbuilder.workflows.bundle import bundle
 @click.command("bundle")
 @click.argument("target", metavar="[ENV|LOCK]", required=False)
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="File to write.")
+@click.option(
+    "--sign",
+    "key",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="KEY",
+    help="Sign it with an SSH key: writes FILE.sig, for `build --bundle FILE --key PUBLIC`.",
+)
 @source_options
 @json_option
-def command(target: str | None, output: Path, sources: Sources, *, as_json: bool) -> None:
+def command(target: str | None, output: Path, key: Path | None, sources: Sources, *, as_json: bool) -> None:
     """Write a lock and every file that it needs into one archive.
 
-    `envbuilder build --bundle FILE --offline` makes the same image of it without any network.
+    `envbuilder build --bundle FILE --offline` makes the same image of it without any network. Hashes in it prove that
+    nothing is damaged; only a signature proves who made it.
     """
     here = places()
     with watched(here, target or "lock") as (listener, _log):
@@ -35,10 +44,21 @@ def command(target: str | None, output: Path, sources: Sources, *, as_json: bool
         composition.add_archives(merged)
         with composition.store.used():
             written = bundle(lock, output, composition.daemonless.bundle_ports(merged))
+        signature = sign(output, key, environ=here.environ) if key else None
     if as_json:
         print_json(
-            {"schema": 1, "bundle": str(output), "lock": digest(lock), "bytes": written.size, "sha256": written.sha256}
+            {
+                "schema": 1,
+                "bundle": str(output),
+                "lock": digest(lock),
+                "bytes": written.size,
+                "sha256": written.sha256,
+                "signature": str(signature) if signature else None,
+            }
         )
     else:
         click.echo(f"wrote {output}: {size(written.size)}, everything that {lock.environment} needs")
-        click.echo(f"next: `envbuilder build --bundle {output} --offline`")
+        if signature:
+            click.echo(f"signed: {signature}")
+        check = " --key PUBLIC" if signature else ""
+        click.echo(f"next: `envbuilder build --bundle {output}{check} --offline`")

@@ -3,13 +3,37 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import BinaryIO
 
+from envbuilder.attesting.signatures import verify
 from envbuilder.cli.composition import Composition
-from envbuilder.model.locks import Lock
+from envbuilder.cli.trust import tell_lock
+from envbuilder.model.locks import Lock, Sources
 from envbuilder.workflows.bundle import open_bundle
 
+_UNSIGNED = "not checked for a signature (--key FILE): its lock and files are trusted as they are"
 
-def opened_bundle(composition: Composition, path: Path) -> Lock:
-    """Take the files of a bundle into the store; gives its lock."""
+
+def opened_bundle(composition: Composition, path: Path, sources: Sources, key: Path | None) -> Lock:
+    """Take the files of a bundle into the store; gives its lock.
+
+    Args:
+        composition: Adapters.
+        path: The bundle.
+        sources: Where a build fetches what the bundle lacks.
+        key: File of public keys, one of which must have signed the bundle; None trusts it without.
+
+    Raises:
+        VerificationFailed: It is damaged, or not signed by one of the keys.
+    """
+    signer = ""
+
+    def check(stream: BinaryIO) -> None:
+        nonlocal signer
+        if key is not None:
+            signer = verify(stream, path, key, environ=composition.places.environ)
+
     composition.say(f"taking the files of {path} into the store")
-    return open_bundle(path, composition.store)
+    lock = open_bundle(path, composition.store, check)
+    tell_lock(composition, lock, sources, bundle=f"signed by {signer}" if signer else _UNSIGNED)
+    return lock

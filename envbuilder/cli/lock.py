@@ -16,6 +16,7 @@ from envbuilder.cli.output import folded, json_option, print_json
 from envbuilder.cli.places import places
 from envbuilder.cli.refusals import locked
 from envbuilder.cli.targets import SPEC, load_spec, read_lock, replaced_lock, write_text
+from envbuilder.cli.trust import tell_spec
 from envbuilder.cli.unpinned import unpinned_lock
 from envbuilder.errors import NoUsableBase, UsageError
 from envbuilder.locking.diff import compare
@@ -68,6 +69,7 @@ def command(  # noqa: PLR0913  one parameter for each option
         _check(catalog, spec, file, target, as_json=as_json)
         return
     composition = Composition(here, catalog)
+    tell_spec(composition, spec)
     before = replaced_lock(target, composition.say)
     made = _made(composition, spec, day, unpinned=no_image and (before is None or bool(before.unpinned)))
     composition.keep_files(spec.files)

@@ -11,6 +11,7 @@ from envbuilder.cli.composition import Composition
 from envbuilder.cli.image_names import default_name
 from envbuilder.cli.refusals import locked
 from envbuilder.cli.targets import LockTarget, RowTarget, read_lock, target, write_text
+from envbuilder.cli.trust import tell_lock
 from envbuilder.cli.unpinned import unpinned_lock
 from envbuilder.errors import InvalidInput, NoUsableBase, UsageError
 from envbuilder.locking.lockfile import digest, dump
@@ -43,7 +44,9 @@ def obtain_lock(
     match target(composition.catalog, name, tensorflow=tensorflow):
         case LockTarget() as there:
             _refuse_unpinned(there)
-            return _there(composition, there, named, base, tensorflow)
+            lock, sources = _there(composition, there, named, base, tensorflow)
+            tell_lock(composition, lock, sources)
+            return lock, sources
         case RowTarget(spec=spec):
             wanted = with_sources(replace(spec, base=base), named)
             return _cached(composition, wanted), wanted.sources
@@ -96,7 +99,9 @@ def renderable_lock(
     """
     meant = target(composition.catalog, name, tensorflow=tensorflow)
     if isinstance(meant, LockTarget):
-        return known_lock(composition, name, named, tensorflow=tensorflow)
+        lock, sources = known_lock(composition, name, named, tensorflow=tensorflow)
+        tell_lock(composition, lock, sources)
+        return lock, sources
     try:
         return obtain_lock(composition, name, named, tensorflow=tensorflow)
     except NoUsableBase as error:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 from envbuilder.archives.names import BadArchive
 from envbuilder.archives.tar_file import FILE, FileStream, TarEntry, TarReader
@@ -13,6 +15,8 @@ from envbuilder.errors import InvalidInput, SourceUnreachable, UsageError, Verif
 from envbuilder.locking.lockfile import dump, load
 from envbuilder.model.locks import Lock, OsPackagePin
 from envbuilder.model.memory import HOOK
+from envbuilder.model.names import shown
+from envbuilder.model.refs import is_digest
 from envbuilder.store import Store
 from envbuilder.tar.members import Kind, Member, file_of, opened_at
 from envbuilder.tar.writing import Written, write
@@ -20,6 +24,8 @@ from envbuilder.tar.writing import Written, write
 LOCK_NAME = "envbuilder.lock"
 _BLOBS = "sha256"
 _LARGEST_LOCK = 16 << 20
+_HINT = "`envbuilder bundle LOCK -o FILE` makes one"
+_COPY = "copy it again from where it was made"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,27 +94,45 @@ def _name_of(digest: str, lock: Lock) -> str:
     return names.get(digest.removeprefix("sha256:")) or "a layer of the base"
 
 
-def open_bundle(path: Path, store: Store) -> Lock:
+def open_bundle(path: Path, store: Store, check: Callable[[BinaryIO], None] = lambda _: None) -> Lock:
     """Take the files of a bundle into the store, each compared with its name; gives its lock.
+
+    Hashes prove only that the files are those of the lock in the same archive: who made both is proven by a signature.
+
+    Args:
+        path: The bundle.
+        store: Where its files go.
+        check: Refuses a bundle that is not signed as it should be; called before anything is read.
 
     Raises:
         UsageError: It is no bundle.
-        VerificationFailed: It is damaged.
+        VerificationFailed: It is damaged, or refused by `check`.
         DiskFull: There is no room.
     """
-    found: Lock | None = None
-    try:
-        with path.open("rb") as stream:
-            archive = TarReader(FileStream(stream, path.stat().st_size), str(path))
-            for entry in archive.entries():
-                if entry.path == LOCK_NAME:
-                    found = load(_lock_text(entry, archive), f"{path}:{LOCK_NAME}")
-                elif entry.flag == FILE and entry.path.startswith(f"{_BLOBS}/"):
-                    _take(f"sha256:{entry.path.removeprefix(f'{_BLOBS}/')}", archive.content(), store, path)
-    except (BadArchive, UnicodeDecodeError, InvalidInput) as error:
-        raise UsageError(f"{path} is no bundle: {error}", hint="`envbuilder bundle LOCK -o FILE` makes one") from error
+    if not path.is_file():
+        raise UsageError(f"{path} is no bundle: it is no regular file", hint=_HINT)
+    with path.open("rb") as stream:
+        check(stream)
+        stream.seek(0)
+        try:
+            found = _taken(stream, store, path)
+        except (BadArchive, UnicodeDecodeError, InvalidInput) as error:
+            raise UsageError(f"{path} is no bundle: {error}", hint=_HINT) from error
     if found is None:
-        raise UsageError(f"{path} is no bundle: it has no lock", hint="`envbuilder bundle LOCK -o FILE` makes one")
+        raise UsageError(f"{path} is no bundle: it has no lock", hint=_HINT)
+    return found
+
+
+def _taken(stream: BinaryIO, store: Store, path: Path) -> Lock | None:
+    found: Lock | None = None
+    archive = TarReader(FileStream(stream, os.fstat(stream.fileno()).st_size), str(path))
+    for entry in archive.entries():
+        if entry.path == LOCK_NAME:
+            if found is not None:
+                raise BadArchive("it has two locks")
+            found = load(_lock_text(entry, archive), f"{path}:{LOCK_NAME}")
+        elif entry.flag == FILE and entry.path.startswith(f"{_BLOBS}/"):
+            _take(f"sha256:{entry.path.removeprefix(f'{_BLOBS}/')}", archive.content(), store, path)
     return found
 
 
@@ -119,6 +143,8 @@ def _lock_text(entry: TarEntry, archive: TarReader) -> str:
 
 
 def _take(digest: str, content: Iterable[bytes], store: Store, path: Path) -> None:
+    if not is_digest(digest):
+        raise VerificationFailed(f"{path} is damaged: {shown(digest)} is no digest", hint=_COPY)
     if store.has(digest):
         return
     try:
@@ -126,9 +152,7 @@ def _take(digest: str, content: Iterable[bytes], store: Store, path: Path) -> No
             for piece in content:
                 writer.write(piece)
     except VerificationFailed as error:
-        raise VerificationFailed(
-            f"{path} is damaged: {error.message}", hint="copy it again from where it was made"
-        ) from error
+        raise VerificationFailed(f"{path} is damaged: {error.message}", hint=_COPY) from error
 
 
 def files_of(lock: Lock) -> tuple[str, ...]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
+import os
 import tarfile
 from dataclasses import replace
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
 from envbuilder.errors import SourceUnreachable, UsageError, VerificationFailed
+from envbuilder.locking.lockfile import dump
 from envbuilder.model.locks import OsPackagePin, OwnFile, ToolPin
 from envbuilder.store import Store
 from envbuilder.tar.members import file_of
@@ -117,6 +121,46 @@ def test_a_lock_of_absurd_size_in_a_bundle_is_not_read(store: Store, tmp_path: P
         stream.truncate(1 << 31)
     with pytest.raises(UsageError, match="its lock has 1073741824 bytes"):
         open_bundle(path, store)
+
+
+def test_what_is_refused_by_its_signature_leaves_nothing_behind(store: Store, tmp_path: Path) -> None:
+    out = written(store, tmp_path / "bundle.tar")
+    other = Store(folder=tmp_path / "other")
+
+    def refuse(stream: BinaryIO) -> None:
+        assert stream.read() == out.read_bytes()
+        raise VerificationFailed("not signed")
+
+    with pytest.raises(VerificationFailed, match="not signed"):
+        open_bundle(out, other, refuse)
+    assert not list(other.entries())
+
+
+def test_what_was_checked_is_what_is_read(store: Store, tmp_path: Path) -> None:
+    out = written(store, tmp_path / "bundle.tar")
+
+    def swap(_: BinaryIO) -> None:
+        out.rename(tmp_path / "checked.tar")
+        out.write_bytes(b"something else")
+
+    assert open_bundle(out, Store(folder=tmp_path / "other"), swap) == LOCK
+
+
+def test_a_pipe_is_no_bundle_and_is_not_waited_for(store: Store, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UsageError, match="no regular file"):
+        open_bundle(tmp_path / "pipe", store)
+
+
+def test_a_bundle_with_two_locks_is_refused(store: Store, tmp_path: Path) -> None:
+    text = dump(LOCK).encode()
+    with tarfile.open(tmp_path / "x.tar", "w") as archive:
+        info = tarfile.TarInfo(LOCK_NAME)
+        info.size = len(text)
+        for _ in range(2):
+            archive.addfile(info, io.BytesIO(text))
+    with pytest.raises(UsageError, match="two locks"):
+        open_bundle(tmp_path / "x.tar", store)
 
 
 def test_a_damaged_store_is_not_bundled(store: Store, tmp_path: Path) -> None:

@@ -1,0 +1,134 @@
+"""What a build of a lock trusts, in sentences, and which of it this account was told before."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from envbuilder.locking.lockfile import digest
+from envbuilder.model.locks import Lock, OwnFile, Spec
+from envbuilder.model.rows import BaseKind, PythonProvider
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origins:
+    """Where a run fetches from, as texts without credentials.
+
+    Attributes:
+        index: Package index.
+        debian: Debian archive.
+        registry: Registry of the base image; empty for the one in its name.
+        bundle: Where everything comes from instead, and whether it is signed; empty without a bundle.
+    """
+
+    index: str
+    debian: str
+    registry: str
+    bundle: str = ""
+
+
+def trusted_by_lock(lock: Lock, origins: Origins, own_tools: Mapping[str, str]) -> tuple[str, ...]:
+    """Say what a build of a lock takes from others.
+
+    Args:
+        lock: All pins.
+        origins: Where they come from.
+        own_tools: The sha256 of each tool that comes with this envbuilder, by name.
+
+    Returns:
+        One sentence for each source, then those whose code is run.
+    """
+    return (
+        *_sources(lock, origins),
+        *_interpreter(lock),
+        *_tools(lock, own_tools),
+        *_scripts(lock),
+        *_files(lock.files),
+    )
+
+
+def trusted_by_spec(spec: Spec, origins: Origins, *, index_is_default: bool) -> tuple[str, ...]:
+    """Say what locking a spec takes from others than by default."""
+    said: list[str] = []
+    if not index_is_default:
+        said.append(f"package index: {origins.index}")
+    if spec.sources.debian_mirror:
+        said.append(f"Debian archive: {origins.debian}")
+    if spec.sources.registry_mirror:
+        said.append(f"registry: {origins.registry}")
+    if spec.source_builds:
+        said.append(f"build scripts: those of {_listed(spec.source_builds)} run where they have no wheel")
+    return tuple(said)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """Records of what was said once, by digest.
+
+    Attributes:
+        folder: Directory of the records.
+    """
+
+    folder: Path
+
+    def is_new(self, lock: Lock, sentences: tuple[str, ...]) -> bool:
+        """Return True if this was not said of this lock before, and remember it; True again if that is not possible."""
+        text = "\n".join((digest(lock), *sentences))
+        record = self.folder / hashlib.sha256(text.encode()).hexdigest()
+        if record.is_file():
+            return False
+        with suppress(OSError):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            record.touch()
+        return True
+
+
+def _sources(lock: Lock, origins: Origins) -> Iterator[str]:
+    if origins.bundle:
+        yield f"bundle: {origins.bundle}"
+        return
+    wheels = len(lock.packages)
+    if wheels:
+        yield f"packages: {_count(wheels, 'file')} by sha256 from {origins.index}"
+    if lock.base.kind is BaseKind.IMAGE:
+        yield f"base: {lock.base.image} by digest{f' from {origins.registry}' if origins.registry else ''}"
+    else:
+        yield f"base: {lock.base.id} by digest, from {origins.debian}"
+    if lock.os_packages:
+        yield f"OS packages: {_count(len(lock.os_packages), 'package')} by sha256 from {origins.debian}"
+
+
+def _interpreter(lock: Lock) -> Iterator[str]:
+    if lock.python.provider is PythonProvider.ARCHIVE:
+        yield f"interpreter: {lock.python.file} by sha256; it is run"
+
+
+def _tools(lock: Lock, own: Mapping[str, str]) -> Iterator[str]:
+    for tool in lock.tools:
+        if tool.sha256 != own.get(tool.name):
+            yield f"tool: {tool.name} {tool.version} by sha256, not the one of this envbuilder"
+
+
+def _scripts(lock: Lock) -> Iterator[str]:
+    built = [f"{pin.name} {pin.version}" for pin in lock.packages if not pin.is_wheel]
+    if built:
+        yield f"build scripts: those of {_listed(built)} run, as source distributions"
+
+
+def _files(files: tuple[OwnFile, ...]) -> Iterator[str]:
+    if files:
+        yield f"own files: {_listed([file.path for file in files])}"
+
+
+def _listed(names: list[str] | tuple[str, ...]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{', '.join(names[:_SHOWN])}{more}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
