@@ -29,7 +29,10 @@ def packed_pythons(store: FileStore) -> tuple[PackedPython, ...]:
 def _noted(archive: Path) -> PackedPython | None:
     try:
         document = load_object((archive.parent / _NOTE).read_bytes())
-        return PackedPython(version=Release(str(document["version"])), glibc=Release(str(document["glibc"])))
+        version, glibc = document["version"], document["glibc"]
+        if not isinstance(version, str) or not isinstance(glibc, str):
+            return None
+        return PackedPython(version=Release(version), glibc=Release(glibc))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -96,7 +96,7 @@ def test_a_token_service_at_an_address_that_is_none_is_refused(
 
 def test_a_registry_at_a_port_that_is_none_is_refused(client: RegistryClient) -> None:
     with pytest.raises(UsageError, match="not the address of a registry"):
-        find(client, ImageRef.parse("registry.example:99999/team/tf:1"))
+        find(client, ImageRef(repository="registry.example:99999/team/tf", tag="1"))
 
 
 def test_a_registry_that_is_silent_is_given_up_after_two_tries(registry: Registry, time: Time, tmp_path: Path) -> None:
