@@ -40,6 +40,7 @@ class Room:
             directory with other things does not take them away.
         remade: Whether its content only saves time, so that `cache prune` removes it without `--all`.
         marker: File that a directory in it has; empty for none. Names that begin with a dot need none.
+        kept: Whether even `cache prune --all` leaves it, because it protects: small files.
         leftovers: Pattern of the names of what only a killed process leaves; None if nothing is recognized by its name.
     """
 
@@ -48,6 +49,7 @@ class Room:
     entries: re.Pattern[str]
     remade: bool = False
     marker: str = ""
+    kept: bool = False
     leftovers: re.Pattern[str] | None = None
 
     def owns(self, path: Path) -> bool:
@@ -75,7 +77,7 @@ ROOMS = (
     Room(name="locks", holds="locks of environments", entries=re.compile(r".+"), marker="envbuilder.lock"),
     Room(name="logs", holds="logs of builds", entries=re.compile(r".+-\d{8}T\d{6}Z\.log")),
     Room(name="pythons", holds="interpreters of uv", entries=re.compile(r"cpython-.+|\.(?:lock|temp|gitignore|cache)")),
-    Room(name="releases", holds="dates of Debian's suites", entries=re.compile(r"[a-z0-9][a-z0-9.-]*")),
+    Room(name="releases", holds="dates of Debian's suites", entries=re.compile(r"[a-z]+(?:-[a-z]+)*"), kept=True),
     Room(name="seen", holds="records of notices", entries=re.compile(_HEX)),
     TREES,
     Room(name="uv", holds="downloads of uv", entries=re.compile(_UV), remade=True),

@@ -83,7 +83,8 @@ def prune(cache: Path, store: Store, records: Records, *, everything: bool) -> P
         store: The store in it.
         records: Its records.
         everything: Images, bases, interpreter archives, locks and logs too; otherwise only what no image needs:
-            downloads, layers and unpacked trees of images that are gone, and what killed processes left.
+            downloads, layers and unpacked trees of images that are gone, and what killed processes left. The dates of
+            Debian's suites always stay: without them a mirror could offer an older release.
     """
     with store.alone():
         freed = _prune_store(store, records, everything=everything)
@@ -92,7 +93,7 @@ def prune(cache: Path, store: Store, records: Records, *, everything: bool) -> P
         left = [TREES.name] if held else []
         freed += trees
         for room in ROOMS:
-            if room is TREES or not (everything or room.remade) or not entries_of(cache, room):
+            if room is TREES or room.kept or not (everything or room.remade) or not entries_of(cache, room):
                 continue
             with unused(cache, room.name) as free:
                 if free:

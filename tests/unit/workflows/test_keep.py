@@ -128,11 +128,13 @@ CONTENTS = {
     "locks": ("tf-2.15-cpu/envbuilder.lock",),
     "logs": ("lock-image-20261122T101112Z.log",),
     "pythons": ("cpython-3.8.20-linux-x86_64-gnu/bin/python3", ".lock", ".gitignore"),
+    "releases": ("bookworm-security",),
     "trees": (f"{HEX}/usr/bin/python3", f".{HEX}.aa.part/x"),
     "uv": ("CACHEDIR.TAG", ".gitignore", "wheels-v8/index/x.whl", "archive-v0/y/z"),
     "work": ("run-abcd_123/x", "assemble-00000000/y", "build-tf-2.15-cpu-abcdefgh/z", "proving-42/uv/z"),
 }
 ONLY_SAVES_TIME = {"trees", "uv", "work"}
+PROTECTS = {"releases"}
 
 
 def fill(cache: Path) -> None:
@@ -176,8 +178,9 @@ def test_everything_leaves_nearly_nothing(cache: Path, store: Store, records: Re
     fill(cache)
     kept(records, "env:1", b"one")
     prune(cache, store, records, everything=True)
-    assert names(cache) == set()
-    assert sum(path.stat().st_size for path in cache.rglob("*") if path.is_file()) == 0
+    assert names(cache) == PROTECTS
+    left = [path for path in cache.rglob("*") if path.is_file() and path.stat().st_size]
+    assert left == [cache / "releases" / "bookworm-security"]
 
 
 def test_the_unpacked_tree_of_an_image_stays_with_it(cache: Path, store: Store, records: Records) -> None:
@@ -199,11 +202,11 @@ def test_what_another_command_uses_stays_and_is_named(cache: Path, store: Store,
     with store.shared(in_use(HEX)):
         done = prune(cache, store, records, everything=True)
     assert done.in_use == ("trees", "uv")
-    assert names(cache) == {"trees", "uv"}
+    assert names(cache) == {"trees", "uv"} | PROTECTS
     assert [path.name for path in (cache / "trees").iterdir()] == [HEX]
     os.close(handle)
     assert prune(cache, store, records, everything=True).in_use == ()
-    assert names(cache) == set()
+    assert names(cache) == PROTECTS
 
 
 def test_nothing_of_others_is_removed(cache: Path, store: Store, records: Records, tmp_path: Path) -> None:

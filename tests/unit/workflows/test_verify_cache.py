@@ -72,7 +72,7 @@ def test_what_is_as_it_was_is_counted(world: World) -> None:
         "Debian bases": 1,
     }
     assert all(part.bytes for part in found.parts)
-    assert found.unchecked == ("locks", "logs", "pythons", "uv", "work")
+    assert found.unchecked == ("locks", "logs", "pythons", "releases", "uv", "work")
     assert "reading 3 downloads and layers" in world.said
 
 
