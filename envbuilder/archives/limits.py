@@ -28,7 +28,7 @@ class Limits:
 
     member: int = 16 << 30
     total: int = 64 << 30
-    members: int = 500_000
+    members: int = 300_000
     names: int = 128 << 20
     ratio: int = 200
     free: int = 512 << 20

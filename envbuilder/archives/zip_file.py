@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from envbuilder.archives.limits import Budget
+from envbuilder.archives.limits import Budget, Limits
 from envbuilder.archives.names import BadArchive, relative_path
 
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
@@ -24,8 +24,11 @@ _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 _DEFLATE_RATIO = 1032
 """No deflate stream gives more (https://zlib.net/zlib_tech.html, "Maximum Compression Factor")."""
 
+LIMITS = Limits(members=100_000)
+"""A wheel of 150,000 empty files takes 850 MB of memory to assemble (2026-11-22)."""
+
 _LARGEST_DIRECTORY = 32 << 20
-"""Bytes; 150,000 files need 20 MB."""
+"""Bytes; that of tensorflow 2.17.1 has 3.2 MB."""
 
 _END = struct.Struct("<4s8xI6x")
 _END64 = struct.Struct("<4s36xQ8x")
@@ -38,8 +41,12 @@ _BROKEN = (
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[ZipContent]:
+def opened(path: Path, limits: Limits = LIMITS) -> Iterator[ZipContent]:
     """Open a zip file and check its whole directory.
+
+    Args:
+        path: The file.
+        limits: What it may hold.
 
     Raises:
         BadArchive: It is no zip file, is damaged, or its directory cannot be true; also from within the block.
@@ -49,7 +56,7 @@ def opened(path: Path) -> Iterator[ZipContent]:
         with path.open("rb") as stream:
             _require_small_directory(stream)
             with zipfile.ZipFile(stream) as archive:
-                yield ZipContent(archive, stream, path.stat().st_size)
+                yield ZipContent(archive, stream, Budget(path.stat().st_size, limits))
     except _BROKEN as error:
         raise BadArchive(f"it cannot be read: {error or type(error).__name__}") from error
 
@@ -62,11 +69,10 @@ class ZipContent:
         members: In the order of the directory.
     """
 
-    def __init__(self, archive: zipfile.ZipFile, stream: BinaryIO, size: int) -> None:
+    def __init__(self, archive: zipfile.ZipFile, stream: BinaryIO, budget: Budget) -> None:
         self.archive = archive
         self.members = tuple(archive.infolist())
         self._offsets: dict[int, int] = {}
-        budget = Budget(size)
         for info in self.members:
             _require_plain(info)
             budget.meet(info.filename, info.file_size)

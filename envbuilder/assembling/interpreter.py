@@ -48,7 +48,7 @@ def archive_entries(archive: Path, work: Path) -> Iterator[Entry]:
         budget = Budget(archive.stat().st_size)
         with archive.open("rb") as packed, unpacked(packed, "gz", budget) as source, plain.open("wb") as copy:
             shutil.copyfileobj(source, copy, CHUNK)
-        members = of_tar(plain)
+        members = of_tar(plain, "it")
     except BadArchive as error:
         raise VerificationFailed(
             f"{archive.name} cannot be unpacked: {error}", hint="pack it again: `envbuilder python pack VERSION`"

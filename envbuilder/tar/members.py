@@ -149,21 +149,26 @@ def _plain(member: Member) -> Member:
     return replace(member, mode=mode, uid=0, gid=0)
 
 
-def of_tar(path: Path) -> tuple[Member, ...]:
+def of_tar(path: Path, subject: str = "") -> tuple[Member, ...]:
     """What an uncompressed tar holds, in its own order; contents are read later, from the same file.
+
+    Args:
+        path: The tar.
+        subject: What it is called in errors; empty for its name.
 
     Raises:
         BadArchive: This is not a tar, or it holds something that a `Member` cannot say, such as a sparse file.
     """
     found: dict[str, Member] = {}
+    subject = subject or path.name
     with path.open("rb") as stream:
-        for entry in TarReader(FileStream(stream, path.stat().st_size), path.name).entries():
+        for entry in TarReader(FileStream(stream, path.stat().st_size), subject).entries():
             if not entry.link_to:
                 found[entry.path] = member_of(entry, partial(opened_at, path, entry.offset))
                 continue
             first = found.get(entry.link_to)
             if first is None or first.kind is Kind.FOLDER:
-                raise BadArchive(f"{path.name} holds a link {entry.path!r} to {entry.link_to!r}, which is no file")
+                raise BadArchive(f"{subject} holds a link {entry.path!r} to {entry.link_to!r}, which is no file")
             shared = replace(first, identity=first.identity or first.path)
             found[first.path] = shared
             found[entry.path] = replace(shared, path=entry.path)

@@ -59,7 +59,7 @@ def open_deb(path: Path, name: str, work: Path) -> DebFile:
             plain = work / f"{path.parent.name}{path.name}.tar"
             with _opened(stream, _part(found, "data.tar"), budget) as data, plain.open("wb") as copy:
                 shutil.copyfileobj(data, copy, CHUNK)
-        return DebFile(members=of_tar(plain), control=control)
+        return DebFile(members=of_tar(plain, "data.tar"), control=control)
     except BadArchive as error:
         raise VerificationFailed(
             f"{name} cannot be unpacked: {error}", hint="the mirror gives a broken file: --debian-mirror URL"

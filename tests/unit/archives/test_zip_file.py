@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.archives.extraction import extract
+from envbuilder.archives.limits import Limits
 from envbuilder.archives.names import BadArchive
 from envbuilder.archives.zip_file import opened
 from tests.unit.archives.hostile import ZipPart, deflated, zipped
@@ -70,6 +71,15 @@ def test_a_directory_of_absurd_size_is_not_read(tmp_path: Path) -> None:
     locator = struct.pack("<4sIQI", b"PK\6\7", 0, len(small) - 22, 1)
     path.write_bytes(small[:-22] + end64 + locator + small[-22:-10] + b"\xff" * 8 + b"\0\0")
     with pytest.raises(BadArchive, match="its directory has 1099511627776 bytes"), opened(path):
+        pass
+
+
+def test_a_zip_of_more_members_than_allowed_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    path.write_bytes(zipped(ZipPart(name=b"%d" % number, data=b"") for number in range(4)))
+    with opened(path, Limits(members=4)) as content:
+        assert len(content.members) == 4
+    with pytest.raises(BadArchive, match="more than 3 members"), opened(path, Limits(members=3)):
         pass
 
 
