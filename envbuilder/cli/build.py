@@ -142,7 +142,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     with watched(here, targets[0] if len(targets) == 1 else "lock") as (listener, log):
         composition = Composition(here, catalog, listener=listener)
         chosen = _engine(composition, wanted, assembling)
-        locks = _locks(composition, catalog, wanted)
+        locks = _locks(composition, catalog, wanted, offline=offline)
         _refuse_shared_names(locks, names)
         warn_before_build(here, catalog, [lock for lock, _ in locks])
         for _, merged in locks:
@@ -201,11 +201,12 @@ def _engine(composition: Composition, wanted: Wanted, settings: build_assemble.A
     return "docker"
 
 
-def _locks(composition: Composition, catalog: Catalog, wanted: Wanted) -> list[tuple[Lock, Sources]]:
+def _locks(composition: Composition, catalog: Catalog, wanted: Wanted, *, offline: bool) -> list[tuple[Lock, Sources]]:
     if wanted.bundle:
         if wanted.targets:
             raise UsageError("a bundle holds its own lock", hint="leave the environment out")
-        return [(opened_bundle(composition, wanted.bundle, wanted.sources, wanted.key), wanted.sources)]
+        lock = opened_bundle(composition, wanted.bundle, wanted.sources, wanted.key, offline=offline)
+        return [(lock, wanted.sources)]
     names: list[str | None] = []
     for target in wanted.targets or (None,):
         is_glob = target is not None and set(target) & set("*?[") and not Path(target).exists()

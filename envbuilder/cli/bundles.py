@@ -14,7 +14,7 @@ from envbuilder.workflows.bundle import open_bundle
 _UNSIGNED = "not checked for a signature (--key FILE): its lock and files are trusted as they are"
 
 
-def opened_bundle(composition: Composition, path: Path, sources: Sources, key: Path | None) -> Lock:
+def opened_bundle(composition: Composition, path: Path, sources: Sources, key: Path | None, *, offline: bool) -> Lock:
     """Take the files of a bundle into the store; gives its lock.
 
     Args:
@@ -22,6 +22,7 @@ def opened_bundle(composition: Composition, path: Path, sources: Sources, key: P
         path: The bundle.
         sources: Where a build fetches what the bundle lacks.
         key: File of public keys, one of which must have signed the bundle; None trusts it without.
+        offline: Nothing is fetched.
 
     Raises:
         VerificationFailed: It is damaged, or not signed by one of the keys.
@@ -35,5 +36,6 @@ def opened_bundle(composition: Composition, path: Path, sources: Sources, key: P
 
     composition.say(f"taking the files of {path} into the store")
     lock = open_bundle(path, composition.store, check)
-    tell_lock(composition, lock, sources, bundle=f"signed by {signer}" if signer else _UNSIGNED)
+    said = f"signed by {signer}" if signer else _UNSIGNED
+    tell_lock(composition, lock, sources, bundle=said, offline=offline)
     return lock

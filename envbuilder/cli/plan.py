@@ -13,6 +13,7 @@ from envbuilder.cli.locks import known_lock
 from envbuilder.cli.options import source_options, tensorflow_option
 from envbuilder.cli.output import folded, json_option, print_json, size, table
 from envbuilder.cli.places import places
+from envbuilder.cli.trust import trusts
 from envbuilder.locking.lockfile import digest
 from envbuilder.model.locks import Lock, Sources
 from envbuilder.model.plans import Plan
@@ -33,10 +34,10 @@ def command(target: str | None, sources: Sources, base: str, tensorflow: Version
     """
     here = places()
     composition = Composition(here, load_catalog(here.matrices))
-    lock, _ = known_lock(composition, target, sources, base=base, tensorflow=tensorflow)
+    lock, merged = known_lock(composition, target, sources, base=base, tensorflow=tensorflow)
     planned = plan(lock, digest(lock))
     if as_json:
-        print_json(_document(lock, planned))
+        print_json(_document(lock, planned, trusts(composition, lock, merged)))
         return
     known = {layer.id: layer for layer in lock.image.layers} if lock.image else {}
     rows = [
@@ -65,7 +66,7 @@ def _identity(lock: Lock) -> Iterator[str]:
     yield f"manifest  {lock.image.manifest if lock.image else 'not known yet: `envbuilder lock` computes it'}"
 
 
-def _document(lock: Lock, planned: Plan) -> dict[str, object]:
+def _document(lock: Lock, planned: Plan, trusted: tuple[str, ...]) -> dict[str, object]:
     known = {layer.id: layer for layer in lock.image.layers} if lock.image else {}
     return {
         "schema": 1,
@@ -90,4 +91,5 @@ def _document(lock: Lock, planned: Plan) -> dict[str, object]:
             }
             for layer in planned.layers
         ],
+        "trusts": list(trusted),
     }

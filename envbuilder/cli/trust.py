@@ -7,31 +7,42 @@ from pathlib import Path
 from envbuilder.cli.composition import Composition
 from envbuilder.http.origins import without_login
 from envbuilder.indexing.credentials import address_of
-from envbuilder.indexing.default_index import configured_index
+from envbuilder.indexing.default_index import configured_index, settings_of
 from envbuilder.locking.lockfile import digest
 from envbuilder.model.locks import Lock, Sources, Spec, ToolName
+from envbuilder.uv import uv_environ
 from envbuilder.workflows.trust import Origins, Told, trusted_by_lock, trusted_by_spec
 
 _DEFAULT_INDEX = "uv's default index"
 
 
-def tell_lock(composition: Composition, lock: Lock, sources: Sources, *, bundle: str = "") -> None:
-    """Say once to this account what a build of a lock trusts.
+def trusts(
+    composition: Composition, lock: Lock, sources: Sources, *, bundle: str = "", offline: bool = False
+) -> tuple[str, ...]:
+    """Return what a build of a lock trusts, one sentence for each source and for what is run.
 
     Args:
         composition: Adapters.
-        lock: A lock that a file or a bundle holds.
+        lock: A lock.
         sources: Where to fetch from.
         bundle: The bundle, and whether it is signed; empty for none.
+        offline: Nothing is fetched.
     """
     own = {pin.name: pin.sha256 for pin in (composition.probe_pin(), composition.hook_pin())}
     uv = lock.tool(ToolName.UV)
     if uv is not None:
-        # Only engines that install packages run it; in a Docker build it is compared with the pin before.
+        # Every lock names the release of uv that made it; a Docker build compares the program with the pin.
         own[ToolName.UV] = uv.sha256
-    sentences = trusted_by_lock(lock, _origins(composition, sources, bundle), own)
+    return trusted_by_lock(lock, _origins(composition, sources, bundle, offline=offline), own)
+
+
+def tell_lock(
+    composition: Composition, lock: Lock, sources: Sources, *, bundle: str = "", offline: bool = False
+) -> None:
+    """Say once to this account what a build of a lock that a file or a bundle holds trusts; see `trusts`."""
+    sentences = trusts(composition, lock, sources, bundle=bundle, offline=offline)
     if Told(folder=composition.places.use("seen")).is_new(lock, sentences):
-        composition.say(f"first build of the lock {digest(lock)[:19]} here; it trusts:")
+        composition.say(f"the lock {digest(lock)[:19]} was not used here before; it trusts:")
         for sentence in sentences:
             composition.say(f"  {sentence}")
 
@@ -44,26 +55,48 @@ def tell_spec(composition: Composition, spec: Spec) -> None:
         composition.say(sentence)
 
 
-def _origins(composition: Composition, sources: Sources, bundle: str = "") -> Origins:
+def _origins(composition: Composition, sources: Sources, bundle: str = "", *, offline: bool = False) -> Origins:
     return Origins(
         index=_index(composition, sources),
         debian=_shown(composition.mirror(sources)) or "no Debian archive that is known",
         registry=sources.registry_mirror,
         bundle=bundle,
+        offline=offline,
     )
 
 
 def _index(composition: Composition, sources: Sources) -> str:
-    """Return the address of the package index, and who named it."""
+    """Return the address of the package index and who named it, and what names further ones."""
+    further = " and ".join(_further_indexes(composition))
+    return _first_index(composition, sources) + (f", and those of {further}" if further else "")
+
+
+def _first_index(composition: Composition, sources: Sources) -> str:
     places = composition.places
     if sources.index:
         return f"{_shown(address_of(sources.index))} (--index or the spec)"
     if places.index:
         return f"{_shown(places.index_url)} ({places.index_variable})"
-    if places.environ.get("UV_NO_CONFIG"):
-        return _DEFAULT_INDEX
-    address, file = configured_index(places.environ, Path(places.environ.get("HOME") or "/nonexistent"))
+    file = uv_environ(places.environ).get("UV_CONFIG_FILE", "")
+    address, _ = configured_index({"UV_CONFIG_FILE": file}, Path("/nonexistent")) if file else ("", "")
     return f"{_shown(address)} ({file})" if address else _DEFAULT_INDEX
+
+
+def _further_indexes(composition: Composition) -> list[str]:
+    """Return the variables and the settings file that name package indexes beside the first one."""
+    environ = composition.places.environ
+    file = uv_environ(environ).get("UV_CONFIG_FILE", "")
+    settings = settings_of(Path(file)) if file else {}
+    nested = settings.get("pip")
+    keys = {*settings, *(nested if isinstance(nested, dict) else {})}
+    listed = settings.get("index")
+    several = (
+        [each for each in listed if isinstance(each, dict) and not each.get("default")]
+        if isinstance(listed, list)
+        else []
+    )
+    named = [name for name in ("UV_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS") if environ.get(name)]
+    return [*named, *([file] if several or keys & {"extra-index-url", "find-links"} else [])]
 
 
 def _shown(address: str) -> str:

@@ -23,13 +23,15 @@ class Origins:
         index: Package index.
         debian: Debian archive.
         registry: Registry of the base image; empty for the one in its name.
-        bundle: Where everything comes from instead, and whether it is signed; empty without a bundle.
+        bundle: What comes before all of these, and whether it is signed; empty without a bundle.
+        offline: Nothing is fetched.
     """
 
     index: str
     debian: str
     registry: str
     bundle: str = ""
+    offline: bool = False
 
 
 def trusted_by_lock(lock: Lock, origins: Origins, own_tools: Mapping[str, str]) -> tuple[str, ...]:
@@ -91,6 +93,8 @@ class Told:
 def _sources(lock: Lock, origins: Origins) -> Iterator[str]:
     if origins.bundle:
         yield f"bundle: {origins.bundle}"
+        if not origins.offline:
+            yield f"what the bundle lacks: from {origins.index} and {origins.debian}, by sha256"
         return
     wheels = len(lock.packages)
     if wheels:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import subprocess
 from dataclasses import replace
@@ -97,6 +98,42 @@ def test_what_a_lock_of_a_repository_trusts_is_said_once_and_without_credentials
     assert "hunter2" not in first.stderr
     assert "it trusts:" not in envbuilder(*arguments).stderr
     assert "it trusts:" in envbuilder(*arguments[:-1], "https://y.example/simple").stderr
+
+
+def test_every_index_that_is_asked_is_named(envbuilder: CommandLine, lock: Lock) -> None:
+    envbuilder.write("team.lock", dump(lock))
+
+    def first() -> str:
+        trusts = json.loads(envbuilder("plan", "team.lock", "--json").stdout)["trusts"]
+        return str(trusts[0]).removeprefix("packages: 9 files by sha256 from ")
+
+    for name in (
+        "UV_DEFAULT_INDEX",
+        "UV_INDEX_URL",
+        "PIP_INDEX_URL",
+        "UV_INDEX",
+        "UV_EXTRA_INDEX_URL",
+        "UV_FIND_LINKS",
+    ):
+        envbuilder.set(name, "")
+    settings = envbuilder.write("uv.toml", 'index-url = "https://a.example/simple"\n')
+    assert first() == "uv's default index"
+    envbuilder.set("UV_CONFIG_FILE", str(settings))
+    assert first() == f"https://a.example/simple ({settings})"
+    envbuilder.write("uv.toml", '[[index]]\nurl = "https://b.example/simple"\n')
+    envbuilder.set("UV_EXTRA_INDEX_URL", "https://me:hunter2@c.example/simple")
+    assert first() == f"uv's default index, and those of UV_EXTRA_INDEX_URL and {settings}"
+    envbuilder.set("UV_INDEX_URL", "https://me:hunter2@d.example/simple")
+    assert first().startswith("https://d.example/simple (UV_INDEX_URL), and those of")
+
+
+def test_plan_says_what_a_build_would_trust_and_does_not_count_as_one(envbuilder: CommandLine, lock: Lock) -> None:
+    envbuilder.write("team.lock", dump(lock))
+    document = json.loads(
+        envbuilder("plan", "team.lock", "--index", "https://me:hunter2@x.example/simple", "--json").stdout
+    )
+    assert document["trusts"][0] == "packages: 9 files by sha256 from https://x.example/simple (--index or the spec)"
+    assert "it trusts:" in envbuilder("build", "team.lock", "--engine", "assemble", "--offline").stderr
 
 
 def test_a_bundle_that_is_not_signed_by_the_key_is_refused_before_it_is_read(

@@ -50,9 +50,13 @@ def test_code_that_runs_and_files_are_named() -> None:
 
 
 def test_a_bundle_stands_for_all_sources() -> None:
-    said = trusted_by_lock(LOCK, replace(ORIGINS, bundle="signed by SHA256:x"), OWN)
+    origins = replace(ORIGINS, bundle="signed by SHA256:x", offline=True)
+    said = trusted_by_lock(LOCK, origins, OWN)
     assert said[0] == "bundle: signed by SHA256:x"
     assert not [sentence for sentence in said if "example" in sentence]
+    assert trusted_by_lock(LOCK, replace(origins, offline=False), OWN)[1] == (
+        "what the bundle lacks: from https://index.example/simple and http://mirror.example/debian, by sha256"
+    )
 
 
 def test_a_spec_says_only_what_is_not_the_default() -> None:
