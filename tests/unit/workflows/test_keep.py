@@ -132,6 +132,7 @@ CONTENTS = {
     "trees": (f"{HEX}/usr/bin/python3", f".{HEX}.aa.part/x"),
     "uv": ("CACHEDIR.TAG", ".gitignore", "wheels-v8/index/x.whl", "archive-v0/y/z"),
     "work": ("run-abcd_123/x", "assemble-00000000/y", "build-tf-2.15-cpu-abcdefgh/z", "proving-42/uv/z"),
+    "seen": (HEX,),
 }
 ONLY_SAVES_TIME = {"trees", "uv", "work"}
 PROTECTS = {"releases"}
