@@ -22,6 +22,7 @@ _REPLACES = re.compile(r"^Replaces:((?:.*\n?)(?:[ \t].*\n?)*)", re.MULTILINE | r
 _RELATION = re.compile(r"\s*([a-z0-9][a-z0-9+.-]*)(?::\w+)?\s*(?:\((<<|<=|=|>=|>>)\s*(\S+?)\s*\))?\s*")
 _LIST = re.compile(r"var/lib/dpkg/info/([^/:]+)(?::[^/]+)?\.list")
 _STATUS = "var/lib/dpkg/status"
+_INTERPRETER = re.compile(r"usr/bin/python3(?:\.\d+)?|usr/lib/python3\.\d+/.*")
 _PRIVILEGED = 0o6000
 _MOST_LINKS = 40
 """As Linux follows (include/linux/namei.h, MAXSYMLINKS)."""
@@ -121,6 +122,8 @@ class Below:
         if is_equal(before, member):
             return member.kind is Kind.SYMLINK
         owner, version = self._owner(member.path)
+        if owner != pin.name and _INTERPRETER.fullmatch(member.path):
+            raise _refused(f"{pin.name} replaces /{member.path} of {owner or 'the base'}, a part of the interpreter")
         if owner == pin.name or (owner and replaces(deb, owner, version)):
             return False
         raise _refused(

@@ -93,6 +93,18 @@ def test_replaces_of_another_version_or_package_allows_nothing(tmp_path: Path, f
         added(tmp_path, {"usr/bin/sh": b"2"}, fields=fields)
 
 
+@pytest.mark.parametrize("path", ["usr/bin/python3.11", "usr/bin/python3", "usr/lib/python3.11/os.py"])
+def test_the_interpreter_is_replaced_by_its_own_package_only(tmp_path: Path, path: str) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    base = base_tree([deb(tmp_path, "python3.11", {path: b"1"})], epoch=MTIME, work=work).members
+    evil = deb(tmp_path, "evil", {path: b"2"}, fields="Replaces: python3.11\n")
+    with pytest.raises(VerificationFailed, match=r"evil replaces /.* of python3\.11, a part of the interpreter"):
+        added_tree([evil], base, epoch=MTIME, work=work)
+    newer = deb(tmp_path, "python3.11", {path: b"2"}, version="2.0")
+    assert path in {member.path for member in added_tree([newer], base, epoch=MTIME, work=work).members}
+
+
 @pytest.mark.parametrize("replacing", ["a", "b"])
 def test_of_two_packages_the_one_that_replaces_the_other_wins(tmp_path: Path, replacing: str) -> None:
     other = "b" if replacing == "a" else "a"
