@@ -4,9 +4,11 @@ SHELL := /bin/sh
 BIN := .venv/bin
 # Set to build another environment than that of `make demo`: make demo ENV=tf-2.15-cpu
 ENV ?=
+# Set to try more inputs: make fuzz SECONDS=3600
+SECONDS ?= 60
 # Set to make the virtual environment from another Python than the operating system's: make setup PYTHON=python3.13
 export PYTHON
-UNIT := tests/unit tests/golden tests/repo envbuilder
+UNIT := tests/unit tests/golden tests/repo tests/fuzz envbuilder
 # What needs no engine shares nothing, and runs on every core.
 PARALLEL := --numprocesses auto --dist worksteal
 
@@ -54,6 +56,10 @@ unit: setup ## Tests that need neither engine nor network
 unit-pythons: setup ## Unit tests with the oldest and the newest Python found here
 	.ci/test-tools
 	.ci/unit-pythons
+
+.PHONY: fuzz
+fuzz: setup ## Try new damaged inputs on all parsers of outside data, SECONDS in all (default: 60)
+	ENVBUILDER_FUZZ_SECONDS=$(SECONDS) $(BIN)/pytest $(PARALLEL) tests/fuzz
 
 .PHONY: e2e
 e2e: engine ## Tests with a real engine and real TensorFlow

@@ -115,6 +115,8 @@ def _require_plain(info: zipfile.ZipInfo) -> None:
 
 
 def _content_offset(stream: BinaryIO, info: zipfile.ZipInfo) -> int:
+    if info.header_offset < 0:  # so zipfile counts when the beginning of a file is missing
+        raise BadArchive(f"{info.filename} lies before the beginning of the file")
     stream.seek(info.header_offset)
     signature, name_size, extra_size = _LOCAL_HEADER.unpack(stream.read(_LOCAL_HEADER.size))
     if signature != b"PK\x03\x04":

@@ -150,7 +150,13 @@ class PackageIndex:
 
     def _name_at(self, number: int, place: int) -> str:
         starts, names = self._starts[number]
-        return names[bisect_right(starts, place) - 1]
+        before = bisect_right(starts, place)
+        if not before:
+            raise VerificationFailed(
+                "the archive's list has a field in front of its first package",
+                hint="name another mirror: --debian-mirror URL",
+            )
+        return names[before - 1]
 
     def _package(self, number: int, start: int) -> Package | None:
         text, prefix = self._lists[number]

@@ -1,0 +1,296 @@
+"""The parsers of outside data, each with honest inputs: a new parser gets a function and a line here."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import tomllib
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import yaml
+
+from envbuilder.archives.extraction import extract
+from envbuilder.assembling.wheel_file import open_wheel
+from envbuilder.assembling.wheels import Prefix, installed
+from envbuilder.auditing.build_info import read_build_info
+from envbuilder.auditing.damage import Damaged
+from envbuilder.auditing.gpu_code import DataSection, read_gpu_code
+from envbuilder.auditing.lz4 import unpack_start
+from envbuilder.auditing.metadata import read_metadata
+from envbuilder.auditing.ptx import read_ptx_header
+from envbuilder.auditing.shared_objects import open_elf, read_shared_object
+from envbuilder.bases.deb.index import PackageIndex
+from envbuilder.bases.deb.package_file import open_deb
+from envbuilder.bases.deb.release import parse_release
+from envbuilder.bases.deb.resolving import base_packages, resolve
+from envbuilder.building.buildkit_trace import TraceReader
+from envbuilder.building.classic_stream import ClassicReader
+from envbuilder.building.docker_context import endpoint
+from envbuilder.building.protobuf_wire import MalformedMessage
+from envbuilder.catalog.buildable import Inventory
+from envbuilder.catalog.failures import load_failures
+from envbuilder.catalog.loading import load_catalog
+from envbuilder.cli.doctor_text import doctor_text
+from envbuilder.delivering.layer_tar import LayerTar
+from envbuilder.delivering.packed import unpacked
+from envbuilder.delivering.stored import read_layout
+from envbuilder.delivering.surveying import config_of
+from envbuilder.diagnosing.scanning import scan
+from envbuilder.errors import EnvbuilderError
+from envbuilder.http.credentials import netrc_logins
+from envbuilder.http.limits import decimal
+from envbuilder.http.origins import scheme_of
+from envbuilder.indexing.uv_index import _files
+from envbuilder.locking.lockfile import load
+from envbuilder.locking.shipped import ClosureFolder
+from envbuilder.locking.spec import read_spec
+from envbuilder.model.failures import Failures
+from envbuilder.model.refs import ImageRef
+from envbuilder.model.rows import Catalog
+from envbuilder.probing.decoding import decode
+from envbuilder.probing.surroundings import decode_surroundings
+from envbuilder.reading.documents import parse
+from envbuilder.registries import documents
+from envbuilder.registries.auth import chosen
+from envbuilder.registries.credentials import RegistryLogins
+from envbuilder.registries.failures import said
+from envbuilder.registries.pacing import retry_after
+from envbuilder.running.settings import account, settings_of
+from envbuilder.tar.members import of_tar
+from envbuilder.uv_failures import failure_of
+from envbuilder.workflows.doctor import examine, look_into_file
+from tests.fuzz import seeds
+
+_MATRICES = Path(__file__).parents[2] / "matrices"
+_PREFIX = Prefix(venv="opt/venv", series="3.11")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parser:
+    """A parser of outside data.
+
+    Attributes:
+        run: Parses bytes, with an empty folder for what it needs.
+        seeds: Makes honest inputs.
+        refuses: What it may raise beside `EnvbuilderError`; its callers turn that into one of ours.
+    """
+
+    run: Callable[[bytes, Path], object]
+    seeds: Callable[[], tuple[bytes, ...]]
+    refuses: tuple[type[Exception], ...] = ()
+
+
+def _file(content: bytes, folder: Path, name: str = "input") -> Path:
+    path = folder / name
+    path.write_bytes(content)
+    return path
+
+
+def _text(content: bytes) -> str:
+    return content.decode("utf-8", "replace")
+
+
+def _packages(content: bytes, _: Path) -> object:
+    index = PackageIndex([(content, "")])
+    with suppress(EnvbuilderError):
+        base_packages(index, ["toy"])
+    return index.essential, index.providers("virtual"), resolve(index, ["toy"])
+
+
+def _deb(content: bytes, folder: Path) -> object:
+    opened = open_deb(_file(content, folder), "toy.deb", folder)
+    return [member.read() for member in opened.members], opened.control
+
+
+def _wheel(content: bytes, folder: Path) -> object:
+    return [entry.path for entry in installed(open_wheel(_file(content, folder), "toy-1.0-py3-none-any.whl"), _PREFIX)]
+
+
+def _extract(content: bytes, folder: Path) -> object:
+    target = folder / "target"
+    target.mkdir()
+    extract(_file(content, folder), target)
+    return None
+
+
+def _layer(content: bytes, folder: Path) -> object:
+    with unpacked(_file(content, folder)) as stream:
+        layer = LayerTar(stream, "layer")
+        return [(found, b"".join(layer.content())) for found in layer.members()]
+
+
+def _layout(content: bytes, folder: Path) -> object:
+    return read_layout(_file(content, folder, "layout.tar"))
+
+
+def _settings(content: bytes, folder: Path) -> object:
+    found = settings_of(content)
+    for text in (*found.command, *(f"{name}={value}" for name, value in found.env), found.folder):
+        assert "\0" not in text
+    config_of(content)
+    return account(folder, found.user)
+
+
+def _passwd(content: bytes, folder: Path) -> object:
+    (folder / "etc").mkdir()
+    for name in ("passwd", "group"):
+        _file(content, folder / "etc", name)
+    return account(folder, "app:app")
+
+
+def _manifest(content: bytes, _: Path) -> object:
+    found = documents.parsed(content)
+    documents.descriptor(documents.record(found, "config"), "config")
+    return [documents.descriptor(each, "layer") for each in documents.records(found, "layers")], said(500, content)
+
+
+def _challenge(content: bytes, _: Path) -> object:
+    line = content.decode("latin-1")
+    headers = {"Retry-After": line, "Date": "Sat, 07 Jun 2025 09:04:06 GMT"}
+    return chosen([line]), retry_after(headers), decimal(line, 60), scheme_of(line)
+
+
+def _token(content: bytes, _: Path) -> object:
+    from envbuilder.registries.auth import _life  # noqa: PLC0415  the parser of a token is not public
+
+    return _life(documents.parsed(content))
+
+
+def _facts(content: bytes, _: Path) -> object:
+    facts = decode(content, "facts.json")
+    surroundings = decode_surroundings(content, "facts.json")
+    return facts, surroundings
+
+
+def _doctor(content: bytes, _: Path) -> object:
+    looked = look_into_file(content, "facts.json")
+    examination = examine(_catalog(), looked, Inventory(), ClosureFolder(folder=_MATRICES / "locks").read)
+    return "\n".join(doctor_text(looked, examination, 100))
+
+
+@cache
+def _catalog() -> Catalog:
+    return load_catalog(_MATRICES)
+
+
+@cache
+def _failures() -> Failures:
+    return load_failures(_MATRICES)
+
+
+def _trace(content: bytes, _: Path) -> object:
+    # Half of the time the message inside, so that mutations reach behind base64.
+    aux = content.decode("latin-1") if content[:1].isalnum() else base64.b64encode(content).decode()
+    return list(TraceReader().feed(aux))
+
+
+def _stream(content: bytes, _: Path) -> object:
+    reader = ClassicReader(lambda: 0.0)
+    for line in content.splitlines():
+        with suppress(ValueError, RecursionError):
+            record = json.loads(line)
+            if isinstance(record, dict):
+                list(reader.feed(record))
+    return list(reader.finish())
+
+
+def _gpu_code(content: bytes, _: Path) -> object:
+    section = DataSection(name=".nv_fatbin", start=0, end=len(content))
+    return read_gpu_code(io.BytesIO(content), [section])
+
+
+def _elf(content: bytes, _: Path) -> object:
+    return read_shared_object(open_elf(io.BytesIO(content)))
+
+
+def _pylock(content: bytes, _: Path) -> object:
+    return list(_files(tomllib.loads(_text(content))))
+
+
+def _uv(content: bytes, _: Path) -> object:
+    failure = failure_of(2, _text(content), "/tmp")
+    if failure is not None:
+        raise failure
+    return None
+
+
+def _docker_config(content: bytes, folder: Path) -> object:
+    file = _file(content, folder, "config.json")
+    with suppress(EnvbuilderError):
+        endpoint({"DOCKER_CONFIG": str(folder), "HOME": str(folder)})
+    return RegistryLogins(files=(file,), environ={"PATH": "/nonexistent"}).of("registry.example")
+
+
+def _netrc(content: bytes, folder: Path) -> object:
+    return netrc_logins({"NETRC": str(_file(content, folder))}, folder)
+
+
+def _logs() -> tuple[bytes, ...]:
+    found = (yaml.safe_load(content) for content in seeds.files("tests/cases/logs/*.yaml", limit=6))
+    return tuple(json.dumps(each).encode() for each in found)
+
+
+PARSERS: Mapping[str, Parser] = {
+    "release": Parser(run=lambda data, _: parse_release(_text(data), "bookworm"), seeds=lambda: (seeds.RELEASE,)),
+    "packages": Parser(run=_packages, seeds=lambda: (seeds.CONTROL, seeds.CONTROL + b"\n" + seeds.CONTROL)),
+    "deb": Parser(run=_deb, seeds=seeds.debs),
+    "archive": Parser(run=_extract, seeds=lambda: (*seeds.layers(), *seeds.zips())),
+    "tar": Parser(run=lambda data, folder: of_tar(_file(data, folder)), seeds=seeds.tars),
+    "wheel": Parser(run=_wheel, seeds=lambda: (seeds.wheel(),)),
+    "record": Parser(run=lambda data, folder: _wheel(seeds.wheel(record=data), folder), seeds=lambda: (seeds.RECORD,)),
+    "entry-points": Parser(
+        run=lambda data, folder: _wheel(seeds.wheel(entries=data), folder), seeds=lambda: (seeds.ENTRY_POINTS,)
+    ),
+    "metadata": Parser(
+        run=lambda data, _: read_metadata(_text(data), _text(data)), seeds=lambda: (seeds.METADATA,), refuses=(Damaged,)
+    ),
+    "layer": Parser(run=_layer, seeds=seeds.layers),
+    "layout": Parser(run=_layout, seeds=seeds.layouts),
+    "configuration": Parser(run=_settings, seeds=seeds.configurations),
+    "accounts": Parser(run=_passwd, seeds=lambda: seeds.PASSWD),
+    "manifest": Parser(run=_manifest, seeds=seeds.manifests),
+    "challenge": Parser(run=_challenge, seeds=lambda: seeds.CHALLENGES),
+    "token": Parser(run=_token, seeds=lambda: seeds.TOKENS),
+    "reference": Parser(
+        run=lambda data, _: ImageRef.parse(_text(data)),
+        seeds=lambda: (b"localhost:5000/team/tf:1", b"a/b@sha256:" + b"a" * 64),
+        refuses=(ValueError,),
+    ),
+    "docker-config": Parser(run=_docker_config, seeds=lambda: seeds.DOCKER_CONFIG),
+    "netrc": Parser(run=_netrc, seeds=lambda: seeds.NETRC),
+    "facts": Parser(run=_facts, seeds=lambda: seeds.files("tests/cases/facts/*.json")),
+    "doctor": Parser(run=_doctor, seeds=lambda: seeds.files("tests/cases/facts/*.json", limit=2)),
+    "log": Parser(run=lambda data, _: scan(_failures(), io.BytesIO(data).read), seeds=_logs),
+    "lock": Parser(run=lambda data, _: load(_text(data), "x.lock"), seeds=lambda: seeds.files("tests/data/good.lock")),
+    "spec": Parser(
+        run=lambda data, _: read_spec(_text(data), "envbuilder.yaml"),
+        seeds=lambda: seeds.files("tests/data/spec/*.yaml"),
+    ),
+    "yaml": Parser(
+        run=lambda data, _: parse(_text(data), "x.yaml"), seeds=lambda: seeds.files("tests/data/spec/*.yaml")
+    ),
+    "trace": Parser(
+        run=_trace,
+        seeds=lambda: (*seeds.TRACES, *(base64.b64decode(each) for each in seeds.TRACES)),
+        refuses=(MalformedMessage,),
+    ),
+    "stream": Parser(run=_stream, seeds=lambda: (seeds.STREAM,)),
+    "elf": Parser(
+        run=_elf,
+        seeds=lambda: (seeds.shared_library(("libc.so.6", "libm.so.6")),),
+        refuses=(Damaged,),
+    ),
+    "gpu-code": Parser(run=_gpu_code, seeds=lambda: seeds.FATBIN, refuses=(Damaged,)),
+    "ptx": Parser(run=lambda data, _: read_ptx_header(data), seeds=lambda: seeds.PTX, refuses=(Damaged,)),
+    "lz4": Parser(run=lambda data, _: unpack_start(data, 4096), seeds=lambda: seeds.LZ4, refuses=(Damaged,)),
+    "build-info": Parser(
+        run=lambda data, _: read_build_info(_text(data)), seeds=lambda: seeds.BUILD_INFO, refuses=(Damaged,)
+    ),
+    "pylock": Parser(run=_pylock, seeds=lambda: (seeds.PYLOCK,), refuses=(tomllib.TOMLDecodeError,)),
+    "uv-output": Parser(run=_uv, seeds=lambda: seeds.UV_OUTPUT),
+}
