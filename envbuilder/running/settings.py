@@ -15,6 +15,8 @@ _LARGEST_ID = (1 << 31) - 2
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
+_LARGEST = 4 << 20
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -73,7 +75,7 @@ def account(tree: Path, user: str) -> Account:
     """The account that `user[:group]` means in a tree.
 
     Raises:
-        UsageError: The tree knows no account or group of this name.
+        UsageError: The tree knows no account or group of this name, or its number is none of an account.
     """
     name, colon, group = user.partition(":")
     known = {line[0]: line for line in _lines(tree, "etc/passwd", 6)}
@@ -100,7 +102,7 @@ def _group(tree: Path, group: str) -> int:
 
 
 def _lines(tree: Path, path: str, fields: int) -> list[list[str]]:
-    content = (read_inside(tree, path) or b"").decode("utf-8", "replace")
+    content = (read_inside(tree, path, limit=_LARGEST) or b"").decode("utf-8", "replace")
     lines = (line.split(":") for line in content.splitlines())
     numbers = slice(2, min(fields, 4))
     return [line for line in lines if len(line) >= fields and all(map(_is_number, line[numbers]))]

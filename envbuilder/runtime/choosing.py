@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from envbuilder.errors import EnvbuilderError, ToolMissing
+from envbuilder.runtime.guard import Guard
 from envbuilder.runtime.runc import Runc
-from envbuilder.runtime.sandbox import Sandbox, Task
+from envbuilder.runtime.sandbox import FOREIGN, Sandbox, Task
+from envbuilder.runtime.unconfined import Unconfined
 from envbuilder.runtime.userns import Namespaces
 from envbuilder.runtime.waiting import wait_for
 
@@ -37,13 +39,54 @@ def choose(work: Path, search_path: str) -> Sandbox:
     return first_working(candidates(work, search_path))
 
 
+def confine(work: Path, search_path: str, *, allow_host: bool) -> Sandbox:
+    """Return what foreign code is run in: the sandbox that works here, or this machine itself if that is allowed.
+
+    Args:
+        work: For files of runs; made when it is missing.
+        search_path: Directories to find programs in, as in PATH.
+        allow_host: Whether foreign code may run as the caller where there is no sandbox.
+
+    Raises:
+        ToolMissing: There is no sandbox, and nobody allowed to go without.
+    """
+    return confined(candidates(work, search_path), Unconfined(work=work) if allow_host else None)
+
+
+def guard(work: Path, *, allow_host: bool) -> Guard | None:
+    """Return what puts the build scripts that uv runs into a sandbox; None to run them as the caller.
+
+    It needs namespaces of accounts. Errors as in `confine`.
+    """
+    way = Namespaces(version=os.uname().release, work=work, as_root=False)
+    return None if confined((way,), Unconfined(work=work) if allow_host else None) is not way else Guard(work=work)
+
+
+def confined(ways: Sequence[Sandbox], otherwise: Sandbox | None) -> Sandbox:
+    """Return the first of some ways that works, or another; errors as in `confine`."""
+    try:
+        return first_working(ways)
+    except ToolMissing as error:
+        if otherwise is not None:
+            return otherwise
+        raise ToolMissing(
+            f"code of packages and images is only run in a sandbox, and none works here: {error}",
+            hint=f"{error.hint}; if you trust all packages, run them as yourself: --allow-host-builds",
+        ) from error
+
+
 def candidates(work: Path, search_path: str) -> tuple[Sandbox, ...]:
     """All ways that there could be here, the best first."""
     as_root = (True, False) if os.geteuid() == 0 else (False,)
     program = shutil.which("runc", path=search_path)
-    version = _version(program) if program else ""
+    told = _told(program) if program else ""
+    version = told.partition("\n")[0].removeprefix("runc version ")
     return (
-        *(Runc(program=program, version=version, work=work, as_root=root) for root in as_root if program),
+        *(
+            Runc(program=program, version=version, work=work, as_root=root, filters="libseccomp" in told)
+            for root in as_root
+            if program
+        ),
         *(Namespaces(version=os.uname().release, work=work, as_root=root) for root in as_root),
     )
 
@@ -68,7 +111,8 @@ def why_not(way: Sandbox) -> str:
     with tempfile.TemporaryDirectory() as tree:
         Path(tree).chmod(0o755)
         try:
-            result = way.run(Task(tree=Path(tree), command=(_NOT_THERE,), timeout=_SECONDS_TO_TRY))
+            task = Task(tree=Path(tree), command=(_NOT_THERE,), timeout=_SECONDS_TO_TRY, uid=FOREIGN, gid=FOREIGN)
+            result = way.run(task)
         except (EnvbuilderError, OSError, subprocess.SubprocessError) as error:
             return str(error)
     if result.status == _NOT_FOUND:
@@ -76,9 +120,9 @@ def why_not(way: Sandbox) -> str:
     return f"a trial ended with status {result.status}: {result.stderr.decode(errors='replace').strip()}"
 
 
-def _version(program: str) -> str:
+def _told(program: str) -> str:
     try:
         said = wait_for((program, "--version"), timeout=_SECONDS_TO_TRY, environ={"PATH": os.defpath})
     except OSError:
         return ""
-    return said.stdout.decode(errors="replace").partition("\n")[0].removeprefix("runc version ")
+    return said.stdout.decode(errors="replace")

@@ -1,6 +1,7 @@
 """Goes into a new root and becomes a command. Started as a program of its own: it uses the standard library only.
 
 Usage: `python entering.py TASK.json FD`; what goes wrong before the command is written to the open file FD.
+`python entering.py --cover COVER.json COMMAND…` is for `guard.py`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ import ctypes
 import fcntl
 import json
 import os
+import re
+import resource
 import signal
 import socket
 import struct
@@ -23,6 +26,7 @@ _READ_ONLY, _NO_SUID, _NO_DEVICES, _NO_EXEC, _REMOUNT = 1, 2, 4, 8, 32
 _BIND, _RECURSIVE, _PRIVATE = 4096, 16384, 1 << 18
 _DETACH = 2
 _DIE_WITH_PARENT, _NO_NEW_PRIVILEGES, _DROP_BOUNDING, _AMBIENT, _CLEAR_AMBIENT = 1, 38, 24, 47, 4
+_CAN_BE_INSPECTED, _SET_FILTER, _BY_PROGRAM = 4, 22, 2
 _CAPABILITIES_3 = 0x20080522
 _LAST_CAPABILITY = 63
 _SET_FLAGS, _UP = 0x8914, 1
@@ -50,9 +54,23 @@ def _mount(source: str, target: str, kind: str = "", flags: int = 0, options: st
 
 def _bind(source: str, target: str, *, writable: bool) -> None:
     _mount(source, target, flags=_BIND | _RECURSIVE)
-    # What the source's file system forbids must be said again: without root rights it cannot be taken back.
-    kept = os.statvfs(target).f_flag & (_NO_SUID | _NO_DEVICES | _NO_EXEC)
-    _mount("", target, flags=_BIND | _REMOUNT | _NO_SUID | _NO_DEVICES | kept | (0 if writable else _READ_ONLY))
+    # A remount changes one mount and none of those below it.
+    for place in _mounts_below(target):
+        # What the source's file system forbids must be said again: without root rights it cannot be taken back.
+        kept = os.statvfs(place).f_flag & (_READ_ONLY | _NO_SUID | _NO_DEVICES | _NO_EXEC)
+        _mount("", place, flags=_BIND | _REMOUNT | _NO_SUID | _NO_DEVICES | kept | (0 if writable else _READ_ONLY))
+
+
+def _mounts_below(target: str) -> list[str]:
+    """Return a mount and all below it; a mount that another one hides appears once."""
+    top = os.path.realpath(target)
+    lines = Path("/proc/self/mountinfo").read_bytes().splitlines()
+    found = {os.fsdecode(re.sub(rb"\\(\d{3})", _unescaped, line.split()[4])) for line in lines}
+    return sorted(place for place in found if place == top or place.startswith(f"{top}/"))
+
+
+def _unescaped(match: re.Match[bytes]) -> bytes:
+    return bytes((int(match[1], 8),))
 
 
 def _unshare(task: dict[str, object]) -> None:
@@ -62,9 +80,7 @@ def _unshare(task: dict[str, object]) -> None:
     flags |= _NEW_ACCOUNTS if task["map_accounts"] else 0
     _call("unshare", ctypes.c_int(flags))
     if task["map_accounts"]:
-        Path("/proc/self/setgroups").write_text("deny", "ascii")
-        Path("/proc/self/uid_map").write_text(f"{task['uid']} {uid} 1", "ascii")
-        Path("/proc/self/gid_map").write_text(f"{task['gid']} {gid} 1", "ascii")
+        _write_maps((cast("int", task["uid"]), uid), (cast("int", task["gid"]), gid))
 
 
 def _build(task: dict[str, object]) -> None:
@@ -74,10 +90,11 @@ def _build(task: dict[str, object]) -> None:
     for bind in _binds(task, "parts"):
         _bind(str(bind["source"]), f"{root}{bind['target']}", writable=False)
     _mount("proc", f"{root}/proc", "proc", _NO_SUID | _NO_EXEC | _NO_DEVICES)
-    _devices(f"{root}/dev")
-    _system(f"{root}/sys", fresh=not task["host_network"])
+    _devices(f"{root}/dev", str(task["size"]))
+    # Only who rules over the network's namespace may mount this anew, without the file systems below it.
+    _system(f"{root}/sys", fresh=not (task["host_network"] and task["map_accounts"]))
     for folder in cast("list[str]", task["empty"]):
-        _mount("tmpfs", f"{root}{folder}", "tmpfs", _NO_SUID | _NO_DEVICES, "mode=1777")
+        _mount("tmpfs", f"{root}{folder}", "tmpfs", _NO_SUID | _NO_DEVICES, f"mode=1777{task['size']}")
     for bind in _binds(task, "binds"):
         target = f"{root}{bind['target']}"
         _make_point(str(bind["source"]), target)
@@ -100,7 +117,7 @@ def _make_point(source: str, target: str) -> None:
         place.touch()
 
 
-def _devices(place: str) -> None:
+def _devices(place: str, size: str) -> None:
     _mount("tmpfs", place, "tmpfs", _NO_SUID, "mode=755,size=65536k")
     for name in _NODES:
         if Path("/dev", name).exists():
@@ -109,7 +126,7 @@ def _devices(place: str) -> None:
     for name, target in _LINKS.items():
         Path(place, name).symlink_to(target)
     Path(place, "shm").mkdir()
-    _mount("tmpfs", f"{place}/shm", "tmpfs", _NO_SUID | _NO_DEVICES | _NO_EXEC, "mode=1777")
+    _mount("tmpfs", f"{place}/shm", "tmpfs", _NO_SUID | _NO_DEVICES | _NO_EXEC, f"mode=1777{size}")
     Path(place, "pts").mkdir()
     try:
         _mount("devpts", f"{place}/pts", "devpts", _NO_SUID | _NO_EXEC, "newinstance,ptmxmode=0666,mode=0620")
@@ -154,18 +171,60 @@ def _loopback() -> None:
 
 
 def _drop_privileges(task: dict[str, object]) -> None:
+    uid, gid = cast("int", task["uid"]), cast("int", task["gid"])
+    if task["own_accounts"]:
+        _change_account(uid, gid)
+        _map_this_account()
+    _forbid_capabilities()
+    if not (task["own_accounts"] or task["map_accounts"]):
+        _change_account(uid, gid)
+    if os.getresuid() != (uid,) * 3 or os.getresgid() != (gid,) * 3:
+        raise _Refused(f"the account {uid}:{gid} became {os.getresuid()}:{os.getresgid()}")
+    _call("capset", struct.pack("II", _CAPABILITIES_3, 0), bytes(24))
+    _control(_NO_NEW_PRIVILEGES, 1)
+
+
+def _change_account(uid: int, gid: int) -> None:
+    os.setgroups([])
+    os.setresgid(gid, gid, gid)
+    os.setresuid(uid, uid, uid)
+
+
+def _map_this_account() -> None:
+    """Make a namespace of accounts with this one only; where the kernel makes none, its account still has no rights."""
+    uid, gid = os.geteuid(), os.getegid()
+    _control(_CAN_BE_INSPECTED, 1)
+    if _LIBC.unshare(ctypes.c_int(_NEW_ACCOUNTS)) == 0:
+        _write_maps((uid, uid), (gid, gid))
+
+
+def _write_maps(uids: tuple[int, int], gids: tuple[int, int]) -> None:
+    # Bytes: encodings are imported, and in the new root there is nothing to import from.
+    Path("/proc/self/setgroups").write_bytes(b"deny")
+    Path("/proc/self/uid_map").write_bytes(b"%d %d 1" % uids)
+    Path("/proc/self/gid_map").write_bytes(b"%d %d 1" % gids)
+
+
+def _forbid_capabilities() -> None:
     for number in range(_LAST_CAPABILITY + 1):
         _LIBC.prctl(
             _DROP_BOUNDING, ctypes.c_ulong(number), 0, 0, 0
         )  # those above the kernel's last are refused, rightly
     _LIBC.prctl(_AMBIENT, ctypes.c_ulong(_CLEAR_AMBIENT), 0, 0, 0)
-    uid, gid = cast("int", task["uid"]), cast("int", task["gid"])
-    if not task["map_accounts"]:
-        os.setgroups([])
-        os.setresgid(gid, gid, gid)
-        os.setresuid(uid, uid, uid)
-    _call("capset", struct.pack("II", _CAPABILITIES_3, 0), bytes(24))
-    _control(_NO_NEW_PRIVILEGES, 1)
+
+
+def _limit(task: dict[str, object]) -> None:
+    for name, value in cast("dict[str, int]", task["limits"]).items():
+        resource.setrlimit(getattr(resource, name), (value, value))
+
+
+def _filter(task: dict[str, object]) -> None:
+    program = bytes.fromhex(str(task["filter"]))
+    if not program:
+        return
+    steps = ctypes.create_string_buffer(program, len(program))
+    header = struct.pack("HP", len(program) // 8, ctypes.addressof(steps))
+    _call("prctl", _SET_FILTER, ctypes.c_ulong(_BY_PROGRAM), header, *(ctypes.c_ulong(0),) * 2)
 
 
 def _become(task: dict[str, object]) -> NoReturn:
@@ -177,12 +236,14 @@ def _become(task: dict[str, object]) -> NoReturn:
     if not task["host_network"]:
         _loopback()
     os.umask(0o022)
+    _limit(task)
     _drop_privileges(task)
     # Changing the account takes this back.
     _control(_DIE_WITH_PARENT, signal.SIGKILL)
     os.chdir(str(task["folder"]))
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
+    _filter(task)
     command = cast("list[str]", task["command"])
     try:
         os.execvpe(command[0], command, cast("dict[str, str]", task["env"]))  # noqa: S606  that is the purpose
@@ -197,10 +258,39 @@ def _end(text: str, status: int) -> NoReturn:
     os._exit(status)
 
 
+_PASSED_ON = ("LANG", "LC_ALL", "PATH", "PYTHONPATH", "SOURCE_DATE_EPOCH", "VIRTUAL_ENV")
+
+
+def cover(described: str, command: list[str]) -> NoReturn:
+    """Become a command for which the file of an interpreter is a script."""
+    plan = json.loads(Path(described).read_bytes())
+    uid, gid = os.geteuid(), os.getegid()
+    _call("unshare", ctypes.c_int(_NEW_MOUNTS | (_NEW_ACCOUNTS if uid else 0)))
+    if uid:
+        _write_maps((uid, uid), (gid, gid))
+    _mount("", "/", flags=_RECURSIVE | _PRIVATE)
+    _mount(plan["interpreter"], plan["kept"], flags=_BIND)
+    _mount(plan["script"], plan["interpreter"], flags=_BIND)
+    os.execv(command[0], command)  # noqa: S606  that is the purpose
+
+
+def continue_inside(described: str, command: list[str], environ: dict[str, str]) -> NoReturn:
+    """Do in a sandbox what an interpreter was started for, in the same directory and with the same open streams."""
+    task = json.loads(Path(described).read_bytes())
+    env = {name: environ[name] for name in _PASSED_ON if name in environ}
+    env["HOME"] = "/tmp"  # noqa: S108  in the new root
+    here = str(Path.cwd())
+    there = any(bind["writable"] and f"{here}/".startswith(f"{bind['target']}/") for bind in _binds(task, "binds"))
+    _run({**task, "command": command, "env": env, "folder": here if there else "/"}, 2)
+
+
 def main(described: str, trouble: int) -> NoReturn:
     """Read the task, and do it in a child: only a child is in the new namespace of processes."""
     os.set_inheritable(trouble, False)  # noqa: FBT003  takes no keyword
-    task = json.loads(Path(described).read_bytes())
+    _run(json.loads(Path(described).read_bytes()), trouble)
+
+
+def _run(task: dict[str, object], trouble: int) -> NoReturn:
     try:
         _control(_DIE_WITH_PARENT, signal.SIGKILL)
         _unshare(task)
@@ -215,4 +305,6 @@ def main(described: str, trouble: int) -> NoReturn:
 
 
 if __name__ == "__main__":
+    if sys.argv[1] == "--cover":
+        cover(sys.argv[2], sys.argv[3:])
     main(sys.argv[1], int(sys.argv[2]))

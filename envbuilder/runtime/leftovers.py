@@ -10,16 +10,24 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
 
+from envbuilder.errors import VerificationFailed
+
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+LARGEST = 512 << 20
+"""Bytes of a file that is read whole: the largest one that is expected is a wheel built from a source distribution."""
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-def read_inside(folder: Path, path: str) -> bytes | None:
+def read_inside(folder: Path, path: str, *, limit: int = LARGEST) -> bytes | None:
     """A file below a folder, reached through no link; None when there is none.
 
     Args:
         folder: Where to begin.
         path: Relative, as somebody else wrote it.
+        limit: Bytes that it may have.
+
+    Raises:
+        VerificationFailed: It is larger.
     """
     *parents, name = [part for part in path.split("/") if part not in {"", "."}] or [""]
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -38,7 +46,13 @@ def read_inside(folder: Path, path: str) -> bytes | None:
         os.close(found)
         return None
     with os.fdopen(found, "rb") as stream:
-        return stream.read()
+        content = stream.read(limit + 1)
+    if len(content) > limit:
+        raise VerificationFailed(
+            f"{path} is larger than {limit >> 20} MiB: no such file is expected here",
+            hint="use an image that you trust",
+        )
+    return content
 
 
 @contextmanager

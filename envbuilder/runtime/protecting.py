@@ -16,5 +16,6 @@ HIDDEN = (
     "/proc/timer_list",
     "/proc/timer_stats",
     "/sys/firmware",
+    "/sys/fs/cgroup",
 )
 LOCKED = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")

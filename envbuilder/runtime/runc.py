@@ -17,13 +17,17 @@ from pathlib import Path
 from envbuilder.errors import ToolFailed, UsageError
 from envbuilder.json_input import load_json
 from envbuilder.model.builds import RunResult
+from envbuilder.runtime.filtering import is_filtered, profile
 from envbuilder.runtime.leftovers import read_inside, scratch
+from envbuilder.runtime.limiting import check_output, kernel, rlimits, size_option
 from envbuilder.runtime.protecting import HIDDEN, LOCKED
-from envbuilder.runtime.sandbox import Task
+from envbuilder.runtime.sandbox import FOREIGN, Task
 from envbuilder.runtime.skeleton import DEV, PROC, SHM, SYS, Bind, Skeleton, make_skeleton
 from envbuilder.runtime.waiting import Ended, wait_for
 
 _SECONDS_TO_CLEAN = 30.0
+_RRO_RUNC, _RRO_KERNEL = (1, 1), (5, 12)
+"""First versions that make a mount read-only with all below it: runc's release notes of 1.1.0, mount_setattr(2)."""
 _CANNOT_START = (
     (re.compile(r"executable file not found|no such file or directory|not a directory"), 127),
     (re.compile(r"permission denied|exec format error|is a directory"), 126),
@@ -36,7 +40,8 @@ class Runc:
 
     Attributes:
         program: Where it is.
-        version: What it says of itself.
+        version: What it says of itself, such as `1.1.5`.
+        filters: Whether it was built with libseccomp.
         work: For files of a run.
         as_root: Whether this process may be root in a container without a mapping of accounts. Otherwise everything
             runs as this account, which is root within.
@@ -46,6 +51,7 @@ class Runc:
     version: str
     work: Path
     as_root: bool
+    filters: bool = False
 
     @property
     def name(self) -> str:
@@ -61,11 +67,12 @@ class Runc:
             )
         with scratch(self.work) as folder:
             skeleton = make_skeleton(task, folder)
-            (folder / "config.json").write_text(json.dumps(bundle(task, skeleton, as_root=self.as_root)), "utf-8")
+            (folder / "config.json").write_text(json.dumps(self._bundle(task, skeleton)), "utf-8")
             ended = self._run(folder, f"envbuilder-{uuid.uuid4().hex}", task)
             stopped = _complaint(folder / "log")
-            if stopped and not ended.timed_out:
+            if stopped and not (ended.timed_out or ended.flooded):
                 return not_started(stopped)
+            check_output(ended, task)
             return RunResult(
                 status=ended.status,
                 stdout=ended.stdout,
@@ -73,6 +80,10 @@ class Runc:
                 timed_out=ended.timed_out,
                 copied=read_inside(*skeleton.copied) if skeleton.copied else None,
             )
+
+    def _bundle(self, task: Task, skeleton: Skeleton) -> Mapping[str, object]:
+        deep = _numbers(self.version) >= _RRO_RUNC and kernel() >= _RRO_KERNEL
+        return bundle(task, skeleton, as_root=self.as_root, filters=self.filters and is_filtered(), deep=deep)
 
     def _run(self, folder: Path, name: str, task: Task) -> Ended:
         base = (self.program, "--root", str(folder / "state"))
@@ -85,7 +96,16 @@ class Runc:
 
         try:
             command = (*base, *log, "run", "--bundle", str(folder), name)
-            return wait_for(command, timeout=task.timeout, environ=environ, kill=remove, output=task.output)
+            return wait_for(
+                command,
+                timeout=task.timeout,
+                environ=environ,
+                kill=remove,
+                output=task.output,
+                given=task.given,
+                answer=task.answer,
+                limit=task.limits.output,
+            )
         finally:
             if (folder / "state" / name).exists():
                 remove()
@@ -116,9 +136,24 @@ def not_started(complaint: str) -> RunResult:
     raise ToolFailed(f"runc cannot start a container: {complaint}", hint="run through an engine: --engine docker")
 
 
-def bundle(task: Task, skeleton: Skeleton, *, as_root: bool) -> Mapping[str, object]:
-    """The configuration of a container, as `config.json` has it."""
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version.partition("+")[0])[:2])
+
+
+def bundle(
+    task: Task, skeleton: Skeleton, *, as_root: bool, filters: bool = False, deep: bool = False
+) -> Mapping[str, object]:
+    """The configuration of a container, as `config.json` has it.
+
+    Args:
+        task: What is run.
+        skeleton: Its root.
+        as_root: Whether accounts are those of this host.
+        filters: Whether runc can filter system calls.
+        deep: Whether runc can make a mount read-only with all below it.
+    """
     uid, gid = (task.uid, task.gid) if as_root else (0, 0)
+    accounts = _accounts(task, as_root=as_root)
     nothing: list[str] = []
     capabilities = dict.fromkeys(("bounding", "effective", "inheritable", "permitted", "ambient"), nothing)
     return {
@@ -131,57 +166,80 @@ def bundle(task: Task, skeleton: Skeleton, *, as_root: bool) -> Mapping[str, obj
             "cwd": task.folder,
             "capabilities": capabilities,
             "noNewPrivileges": True,
+            "rlimits": [
+                {"type": name, "soft": value, "hard": value}
+                for name, value in rlimits(task.limits, shared_account=not as_root).items()
+            ],
         },
         "root": {"path": str(skeleton.root), "readonly": True},
         "hostname": "envbuilder",
-        "mounts": list(_mounts(task, skeleton)),
+        "mounts": list(_mounts(task, skeleton, as_root=as_root, deep=deep)),
         "linux": {
-            "namespaces": [{"type": kind} for kind in _namespaces(task, as_root=as_root)],
-            **({} if as_root else {"uidMappings": _only(os.geteuid()), "gidMappings": _only(os.getegid())}),
-            "maskedPaths": list(HIDDEN),
+            "namespaces": [{"type": kind} for kind in _namespaces(task, own_accounts=bool(accounts))],
+            **accounts,
+            "maskedPaths": [*HIDDEN, *task.hidden],
             "readonlyPaths": list(LOCKED),
+            **({"seccomp": profile()} if filters else {}),
+            **({"resources": _resources(task)} if as_root else {}),
         },
     }
 
 
-def _namespaces(task: Task, *, as_root: bool) -> Iterator[str]:
+def _resources(task: Task) -> dict[str, object]:
+    memory = {"memory": {"limit": task.limits.memory}} if task.limits.memory else {}
+    return {"pids": {"limit": task.limits.processes or -1}, **memory}
+
+
+def _namespaces(task: Task, *, own_accounts: bool) -> Iterator[str]:
     yield from ("pid", "ipc", "uts", "mount")
     if not task.host_network:
         yield "network"
-    if not as_root:
+    if own_accounts:
         yield "user"
 
 
-def _only(number: int) -> list[dict[str, int]]:
-    return [{"containerID": 0, "hostID": number, "size": 1}]
+def _accounts(task: Task, *, as_root: bool) -> dict[str, object]:
+    """The accounts that exist in a namespace of its own; nothing where those of this host are used."""
+    if not as_root:
+        return {"uidMappings": [_mapped(0, os.geteuid())], "gidMappings": [_mapped(0, os.getegid())]}
+    if task.uid != FOREIGN:
+        return {}
+    # runc itself prepares the root as account 0, and then becomes the other.
+    both = [_mapped(number, number) for number in (0, FOREIGN)]
+    return {"uidMappings": both, "gidMappings": both}
 
 
-def _mounts(task: Task, skeleton: Skeleton) -> Iterator[dict[str, object]]:
-    yield from map(_bind, skeleton.parts)
+def _mapped(inside: int, outside: int) -> dict[str, int]:
+    return {"containerID": inside, "hostID": outside, "size": 1}
+
+
+def _mounts(task: Task, skeleton: Skeleton, *, as_root: bool, deep: bool) -> Iterator[dict[str, object]]:
+    bind = partial(_bind, as_root=as_root, deep=deep)
+    size = [option for option in size_option(task.limits).split(",") if option]
+    yield from map(bind, skeleton.parts)
     yield _mount(PROC, "proc", "nosuid", "noexec", "nodev")
     yield _mount(DEV, "tmpfs", "nosuid", "strictatime", "mode=755", "size=65536k")
     yield _mount(f"{DEV}/pts", "devpts", "nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620")
-    yield _mount(SHM, "tmpfs", "nosuid", "noexec", "nodev", "mode=1777")
-    if task.host_network:
-        yield {
-            "destination": SYS,
-            "type": "none",
-            "source": SYS,
-            "options": ["rbind", "nosuid", "noexec", "nodev", "ro"],
-        }
+    yield _mount(SHM, "tmpfs", "nosuid", "noexec", "nodev", "mode=1777", *size)
+    if task.host_network and not as_root:
+        # Only who rules over the network's namespace may mount it anew, without the file systems below it.
+        yield bind(Bind(source=Path(SYS), target=SYS))
     else:
         yield _mount(SYS, "sysfs", "nosuid", "noexec", "nodev", "ro")
     for folder in skeleton.empty:
-        yield _mount(folder, "tmpfs", "nosuid", "nodev", "mode=1777")
-    yield from map(_bind, skeleton.binds)
+        yield _mount(folder, "tmpfs", "nosuid", "nodev", "mode=1777", *size)
+    yield from map(bind, skeleton.binds)
 
 
 def _mount(target: str, kind: str, *options: str) -> dict[str, object]:
     return {"destination": target, "type": kind, "source": kind, "options": list(options)}
 
 
-def _bind(bind: Bind) -> dict[str, object]:
+def _bind(bind: Bind, *, as_root: bool, deep: bool) -> dict[str, object]:
     # What the source's file system forbids must be said again: without root rights it cannot be taken back.
     noexec = ["noexec"] if os.statvfs(bind.source).f_flag & os.ST_NOEXEC else []
-    options = ["rbind", "nosuid", "nodev", *noexec, *([] if bind.writable else ["ro"])]
+    # `ro` stops at mounts below. Where runc cannot go on, root leaves them out, and others have no rights in them.
+    whole = "rbind" if deep or bind.writable or not as_root else "bind"
+    read_only = [] if bind.writable else ["ro", "rro"] if deep else ["ro"]
+    options = [whole, "nosuid", "nodev", *noexec, *read_only]
     return {"destination": bind.target, "type": "none", "source": str(bind.source), "options": options}

@@ -4,9 +4,39 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import IO, Protocol
 
 from envbuilder.model.builds import Output, RunResult
+
+GIB = 1 << 30
+FOREIGN = 65533
+"""Account and group that foreign code runs as where the caller is root. Debian reserves 65000 to 65533 (policy 9.2.2),
+so it owns nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Bounds of a command; 0 means that of the caller.
+
+    Attributes:
+        memory: Bytes of address space of each process; of all processes together where runc runs as root.
+        seconds: Processor time of each process.
+        processes: How many processes and threads there may be at once. The kernel does not apply it to the account
+            root of this host, where only runc as root can.
+        file: Bytes of each file that is written, and of each temporary file system.
+        output: Bytes of standard output and error that are kept; a command that writes more is killed.
+    """
+
+    memory: int = 0
+    seconds: int = 0
+    processes: int = 32768
+    file: int = 0
+    output: int = 32 << 20
+
+
+BUILD_LIMITS = Limits(memory=8 * GIB, seconds=900, processes=512, file=4 * GIB, output=4 << 20)
+"""Of foreign code that runs during a lock, a build or a delivery. The largest need seen is 0.4 GiB and 60 s: bytecode
+of TensorFlow 2.15 (2026-11-22)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +58,10 @@ class Task:
         copy_out: Absolute path of one file to read when it has ended; empty for none.
         shared: `(path on this host, absolute path)` that it can change.
         output: Gets what it writes as it comes; then the result has none of it.
+        given: Open file that it reads as standard input; None for nothing.
+        answer: Open file that it writes standard output to; then the result has none of it.
+        limits: What it may use.
+        hidden: Absolute paths, without links, of files and folders of the tree that are empty for the command.
     """
 
     tree: Path
@@ -44,6 +78,10 @@ class Task:
     copy_out: str = ""
     shared: tuple[tuple[str, str], ...] = ()
     output: Output | None = None
+    given: IO[bytes] | None = None
+    answer: IO[bytes] | None = None
+    limits: Limits = Limits()
+    hidden: tuple[str, ...] = ()
 
 
 class Sandbox(Protocol):
@@ -69,7 +107,7 @@ class Sandbox(Protocol):
         A command that cannot be started is a result as in a shell: 127 not found, 126 not executable.
 
         Raises:
-            ToolFailed: This way to run commands does not work here.
+            ToolFailed: This way to run commands does not work here, or the command wrote more than its limit.
             UsageError: The task asks for what this way cannot do.
         """
         ...

@@ -11,13 +11,15 @@ from pathlib import Path
 
 from envbuilder.errors import ToolFailed
 from envbuilder.model.builds import RunResult
+from envbuilder.runtime.filtering import is_filtered, program
 from envbuilder.runtime.leftovers import read_inside, scratch
+from envbuilder.runtime.limiting import check_output, rlimits, size_option
 from envbuilder.runtime.protecting import HIDDEN, LOCKED
-from envbuilder.runtime.sandbox import Task
+from envbuilder.runtime.sandbox import FOREIGN, Task
 from envbuilder.runtime.skeleton import Bind, Skeleton, make_skeleton
 from envbuilder.runtime.waiting import Ended, wait_for
 
-_INSIDE = Path(__file__).with_name("entering.py")
+INSIDE = Path(__file__).with_name("entering.py")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +46,12 @@ class Namespaces:
         """See `Sandbox.run`."""
         with scratch(self.work) as folder:
             skeleton = make_skeleton(task, folder)
-            described = folder / "task.json"
-            described.write_text(json.dumps(self._described(task, skeleton)), "utf-8")
-            ended, trouble = _enter(described, task)
-            if trouble and not ended.timed_out:
+            place = folder / "task.json"
+            place.write_text(json.dumps(described(task, skeleton, as_root=self.as_root)), "utf-8")
+            ended, trouble = _enter(place, task)
+            if trouble and not (ended.timed_out or ended.flooded):
                 raise ToolFailed(f"the kernel refuses: {trouble}", hint="install runc, or use --engine docker")
+            check_output(ended, task)
             return RunResult(
                 status=ended.status,
                 stdout=ended.stdout,
@@ -57,22 +60,28 @@ class Namespaces:
                 copied=read_inside(*skeleton.copied) if skeleton.copied else None,
             )
 
-    def _described(self, task: Task, skeleton: Skeleton) -> dict[str, object]:
-        return {
-            "root": str(skeleton.root),
-            "parts": [_plain(bind) for bind in skeleton.parts],
-            "empty": list(skeleton.empty),
-            "binds": [_plain(bind) for bind in skeleton.binds],
-            "hidden": list(HIDDEN),
-            "locked": list(LOCKED),
-            "command": list(task.command),
-            "env": dict(task.env),
-            "folder": task.folder,
-            "uid": task.uid,
-            "gid": task.gid,
-            "map_accounts": not self.as_root,
-            "host_network": task.host_network,
-        }
+
+def described(task: Task, skeleton: Skeleton, *, as_root: bool) -> dict[str, object]:
+    """Return a task as `entering.py` reads it."""
+    return {
+        "root": str(skeleton.root),
+        "parts": [_plain(bind) for bind in skeleton.parts],
+        "empty": list(skeleton.empty),
+        "binds": [_plain(bind) for bind in skeleton.binds],
+        "hidden": [*HIDDEN, *task.hidden],
+        "locked": list(LOCKED),
+        "command": list(task.command),
+        "env": dict(task.env),
+        "folder": task.folder,
+        "uid": task.uid,
+        "gid": task.gid,
+        "map_accounts": not as_root,
+        "own_accounts": as_root and task.uid == FOREIGN,
+        "limits": rlimits(task.limits, shared_account=not as_root),
+        "size": size_option(task.limits),
+        "filter": program().hex() if is_filtered() else "",
+        "host_network": task.host_network,
+    }
 
 
 def _plain(bind: Bind) -> dict[str, object]:
@@ -83,9 +92,18 @@ def _enter(described: Path, task: Task) -> tuple[Ended, str]:
     """How it ended, and what kept it from being started."""
     reading, writing = os.pipe()
     try:
-        command = (sys.executable, "-I", "-S", str(_INSIDE), str(described), str(writing))
+        command = (sys.executable, "-I", "-S", str(INSIDE), str(described), str(writing))
         environ = {"PATH": os.defpath}
-        ended = wait_for(command, timeout=task.timeout, environ=environ, pass_fds=(writing,), output=task.output)
+        ended = wait_for(
+            command,
+            timeout=task.timeout,
+            environ=environ,
+            pass_fds=(writing,),
+            output=task.output,
+            given=task.given,
+            answer=task.answer,
+            limit=task.limits.output,
+        )
     finally:
         with suppress(OSError):
             os.close(writing)

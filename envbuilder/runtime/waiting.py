@@ -10,12 +10,13 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import IO, cast
+from dataclasses import dataclass, field
+from typing import IO
 
 from envbuilder.model.builds import Output
 
 KILLED = 137
+KEPT = 32 << 20
 _SECONDS_TO_DIE = 30.0
 _PIECE = 1 << 16
 
@@ -29,12 +30,14 @@ class Ended:
         stdout: What it wrote.
         stderr: Likewise.
         timed_out: Whether it was killed because its time was up.
+        flooded: Whether it was killed because it wrote more than what is kept.
     """
 
     status: int
     stdout: bytes
     stderr: bytes
     timed_out: bool
+    flooded: bool = False
 
 
 def nothing_more() -> None:
@@ -49,8 +52,11 @@ def wait_for(  # noqa: PLR0913  one way to run a process
     kill: Callable[[], None] = nothing_more,
     pass_fds: Sequence[int] = (),
     output: Output | None = None,
+    given: IO[bytes] | None = None,
+    answer: IO[bytes] | None = None,
+    limit: int = KEPT,
 ) -> Ended:
-    """Run a command without standard input until it ends or its time is up; after that nothing of it runs.
+    """Run a command until it ends or its time is up; after that nothing of it runs.
 
     Args:
         command: Program and arguments.
@@ -59,33 +65,76 @@ def wait_for(  # noqa: PLR0913  one way to run a process
         kill: Kills what killing the command's process group does not.
         pass_fds: Further open files that it gets.
         output: Gets what it writes as it comes; then nothing of it is kept.
+        given: Open file that becomes standard input; None for an empty one.
+        answer: Open file that becomes standard output; None keeps what is written.
+        limit: Bytes of both streams together that are kept; the command is killed when it writes more.
     """
     process = subprocess.Popen(
         command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
+        stdin=given or subprocess.DEVNULL,
+        stdout=answer or subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=dict(environ),
         pass_fds=tuple(pass_fds),
         start_new_session=True,
     )
-    timed_out = False
-    limit = None if timeout == math.inf else timeout
+    kept = _Kept(limit=limit)
+    timed_out = flooded = False
     with process:
         try:
-            stdout, stderr = _follow(process, timeout, output) if output else process.communicate(timeout=limit)
-        except subprocess.TimeoutExpired:
-            timed_out = True
+            _follow(process, timeout, output or kept.hear)
+        except (subprocess.TimeoutExpired, _Flooded) as error:
+            flooded = isinstance(error, _Flooded)
+            timed_out = not flooded
             _end(process, kill)
-            stdout, stderr = process.communicate(timeout=_SECONDS_TO_DIE)
+            _follow(process, _SECONDS_TO_DIE, output or kept.hear_what_fits)
         except BaseException:
             _end(process, kill)
             raise
     status = process.returncode if process.returncode >= 0 else 128 - process.returncode
-    return Ended(status=KILLED if timed_out else status, stdout=stdout, stderr=stderr, timed_out=timed_out)
+    return Ended(
+        status=KILLED if timed_out or flooded else status,
+        stdout=bytes(kept.streams[1]),
+        stderr=bytes(kept.streams[2]),
+        timed_out=timed_out,
+        flooded=flooded,
+    )
 
 
-def _follow(process: subprocess.Popen[bytes], timeout: float, output: Output) -> tuple[bytes, bytes]:
+class _Flooded(Exception):
+    """A process wrote more than what is kept."""
+
+
+@dataclass(kw_only=True)
+class _Kept:
+    """What a process wrote.
+
+    Attributes:
+        limit: Bytes of both streams together.
+        streams: Content by number of the stream.
+    """
+
+    limit: int
+    streams: dict[int, bytearray] = field(default_factory=lambda: {1: bytearray(), 2: bytearray()})
+
+    def hear(self, number: int, piece: bytes) -> None:
+        """Keep a piece.
+
+        Raises:
+            _Flooded: It is too much.
+        """
+        fits = self.hear_what_fits(number, piece)
+        if not fits:
+            raise _Flooded
+
+    def hear_what_fits(self, number: int, piece: bytes) -> bool:
+        """Keep as much of a piece as there is room for; tell whether that was all of it."""
+        room = self.limit - sum(map(len, self.streams.values()))
+        self.streams[number] += piece[:room]
+        return len(piece) <= room
+
+
+def _follow(process: subprocess.Popen[bytes], timeout: float, output: Callable[[int, bytes], object]) -> None:
     """Hand on what a process writes until it has closed both streams and ended.
 
     Raises:
@@ -94,7 +143,8 @@ def _follow(process: subprocess.Popen[bytes], timeout: float, output: Output) ->
     deadline = time.monotonic() + timeout
     with selectors.DefaultSelector() as streams:
         for number, stream in ((1, process.stdout), (2, process.stderr)):
-            streams.register(cast("IO[bytes]", stream), selectors.EVENT_READ, number)
+            if stream:
+                streams.register(stream, selectors.EVENT_READ, number)
         while streams.get_map():
             left = deadline - time.monotonic()
             if left <= 0:
@@ -106,7 +156,6 @@ def _follow(process: subprocess.Popen[bytes], timeout: float, output: Output) ->
                 else:
                     streams.unregister(key.fileobj)
     process.wait(None if deadline == math.inf else max(deadline - time.monotonic(), 0))
-    return b"", b""
 
 
 def _end(process: subprocess.Popen[bytes], kill: Callable[[], None]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import subprocess
 import tempfile
 import threading
 import time
@@ -14,9 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from envbuilder.errors import ToolFailed, UsageError
 from envbuilder.model.builds import RunResult
 from envbuilder.runtime.choosing import candidates, choose
-from envbuilder.runtime.sandbox import Sandbox, Task
+from envbuilder.runtime.sandbox import FOREIGN, Limits, Sandbox, Task
 from tests.contract.conftest import REQUIRED
 from tests.contract.processes import gone, running
 from tests.contract.trees import PYTHON, as_nobody, busybox_tree
@@ -318,3 +320,110 @@ def test_a_command_can_change_what_is_shared_with_it(way: Way) -> None:
     assert result.stdout == b"/work/shared\nmade\n", result.stderr
     assert (source / "made").read_text() == "made\n"
     (source / "made").unlink()
+
+
+def test_control_groups_of_the_host_cannot_be_changed(way: Way) -> None:
+    """Also with the network of the host, whose /sys has other file systems mounted below it."""
+    for shared in (False, True):
+        script = "echo /sys/fs/cgroup/*; for at in $(busybox find /sys -type f -name '*.procs'); do echo 0 > $at; done"
+        result = way.shell(script, host_network=shared)
+        assert result.stdout == b"/sys/fs/cgroup/*\n", result.stdout
+        mounts = way.shell("cat /proc/self/mounts", host_network=shared).stdout.decode().splitlines()
+        below = [line.split() for line in mounts if line.split()[1].startswith("/sys")]
+        assert below
+        assert [fields for fields in below if "rw" in fields[3].split(",")] == []
+
+
+def test_what_is_mounted_below_a_read_only_mount_is_read_only_too(way: Way) -> None:
+    source = way.folder / "outer"
+    (source / "inner").mkdir(parents=True, exist_ok=True)
+    if os.geteuid() == 0:
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=1777", "none", str(source / "inner")], check=True)
+    try:
+        result = way.shell("echo changed > /mnt/outer/inner/file", mounts=((str(source), "/mnt/outer"),))
+        written = (source / "inner/file").exists()
+    finally:
+        if os.geteuid() == 0:
+            subprocess.run(["umount", str(source / "inner")], check=True)
+    assert not written
+    assert result.status != 0
+
+
+@pytest.mark.parametrize("word", ["mount", "namespace"])
+def test_system_calls_that_manage_the_kernel_are_refused(way: Way, word: str) -> None:
+    status = dict(line.split(":", 1) for line in way.shell("cat /proc/self/status").stdout.decode().splitlines())
+    assert status["Seccomp"].strip() == "2"
+    command = {
+        "mount": "busybox mount -t tmpfs none /tmp",
+        "namespace": "busybox unshare -U true",
+    }[word]
+    assert way.shell(command).status != 0
+
+
+def test_a_command_that_writes_without_end_is_stopped(way: Way) -> None:
+    limits = Limits(output=1 << 20)
+    failure = (ToolFailed, subprocess.CalledProcessError)
+    with pytest.raises(failure):
+        way.shell("busybox yes", limits=limits)
+    with pytest.raises(failure):
+        way.shell("busybox yes >&2", limits=limits)
+    result = way.shell("busybox head -c 1000000 /dev/zero", limits=limits)
+    assert len(result.stdout) == 1_000_000
+
+
+def test_a_file_that_grows_without_end_is_stopped(way: Way) -> None:
+    result = way.shell("busybox yes > /tmp/big; busybox stat -c %s /tmp/big", limits=Limits(file=1 << 20))
+    assert int(result.stdout) <= 1 << 20
+
+
+def test_memory_is_limited(way: Way) -> None:
+    script = "busybox head -c 200000000 /dev/zero | busybox tr '\\0' x | busybox tail -n 1 | busybox wc -c"
+    assert way.shell(script, limits=Limits(memory=100 << 20)).stdout.strip() != b"200000000"
+
+
+def test_time_of_the_processor_is_limited(way: Way) -> None:
+    result = way.shell("while :; do :; done", limits=Limits(seconds=1), timeout=120.0)
+    assert not result.timed_out
+    assert result.status in {128 + 9, 128 + 24}
+
+
+def test_processes_are_limited(way: Way) -> None:
+    if way.account == "mapped":
+        pytest.skip("the kernel counts no processes of root, and only runc as root makes control groups")
+    script = "n=0; while [ $n -lt 60 ]; do sleep 30 & n=$((n+1)); done; echo all"
+    result = way.shell(script, uid=FOREIGN, gid=FOREIGN, limits=Limits(processes=20))
+    assert b"all" not in result.stdout
+    assert b"fork" in result.stderr
+
+
+def test_foreign_code_is_nobody_on_this_host(way: Way) -> None:
+    """Its account is one that owns nothing, or, without root rights, that of the caller in a namespace."""
+    script = "cat /proc/self/uid_map; exec 3< /proc/self/status; busybox grep Uid /proc/self/status"
+    told = way.shell(script, uid=FOREIGN, gid=FOREIGN).stdout.decode().split("\n")
+    mapped = [line.split() for line in told if line and not line.startswith("Uid")]
+    uid = told[-2].split()[1]
+    outside = {inside: host for inside, host, _ in mapped}[uid]
+    expected = {"root": FOREIGN, "mapped": os.geteuid(), "nobody": 65534, "self": os.geteuid()}[way.account]
+    assert int(outside) == expected
+
+
+@pytest.mark.parametrize("number", [2**32 - 1, 2**31, 2**40])
+def test_an_account_that_is_none_never_stays_root(way: Way, number: int) -> None:
+    """The kernel takes the last one as "leave it as it is"."""
+    try:
+        result = way.shell("id -u; echo /work/*", uid=number, gid=0, asked=False)
+    except (ToolFailed, UsageError, subprocess.CalledProcessError):
+        return
+    assert way.account != "root" or not result.stdout.startswith(b"0\n")
+
+
+def test_streams_can_be_files(way: Way) -> None:
+    if way.account == "nobody":
+        return  # that one runs in a process of its own
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as answer:
+        given.write(b"given\n")
+        given.seek(0)
+        result = way.shell("cat; echo err >&2", given=given, answer=answer)
+        answer.seek(0)
+        assert answer.read() == b"given\n"
+    assert (result.stdout, result.stderr) == (b"", b"err\n")

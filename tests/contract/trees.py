@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from envbuilder.model.builds import RunResult
-from envbuilder.runtime.sandbox import Task
+from envbuilder.runtime.sandbox import Limits, Task
 
 _BUSYBOX = Path("/bin/busybox")
 _APPLETS = ("cat", "chmod", "echo", "false", "hostname", "id", "kill", "ls", "mkdir", "sh", "sleep", "touch", "true")
@@ -76,7 +76,7 @@ def _main(way: str, work: str, described: str) -> None:
     for name in ("command", "env", "mounts", "files"):
         plain[name] = tuple(tuple(item) if isinstance(item, list) else item for item in plain[name])
     plain["files"] = tuple((path, bytes.fromhex(content)) for path, content in plain["files"])
-    task = Task(**(plain | {"tree": Path(plain["tree"])}))
+    task = Task(**(plain | {"tree": Path(plain["tree"]), "limits": Limits(**plain["limits"])}))
     sandbox = next(one for one in candidates(Path(work), "/usr/sbin:/usr/bin:/sbin:/bin") if one.name == way)
     result = sandbox.run(task)
     print(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuilder.errors import UsageError
+from envbuilder.errors import UsageError, VerificationFailed
 from envbuilder.running.settings import account, settings_of
 
 
@@ -93,3 +93,17 @@ def test_an_account_that_the_tree_does_not_have_is_refused(user: str, tree: Path
 def test_a_tree_without_accounts_knows_numbers(tmp_path: Path) -> None:
     assert account(tmp_path, "").uid == 0
     assert account(tmp_path, "7:8").gid == 8
+
+
+@pytest.mark.parametrize("user", ["4294967295", "2147483647", "9999999999", "me:4294967295", "0:2147483648"])
+def test_a_number_that_is_none_of_an_account_is_refused(user: str, tree: Path) -> None:
+    """The kernel takes 4294967295 as "stay who you are", which can be root."""
+    with pytest.raises(UsageError, match="numbers go to 2147483646"):
+        account(tree, user)
+
+
+def test_accounts_of_an_absurd_size_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/passwd").write_bytes(b"root:x:0:0::/root:/bin/sh\n" * 200_000)
+    with pytest.raises(VerificationFailed, match="etc/passwd is larger than 4 MiB"):
+        account(tmp_path, "me")

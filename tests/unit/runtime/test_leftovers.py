@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from envbuilder.errors import VerificationFailed
 from envbuilder.runtime.leftovers import discard, read_inside, scratch
 
 
@@ -34,6 +35,14 @@ def test_a_file_is_read(folder: Path) -> None:
 )
 def test_nothing_else_is(path: str, folder: Path) -> None:
     assert read_inside(folder, path) is None
+
+
+def test_a_file_that_is_too_large_is_refused_unread(folder: Path) -> None:
+    with (folder / "huge").open("wb") as huge:
+        huge.truncate(1 << 40)
+    with pytest.raises(VerificationFailed, match="huge is larger than 1 MiB"):
+        read_inside(folder, "huge", limit=1 << 20)
+    assert read_inside(folder, "deep/file", limit=7) == b"content"
 
 
 def _fill_and_stop(folder: Path) -> None:
