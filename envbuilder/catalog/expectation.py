@@ -72,7 +72,7 @@ class Expectation:
         distributions: `(normalized name, version)` of all that must be installed, sorted.
         glibc: Oldest C library that the wheel runs with.
         needs_avx: Whether the wheel needs a processor with AVX.
-        deviations: In which the image differs from what the wheel was compiled with, and Debian's updates that it lacks.
+        deviations: Differences between the image and what the wheel was compiled with, and missing updates of Debian.
         memory: Memory policy; None where no hook gives it to TensorFlow.
     """
 

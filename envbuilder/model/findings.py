@@ -114,7 +114,7 @@ class Report:
         required: Tier that was asked for; a check of that tier or below that is not proven counts as a failure.
         results: In the order of the check table.
         facts: `(name, value)` lines that a reader wants to see: TensorFlow, interpreter, driver, GPUs.
-        deviations: In which the image differs from what the wheel was compiled with, and Debian's updates that it lacks.
+        deviations: Differences between the image and what the wheel was compiled with, and missing updates of Debian.
         not_covered: What this tier did not prove, one sentence each.
         seconds: How long it took.
         figures: Numbers worth plotting; those of a group stand together.
