@@ -105,4 +105,6 @@ def _shown(address: str) -> str:
         plain = without_login(address)
     except ValueError:
         return "an address that is none"
+    # What is no address may hold a login too: `me:secret@host`.
+    plain = plain if "://" in plain else plain.rpartition("@")[2]
     return "".join(character for character in plain if character.isprintable())
