@@ -15,7 +15,8 @@ _LARGEST_ID = (1 << 31) - 2
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-_LARGEST = 4 << 20
+_LARGEST_FILE = 4 << 20
+"""Bytes of a list of accounts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +103,7 @@ def _group(tree: Path, group: str) -> int:
 
 
 def _lines(tree: Path, path: str, fields: int) -> list[list[str]]:
-    content = (read_inside(tree, path, limit=_LARGEST) or b"").decode("utf-8", "replace")
+    content = (read_inside(tree, path, limit=_LARGEST_FILE) or b"").decode("utf-8", "replace")
     lines = (line.split(":") for line in content.splitlines())
     numbers = slice(2, min(fields, 4))
     return [line for line in lines if len(line) >= fields and all(map(_is_number, line[numbers]))]
