@@ -62,6 +62,7 @@ def run_uv(  # noqa: PLR0913  each is one setting of the program
     environ: Mapping[str, str],
     index: str = "",
     timeout: float = _TIME_LIMIT,
+    before: Sequence[str] = (),
 ) -> str | None:
     """Run uv without letting it fetch interpreters or read settings of the current directory.
 
@@ -72,6 +73,7 @@ def run_uv(  # noqa: PLR0913  each is one setting of the program
         environ: Its environment: proxies, CA bundle and index come from here.
         index: Address of a package index; empty means that of its settings.
         timeout: Seconds.
+        before: Words before the command, of what confines the interpreters that it starts.
 
     Returns:
         None when it succeeded, else what it wrote to standard error.
@@ -85,7 +87,7 @@ def run_uv(  # noqa: PLR0913  each is one setting of the program
         own["UV_DEFAULT_INDEX"] = index
     try:
         done = subprocess.run(
-            [str(program), *arguments],
+            [*before, str(program), *arguments],
             env={**uv_environ(environ), **own},
             capture_output=True,
             text=True,
@@ -103,6 +105,31 @@ def run_uv(  # noqa: PLR0913  each is one setting of the program
         if failure is not None:
             raise failure
     return done.stderr.rstrip() if done.returncode else None
+
+
+def find_python(program: Path, series: str, *, cache: Path, environ: Mapping[str, str]) -> Path | None:
+    """Return the interpreter of this host that uv would build with, without links; None when there is none.
+
+    Args:
+        program: uv.
+        series: Wanted major and minor version; another one will do.
+        cache: Folder for what it keeps.
+        environ: Its environment.
+    """
+    own = {"UV_CACHE_DIR": str(cache), "UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1"}
+    for wanted in ([series], []):
+        done = subprocess.run(
+            [str(program), "python", "find", "--no-project", *wanted],
+            env={**uv_environ(environ), **own},
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIME_LIMIT,
+            check=False,
+        )
+        if done.returncode == 0 and done.stdout.strip():
+            return Path(done.stdout.strip()).resolve()
+    return None
 
 
 def index_is_silent(output: str) -> bool:

@@ -21,6 +21,7 @@ from envbuilder.errors import SourceUnreachable, VerificationFailed
 from envbuilder.model.images import ImageLayerPin
 from envbuilder.model.locks import Lock, OwnFile, PackageGroup, PackagePin
 from envbuilder.model.rows import PythonProvider
+from envbuilder.runtime.sandbox import Sandbox
 from envbuilder.store import Store
 from envbuilder.tar.members import Kind, Member, opened_at
 
@@ -71,6 +72,7 @@ class Ingredients:
         store: Has every file of the lock.
         archive: Where the interpreter archive is; None when the interpreter comes with the base.
         work: Folder for what lies between two steps; removed by its owner.
+        sandbox: Gives what runs the interpreter.
         python_key: Digest of everything that decides the interpreter.
     """
 
@@ -82,6 +84,7 @@ class Ingredients:
     store: Store
     archive: Callable[[], Path]
     work: Path
+    sandbox: Callable[[], Sandbox]
     python_key: str
     _wheels: dict[str, Wheel] = field(default_factory=dict)
     _python: TargetPython | None = None
@@ -143,7 +146,7 @@ class Ingredients:
             if self._python is None:
                 members = [*self.base.members(), *(entry.member for entry in self.archive_entries())]
                 root = unpacked(members, self.store, self.python_key)
-                self._python = TargetPython(root=root, home=self.home, series=self.series)
+                self._python = TargetPython(root=root, home=self.home, series=self.series, sandbox=self.sandbox)
             return self._python
 
     def wheel(self, pin: PackagePin) -> Wheel:

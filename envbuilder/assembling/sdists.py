@@ -11,17 +11,29 @@ import tempfile
 import tomllib
 import zipfile
 from collections.abc import Iterable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from envbuilder.archives.extraction import BadArchive, extract
 from envbuilder.archives.zip_file import opened
 from envbuilder.assembling.entries import EPOCH
 from envbuilder.assembling.target_python import TargetPython
-from envbuilder.errors import BuildFailed, EnvbuilderError, VerificationFailed
+from envbuilder.errors import BuildFailed, ToolFailed, VerificationFailed
 from envbuilder.model.builds import NO_COMPILER
+from envbuilder.runtime.leftovers import open_to_all
 from envbuilder.store import Store
 
-_BUILD = "import setuptools, sys, runpy; sys.argv[0] = 'setup.py'; runpy.run_path('setup.py', run_name='__main__')"
+_SOURCE, _TOOLS, _WHEEL = "/mnt/source", "/mnt/tools", "/tmp/built.whl"  # noqa: S108  in the sandbox
+_BUILD = """
+import glob, os, runpy, shutil, sys
+source, wheel = sys.argv[1:]
+work, out = os.path.dirname(wheel) + "/source", os.path.dirname(wheel) + "/out"
+shutil.copytree(source, work, symlinks=True)
+os.chdir(work)
+import setuptools
+sys.argv = ["setup.py", "-q", "bdist_wheel", "--dist-dir", out]
+runpy.run_path("setup.py", run_name="__main__")
+os.rename(sorted(glob.glob(out + "/*.whl"))[0], wheel)
+"""
 _WITH_PYPROJECT = (
     "choose a version that has a wheel, or build with an engine, which reads pyproject.toml: --engine docker"
 )
@@ -43,6 +55,7 @@ def build_wheel(sdist: Path, name: str, tools: Iterable[Path], python: TargetPyt
 
     Raises:
         BuildFailed: It cannot be built this way.
+        ToolMissing: There is no sandbox to build it in.
         VerificationFailed: The archive is damaged, or leads out of its folder.
     """
     with tempfile.TemporaryDirectory(prefix="envbuilder-sdist-") as scratch:
@@ -52,22 +65,28 @@ def build_wheel(sdist: Path, name: str, tools: Iterable[Path], python: TargetPyt
         build_tools.mkdir()
         for tool in tools:
             extract(tool, build_tools)
-        out = root / "out"
-        out.mkdir()
+        for folder in (source, build_tools):
+            open_to_all(folder)
         try:
-            python.run(
-                ["-c", _BUILD, "-q", "bdist_wheel", "--dist-dir", str(out)],
-                folder=source,
-                environ={"PYTHONPATH": str(build_tools), "SOURCE_DATE_EPOCH": str(EPOCH), "HOME": str(root)},
+            built = python.run(
+                ["-c", _BUILD, _SOURCE, _WHEEL],
+                mounts={_SOURCE: source, _TOOLS: build_tools},
+                environ={
+                    "PYTHONPATH": _TOOLS,
+                    "SOURCE_DATE_EPOCH": str(EPOCH),
+                    "HOME": str(PurePosixPath(_WHEEL).parent),
+                },
+                copy_out=_WHEEL,
             )
-            made = next(iter(sorted(out.glob("*.whl"))))
-        except (EnvbuilderError, StopIteration) as error:
-            raise BuildFailed(
-                f"{name} cannot be built into a wheel: {error}",
-                hint=NO_COMPILER,
-                step=name,
-            ) from error
-        return _kept(made, root / "canonical.whl", store)
+        except (ToolFailed, VerificationFailed) as error:
+            raise _failure(name, str(error)) from error
+        if built is None:
+            raise _failure(name, "setup.py made no wheel")
+        return _kept(built, name, root, store)
+
+
+def _failure(name: str, reason: str) -> BuildFailed:
+    return BuildFailed(f"{name} cannot be built into a wheel: {reason}", hint=NO_COMPILER, step=name)
 
 
 def _unpacked(sdist: Path, name: str, target: Path) -> Path:
@@ -97,7 +116,17 @@ def _builds_by_setuptools(tops: list[Path]) -> bool:
     return str(backend).startswith("setuptools")
 
 
-def _kept(made: Path, canonical: Path, store: Store) -> str:
+def _kept(made: bytes, name: str, root: Path, store: Store) -> str:
+    wheel, canonical = root / "made.whl", root / "canonical.whl"
+    wheel.write_bytes(made)
+    try:
+        _write_canonical(wheel, canonical)
+    except BadArchive as error:
+        raise _failure(name, f"its wheel is damaged: {error}") from error
+    return store.take(canonical)
+
+
+def _write_canonical(made: Path, canonical: Path) -> None:
     with opened(made) as source, zipfile.ZipFile(canonical, "w", zipfile.ZIP_STORED) as target:
         for info in sorted(source.members, key=lambda info: info.filename):
             if info.is_dir():
@@ -108,4 +137,3 @@ def _kept(made: Path, canonical: Path, store: Store) -> str:
             entry.external_attr = mode << 16
             with source.archive.open(info) as content, target.open(entry, "w") as copy:
                 shutil.copyfileobj(content, copy)
-    return store.take(canonical)

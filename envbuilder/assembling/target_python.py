@@ -1,14 +1,13 @@
-"""Run the interpreter of an image on this machine: no container, no root, nothing of the image installed here.
+"""Run the interpreter of an image in a sandbox: no container engine, nothing of the image installed here.
 
-The program is started by the image's own loader, with the image's own libraries, out of a folder. So it makes no
-difference which Linux this is, as long as it is one for x86-64.
+The program is started by the image's own loader, with the image's own libraries; its root is the unpacked image. So it
+makes no difference which Linux this is, as long as it is one for x86-64.
 """
 
 from __future__ import annotations
 
-import subprocess
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -19,6 +18,9 @@ from envbuilder.errors import ToolFailed
 from envbuilder.files import CHUNK
 from envbuilder.manifests import holds, write_manifest
 from envbuilder.rooms import remove
+from envbuilder.runtime.leftovers import open_to_all
+from envbuilder.runtime.sandbox import BUILD_LIMITS, FOREIGN, Sandbox, Task
+from envbuilder.runtime.skeleton import resolved
 from envbuilder.store import Store, full_disk
 from envbuilder.tar.members import Kind, Member
 
@@ -31,6 +33,9 @@ _LOADERS = (
 _LIBRARIES = ("usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu", "usr/lib64", "lib64")
 _TIME_LIMIT = 900.0
 _TAIL_LINES = 8
+_SITES = ("dist-packages", "site-packages")
+_AT_START = ("sitecustomize", "usercustomize")
+_NOT_STARTED = (126, 127)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,65 +46,88 @@ class TargetPython:
         root: Folder of the tree.
         home: Where the interpreter lives in it: `opt/python` or `usr`.
         series: `3.8`.
+        sandbox: Gives what runs it; asked at each run.
     """
 
     root: Path
     home: str
     series: str
+    sandbox: Callable[[], Sandbox]
 
-    def run(
+    def run(  # noqa: PLR0913  one way to run it
         self,
         arguments: Iterable[str],
         *,
         given: IO[bytes] | None = None,
         answer: IO[bytes] | None = None,
-        folder: Path | None = None,
+        mounts: Mapping[str, Path] | None = None,
         environ: Mapping[str, str] | None = None,
-    ) -> None:
-        """Run it; nothing of this process's environment is passed on.
+        copy_out: str = "",
+    ) -> bytes | None:
+        """Run it in a sandbox, where only `/tmp` can be written; nothing of this process's environment is passed on.
 
         Args:
             arguments: For the interpreter.
             given: File that it reads as standard input; None for nothing.
             answer: File that it writes standard output to; None for nowhere.
-            folder: Working directory; None means that of this process.
+            mounts: Folders of this machine by the path at which it sees them, read-only.
             environ: Further environment variables.
+            copy_out: A file below `/tmp` to read when it has ended; empty for none.
+
+        Returns:
+            Content of that file; None when it did not write it.
 
         Raises:
             ToolFailed: It cannot be started here, or ended with an error.
+            ToolMissing: There is no sandbox.
         """
-        program = self.root / self.home / "bin" / f"python{self.series}"
-        command = [str(self._loader()), "--library-path", self._library_path(), str(program), "-s", "-B", *arguments]
+        # -I would ignore the environment, which is ours alone, and with it the seed. Without `site` (-S) other strings
+        # are shared when bytecode is written, which Python 3.6 to 3.10 put into it (measured 2026-11-22).
+        program = (f"/{self.home}/bin/python{self.series}", "-s", "-B", *arguments)
         # Sets lie in memory in the order of their hashes, and bytecode is written in that order.
-        settings = {"PYTHONHOME": str(self.root / self.home), "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "PATH": ""}
-        try:
-            done = subprocess.run(
-                command,
-                stdin=given or subprocess.DEVNULL,
-                stdout=answer or subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                env={**settings, **(environ or {})},
-                cwd=folder,
-                timeout=_TIME_LIMIT,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
+        settings = {"PYTHONHOME": f"/{self.home}", "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "PATH": ""}
+        task = Task(
+            tree=self.root,
+            command=(f"/{self._loader()}", "--library-path", self._library_path(), *program),
+            env=tuple(sorted({**settings, **(environ or {})}.items())),
+            uid=FOREIGN,
+            gid=FOREIGN,
+            mounts=tuple((str(source), target) for target, source in (mounts or {}).items()),
+            timeout=_TIME_LIMIT,
+            copy_out=copy_out,
+            given=given,
+            answer=answer,
+            limits=BUILD_LIMITS,
+            hidden=self._hidden(),
+        )
+        result = self.sandbox().run(task)
+        if result.timed_out:
+            raise ToolFailed(f"the image's Python {self.series} did not end within {_TIME_LIMIT:.0f} s")
+        if result.status:
+            tail = "\n".join(result.stderr.decode("utf-8", "replace").splitlines()[-_TAIL_LINES:])
+            hint = "assemble on a Linux for x86-64, or build with an engine: --engine docker"
             raise ToolFailed(
-                f"the image's Python {self.series} cannot be run on this machine: {error}",
-                hint="assemble on a Linux for x86-64, or build with an engine: --engine docker",
-            ) from error
-        if done.returncode:
-            tail = "\n".join(done.stderr.decode("utf-8", "replace").splitlines()[-_TAIL_LINES:])
-            raise ToolFailed(f"the image's Python {self.series} ended with status {done.returncode}:\n{tail}")
+                f"the image's Python {self.series} ended with status {result.status}:\n{tail}",
+                hint=hint if result.status in _NOT_STARTED else "",
+            )
+        return result.copied
 
-    def _loader(self) -> Path:
+    def _loader(self) -> str:
         for path in _LOADERS:
             if (self.root / path).exists():
-                return self.root / path
+                return path
         raise ToolFailed("the base has no loader for x86-64", hint="choose another base: --base ID")
 
+    def _hidden(self) -> tuple[str, ...]:
+        """Return what `site` would take code of packages from: lines of .pth files, and modules run at every start."""
+        library = f"{self.home}/lib/python{self.series}"
+        homes = (library, "usr/lib/python3", f"usr/local/lib/python{self.series}")
+        folders = [f"{home}/{name}" for home in homes for name in _SITES]
+        names = (*folders, *(f"{library}/{name}.py" for name in _AT_START))
+        return tuple(resolved(self.root, f"/{name}") for name in names if (self.root / name).exists())
+
     def _library_path(self) -> str:
-        return ":".join(str(self.root / path) for path in (*_LIBRARIES, f"{self.home}/lib"))
+        return ":".join(f"/{path}" for path in (*_LIBRARIES, f"{self.home}/lib"))
 
 
 def unpacked(members: Iterable[Member], store: Store, key: str) -> Path:
@@ -127,6 +155,7 @@ def unpacked(members: Iterable[Member], store: Store, key: str) -> Path:
             try:
                 with full_disk(making):
                     _write(members, making)
+                open_to_all(making)
                 making.replace(target)
                 write_manifest(target)
             finally:

@@ -15,7 +15,7 @@ from envbuilder.cli.bundles import opened_bundle
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.image_names import REFERENCE
 from envbuilder.cli.locks import keep_image, obtain_lock
-from envbuilder.cli.options import source_options, tensorflow_option
+from envbuilder.cli.options import host_builds_option, source_options, tensorflow_option
 from envbuilder.cli.output import json_option, print_json
 from envbuilder.cli.places import places
 from envbuilder.cli.preflight import warn_before_build
@@ -96,6 +96,7 @@ class Wanted:
     metavar="PUBLIC",
     help="With --bundle: refuse it unless one of these SSH keys signed it.",
 )
+@host_builds_option
 @source_options
 @json_option
 def command(  # noqa: PLR0913  one parameter for each option

@@ -56,6 +56,9 @@ from envbuilder.planning.layers import LABEL_BASE, base_reference, image_referen
 from envbuilder.probing.joining import memory_hook, probe_source
 from envbuilder.registries.pulling import find
 from envbuilder.rooms import STORE
+from envbuilder.runtime.choosing import confine, guard
+from envbuilder.runtime.sandbox import Sandbox
+from envbuilder.runtime.unconfined import Unconfined
 from envbuilder.store import Store
 from envbuilder.tar.members import of_tar
 from envbuilder.tar.writing import write
@@ -155,6 +158,7 @@ class Composition:
             cache=self.places.use("uv"),
             environ=self.places.environ,
             index=self.index_address(sources),
+            guard=lambda: guard(self.places.use("work"), allow_host=self.places.allow_host_builds),
         )
 
     def index_address(self, sources: Sources) -> str:
@@ -204,6 +208,19 @@ class Composition:
     def daemonless(self) -> Daemonless:
         """What works without a daemon."""
         return Daemonless(self)
+
+    @cached_property
+    def confinement(self) -> Sandbox:
+        """What code of packages and images is run in; found out once, when it is first needed.
+
+        Raises:
+            ToolMissing: There is no sandbox, and nobody allowed to go without.
+        """
+        allowed = self.places.allow_host_builds
+        chosen = confine(self.places.use("work"), self.places.environ.get("PATH", ""), allow_host=allowed)
+        if isinstance(chosen, Unconfined):
+            self.say("no sandbox works here: code of packages runs as you, as --allow-host-builds allows")
+        return chosen
 
     def _ask_registry(self, reference: ImageRef) -> str:
         with self.daemonless.registry_client() as client:

@@ -78,6 +78,7 @@ class Daemonless:
             hook=self._hook,
             provided=lambda content: provided(content.members()),
             package_of=lambda name: PACKAGES.get(name, ""),
+            sandbox=lambda: self.composition.confinement,
             work=self.composition.places.use("work"),
             jobs=jobs or os.cpu_count() or 1,
         )
@@ -123,6 +124,7 @@ class Daemonless:
             engine=lambda: self.composition.engine,
             push=self._push,
             search_path=self.composition.places.environ.get("PATH", ""),
+            sandbox=lambda: self.composition.confinement,
         )
 
     def _push(self, image: AssembledImage, reference: ImageRef, listener: Listener) -> PushResult:

@@ -11,7 +11,7 @@ from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.changes import change_document, print_changes
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.imaging import with_image
-from envbuilder.cli.options import source_options
+from envbuilder.cli.options import host_builds_option, source_options
 from envbuilder.cli.output import folded, json_option, print_json
 from envbuilder.cli.places import places
 from envbuilder.cli.refusals import locked
@@ -38,6 +38,7 @@ from envbuilder.workflows.lock import check
 )
 @click.option("--as-of", metavar="DAY", help="With --upgrade: files uploaded after DAY do not exist.")
 @click.option("--no-image", is_flag=True, help="Leave out the digests of the image: nothing but metadata is fetched.")
+@host_builds_option
 @source_options
 @json_option
 def command(  # noqa: PLR0913  one parameter for each option

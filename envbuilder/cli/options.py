@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 import click
 from packaging.version import InvalidVersion, Version
 
+from envbuilder.cli.places import HOST_BUILDS
 from envbuilder.model.locks import Sources
 from envbuilder.model.memory import MemoryPolicy, parse
 from envbuilder.model.refs import registry_address
@@ -125,6 +126,21 @@ def debian_options(command: F) -> F:
         return command(*args, debian=debian, **others)
 
     return cast("F", wrapped)
+
+
+def host_builds_option(command: F) -> F:
+    """`--allow-host-builds`; asked for by `Places.allow_host_builds`."""
+
+    def keep(context: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001  click's signature
+        context.find_root().meta[HOST_BUILDS] = value
+
+    return click.option(
+        "--allow-host-builds",
+        is_flag=True,
+        expose_value=False,
+        callback=keep,
+        help="Run code of packages as yourself where no sandbox works.",
+    )(command)
 
 
 def source_options(command: F) -> F:

@@ -22,6 +22,7 @@ from envbuilder.rooms import check_owner, room_of, use_room
 NOWHERE = Path("/nonexistent")
 """Home of accounts that have none, as in Debian's base-passwd."""
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "FTP_PROXY")
+HOST_BUILDS = "ENVBUILDER_ALLOW_HOST_BUILDS"
 _INDEX_VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")
 
 
@@ -99,6 +100,13 @@ class Places:
     def index_variable(self) -> str:
         """The variable that names the package index; empty when none does."""
         return next((name for name in _INDEX_VARIABLES if self.environ.get(name)), "")
+
+    @property
+    def allow_host_builds(self) -> bool:
+        """Whether foreign code may run without a sandbox: by `--allow-host-builds`, or the variable of its name."""
+        context = click.get_current_context(silent=True)
+        named = bool(context and context.find_root().meta.get(HOST_BUILDS))
+        return named or self.environ.get(HOST_BUILDS, "").lower() in {"1", "true", "yes"}
 
     def use(self, name: str) -> Path:
         """Return a directory of the cache that nobody prunes until the command ends.

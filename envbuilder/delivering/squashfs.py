@@ -6,27 +6,36 @@ inside.
 
 from __future__ import annotations
 
+import math
+import os
 import shutil
-import subprocess
-import tempfile
-import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import IO
+from tempfile import TemporaryDirectory
 
 from envbuilder.delivering.enroot import start_files
 from envbuilder.delivering.flatten import flat_tar
 from envbuilder.delivering.merging import Tree, merged
 from envbuilder.errors import DiskFull, ToolFailed, ToolMissing
+from envbuilder.model.builds import RunResult
 from envbuilder.model.images import AssembledImage
+from envbuilder.runtime.host_tree import host_tree
+from envbuilder.runtime.sandbox import FOREIGN, Limits, Sandbox, Task
 from envbuilder.store import Store
 
 _TAIL_LINES = 8
+_OUT = "/mnt/image.sqsh"
+_LIMITS = Limits(processes=4096, output=1 << 20)
+"""Of mksquashfs, which bounds its memory by itself; an image may be larger than any number that could stand here."""
 _FULL = ("no space left on device", "disk quota exceeded")
 
 
-def write_squashfs(image: AssembledImage, store: Store, out: Path, *, epoch: int, search_path: str) -> None:
+def write_squashfs(  # noqa: PLR0913  each says something else
+    image: AssembledImage, store: Store, out: Path, *, epoch: int, search_path: str, sandbox: Callable[[], Sandbox]
+) -> None:
     """Write an image as a squashfs; the same image gives the same bytes with the same mksquashfs.
 
     Args:
@@ -35,9 +44,10 @@ def write_squashfs(image: AssembledImage, store: Store, out: Path, *, epoch: int
         out: File to write; it appears only when it is complete.
         epoch: Time of everything in it, in seconds since 1970.
         search_path: Folders to find mksquashfs in, as in PATH.
+        sandbox: Gives what mksquashfs runs in: it reads what packages bring.
 
     Raises:
-        ToolMissing: There is no mksquashfs.
+        ToolMissing: There is no mksquashfs, or no sandbox.
         ToolFailed: It ended with an error.
         VerificationFailed: As in `merging.merged`.
         DiskFull: There is no room.
@@ -46,50 +56,54 @@ def write_squashfs(image: AssembledImage, store: Store, out: Path, *, epoch: int
     if program is None:
         raise ToolMissing("there is no mksquashfs", hint="apt-get install squashfs-tools, or deliver an OCI layout")
     tree = merged(image, store, on_top=start_files(image, epoch=epoch))
-    part = out.with_name(f".{out.name}.{uuid.uuid4().hex}.part")
-    try:
-        _pack(_command(program, part, epoch), tree)
+    with TemporaryDirectory(dir=out.absolute().parent, prefix=f".{out.name}.") as name:
+        # Nobody else can enter the directory; so the account of the sandbox may write the file in it.
+        part = Path(name, "part")
+        part.touch()
+        mode = part.stat().st_mode
+        part.chmod(0o666)
+        tree_of_host = Path(name, "tree")
+        tree_of_host.mkdir()
+        task = Task(
+            tree=tree_of_host,
+            command=_command(program, epoch),
+            # Its time stamps come from the command; SOURCE_DATE_EPOCH beside them would be an error.
+            env=(("LC_ALL", "C"),),
+            uid=FOREIGN,
+            gid=FOREIGN,
+            mounts=host_tree(tree_of_host, Path(program)),
+            shared=((str(part), _OUT),),
+            timeout=math.inf,
+            limits=_LIMITS,
+        )
+        _pack(task, tree, sandbox())
+        part.chmod(mode)
         part.replace(out)
-    finally:
-        part.unlink(missing_ok=True)
 
 
-def _command(program: str, out: Path, epoch: int) -> tuple[str, ...]:
+def _command(program: str, epoch: int) -> tuple[str, ...]:
     return (
-        *(program, "-", str(out.absolute()), "-tar", "-noappend", "-no-xattrs", "-no-progress", "-quiet"),
+        *(program, "-", _OUT, "-tar", "-noappend", "-no-xattrs", "-no-progress", "-quiet"),
         *("-all-time", str(epoch), "-mkfs-time", str(epoch)),
         *("-root-mode", "0755", "-root-uid", "0", "-root-gid", "0"),
         *("-comp", "zstd", "-Xcompression-level", "3"),
     )
 
 
-def _pack(command: tuple[str, ...], tree: Tree) -> None:
-    with tempfile.TemporaryFile() as said, _started(command, said) as process:
-        assert process.stdin is not None  # noqa: S101  for the type checker
-        with suppress(BrokenPipeError):  # then it has said why
-            process.stdin.writelines(flat_tar(tree))
-            process.stdin.close()
-        if process.wait():
-            said.seek(0)
-            raise _failure(process.returncode, said.read().decode(errors="replace"))
+def _pack(task: Task, tree: Tree, sandbox: Sandbox) -> None:
+    reading, writing = os.pipe()
 
+    def run() -> RunResult:
+        with os.fdopen(reading, "rb") as given:  # closed at once when it ends: writing more is an error then
+            return sandbox.run(replace(task, given=given))
 
-@contextmanager
-def _started(command: tuple[str, ...], said: IO[bytes]) -> Iterator[subprocess.Popen[bytes]]:
-    # Its time stamps come from the command; SOURCE_DATE_EPOCH beside them would be an error.
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=said, stderr=said, env={"LC_ALL": "C"})
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-        if process.stdin is not None:
-            _close(process.stdin)
-
-
-def _close(stream: IO[bytes]) -> None:
-    with suppress(BrokenPipeError):
-        stream.close()
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(run)
+        with suppress(BrokenPipeError), os.fdopen(writing, "wb") as stream:  # then it has said why
+            stream.writelines(flat_tar(tree))
+        result = running.result()
+    if result.status:
+        raise _failure(result.status, result.stderr.decode(errors="replace"))
 
 
 def _failure(status: int, said: str) -> ToolFailed | DiskFull:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import tempfile
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from envbuilder.errors import ResolutionFailed, SourceUnreachable, ToolFailed
+from envbuilder.errors import ResolutionFailed, SourceUnreachable, ToolFailed, ToolMissing
 from envbuilder.locking.resolver import Resolution
 from envbuilder.locking.stand_ins import write_stand_in
 from envbuilder.locking.wheels import Candidate, best
@@ -19,7 +20,8 @@ from envbuilder.model.closures import Chosen
 from envbuilder.model.names import distribution_file
 from envbuilder.model.refs import normalized
 from envbuilder.model.versions import Release
-from envbuilder.uv import index_is_silent, run_uv
+from envbuilder.runtime.guard import Guard
+from envbuilder.uv import find_python, index_is_silent, run_uv
 
 BUILD_TOOLS = ("setuptools", "wheel")
 BUILD_TOOLS_CUTOFF = date(2025, 1, 1)
@@ -40,12 +42,15 @@ class UvResolver:
         uv: The program.
         cache: Folder for what uv keeps.
         environ: Environment of the process: proxies, CA bundle and index come from here.
+        guard: Gives what keeps build scripts in a sandbox; None where they may run as the caller. Asked only for source
+            distributions: without them, uv runs nothing of a package.
         index: Address of a package index; empty means uv's own configuration.
     """
 
     uv: Path
     cache: Path
     environ: Mapping[str, str]
+    guard: Callable[[], Guard | None]
     index: str = ""
 
     def resolve(self, wanted: Resolution) -> tuple[Chosen, ...]:
@@ -54,7 +59,8 @@ class UvResolver:
             folder = Path(name)
             self._write_inputs(folder, wanted)
             output = folder / "pylock.toml"
-            self._run(self._command(folder, output, wanted), wanted)
+            with self._guarded(folder, wanted) as (before, more, cache):
+                self._run([*self._command(folder, output, wanted), *more], wanted, before, cache)
             return _chosen(tomllib.loads(output.read_text(encoding="utf-8")), wanted)
 
     def _write_inputs(self, folder: Path, wanted: Resolution) -> None:
@@ -87,8 +93,26 @@ class UvResolver:
                 command += ["--exclude-newer-package", f"{name}={_end_of(BUILD_TOOLS_CUTOFF)}"]
         return command
 
-    def _run(self, command: list[str], wanted: Resolution) -> None:
-        failure = run_uv(self.uv, command, cache=self.cache, environ=self.environ, index=self.index)
+    @contextmanager
+    def _guarded(self, folder: Path, wanted: Resolution) -> Iterator[tuple[tuple[str, ...], tuple[str, ...], Path]]:
+        """Give words before the command, its last arguments, and the cache: one of its own for build scripts."""
+        guard = self.guard() if wanted.source_builds else None
+        if guard is None:
+            yield (), (), self.cache
+            return
+        series = ".".join(str(number) for number in wanted.python.head(2))
+        interpreter = find_python(self.uv, series, cache=self.cache, environ=self.environ)
+        if interpreter is None:
+            raise ToolMissing(
+                "no Python to build source distributions with is on this machine", hint="apt-get install python3"
+            )
+        cache = folder / "cache"
+        cache.mkdir()
+        with guard.covering(interpreter, cache) as before:
+            yield before, ("--python", str(interpreter)), cache
+
+    def _run(self, command: list[str], wanted: Resolution, before: tuple[str, ...], cache: Path) -> None:
+        failure = run_uv(self.uv, command, cache=cache, environ=self.environ, index=self.index, before=before)
         if failure is not None:
             raise _failure(failure, wanted)
 

@@ -1,4 +1,4 @@
-"""Reading and removing what a command left behind, none of which can be trusted."""
+"""What a command gets and leaves behind, none of which can be trusted: reading, opening to it, removing."""
 
 from __future__ import annotations
 
@@ -68,6 +68,21 @@ def scratch(work: Path) -> Iterator[Path]:
         yield folder
     finally:
         discard(folder)
+
+
+def open_to_all(folder: Path) -> None:
+    """Let every account read a folder that we made, whatever the umask and the archive in it said."""
+    for place, _, names in os.walk(folder):
+        _allow(Path(place), 0o555)
+        for name in names:
+            if not Path(place, name).is_symlink():
+                _allow(Path(place, name), 0o444)
+
+
+def _allow(path: Path, rights: int) -> None:
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if mode & rights != rights:
+        path.chmod(mode | rights)
 
 
 def discard(folder: Path) -> None:

@@ -109,6 +109,7 @@ def draft(lock: Lock, layer_format: LayerFormat, ports: AssemblePorts, work: Pat
             store=ports.store,
             archive=lambda: ports.archive(lock),
             work=Path(tempfile.mkdtemp(dir=work)),
+            sandbox=ports.sandbox,
             python_key=python_key(lock),
         ),
     )

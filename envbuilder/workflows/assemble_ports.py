@@ -11,6 +11,7 @@ from envbuilder.assembling.ingredients import BaseContent
 from envbuilder.assembling.records import Records
 from envbuilder.indexing.index import IndexFile
 from envbuilder.model.locks import Lock, PackagePin
+from envbuilder.runtime.sandbox import Sandbox
 from envbuilder.store import Store
 
 
@@ -29,6 +30,7 @@ class AssemblePorts:
         hook: Bytes of a lock's memory hook; empty for a lock without.
         provided: Names of the libraries that a base has, with its OS packages.
         package_of: The OS package that usually brings a library; empty when that is not known.
+        sandbox: Gives what foreign code is run in.
         work: Folder for what lies between two steps.
         jobs: How many layers are made at once.
         clock: Seconds that only go forward.
@@ -44,6 +46,7 @@ class AssemblePorts:
     hook: Callable[[Lock], bytes]
     provided: Callable[[BaseContent], frozenset[str]]
     package_of: Callable[[str], str]
+    sandbox: Callable[[], Sandbox]
     work: Path
     jobs: int
     clock: Callable[[], float] = time.monotonic

@@ -13,6 +13,7 @@ from envbuilder.delivering.squashfs import write_squashfs
 from envbuilder.model.builds import LoadResult, PushResult
 from envbuilder.model.images import AssembledImage
 from envbuilder.model.refs import ImageRef
+from envbuilder.runtime.sandbox import Sandbox
 from envbuilder.store import Store
 
 _ARCHIVES = (".tar",)
@@ -47,12 +48,14 @@ class DeliverPorts:
         engine: Takes an image.
         push: Sends an image to a registry.
         search_path: Folders of programs, as in PATH.
+        sandbox: Gives what programs that read an image run in.
     """
 
     store: Store
     engine: Callable[[], Engine]
     push: Callable[[AssembledImage, ImageRef, Listener], PushResult]
     search_path: str
+    sandbox: Callable[[], Sandbox]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +100,9 @@ def write_output(image: AssembledImage, wanted: Destinations, ports: DeliverPort
     if output is None:
         return
     if output.suffix in _SQUASHES:
-        write_squashfs(image, ports.store, output, epoch=wanted.epoch, search_path=ports.search_path)
+        write_squashfs(
+            image, ports.store, output, epoch=wanted.epoch, search_path=ports.search_path, sandbox=ports.sandbox
+        )
     elif output.suffix in _ARCHIVES:
         write_archive(image, ports.store, output, wanted.names)
     else:

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from envbuilder.model.builds import RunRequest
 from envbuilder.model.images import AssembledImage
 from envbuilder.running.images import ImageRunner
 from envbuilder.runtime.choosing import choose
+from envbuilder.runtime.sandbox import Sandbox
 from envbuilder.store import Store
 from tests.contract.conftest import REQUIRED, World, on_docker
 from tests.unit.delivering.images import file, folder, hardlink, image, symlink
@@ -117,11 +119,15 @@ def test_what_umoci_writes_is_read_beside_ours(made: AssembledImage, store: Stor
     assert read_layout(tmp_path / "there", "three").config == made.config
 
 
+def sandbox() -> Sandbox:
+    return choose(Path(tempfile.gettempdir(), "envbuilder-tests"), os.environ["PATH"])
+
+
 def test_a_squashfs_has_the_tree_and_what_it_comes_from(made: AssembledImage, store: Store, tmp_path: Path) -> None:
     places = os.path.dirname(program("mksquashfs"))  # noqa: PTH120  a text is wanted
     one, two = tmp_path / "one.sqsh", tmp_path / "two.sqsh"
     for out in (one, two):
-        write_squashfs(made, store, out, epoch=1_700_000_000, search_path=places)
+        write_squashfs(made, store, out, epoch=1_700_000_000, search_path=places, sandbox=sandbox)
     assert one.read_bytes() == two.read_bytes()
     output(program("unsquashfs"), "-no-progress", "-dest", str(tmp_path / "tree"), str(one))
     expected(tmp_path / "tree")
@@ -136,7 +142,7 @@ def test_a_squashfs_does_not_depend_on_the_time_that_the_environment_says(
     """mksquashfs refuses to be told the time in two ways."""
     places = os.path.dirname(program("mksquashfs"))  # noqa: PTH120
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "5")
-    write_squashfs(made, store, tmp_path / "x.sqsh", epoch=7, search_path=places)
+    write_squashfs(made, store, tmp_path / "x.sqsh", epoch=7, search_path=places, sandbox=sandbox)
     assert (tmp_path / "x.sqsh").stat().st_size > 0
 
 

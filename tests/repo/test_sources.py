@@ -66,6 +66,8 @@ def test_archives_are_read_and_links_are_made_in_one_room() -> None:
         "auditing/archive.py": "reads single members of a wheel into temporary files",
         "delivering/layout.py": "links a blob of the store, under its digest",
         "runtime/entering.py": "makes /dev of a sandbox",
+        "runtime/guard.py": "makes a home for an interpreter of this host",
+        "runtime/host_tree.py": "makes the root of a sandbox",
         "runtime/skeleton.py": "makes the root of a sandbox",
     }
     found = {

@@ -15,6 +15,7 @@ from envbuilder.store import Store
 from envbuilder.tar.members import Kind, Member, file_of
 from envbuilder.tar.writing import write
 from tests.fakes.catalogs import good_lock
+from tests.unit.workflows.toys import no_sandbox
 
 
 def on_base(tmp_path: Path, *members: Member) -> Ingredients:
@@ -39,6 +40,7 @@ def on_base(tmp_path: Path, *members: Member) -> Ingredients:
         store=Store(folder=tmp_path / "store"),
         archive=lambda: tmp_path,
         work=tmp_path,
+        sandbox=no_sandbox,
         python_key="sha256:" + "0" * 64,
     )
 

@@ -14,6 +14,7 @@ from envbuilder.assembling.sdists import build_wheel
 from envbuilder.assembling.target_python import TargetPython
 from envbuilder.errors import BuildFailed, VerificationFailed
 from envbuilder.store import Store
+from tests.unit.workflows.toys import no_sandbox
 
 
 def sdist(folder: Path, files: Mapping[str, bytes]) -> Path:
@@ -27,7 +28,7 @@ def sdist(folder: Path, files: Mapping[str, bytes]) -> Path:
 
 
 def built(path: Path, tmp_path: Path) -> str:
-    python = TargetPython(root=tmp_path / "root", home="usr", series="3.8")
+    python = TargetPython(root=tmp_path / "root", home="usr", series="3.8", sandbox=no_sandbox)
     store = Store(folder=tmp_path / "store")
     try:
         return build_wheel(path, path.name, [], python, store)

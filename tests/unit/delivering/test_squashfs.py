@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tarfile
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from envbuilder.delivering.enroot import start_files
 from envbuilder.delivering.squashfs import write_squashfs
 from envbuilder.errors import DiskFull, ToolFailed, ToolMissing, UsageError
 from envbuilder.model.images import AssembledImage
+from envbuilder.runtime.unconfined import Unconfined
 from envbuilder.store import Store
 from tests.unit.delivering.images import file, image
 
@@ -23,6 +25,11 @@ CONFIG = {
     "WorkingDir": "/work dir",
     "Volumes": {"/data": {}},
 }
+
+
+def here() -> Unconfined:
+    """The program of a test needs the interpreter of the tests, which no sandbox has."""
+    return Unconfined(work=Path(tempfile.gettempdir(), "envbuilder-tests"))
 
 
 @pytest.fixture
@@ -44,7 +51,7 @@ KEEPS = "shutil.copyfileobj(sys.stdin.buffer, open(sys.argv[2], 'wb'))"
 
 def test_the_flat_tar_goes_in_with_what_starts_it(made: AssembledImage, store: Store, tmp_path: Path) -> None:
     out = tmp_path / "x.sqsh"
-    write_squashfs(made, store, out, epoch=77, search_path=program(tmp_path, KEEPS))
+    write_squashfs(made, store, out, epoch=77, search_path=program(tmp_path, KEEPS), sandbox=here)
     with tarfile.open(out) as tar:
         held = {member.name: tar.extractfile(member) for member in tar if member.isfile()}
         text = {name: stream.read().decode() for name, stream in held.items() if stream and name != "big"}
@@ -57,7 +64,7 @@ def test_the_flat_tar_goes_in_with_what_starts_it(made: AssembledImage, store: S
 def test_the_times_and_the_compression_are_given(made: AssembledImage, store: Store, tmp_path: Path) -> None:
     keeps_command = f"{KEEPS}; open(sys.argv[2], 'w').write(' '.join(sys.argv[3:]))"
     out = tmp_path / "x.sqsh"
-    write_squashfs(made, store, out, epoch=77, search_path=program(tmp_path, keeps_command))
+    write_squashfs(made, store, out, epoch=77, search_path=program(tmp_path, keeps_command), sandbox=here)
     said = out.read_text()
     for wanted in ("-tar", "-noappend", "-no-xattrs", "-all-time 77", "-mkfs-time 77", "-comp zstd"):
         assert wanted in said
@@ -65,7 +72,7 @@ def test_the_times_and_the_compression_are_given(made: AssembledImage, store: St
 
 def test_no_program_is_said_with_what_to_install(made: AssembledImage, store: Store, tmp_path: Path) -> None:
     with pytest.raises(ToolMissing) as caught:
-        write_squashfs(made, store, tmp_path / "x.sqsh", epoch=0, search_path=str(tmp_path))
+        write_squashfs(made, store, tmp_path / "x.sqsh", epoch=0, search_path=str(tmp_path), sandbox=here)
     assert "squashfs-tools" in caught.value.hint
 
 
@@ -84,7 +91,7 @@ def test_a_program_that_fails_leaves_nothing(
     out.parent.mkdir()
     out.write_text("older")
     with pytest.raises(error, match=message):
-        write_squashfs(made, store, out, epoch=0, search_path=program(tmp_path, text))
+        write_squashfs(made, store, out, epoch=0, search_path=program(tmp_path, text), sandbox=here)
     assert [path.read_text() for path in out.parent.iterdir()] == ["older"]
 
 

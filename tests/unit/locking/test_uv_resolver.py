@@ -71,7 +71,7 @@ def resolve(
 ) -> tuple[tuple[Chosen, ...], Call]:
     uv = fake_uv(folder, pylock=pylock)
     environ = {"HTTPS_PROXY": "http://proxy.example", "PATH": "/usr/bin:/bin"}
-    resolver = UvResolver(uv=uv.path, cache=folder / "cache", environ=environ, index=index)
+    resolver = UvResolver(uv=uv.path, cache=folder / "cache", environ=environ, index=index, guard=lambda: None)
     return resolver.resolve(wanted), uv.call
 
 
@@ -81,7 +81,7 @@ def asked(folder: Path, wanted: Resolution, *, index: str = "") -> Call:
 
 def fails(folder: Path, stderr: str) -> UvResolver:
     uv = fake_uv(folder, status=1, stderr=stderr)
-    return UvResolver(uv=uv.path, cache=folder, environ={})
+    return UvResolver(uv=uv.path, cache=folder, environ={}, guard=lambda: None)
 
 
 def test_one_fitting_file_is_taken_of_each_distribution(tmp_path: Path) -> None:

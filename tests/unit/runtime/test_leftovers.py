@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 import pytest
 
 from envbuilder.errors import VerificationFailed
-from envbuilder.runtime.leftovers import discard, read_inside, scratch
+from envbuilder.runtime.leftovers import discard, open_to_all, read_inside, scratch
 
 
 @pytest.fixture
@@ -61,3 +62,15 @@ def test_a_scratch_folder_is_removed_whatever_is_in_it(tmp_path: Path) -> None:
 
 def test_removing_what_is_not_there_is_no_error(tmp_path: Path) -> None:
     discard(tmp_path / "absent")
+
+
+def test_a_folder_is_opened_to_all_whatever_the_umask(tmp_path: Path) -> None:
+    (tmp_path / "a/b").mkdir(parents=True)
+    (tmp_path / "a/b/c").write_text("c")
+    (tmp_path / "a/link").symlink_to("/etc/shadow")
+    for path, mode in ((tmp_path / "a/b/c", 0o700), (tmp_path / "a/b", 0o700), (tmp_path / "a", 0o700)):
+        path.chmod(mode)
+    shadow = Path("/etc/shadow").stat().st_mode
+    open_to_all(tmp_path / "a")
+    assert [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("a", "a/b", "a/b/c")] == [0o755, 0o755, 0o744]
+    assert Path("/etc/shadow").stat().st_mode == shadow

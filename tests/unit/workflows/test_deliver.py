@@ -18,6 +18,7 @@ from envbuilder.store import Store
 from envbuilder.workflows.deliver import Delivered, DeliverPorts, Destinations, deliver
 from tests.fakes.engine import FakeEngine
 from tests.unit.delivering.images import file, image
+from tests.unit.workflows.toys import no_sandbox
 
 NAMES = ("localhost:5000/env:1", "localhost:5000/env:latest")
 
@@ -32,7 +33,7 @@ class Outside:
     pushed: list[str] = field(default_factory=list)
 
     def deliver(self, made: AssembledImage, wanted: Destinations) -> Delivered:
-        ports = DeliverPorts(store=self.store, engine=self._engine, push=self._push, search_path="")
+        ports = DeliverPorts(store=self.store, engine=self._engine, push=self._push, search_path="", sandbox=no_sandbox)
         return deliver(made, wanted, ports, lambda _event: None)
 
     def _engine(self) -> FakeEngine:

@@ -11,12 +11,13 @@ from pathlib import Path
 
 from envbuilder.assembling.records import Records
 from envbuilder.bases.tree_content import TreeContent
-from envbuilder.errors import SourceUnreachable
+from envbuilder.errors import SourceUnreachable, ToolMissing
 from envbuilder.indexing.index import IndexFile
 from envbuilder.model.locks import Lock, PackageGroup, PackagePin
 from envbuilder.model.memory import HOOK
 from envbuilder.model.trees import DebianTree
 from envbuilder.model.versions import Release
+from envbuilder.runtime.sandbox import Sandbox
 from envbuilder.store import Store
 from envbuilder.tar.members import file_of
 from envbuilder.tar.writing import write
@@ -25,6 +26,11 @@ from tests.fakes.catalogs import good_lock
 from tests.unit.assembling.wheels import wheel
 
 CUDA = {"nvidia/cusolver/lib/libcusolver.so.11": b"cusolver" * 99}
+
+
+def no_sandbox() -> Sandbox:
+    """Images of toys run no interpreter."""
+    raise ToolMissing("nothing can be run here")
 
 
 @dataclass(kw_only=True)
@@ -98,6 +104,7 @@ class World:
             hook=lambda lock: b"hook" if lock.tool(HOOK) else b"",
             provided=lambda _content: self.provided,
             package_of=lambda name: self.known.get(name, ""),
+            sandbox=no_sandbox,
             work=self.folder / machine / "work",
             jobs=jobs,
         )

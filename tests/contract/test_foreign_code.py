@@ -1,0 +1,153 @@
+"""What the interpreter of an image and the build scripts of packages can do during a build: in real sandboxes."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import socket
+import subprocess
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from envbuilder.assembling.bytecode import bytecode
+from envbuilder.assembling.entries import text
+from envbuilder.assembling.sdists import build_wheel
+from envbuilder.assembling.target_python import TargetPython
+from envbuilder.errors import BuildFailed
+from envbuilder.runtime.choosing import candidates
+from envbuilder.runtime.sandbox import Sandbox
+from envbuilder.store import Store
+from tests.contract.conftest import REQUIRED
+
+PROGRAM = Path("/usr/bin/python3").resolve()
+SERIES = PROGRAM.name.removeprefix("python")
+LIBRARY = Path("/usr/lib", PROGRAM.name)
+LIBRARIES = "usr/lib/x86_64-linux-gnu"
+SETUPTOOLS = """
+import pathlib, sys, zipfile
+def setup(seen):
+    out = pathlib.Path(sys.argv[sys.argv.index("--dist-dir") + 1])
+    out.mkdir()
+    with zipfile.ZipFile(out / "toy-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("seen.txt", "\\n".join(seen))
+"""
+SETUP = """
+import os, pathlib, socket, setuptools, sys
+seen = [str(path) for path in map(pathlib.Path, {paths!r}) if path.exists()]
+try:
+    socket.create_connection(("127.0.0.1", {port}), 2)
+    seen.append("network")
+except OSError:
+    pass
+for folder in ("/", "/usr", "/mnt/source", "/mnt/tools"):
+    try:
+        pathlib.Path(folder, "written").write_text("x")
+        seen.append("writes " + folder)
+    except OSError:
+        pass
+pathlib.Path("generated").write_text("x")
+seen += [name for name in os.environ if name == "SECRET_TOKEN"]
+setuptools.setup(seen)
+"""
+
+
+@pytest.fixture(scope="module")
+def root() -> Iterator[Path]:
+    """The interpreter of this Debian as a tree, with a package that has code for every start."""
+    if not LIBRARY.is_dir():
+        (pytest.fail if REQUIRED else pytest.skip)("no Python of Debian")
+    with tempfile.TemporaryDirectory(prefix="envbuilder-foreign-") as folder:
+        tree = Path(folder, "tree")
+        for name in ("usr/bin", LIBRARIES, "usr/lib/python3/dist-packages"):
+            (tree / name).mkdir(parents=True)
+        shutil.copy(PROGRAM, tree / "usr/bin" / PROGRAM.name)
+        leave_out = shutil.ignore_patterns("__pycache__", "test", "config-*", "sitecustomize.py", "pydoc_data")
+        shutil.copytree(LIBRARY, tree / "usr/lib" / LIBRARY.name, symlinks=True, ignore=leave_out)
+        linked = subprocess.run(["ldd", str(PROGRAM)], check=True, capture_output=True, text=True).stdout
+        for word in linked.split():
+            if word.startswith("/"):
+                shutil.copy(word, tree / LIBRARIES / Path(word).name)
+        evil = "import sys; sys.stdout.write('code ran')\n"
+        (tree / "usr/lib/python3/dist-packages/evil.pth").write_text(evil)
+        (tree / "usr/lib" / LIBRARY.name / "sitecustomize.py").write_text(evil)
+        for path in tree.rglob("*"):
+            if path.is_dir():
+                path.chmod(0o755)
+        tree.chmod(0o755)
+        yield tree
+
+
+def _ways() -> list[str]:
+    return [f"{name}-{account}" for name in ("runc", "namespaces") for account in ("best", "mapped")]
+
+
+@pytest.fixture(params=_ways())
+def python(request: pytest.FixtureRequest, root: Path, tmp_path: Path) -> TargetPython:
+    name, _, account = request.param.partition("-")
+    found = [way for way in candidates(tmp_path / "work", os.environ["PATH"]) if way.name == name]
+    if not found:
+        (pytest.fail if REQUIRED else pytest.skip)(f"{name} is not installed")
+    way: Sandbox = found[0] if account == "best" else found[-1]
+    return TargetPython(root=root, home="usr", series=SERIES, sandbox=lambda: way)
+
+
+def sdist(folder: Path, setup: str) -> Path:
+    path = folder / "toy-1.0.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        info = tarfile.TarInfo("toy-1.0/setup.py")
+        info.size, info.mode = len(setup), 0o600
+        archive.addfile(info, io.BytesIO(setup.encode()))
+    return path
+
+
+def tools(folder: Path) -> Path:
+    path = folder / "setuptools-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as wheel:
+        wheel.writestr("setuptools.py", SETUPTOOLS)
+    return path
+
+
+def test_code_of_packages_is_not_executed_for_bytecode(python: TargetPython, tmp_path: Path) -> None:
+    entries = [text("opt/a.py", b"x = 1\n"), text("opt/b.txt", b"no source")]
+    with bytecode(entries, python, tmp_path) as compiled:
+        found = {entry.path: entry.member.read() for entry in compiled}
+    tag = f"cpython-{SERIES.replace('.', '')}"
+    assert list(found) == [f"opt/__pycache__/a.{tag}.pyc"]
+
+
+def test_a_build_script_sees_nothing_of_this_machine(
+    python: TargetPython, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET_TOKEN", "x")
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    store = Store(folder=tmp_path / "store")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        hidden = [str(secret), str(Path.home()), "/run/docker.sock", "/var/run/docker.sock", "/etc/passwd", "/home"]
+        setup = SETUP.format(paths=hidden, port=server.getsockname()[1])
+        made = build_wheel(sdist(tmp_path, setup), "toy", [tools(tmp_path)], python, store)
+    with zipfile.ZipFile(store.path(made)) as wheel:
+        assert wheel.read("seen.txt") == b""
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("import setuptools; x = bytearray(16 << 30)", "MemoryError"),
+        ("import sys; sys.stderr.write('x' * (8 << 20))", "wrote more than 4 MiB"),
+        ("import os; os.symlink('/etc/passwd', '/tmp/built.whl'); os._exit(0)", "made no wheel"),
+        ("open('/tmp/built.whl', 'w').write('no zip'); import os; os._exit(0)", "wheel is damaged"),
+    ],
+)
+def test_a_build_script_that_takes_too_much_or_gives_no_wheel_is_a_failed_build(
+    python: TargetPython, tmp_path: Path, script: str, message: str
+) -> None:
+    with pytest.raises(BuildFailed, match=message):
+        build_wheel(sdist(tmp_path, script), "toy", [tools(tmp_path)], python, Store(folder=tmp_path / "store"))
+    assert list((tmp_path / "work").iterdir()) == []
