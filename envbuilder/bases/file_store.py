@@ -8,6 +8,7 @@ from pathlib import Path
 
 from envbuilder.errors import VerificationFailed
 from envbuilder.files import CHUNK, replacing, sha256_of
+from envbuilder.model.refs import is_digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,11 +37,13 @@ class FileStore:
         return digest
 
     def find(self, sha256: str) -> Path | None:
-        """The file with this hash; None when it was never added.
+        """The file with this hash; None when it was never added, or this is no hash: it never becomes another path.
 
         Raises:
             VerificationFailed: The file has changed since; it is taken out of the way, so the next run fetches it anew.
         """
+        if not is_digest(f"sha256:{sha256}"):
+            return None
         files = sorted(path for path in (self.folder / sha256).glob("[!.]*") if path.is_file())
         if not files:
             return None
