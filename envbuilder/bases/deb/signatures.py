@@ -1,4 +1,4 @@
-"""Signatures of Debian archives, checked by gpgv against one keyring.
+"""Signatures of Debian archives, checked against one keyring: by gpgv, else by sqv, which Debian 13 has in its place.
 
 Source: doc/DETAILS of GnuPG 2.2, section "Format of the --status-fd output"; RFC 4880, sections 7 and 9; the keys and
 signatures of bullseye, bookworm and trixie, read 2026-11-22.
@@ -29,6 +29,7 @@ _BEGIN, _SIGNATURE, _END = (
 )
 _HASH_HEADER = re.compile(r"Hash: ?[A-Za-z0-9, -]+")
 _STATUS = "[GNUPG:] "
+_FINGERPRINTS = re.compile(rb"(?:[0-9A-F]{40,64}\n)+")
 _KEY_ALGORITHMS = frozenset({"1", "19", "22", "27"})
 """RSA, ECDSA, EdDSA and Ed25519 by their numbers in OpenPGP; not DSA, which is 1024 bits with a weak digest."""
 _RSA = "1"
@@ -59,7 +60,7 @@ class Keyring:
     Attributes:
         file: Public keys in OpenPGP's binary form.
         named: Whether a user named it, rather than the distribution.
-        path: Directories that are searched for gpgv, separated by colons.
+        path: Directories that are searched for gpgv and sqv, separated by colons.
     """
 
     file: Path = KEYRING
@@ -75,7 +76,7 @@ class Keyring:
 
         Raises:
             VerificationFailed: No key of the keyring that is valid now made a strong signature of it.
-            ToolMissing: There is no keyring, or no gpgv.
+            ToolMissing: There is no keyring, or neither gpgv nor sqv.
         UsageError: The keyring has a form that gpgv does not read.
         """
         text, signature = _split(document, name)
@@ -84,8 +85,23 @@ class Keyring:
             content, signed = Path(work) / "content", Path(work) / "content.asc"
             content.write_bytes(text.encode("utf-8", "surrogateescape"))
             signed.write_bytes(signature.encode("utf-8", "surrogateescape"))
-            status = self._status(signed, content, name)
-        found = tuple(_signatures(status))
+            said = self._run(("gpgv", "--status-fd", "1"), signed, content, name)
+            if said is not None:
+                self._refuse_unsigned(tuple(_signatures(said.stdout.decode("utf-8", "replace"))), name)
+                return text
+            said = self._run(("sqv",), signed, content, name)
+        if said is None:
+            raise ToolMissing(
+                f"the signature of {name} cannot be checked: no gpgv and no sqv here; the package gpgv has it",
+                hint=_INSTALL_HINT,
+            )
+        # sqv knows keys and digests that are weak, expired or revoked by itself, and prints the keys that count.
+        if said.returncode or not _FINGERPRINTS.fullmatch(said.stdout):
+            raise VerificationFailed(f"{name} is not signed by a key of {self.file}", hint=f"{_ANOTHER}; {_NEWER}")
+        return text
+
+    def _refuse_unsigned(self, found: tuple[_Signature, ...], name: str) -> None:
+        """Raise if none of the signatures that gpgv found counts, or one is of another text."""
         if any(each.is_bad for each in found):
             raise VerificationFailed(f"the signature of {name} is wrong: the text was changed", hint=_ANOTHER)
         if not any(each.is_good and self._is_strong(each) for each in found):
@@ -94,7 +110,6 @@ class Keyring:
                 f"{name} is not signed by a key of {self.file}{f': {reasons}' if reasons else ''}",
                 hint=f"{_ANOTHER}; {_NEWER}" if found else _ANOTHER,
             )
-        return text
 
     def _refuse_missing(self, name: str) -> None:
         try:
@@ -115,26 +130,24 @@ class Keyring:
                 hint=f"`gpg {convert}{source} > debian.gpg`, then --debian-keyring debian.gpg",
             )
 
-    def _status(self, signature: Path, content: Path, name: str) -> str:
-        """Return what gpgv says about a signature."""
-        command = ["gpgv", "--status-fd", "1", "--keyring", str(self.file.resolve()), str(signature), str(content)]
+    def _run(
+        self, command: tuple[str, ...], signature: Path, content: Path, name: str
+    ) -> subprocess.CompletedProcess[bytes] | None:
+        """Return what a program says about a signature; None when it is not installed."""
         environ = {"LC_ALL": "C", "PATH": self.path, "GNUPGHOME": str(content.parent), "HOME": str(content.parent)}
         try:
-            done = subprocess.run(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            return subprocess.run(
+                [*command, "--keyring", str(self.file.resolve()), str(signature), str(content)],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                 timeout=_TIMEOUT, check=False, env=environ,
             )  # fmt: skip
         except FileNotFoundError:
-            raise ToolMissing(
-                f"the signature of {name} cannot be checked: gpgv is not installed; the package gpgv has it",
-                hint=_INSTALL_HINT,
-            ) from None
+            return None
         except (OSError, subprocess.TimeoutExpired) as error:
             why = "it did not end in time" if isinstance(error, subprocess.TimeoutExpired) else str(error.strerror)
             raise VerificationFailed(
-                f"the signature of {name} cannot be checked: gpgv: {why}", hint="run the command again"
+                f"the signature of {name} cannot be checked: {command[0]}: {why}", hint="run the command again"
             ) from None
-        return done.stdout.decode("utf-8", "replace")
 
     def _is_strong(self, signature: _Signature) -> bool:
         if signature.hash not in _HASHES or signature.algorithm not in _KEY_ALGORITHMS:

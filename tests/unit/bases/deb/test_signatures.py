@@ -102,10 +102,27 @@ def test_without_a_keyring_nothing_is_believed_and_the_package_is_named(tmp_path
     assert caught.value.hint == "name a keyring that can be read: --debian-keyring FILE"
 
 
-def test_without_gpgv_nothing_is_believed_and_the_package_is_named(tmp_path: Path) -> None:
+def test_without_gpgv_and_sqv_nothing_is_believed_and_the_package_is_named(tmp_path: Path) -> None:
     known = keyring(tmp_path, GOOD)
     with pytest.raises(ToolMissing, match="the package gpgv has it"):
         Keyring(file=known.file, path=str(tmp_path)).opened(signed(TEXT, GOOD), "bookworm")
+
+
+@pytest.mark.parametrize(
+    ("said", "believed"),
+    [(f"echo {'A1' * 20}", True), ("exit 1", False), ("exit 0", False), (f"echo {'A1' * 20}; exit 1", False)],
+)
+def test_where_gpgv_is_missing_sqv_decides(tmp_path: Path, said: str, *, believed: bool) -> None:
+    program = tmp_path / "sqv"
+    asked = f'[ "$1 $2" = "--keyring {tmp_path}/debian.gpg" ] && [ -s "$3" ] && [ -s "$4" ] || exit 2'
+    program.write_text(f"#!/bin/sh\n{asked}\n{said}\n")
+    program.chmod(0o755)
+    known = Keyring(file=keyring(tmp_path, GOOD).file, path=str(tmp_path))
+    if believed:
+        assert known.opened(signed(TEXT, GOOD), "bookworm") == TEXT
+    else:
+        with pytest.raises(VerificationFailed, match="is not signed by a key of"):
+            known.opened(signed(TEXT, GOOD), "bookworm")
 
 
 @pytest.mark.parametrize(
