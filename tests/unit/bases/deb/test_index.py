@@ -120,7 +120,13 @@ def test_a_name_that_debian_does_not_allow_is_refused(name: str) -> None:
 
 
 def test_bytes_that_are_no_text_are_no_package() -> None:
-    packages = PackageIndex([(b"Package: t\xff\nProvides: \xff\n\n" + paragraph("toy").encode(), "")])
+    packages = PackageIndex([(paragraph("toy").encode() + b"\nPackage: t\xff\nProvides: \xff\n", "")])
     assert packages.find("toy")
     assert packages.providers("\ufffd") == ()
     assert packages.essential == ()
+
+
+def test_a_field_in_front_of_the_first_package_is_refused() -> None:
+    packages = PackageIndex([(b"Package: t\xff\nProvides: x\n\n" + paragraph("toy").encode(), "")])
+    with pytest.raises(VerificationFailed, match="in front of its first package"):
+        packages.providers("x")
