@@ -61,6 +61,10 @@ def trusted_by_spec(spec: Spec, origins: Origins, *, index_is_default: bool) -> 
         said.append(f"package index: {origins.index}")
     if spec.sources.debian_mirror:
         said.append(f"Debian archive: {origins.debian}")
+    if spec.sources.debian_keyring:
+        said.append(f"Debian archive: signed by a key of {spec.sources.debian_keyring}")
+    if spec.sources.debian_allow_expired:
+        said.append("Debian archive: expired suites too, which lack later security updates")
     if spec.sources.registry_mirror:
         said.append(f"registry: {origins.registry}")
     if spec.source_builds:

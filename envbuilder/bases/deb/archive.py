@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 from envbuilder.bases.deb.index import PackageIndex
-from envbuilder.bases.deb.release import ListedFile, Release, parse_release
+from envbuilder.bases.deb.release import ListedFile, Release, parse_release, stamp
 from envbuilder.bases.deb.seen import SeenReleases
 from envbuilder.bases.deb.signatures import Keyring
 from envbuilder.errors import SourceUnreachable, VerificationFailed
@@ -54,7 +54,7 @@ class DebianArchive:
         seen: Dates of the suites that were seen before.
         keyring: Whose signatures count.
         allow_expired: Take suites whose time is over, and older ones than were seen: for archives and snapshots.
-        notice: Told in one sentence what is missing.
+        notice: Told in one sentence what is missing, and which suites expired.
         clock: The time of this machine.
         pause: Waits between two tries, in seconds.
     """
@@ -121,6 +121,8 @@ class DebianArchive:
         release.refuse_unfit(suite, now=self.clock(), allow_expired=self.allow_expired)
         if not self.allow_expired:
             self.seen.refuse_older(suite, release.date)
+        elif release.valid_until and release.valid_until < self.clock():
+            self.notice(f"{suite} expired at {stamp(release.valid_until)}: later security updates are not in it")
         self.seen.keep(suite, release.date)
         return release
 

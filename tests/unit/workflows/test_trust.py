@@ -64,11 +64,18 @@ def test_a_spec_says_only_what_is_not_the_default() -> None:
     spec = Spec(
         environment="x",
         source_builds=("gast",),
-        sources=Sources(debian_mirror="http://mirror.example/debian", registry_mirror="localhost:5000"),
+        sources=Sources(
+            debian_mirror="http://mirror.example/debian",
+            debian_keyring="own.gpg",
+            debian_allow_expired=True,
+            registry_mirror="localhost:5000",
+        ),
     )
     assert trusted_by_spec(spec, replace(ORIGINS, registry="localhost:5000"), index_is_default=False) == (
         "package index: https://index.example/simple",
         "Debian archive: http://mirror.example/debian",
+        "Debian archive: signed by a key of own.gpg",
+        "Debian archive: expired suites too, which lack later security updates",
         "registry: localhost:5000",
         "build scripts: those of gast run where they have no wheel",
     )

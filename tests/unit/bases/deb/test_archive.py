@@ -165,6 +165,7 @@ def test_an_expired_suite_is_refused_unless_that_is_allowed(mirror: Mirror) -> N
         mirror.index()
     mirror.allow_expired = True
     assert mirror.index().find("toy")
+    assert mirror.notices[0] == "bookworm expired at 2026-11-28 12:00 UTC: later security updates are not in it"
 
 
 def test_a_suite_that_goes_back_behind_what_was_seen_is_refused_with_both_dates(mirror: Mirror) -> None:
