@@ -12,15 +12,12 @@ from envbuilder.assembling.entries import Entry, parents
 from envbuilder.assembling.wheel_file import Wheel
 from envbuilder.assembling.wheels import Prefix
 from envbuilder.errors import VerificationFailed
-from envbuilder.model.image_paths import impossible, is_of_environment, shadowed
+from envbuilder.model.image_paths import impossible, is_code, is_of_environment, shadowed
 from envbuilder.model.locks import PackagePin
 from envbuilder.model.refs import normalized
 from envbuilder.tar.members import Kind
 
-_CODE = re.compile(r".*(?:\.py|\.so(?:\.[0-9.]+)?)|[^/]+/[^/]+/bin/[^/]+")
 _METADATA = re.compile(r"([^/]+?)(?:-[^/]*)?\.(?:dist|egg)-info(?![^/])")
-_SHARED = re.compile(r".*/site-packages/(?:tests?|docs?|examples?|benchmarks?)/.*")
-"""Folders at the top of `site-packages` that several distributions install by mistake, and that no program imports."""
 
 
 def require_pinned(wheel: Wheel, pin: PackagePin) -> None:
@@ -150,8 +147,7 @@ class Clashes:
         return one.member.size != two.member.size or self._checksum(one) != self._checksum(two)
 
     def _replaced(self, before: Entry, before_is_own: bool, entry: Entry, *, own: bool) -> None:  # noqa: FBT001
-        is_code = _CODE.fullmatch(entry.path) and not _SHARED.fullmatch(entry.path)
-        if own and not before_is_own and is_code and f"/{entry.path}" not in self._allowed:
+        if own and not before_is_own and is_code(entry.path) and f"/{entry.path}" not in self._allowed:
             raise VerificationFailed(
                 f"{entry.origin} cannot be installed: it replaces /{entry.path} of {before.origin}, which is a package "
                 "of the environment",

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from envbuilder.model.contents import ContentExpectation, ImageContent
 from envbuilder.model.findings import Failed, NotProven, Outcome, Passed
-from envbuilder.model.image_paths import VENV, WHITEOUT, is_of_environment, shadowed
+from envbuilder.model.image_paths import VENV, WHITEOUT, is_code, is_of_environment, shadowed
 from envbuilder.model.locks import PackageGroup
 from envbuilder.model.refs import normalized
 from envbuilder.model.rows import BaseKind, PythonProvider
@@ -19,8 +19,6 @@ from envbuilder.model.rows import BaseKind, PythonProvider
 REBUILD = "rebuild from the lock: `envbuilder build LOCK`"
 _MOST = 5
 _MOST_LINKS = 40
-_CODE = re.compile(r".*(?:\.py|\.so(?:\.[0-9.]+)?)|[^/]+/[^/]+/bin/[^/]+")
-_SHARED = re.compile(r".*/site-packages/(?:tests?|docs?|examples?|benchmarks?)/.*")
 _RECORD = re.compile(r"(.*/site-packages)/([^/]+)\.dist-info/RECORD")
 _LIST = re.compile(r"var/lib/dpkg/info/([^/:]+)(?::[^/]+)?\.list")
 _METADATA = re.compile(r"([^/]+)\.dist-info(?![^/])")
@@ -156,8 +154,7 @@ def one_owner_per_file(expectation: ContentExpectation, content: ImageContent) -
     several = {path: each for path, each in found.items() if len(each) > 1}
     for path, each in sorted(several.items()):
         theirs = sorted(each.keys() & (known - own))
-        is_code = _CODE.fullmatch(path) and not _SHARED.fullmatch(path)
-        differ = is_code and len(set(each.values())) > 1 and f"/{path}" not in expectation.lock.allow
+        differ = is_code(path) and len(set(each.values())) > 1 and f"/{path}" not in expectation.lock.allow
         if differ and theirs and each.keys() & own:
             wrong.append(f"/{path} of {', '.join(theirs)} is in {', '.join(sorted(each.keys() & own))} too")
     if wrong:

@@ -24,6 +24,10 @@ _ENVIRONMENT = re.compile(
     rf"|{VENV}/(?:pyvenv\.cfg|lib64|bin/activate|bin/pythonw?[0-9.]*)(?:/.*)?"
     r"|.*/site-packages/envbuilder_memory\.pth(?:/.*)?|opt/(?:python|envbuilder)(?:/.*)?"
 )
+_CODE = re.compile(rf".*(?:\.py|\.so(?:\.[0-9.]+)?)|{VENV}/bin/[^/]+")
+_SHARED = re.compile(r".*/site-packages/(?:tests?|docs?|examples?|benchmarks?)/.*")
+"""Folders at the top of `site-packages` that several distributions install by mistake, and that no program imports."""
+
 _PROGRAM = re.compile(
     rf"(?:{VENV}/bin|usr/local/s?bin)/("
     r"apt|apt-get|awk|basename|bash|cat|chmod|chown|cp|cut|date|dash|dd|df|dirname|dpkg|echo|env|expr|"
@@ -68,6 +72,16 @@ def is_of_environment(path: str) -> bool:
         (True, False)
     """
     return _ENVIRONMENT.fullmatch(path) is not None
+
+
+def is_code(path: str) -> bool:
+    """Return True if a program imports, loads or starts a file of the virtual environment by its path.
+
+    Example:
+        >>> is_code("opt/venv/lib/python3.8/site-packages/numpy/core.py")
+        True
+    """
+    return _CODE.fullmatch(path) is not None and _SHARED.fullmatch(path) is None
 
 
 def shadowed(path: str) -> str:
