@@ -16,6 +16,7 @@ from typing import BinaryIO
 CHUNK = 1 << 20
 _RECORD_LIMIT = 64 << 20
 """Bytes of a JSON file of ours; the manifest of a tree with 200,000 files has 30 MiB."""
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _NOT_REGULAR = "is not a regular file"
 
 
@@ -28,13 +29,24 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     # The name must differ between processes and threads, not be repeatable: it never outlives the block.
     part = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
     try:
-        with part.open("xb") as stream:
+        with naming(path.parent), part.open("xb") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextmanager
+def naming(folder: Path) -> Iterator[None]:
+    """Add a directory to the error of a full disk: a failed write does not say where it went."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL and error.filename is None:
+            raise OSError(error.errno, error.strerror, str(folder)) from error
+        raise
 
 
 def open_regular(path: Path) -> BinaryIO:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, Self
 
 from envbuilder.archives.names import BadArchive, relative_path
+from envbuilder.files import naming
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -30,6 +31,7 @@ class Below:
     """
 
     def __init__(self, root: Path) -> None:
+        self._name = root
         self._root = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._folder = ""
         self._handle = os.dup(self._root)
@@ -74,7 +76,7 @@ class Below:
         """
         parent, name = self._free(path)
         handle = os.open(name, _NEW, 0o600, dir_fd=parent)
-        with os.fdopen(handle, "wb") as stream:
+        with naming(self._name), os.fdopen(handle, "wb") as stream:
             yield stream
             stream.flush()
             _describe(handle, mode, mtime, owner)

@@ -60,10 +60,13 @@ from envbuilder.registries.auth import chosen
 from envbuilder.registries.credentials import RegistryLogins
 from envbuilder.registries.failures import said
 from envbuilder.registries.pacing import retry_after
+from envbuilder.reporting.registry import FORMATS
 from envbuilder.running.settings import account, settings_of
 from envbuilder.tar.members import of_tar
 from envbuilder.uv_failures import failure_of
+from envbuilder.workflows.compare import compare_two
 from envbuilder.workflows.doctor import examine, look_into_file
+from envbuilder.workflows.validate import judge_facts
 from tests.fuzz import seeds
 
 _MATRICES = Path(__file__).parents[2] / "matrices"
@@ -173,6 +176,18 @@ def _doctor(content: bytes, _: Path) -> object:
     return "\n".join(doctor_text(looked, examination, 100))
 
 
+def _check(content: bytes, _: Path) -> object:
+    facts = decode(content, "facts.json")
+    lock = load(_text(seeds.files("tests/data/good.lock")[0]), "good.lock")
+    report = judge_facts(_catalog(), lock, facts, tier=None, required=None, subject="facts.json", seconds=facts.seconds)
+    return [form.write(report) for form in FORMATS.values()]
+
+
+def _compare(content: bytes, _: Path) -> object:
+    known = decode(seeds.files("tests/cases/facts/*.json")[0], "known.json")
+    return compare_two(_catalog(), ("a", known), ("b", decode(content, "facts.json")))
+
+
 @cache
 def _catalog() -> Catalog:
     return load_catalog(_MATRICES)
@@ -265,6 +280,8 @@ PARSERS: Mapping[str, Parser] = {
     "netrc": Parser(run=_netrc, seeds=lambda: seeds.NETRC),
     "facts": Parser(run=_facts, seeds=lambda: seeds.files("tests/cases/facts/*.json")),
     "doctor": Parser(run=_doctor, seeds=lambda: seeds.files("tests/cases/facts/*.json", limit=2)),
+    "check": Parser(run=_check, seeds=lambda: seeds.files("tests/cases/facts/*.json")),
+    "compare": Parser(run=_compare, seeds=lambda: seeds.files("tests/cases/facts/*.json")),
     "log": Parser(run=lambda data, _: scan(_failures(), io.BytesIO(data).read), seeds=_logs),
     "lock": Parser(run=lambda data, _: load(_text(data), "x.lock"), seeds=lambda: seeds.files("tests/data/good.lock")),
     "spec": Parser(

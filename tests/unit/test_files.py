@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import resource
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from envbuilder.archives.below import Below
 from envbuilder.errors import InvalidInput
-from envbuilder.files import open_regular, read_regular
+from envbuilder.files import naming, open_regular, read_regular, replacing
 from envbuilder.reading.texts import read_stream, read_text
 
 
@@ -57,3 +62,30 @@ def test_a_stream_that_fails_is_told_by_its_name(tmp_path: Path) -> None:
 def test_ends_of_lines_are_those_of_text_files(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"a\r\nb\rc\n")
     assert read_text(tmp_path / "x") == "a\nb\nc\n" == (tmp_path / "x").read_text("utf-8")
+
+
+@contextmanager
+def small_files() -> Iterator[None]:
+    """Let no file of this process grow above ten bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_write_that_fails_names_the_directory(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="File too large") as told, small_files(), replacing(tmp_path / "x") as stream:
+        stream.write(bytes(100))
+    assert told.value.filename == str(tmp_path)
+    with Below(tmp_path) as below:  # noqa: SIM117  the limit is only for what is inside
+        with pytest.raises(OSError, match="File too large") as told, small_files(), below.file("y", mode=0o644) as file:
+            file.write(bytes(100))
+    assert told.value.filename == str(tmp_path)
+
+
+def test_other_errors_keep_their_name(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="Input/output") as told, naming(tmp_path):
+        raise OSError(errno.EIO, "Input/output error")
+    assert told.value.filename is None
