@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import subprocess
+import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from envbuilder.errors import SourceUnreachable
+from envbuilder.errors import SourceUnreachable, ToolFailed
 from envbuilder.http.trust import child_environ
 from envbuilder.uv_failures import failure_of
 
@@ -135,3 +136,20 @@ def find_python(program: Path, series: str, *, cache: Path, environ: Mapping[str
 def index_is_silent(output: str) -> bool:
     """Whether what uv wrote says that the index could not be reached."""
     return any(sign in output for sign in _UNREACHABLE)
+
+
+def read_pylock(text: str) -> dict[str, object]:
+    """Return the content of a lock file that uv wrote; its texts and numbers come from the index.
+
+    Raises:
+        ToolFailed: It is not TOML, nested too deep, or has a number without end.
+    """
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise unknown_form() from error
+
+
+def unknown_form() -> ToolFailed:
+    """The error for an answer of uv in another form than that of its releases."""
+    return ToolFailed("uv wrote its resolution in a form that is not known here", hint="install uv 0.13")

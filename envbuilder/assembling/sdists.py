@@ -109,7 +109,7 @@ def _builds_by_setuptools(tops: list[Path]) -> bool:
     """Return True if a pyproject.toml leaves the build to setuptools, which is all that an engine has."""
     try:
         project = tomllib.loads((tops[0] / "pyproject.toml").read_text(encoding="utf-8"))
-    except (IndexError, OSError, ValueError):
+    except (IndexError, OSError, ValueError, RecursionError):
         return False
     system = project.get("build-system", {})
     backend = system.get("build-backend", "setuptools") if isinstance(system, dict) else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 from envbuilder.errors import SourceUnreachable, ToolFailed
 from envbuilder.indexing.index import IndexFile, Listed
 from envbuilder.model.closures import Chosen, Closure
-from envbuilder.uv import index_is_silent, run_uv
+from envbuilder.uv import index_is_silent, read_pylock, run_uv, unknown_form
 
 _NO_SOLUTION = "No solution found"
 _PYTHONS = tuple(f"3.{minor}" for minor in range(6, 15))
@@ -107,7 +106,7 @@ class UvIndex:
             command += ["--format", "pylock.toml", "--output-file", str(output), "--quiet", "--no-header", *options]
             failure = run_uv(self.uv, command, cache=self.cache, environ=self.environ, index=self.index)
             if failure is None:
-                return list(_files(tomllib.loads(output.read_text(encoding="utf-8"))))
+                return list(_files(read_pylock(output.read_text(encoding="utf-8"))))
         if index_is_silent(failure):
             raise SourceUnreachable(
                 f"the package index does not answer:\n{failure}",
@@ -119,12 +118,28 @@ class UvIndex:
 
 
 def _files(pylock: dict[str, object]) -> Iterator[IndexFile]:
-    packages = pylock.get("packages")
-    for package in packages if isinstance(packages, list) else []:
-        entries = [*(package.get("wheels") or []), *filter(None, [package.get("sdist")])]
-        for entry in entries:
-            digest = (entry.get("hashes") or {}).get("sha256")
+    for package in _tables(pylock.get("packages")):
+        for entry in (*_tables(package.get("wheels")), *_tables([package.get("sdist")])):
+            digest = _digest(entry.get("hashes"))
             if digest and entry.get("url"):
-                name = str(entry.get("name") or urlsplit(str(entry["url"])).path.rpartition("/")[2])
-                size = entry.get("size") or 0
-                yield IndexFile(file=unquote(name), sha256=str(digest), url=str(entry["url"]), size=int(size))
+                name = unquote(str(entry.get("name") or _last_part(str(entry["url"]))))
+                if "/" in name or "\0" in name or name.startswith("."):
+                    raise unknown_form()
+                size = entry.get("size")
+                length = size if isinstance(size, int) and size > 0 else 0
+                yield IndexFile(file=name, sha256=digest, url=str(entry["url"]), size=length)
+
+
+def _tables(value: object) -> list[dict[str, object]]:
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def _digest(hashes: object) -> str:
+    return str(hashes.get("sha256") or "") if isinstance(hashes, dict) else ""
+
+
+def _last_part(url: str) -> str:
+    try:
+        return urlsplit(url).path.rpartition("/")[2]
+    except ValueError:
+        raise unknown_form() from None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tempfile
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from envbuilder.errors import ResolutionFailed, SourceUnreachable, ToolFailed, ToolMissing
+from envbuilder.errors import ResolutionFailed, SourceUnreachable, ToolMissing
 from envbuilder.locking.resolver import Resolution
 from envbuilder.locking.stand_ins import write_stand_in
 from envbuilder.locking.wheels import Candidate, best
@@ -21,7 +20,7 @@ from envbuilder.model.names import distribution_file
 from envbuilder.model.refs import normalized
 from envbuilder.model.versions import Release
 from envbuilder.runtime.guard import Guard
-from envbuilder.uv import find_python, index_is_silent, run_uv
+from envbuilder.uv import find_python, index_is_silent, read_pylock, run_uv, unknown_form
 
 BUILD_TOOLS = ("setuptools", "wheel")
 BUILD_TOOLS_CUTOFF = date(2025, 1, 1)
@@ -61,7 +60,7 @@ class UvResolver:
             output = folder / "pylock.toml"
             with self._guarded(folder, wanted) as (before, more, cache):
                 self._run([*self._command(folder, output, wanted), *more], wanted, before, cache)
-            return _chosen(tomllib.loads(output.read_text(encoding="utf-8")), wanted)
+            return _chosen(read_pylock(output.read_text(encoding="utf-8")), wanted)
 
     def _write_inputs(self, folder: Path, wanted: Resolution) -> None:
         files = {
@@ -195,7 +194,7 @@ def _candidate(entry: dict[str, object]) -> Candidate:
 def _list(value: object) -> list[dict[str, object]]:
     """A list of tables in uv's answer; another form must not pass silently."""
     if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
-        raise ToolFailed("uv wrote its resolution in a form that is not known here", hint="install uv 0.13")
+        raise unknown_form()
     return value
 
 

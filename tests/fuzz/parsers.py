@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 import json
-import tomllib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -63,6 +62,7 @@ from envbuilder.registries.pacing import retry_after
 from envbuilder.reporting.registry import FORMATS
 from envbuilder.running.settings import account, settings_of
 from envbuilder.tar.members import of_tar
+from envbuilder.uv import read_pylock
 from envbuilder.uv_failures import failure_of
 from envbuilder.workflows.compare import compare_two
 from envbuilder.workflows.doctor import examine, look_into_file
@@ -224,7 +224,7 @@ def _elf(content: bytes, _: Path) -> object:
 
 
 def _pylock(content: bytes, _: Path) -> object:
-    return list(_files(tomllib.loads(_text(content))))
+    return list(_files(read_pylock(_text(content))))
 
 
 def _uv(content: bytes, _: Path) -> object:
@@ -308,6 +308,6 @@ PARSERS: Mapping[str, Parser] = {
     "build-info": Parser(
         run=lambda data, _: read_build_info(_text(data)), seeds=lambda: seeds.BUILD_INFO, refuses=(Damaged,)
     ),
-    "pylock": Parser(run=_pylock, seeds=lambda: (seeds.PYLOCK,), refuses=(tomllib.TOMLDecodeError,)),
+    "pylock": Parser(run=_pylock, seeds=lambda: (seeds.PYLOCK,)),
     "uv-output": Parser(run=_uv, seeds=lambda: seeds.UV_OUTPUT),
 }

@@ -9,7 +9,7 @@ import pytest
 
 from envbuilder.errors import DiskFull, MachineError, SourceUnreachable, ToolFailed
 from envbuilder.http.failures import CLOCK
-from envbuilder.uv import index_is_silent, run_uv, uv_environ
+from envbuilder.uv import index_is_silent, read_pylock, run_uv, uv_environ
 
 
 def program(folder: Path, script: str) -> Path:
@@ -100,3 +100,9 @@ def test_a_user_who_wants_no_settings_gets_none(tmp_path: Path, switch: str) -> 
 def test_a_named_settings_file_that_is_missing_is_not_replaced_by_those_of_the_directory(tmp_path: Path) -> None:
     gone = {"UV_CONFIG_FILE": str(tmp_path / "gone.toml")}
     assert uv_environ(gone) == gone
+
+
+@pytest.mark.parametrize("text", ["x = " + "9" * 5000, "x = " + "[" * 100_000, "x", 'x = "\\ud800"'])
+def test_an_answer_that_is_no_lock_file_is_told_as_such(text: str) -> None:
+    with pytest.raises(ToolFailed, match="a form that is not known here"):
+        read_pylock(text)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.errors import SourceUnreachable
-from envbuilder.indexing.uv_index import UvIndex
+from envbuilder.errors import SourceUnreachable, ToolFailed
+from envbuilder.indexing.uv_index import UvIndex, _files
 from envbuilder.model.closures import Chosen, Closure
 from envbuilder.model.versions import Release
 from tests.fakes.index_uv import IndexUv, index_uv
@@ -71,3 +71,16 @@ def test_an_index_that_does_not_answer_is_no_missing_file(tmp_path: Path) -> Non
         index(uv, tmp_path).files("six", "1.16.0")
     with pytest.raises(SourceUnreachable, match="does not answer"):
         index(uv, tmp_path).still_there(CLOSURE)
+
+
+def test_a_file_of_the_index_has_no_path_for_a_name() -> None:
+    for name in ("../../x.whl", "a/b.whl", ".hidden.whl", "x\0.whl"):
+        wheel = {"name": name, "url": "https://files.example/x", "hashes": {"sha256": "a" * 64}}
+        with pytest.raises(ToolFailed, match="not known here"):
+            list(_files({"packages": [{"wheels": [wheel]}]}))
+
+
+def test_entries_of_other_types_are_no_files() -> None:
+    odd = [5, {"wheels": "x"}, {"wheels": [{"hashes": "x", "url": "u"}]}, {"sdist": [1]}]
+    assert list(_files({"packages": odd})) == []
+    assert list(_files({"packages": "x"})) == []
