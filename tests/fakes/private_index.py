@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import json
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -13,6 +14,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 USER, PASSWORD = "me", "p@ss:word"
 LOGIN = "me:p%40ss%3Aword"
+_PAGE = "application/vnd.pypi.simple.v1+json"
+_UPLOADED = "2020-01-01T00:00:00Z"
 FILE = "tinypkg-1.0-cp38-cp38-manylinux2014_x86_64.whl"
 
 
@@ -94,12 +97,18 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(200, self.server.files[self.path.removeprefix("/files/")])
 
     def _page(self, project: str) -> None:
-        links = [
-            f'<a href="../../files/{name}#sha256={hashlib.sha256(content).hexdigest()}">{name}</a>'
+        listed = [
+            {
+                "filename": name,
+                "url": f"../../files/{name}",
+                "hashes": {"sha256": hashlib.sha256(content).hexdigest()},
+                "upload-time": _UPLOADED,
+            }
             for name, content in self.server.files.items()
             if name.startswith(f"{project}-")
         ]
-        self._answer(200 if links else 404, "\n".join(links).encode(), ("Content-Type", "text/html"))
+        page = {"meta": {"api-version": "1.1"}, "name": project, "versions": [], "files": listed}
+        self._answer(200 if listed else 404, json.dumps(page).encode(), ("Content-Type", _PAGE))
 
     def do_HEAD(self) -> None:
         self.do_GET()

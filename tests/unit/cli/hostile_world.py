@@ -6,37 +6,46 @@ import base64
 import gzip
 import hashlib
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
 import certifi
 
-from envbuilder.assembling.documents import pin_of
-from envbuilder.assembling.records import Records
-from envbuilder.locking.lockfile import dump, load
 from envbuilder.model.images import CONFIG_TYPE, MANIFEST_TYPE, LayerFormat
-from envbuilder.model.locks import BasePin, PackageGroup, PackagePin
-from envbuilder.model.rows import BaseKind
-from envbuilder.store import Store
 from envbuilder.tar.members import file_of
 from envbuilder.tar.writing import write
 from tests.fakes import private_index
 from tests.fakes.canaries import canary, files_below, leaks
-from tests.fakes.catalogs import good_lock
+from tests.fakes.catalogs import DATA
+from tests.unit.bases.test_locating import archive
 from tests.unit.cli.running import CommandLine, Ended
 from tests.unit.registries import faulty
 
 USER = private_index.USER
 NOBODY = "127.0.0.1:9"
 BASE = "nvidia/cuda:11.0.3-runtime"
-WHEELS = {
-    "tensorflow-gpu": (PackageGroup.FRAMEWORK, "2.4.4"),
-    "numpy": (PackageGroup.PACKAGES, "1.0"),
-    "six": (PackageGroup.OWN, "1.0"),
-}
+ENVIRONMENT = "tf-2.15-cpu"
+BASE_SYSTEM = f"""  - id: "image-cpu"
+    kind: "image"
+    image: "{BASE}"
+    glibc: "2.31"
+    glibcxx: "3.4.28"
+    python: "3.8"
+    python_package: "python3"
+    publication:
+      state: "published"
+      date: "2024-01-01"
+      note: "made here"
+      sources:
+        - "made up for tests"
+    sources:
+      - "made up for tests"
+"""
+WHEELS = ("tensorflow_cpu-2.15.1-py3-none-any.whl", "six-1.0-py3-none-any.whl")
 VARIABLES = ("AWS_SECRET_ACCESS_KEY", "HF_TOKEN", "GITHUB_TOKEN", "TWINE_PASSWORD")
 
 
@@ -60,7 +69,6 @@ class HostileWorld:
         empty_index: Package index without any package, for settings that name further ones.
         base_registry: Registry of the base image; wants what the credential program says.
         registry: Registry to push to; wants the login of Docker's configuration.
-        lock: A lock of toy wheels on a registry image.
     """
 
     envbuilder: CommandLine
@@ -78,14 +86,6 @@ class HostileWorld:
         self.said[f"{number} {' '.join(arguments)[:60]} (stdout)"] = ended.stdout.encode("utf-8", "surrogateescape")
         self.said[f"{number} {' '.join(arguments)[:60]} (stderr)"] = ended.stderr.encode("utf-8", "surrogateescape")
         return ended
-
-    def name_image(self, name: str) -> None:
-        """Write the digests of an image that was built into the lock."""
-        path = self.envbuilder.folder / "envbuilder.lock"
-        kept = Records(store=Store(folder=self.envbuilder.folder / "cache" / "store")).image(name)
-        assert kept is not None
-        lock = load(path.read_text(encoding="utf-8"), str(path))
-        path.write_text(dump(replace(lock, image=pin_of(kept.image, LayerFormat.GZIP_SPLICED))), encoding="utf-8")
 
     def plant(self, place: str) -> str:
         """Return the secret of a place, which is searched for from now on."""
@@ -109,6 +109,7 @@ class HostileWorld:
         return (
             *("--index", f"{address('index', f'127.0.0.1:{self.index.server_port}')}/simple/"),
             *("--registry-mirror", self.base_registry.host),
+            *("--python-archive", str(archive(self.home, "3.8.18"))),
         )
 
 
@@ -130,7 +131,7 @@ def hostile_world(envbuilder: CommandLine) -> Iterator[HostileWorld]:
         made.registry.login = _basic(USER, made.plant("docker-config"))
         _plant_files(made)
         _plant_variables(made)
-        _write_lock(made)
+        _write_spec(made)
         yield made
 
 
@@ -201,37 +202,24 @@ def _plant_variables(world: HostileWorld) -> None:
         envbuilder.unset(name)
 
 
-def _write_lock(world: HostileWorld) -> None:
-    folder = world.envbuilder.folder
-    good = good_lock()
-    pins = []
-    for name, (group, version) in WHEELS.items():
-        file = f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
-        content = private_index.wheel(file)
-        world.index.files[file] = content
-        digest = hashlib.sha256(content).hexdigest()
-        pins.append(PackagePin(name=name, version=version, file=file, sha256=digest, group=group, size=len(content)))
-    members = [
-        file_of("etc/passwd", b"root:x:0:0::/root:/bin/sh\n", mtime=1),
-        file_of("usr/bin/true", b"true", mtime=1),
-    ]
-    base = write(members, world.home / "base.tar")
-    python = write([file_of("python/bin/python3.8", b"python", mtime=1)], world.home / "python.tar")
-    archive = gzip.compress(python.path.read_bytes(), mtime=0)
-    (world.home / good.python.file).write_bytes(archive)
-    lock = replace(
-        good,
-        base=BasePin(id="image-11.0", kind=BaseKind.IMAGE, image=BASE, digest=_push_base(world, base.path)),
-        python=replace(good.python, sha256=hashlib.sha256(archive).hexdigest()),
-        cuda=None,
-        os_packages=(),
-        packages=tuple(pins),
-        tools=(),
-    )
-    (folder / "envbuilder.lock").write_text(dump(lock), encoding="utf-8")
+def _write_spec(world: HostileWorld) -> None:
+    """A catalog with an environment on the registry image, and the spec of a team."""
+    for file in WHEELS:
+        world.index.files[file] = private_index.wheel(file)
+    members = [file_of("etc/passwd", b"root:x:0:0::/root:/bin/sh\n", mtime=1)]
+    _push_base(world, write(members, world.home / "base.tar").path)
+    catalog = world.home / "matrices"
+    shutil.copytree(DATA / "catalog", catalog)
+    with (catalog / "bases.yaml").open("a", encoding="utf-8") as bases:
+        bases.write(BASE_SYSTEM)
+    row = catalog / "environments" / f"{ENVIRONMENT}.yaml"
+    text = row.read_text(encoding="utf-8").replace('"3.11"', '"3.8"').replace('"debian-new"', '"image-cpu"')
+    row.write_text(text.replace('python_from: "os"', 'python_from: "archive"'), encoding="utf-8")
+    world.envbuilder.set("ENVBUILDER_MATRICES", str(catalog))
+    world.envbuilder.write("envbuilder.yaml", f'environment: "{ENVIRONMENT}"\npackages: ["six"]\n')
 
 
-def _push_base(world: HostileWorld, tar: Path) -> str:
+def _push_base(world: HostileWorld, tar: Path) -> None:
     name = BASE.partition(":")[0]
     plain = tar.read_bytes()
     packed = gzip.compress(plain, mtime=0)
@@ -249,4 +237,4 @@ def _push_base(world: HostileWorld, tar: Path) -> str:
         for kind, content in blobs
     ]
     manifest = {"schemaVersion": 2, "mediaType": MANIFEST_TYPE, "config": listed[0], "layers": listed[1:]}
-    return world.base_registry.put_manifest(name, BASE.partition(":")[2], MANIFEST_TYPE, manifest)
+    world.base_registry.put_manifest(name, BASE.partition(":")[2], MANIFEST_TYPE, manifest)
