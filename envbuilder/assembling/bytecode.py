@@ -19,6 +19,9 @@ from envbuilder.assembling.target_python import TargetPython
 from envbuilder.errors import ToolFailed
 from envbuilder.tar.members import Kind, Member, opened_at
 
+_LONGEST_HEAD = 64
+"""Bytes of a line with two numbers."""
+
 
 @contextmanager
 def bytecode(entries: Iterable[Entry], python: TargetPython, work: Path) -> Iterator[list[Entry]]:
@@ -46,7 +49,7 @@ def bytecode(entries: Iterable[Entry], python: TargetPython, work: Path) -> Iter
         given.seek(0)
         python.run(["-c", script, str(EPOCH)], given=given, answer=answer.file)
         tag = f"cpython-{python.series.replace('.', '')}"
-        yield list(_answers(Path(answer.name), tag))
+        yield list(_answers(Path(answer.name), tag, frozenset(entry.path for entry in sources)))
 
 
 def _is_source(entry: Entry) -> bool:
@@ -68,14 +71,18 @@ def _frames(sources: Iterable[Entry]) -> Iterator[bytes]:
         reader.close()
 
 
-def _answers(answer: Path, tag: str) -> Iterator[Entry]:
+def _answers(answer: Path, tag: str, sources: frozenset[str]) -> Iterator[Entry]:
+    """What the interpreter answered; it is one of the image, and names nothing but what it was given."""
+    end = answer.stat().st_size
     with answer.open("rb") as stream:
-        while head := stream.readline():
+        while head := stream.readline(_LONGEST_HEAD):
             numbers = head.split()
             if len(numbers) != 2 or not all(number.isdigit() for number in numbers):
                 raise ToolFailed("the image's Python gave no bytecode: something in it prints when it starts")
             path = stream.read(int(numbers[0])).decode("utf-8", "surrogateescape").lstrip("/")
             size, offset = int(numbers[1]), stream.tell()
+            if path not in sources or offset + size > end:
+                raise ToolFailed(f"the image's Python gave bytecode of {path[:80]!r}, which it was not asked for")
             stream.seek(size, os.SEEK_CUR)
             yield Entry(
                 member=Member(
