@@ -8,7 +8,7 @@ from envbuilder.catalog.expectation import CudaExpectation, Expectation
 from envbuilder.checking.check import not_seen, was_tried
 from envbuilder.model.facts import Facts, Library, LibraryLoad, Seen, Unseen
 from envbuilder.model.findings import Failed, NotProven, Outcome, Passed
-from envbuilder.model.versions import Release
+from envbuilder.model.versions import Release, release_of
 
 _ABSENT = "cannot open shared object file: No such file or directory"
 
@@ -92,12 +92,14 @@ def _runtime_version(load: LibraryLoad, facts: Facts) -> tuple[Release | None, s
         return load.version, f"by its own answer ({load.path})"
     path = load.path or ""
     named = re.search(r"/libcudart\.so\.(\d+\.\d+\.\d+)$", path)
-    if named:
-        return Release(named[1]), f"by its file name ({path})"
+    if named and (release := release_of(named[1])) is not None:
+        return release, f"by its file name ({path})"
     if "/site-packages/nvidia/cuda_runtime/" in path and isinstance(facts.distributions, Seen):
         for name, version in facts.distributions.value:
-            if re.fullmatch(r"nvidia-cuda-runtime(-cu\d+)?", name) and re.fullmatch(r"\d+(\.\d+)+", version):
-                return Release(version), f"by its distribution {name}"
+            if not re.fullmatch(r"nvidia-cuda-runtime(-cu\d+)?", name) or "." not in version:
+                continue
+            if (release := release_of(version)) is not None:
+                return release, f"by its distribution {name}"
     return None, ""
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from envbuilder.model.failures import Role, Signature
+from envbuilder.model.versions import Release, release_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +77,11 @@ class Evidence:
     def captures(self, *groups: str) -> tuple[str, ...]:
         """What groups of these names captured, in the order of the hits."""
         return tuple(text for hit in self.hits.values() for group in groups for text in hit.captures(group))
+
+    def releases(self, *groups: str) -> tuple[Release, ...]:
+        """What groups of these names captured, as far as it is a release."""
+        found = (release_of(text.rstrip(".")) for text in self.captures(*groups))
+        return tuple(release for release in found if release is not None)
 
     def standing(self) -> tuple[Hit, ...]:
         """The hits whose `only_with` and `not_with` hold."""

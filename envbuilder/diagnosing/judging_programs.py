@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from envbuilder.diagnosing.names import missing_name
 from envbuilder.diagnosing.scene import Scene, Scores, at_least, at_most
-from envbuilder.model.versions import Release
 
 
 def judge_installation(scene: Scene, scores: Scores) -> Scores:
@@ -14,9 +13,9 @@ def judge_installation(scene: Scene, scores: Scores) -> Scores:
     if scene.has("ctx-twin-shown") and scene.has("ctx-tensorflow-shown"):
         scores = at_least(scores, mixed_install=0.66)
     scores = _twins(scene, scores)
-    estimators = scene.evidence.captures("estimator")
+    estimators = scene.evidence.releases("estimator")
     tensorflow = scene.stated.tensorflow
-    differ = bool(estimators and tensorflow and Release(estimators[0]).head(2) != tensorflow.head(2))
+    differ = bool(estimators and tensorflow and estimators[0].head(2) != tensorflow.head(2))
     if differ and scene.has("tf-attribute", "keras-import-name", "estimator-of-another", "keras-module-missing"):
         scores = at_least(scores, mixed_install=0.9)
     return scores
@@ -27,8 +26,8 @@ def _twins(scene: Scene, scores: Scores) -> Scores:
 
     Of the same release they are usual in conda, where one only asks for the other.
     """
-    twins = [Release(text) for text in scene.evidence.captures("twin")]
-    listed = [Release(text) for text in scene.evidence.captures("listed")]
+    twins = scene.evidence.releases("twin")
+    listed = scene.evidence.releases("listed")
     if not twins or not listed:
         return scores
     differ = any(twin.head(2) != other.head(2) for twin in twins for other in listed)

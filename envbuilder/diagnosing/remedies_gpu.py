@@ -61,15 +61,15 @@ def _other_runtime(scene: Scene, plain: Remedy, cuda: Release, floor: Release, o
 
 def _too_new(scene: Scene) -> tuple[Release | None, Release | None]:
     """Of the CUDAs that are named, one for which the driver is too old, and the driver that it needs."""
-    named = [_cuda_wanted(scene), scene.stated.cuda, *map(Release, scene.evidence.captures("cudart"))]
+    named = [_cuda_wanted(scene), scene.stated.cuda, *scene.evidence.releases("cudart")]
     pairs = [(cuda, floor) for cuda in named if cuda and (floor := scene.floor_of(cuda))]
     lacking = [pair for pair in pairs if scene.is_driver_too_old(pair[1])]
     return next(iter([*lacking, *pairs]), (None, None))
 
 
 def _cuda_wanted(scene: Scene) -> Release | None:
-    wanted = scene.evidence.captures("cuda_wanted")
-    return Release(wanted[0].rstrip(".")) if wanted else scene.cuda or scene.stated.cuda
+    wanted = scene.evidence.releases("cuda_wanted")
+    return wanted[0] if wanted else scene.cuda or scene.stated.cuda
 
 
 def architecture(scene: Scene, plain: Remedy) -> Remedy:

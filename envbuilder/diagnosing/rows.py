@@ -6,7 +6,7 @@ import re
 
 from envbuilder.diagnosing.stating import Stated
 from envbuilder.model.rows import Catalog, Environment
-from envbuilder.model.versions import Release
+from envbuilder.model.versions import Release, release_of
 
 _DLL = re.compile(r"cudart64_(\d+?)(\d)\.dll")
 
@@ -64,7 +64,7 @@ def _has_library(row: Environment, soname: str) -> bool:
 def _of_dll(soname: str) -> Release | None:
     """The CUDA release in the name of a Windows runtime: `cudart64_101.dll` is 10.1."""
     match = _DLL.fullmatch(soname)
-    return Release(f"{match[1]}.{match[2]}") if match else None
+    return release_of(f"{match[1]}.{match[2]}") if match else None
 
 
 def _writes(row: Environment, said: Stated) -> bool:

@@ -60,7 +60,7 @@ class Scene:
     @property
     def gpu_after_cuda(self) -> bool:
         """Whether the libraries of the CUDA in question are older than a GPU of the log, such as CUDA 10 and Ampere."""
-        opened = [Release(text) for text in self.evidence.captures("cudart")]
+        opened = self.evidence.releases("cudart")
         cuda = opened[0] if opened else self.cuda
         row = self.row or next((row for row in self.catalog.environments if _is_built_with(row, cuda)), None)
         if cuda is None or row is None or row.cuda is None:

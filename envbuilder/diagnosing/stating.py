@@ -12,7 +12,7 @@ from envbuilder.model.versions import Release
 
 _UNITS = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SIZE = re.compile(r"([0-9.]+) ?([KMGT]?)i?B?")
-_RELEASE = re.compile(r"\d{1,6}(?:\.\d{1,6})*")
+_RELEASE = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,6})*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +118,7 @@ def _dotted(text: str) -> str:
 def _cudnn(texts: tuple[str, ...]) -> Release | None:
     """A release of cuDNN, which old messages write as one number: 5110 is 5.1.10."""
     for text in texts:
-        if text.isdigit() and len(text) >= 4:
+        if text.isascii() and text.isdigit() and 4 <= len(text) <= 9:
             number = int(text)
             major = number // 10000 if number >= 90000 else number // 1000
             rest = number % 10000 if number >= 90000 else number % 1000

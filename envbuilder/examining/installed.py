@@ -12,7 +12,7 @@ from packaging.version import InvalidVersion, Version
 from envbuilder.model.facts import Facts, Imported, Interpreter, Seen
 from envbuilder.model.installed import InstalledLibrary, Origin
 from envbuilder.model.software_facts import CudaFile, Distribution, SoftwareFacts
-from envbuilder.model.versions import Release
+from envbuilder.model.versions import Release, release_of
 
 TENSORFLOW, KERAS = "tensorflow", "keras"
 _STEM = re.compile(r"(lib\w+)\.so\.([\d.]+)$")
@@ -208,15 +208,15 @@ class Installed:
         major = _major_of(file.path)
         fitting = [each for each in self.distributions if name.fullmatch(each.name)]
         for each in sorted(fitting, key=lambda each: not each.name.endswith(f"-cu{major}")):
-            if _RELEASE.fullmatch(each.version):
-                return Release(each.version)
+            if (release := release_of(each.version)) is not None:
+                return release
         return None
 
 
 def _told(info: dict[str, str], *names: str) -> Release | None:
     for name in names:
-        if _RELEASE.fullmatch(info.get(name, "")):
-            return Release(info[name])
+        if (release := release_of(info.get(name, ""))) is not None:
+            return release
     return None
 
 
@@ -236,7 +236,7 @@ def _of_file_name(file: CudaFile) -> Release | None:
     inside = _STEM.search(file.real)
     known = _STEM.search(file.name)
     if inside and known and len(inside[2].split(".")) > max(len(known[2].split(".")), 1):
-        return Release(inside[2])
+        return release_of(inside[2])
     return None
 
 

@@ -80,3 +80,13 @@ class Release:
 
     def __str__(self) -> str:
         return self.text
+
+
+def release_of(text: str) -> Release | None:
+    """Return the release that a text from outside names; None when it is none, such as a number of a hundred digits.
+
+    Example:
+        >>> release_of("535.104.05"), release_of("9" * 100)
+        (Release(text='535.104.05'), None)
+    """
+    return Release(text) if _RELEASE.fullmatch(text) else None

@@ -17,7 +17,7 @@ from envbuilder.model.hardware_facts import (
     Speed,
     TimedProduct,
 )
-from envbuilder.model.versions import Release
+from envbuilder.model.versions import Release, release_of
 from envbuilder.probing.reading import Item, WrongField
 from envbuilder.probing.reading_facts import read_fact
 
@@ -43,7 +43,7 @@ def nvml(item: Item) -> Nvml:
 def _file_release(path: str | None) -> Release | None:
     """Release number in the real name of a driver's library, such as `libnvidia-ml.so.535.104.05`."""
     found = re.search(r"\.so\.(\d+\.\d+(?:\.\d+)?)$", path or "")
-    return Release(found[1]) if found else None
+    return release_of(found[1]) if found else None
 
 
 def _release(item: Item) -> Release | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from envbuilder.errors import ToolFailed
 from envbuilder.model.facts import Facts
 from envbuilder.model.hosts import Host, HostGpu
-from envbuilder.model.versions import Release
+from envbuilder.model.versions import release_of
 from envbuilder.probing.containers import read_answer
 from envbuilder.probing.joining import probe_source
 
@@ -54,7 +54,7 @@ def glance(root: Path = Path("/")) -> Host | None:
         return None
     models = [_MODEL.search(_content(file)) for file in sorted(folder.glob("gpus/*/information"))]
     gpus = tuple(HostGpu(name=model[1], capability=None) for model in models if model)
-    return Host(name="this host", driver=Release(release[1]), gpus=gpus or None)
+    return Host(name="this host", driver=release_of(release[1]), gpus=gpus or None)
 
 
 def is_windows_subsystem(root: Path = Path("/")) -> bool:

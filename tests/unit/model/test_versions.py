@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuilder.model.versions import Release
+from envbuilder.model.versions import Release, release_of
 
 RELEASES = st.lists(st.integers(0, 30), min_size=1, max_size=4).map(lambda parts: Release(".".join(map(str, parts))))
 
@@ -55,3 +55,8 @@ def test_a_release_is_not_equal_to_its_text() -> None:
 def test_other_texts_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a dotted release number"):
         Release(text)
+
+
+@pytest.mark.parametrize("text", ["9" * 19, "1." * 40 + "1", "\N{ARABIC-INDIC DIGIT ONE}.2", "", "1.", "\xb2"])
+def test_a_text_from_outside_that_is_no_release_is_none(text: str) -> None:
+    assert release_of(text) is None

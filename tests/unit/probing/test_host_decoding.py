@@ -120,7 +120,8 @@ def test_damaged_surroundings_are_our_error(place: tuple[str | int, ...], value:
     for step in place[:-1]:
         node = node[step]
     node[place[-1]] = value
-    assert outcome(json.dumps({**DOCUMENT, "surroundings": damaged})) in {"read", "surroundings"}
+    # Infinity, or a number of many digits, is a fault of the whole document: it is no JSON.
+    assert outcome(json.dumps({**DOCUMENT, "surroundings": damaged})) in {"read", "surroundings", ""}
 
 
 def outcome(document: str) -> str:
