@@ -194,10 +194,11 @@ class TarReader:
                 f"{self._subject} holds {info.name[:300]!r}, of a kind that cannot be copied (type {info.type!r})"
             )
         target = records.get("linkpath") or extra.target or info.linkname
+        path = records.get("path") or extra.path or info.name
         is_device = flag in {CHARACTER, BLOCK_DEVICE}
         try:
             return TarEntry(
-                path=relative_path(records.get("path") or extra.path or info.name),
+                path=_path_of(path, flag),
                 flag=flag,
                 mode=info.mode & 0o7777,
                 mtime=_number(records, "mtime", info.mtime, _TIMES),
@@ -215,6 +216,13 @@ class TarReader:
 
     def _cut_off(self) -> BadArchive:
         return BadArchive(f"{self._subject} ends in the middle of a member")
+
+
+def _path_of(name: str, flag: bytes) -> str:
+    path = relative_path(name)
+    if path == "." and flag != FOLDER:
+        raise BadArchive(f"the path {name!r} is the directory itself, and the member is not a directory")
+    return path
 
 
 @dataclass(slots=True)

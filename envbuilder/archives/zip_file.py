@@ -30,7 +30,9 @@ LIMITS = Limits(members=100_000)
 _LARGEST_DIRECTORY = 32 << 20
 """Bytes; that of tensorflow 2.17.1 has 3.2 MB."""
 
-_END = struct.Struct("<4s8xI6x")
+_END = struct.Struct("<4s6xHI6x")
+_MANY = 0xFFFF
+"""Members that a directory with 64-bit numbers claims here."""
 _END64 = struct.Struct("<4s36xQ8x")
 _LOCATOR = struct.Struct("<4s4xQ4x")
 _BROKEN = (
@@ -54,8 +56,10 @@ def opened(path: Path, limits: Limits = LIMITS) -> Iterator[ZipContent]:
     """
     try:
         with path.open("rb") as stream:
-            _require_small_directory(stream)
+            claimed = _require_small_directory(stream)
             with zipfile.ZipFile(stream) as archive:
+                if claimed not in {_MANY, len(archive.infolist()) & _MANY}:
+                    raise BadArchive(f"it claims {claimed} members and has {len(archive.infolist())}")
                 yield ZipContent(archive, stream, Budget(path.stat().st_size, limits))
     except _BROKEN as error:
         raise BadArchive(f"it cannot be read: {error or type(error).__name__}") from error
@@ -127,14 +131,19 @@ def _content_offset(stream: BinaryIO, info: zipfile.ZipInfo) -> int:
     return int(info.header_offset + _LOCAL_HEADER.size + name_size + extra_size)
 
 
-def _require_small_directory(stream: BinaryIO) -> None:
-    """Look at the end of a zip file, where the size of its directory is, before zipfile reads all of it."""
+def _require_small_directory(stream: BinaryIO) -> int:
+    """Look at the end of a zip file, where the size of its directory is, before zipfile reads all of it.
+
+    Returns:
+        Members that it claims, modulo 65,536; 65,535 where another place says how many.
+    """
+    claimed = _MANY
     size = stream.seek(0, os.SEEK_END)
     stream.seek(max(0, size - (1 << 16) - _END.size - _LOCATOR.size - _END64.size))
     tail = stream.read()
     at = tail.rfind(b"PK\x05\x06")
     if 0 <= at <= len(tail) - _END.size:
-        _, directory = _END.unpack_from(tail, at)
+        _, claimed, directory = _END.unpack_from(tail, at)
         # Pythons differ in where they look for the second end: where its locator says, or right before the locator.
         locator = at - _LOCATOR.size
         if locator >= 0 and tail[locator:].startswith(b"PK\x06\x07"):
@@ -145,3 +154,4 @@ def _require_small_directory(stream: BinaryIO) -> None:
         if directory > _LARGEST_DIRECTORY:
             raise BadArchive(f"its directory has {directory} bytes; no more than {_LARGEST_DIRECTORY} are read")
     stream.seek(0)
+    return claimed

@@ -19,6 +19,7 @@ from envbuilder.assembling.entries import EPOCH, Entry, folder, text
 from envbuilder.assembling.wheel_file import Content, Wheel
 from envbuilder.errors import VerificationFailed
 from envbuilder.files import CHUNK
+from envbuilder.model.names import file_name
 from envbuilder.tar.members import Kind, Member
 
 INSTALLER = b"envbuilder"
@@ -191,9 +192,10 @@ class _EntryPoints(configparser.ConfigParser):
 
 
 def _script_name(wheel: Wheel, name: str) -> str:
-    if "/" in name or name in {"", ".", ".."}:
-        raise VerificationFailed(f"{wheel.name} cannot be installed: it has a script called {name!r}")
-    return name
+    try:
+        return file_name(name)
+    except ValueError as error:
+        raise VerificationFailed(f"{wheel.name} cannot be installed: its script {error}") from error
 
 
 def _script(wheel: Wheel, target: str, python: str) -> str:

@@ -34,7 +34,7 @@ class Limits:
     output: int = 32 << 20
 
 
-BUILD_LIMITS = Limits(memory=8 * GIB, seconds=900, processes=512, file=4 * GIB, output=4 << 20)
+BUILD_LIMITS = Limits(memory=3 * GIB, seconds=900, processes=512, file=4 * GIB, output=4 << 20)
 """Of foreign code that runs during a lock, a build or a delivery. The largest need seen is 0.4 GiB and 60 s: bytecode
 of TensorFlow 2.15 (2026-11-22)."""
 

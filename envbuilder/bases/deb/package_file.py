@@ -55,6 +55,7 @@ def open_deb(path: Path, name: str, work: Path) -> DebFile:
         budget = Budget(path.stat().st_size)
         with path.open("rb") as stream:
             found = parts(stream)
+            _require_format(stream, found)
             control = _control(stream, _part(found, "control.tar"))
             plain = work / f"{path.parent.name}{path.name}.tar"
             with _opened(stream, _part(found, "data.tar"), budget) as data, plain.open("wb") as copy:
@@ -64,6 +65,16 @@ def open_deb(path: Path, name: str, work: Path) -> DebFile:
         raise VerificationFailed(
             f"{name} cannot be unpacked: {error}", hint="the mirror gives a broken file: --debian-mirror URL"
         ) from error
+
+
+def _require_format(stream: BinaryIO, found: Mapping[str, ArPart]) -> None:
+    """Raise BadArchive unless the first part says that this is a .deb of format 2.
+
+    Source: deb(5), https://manpages.debian.org/bookworm/dpkg-dev/deb.5.en.html
+    """
+    first = next(iter(found.values()), None)
+    if first is None or first.name != "debian-binary" or not opened_part(stream, first).read(2) == b"2.":
+        raise BadArchive("it is no .deb of format 2")
 
 
 def _part(found: Mapping[str, ArPart], kind: str) -> ArPart:

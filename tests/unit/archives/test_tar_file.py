@@ -46,6 +46,7 @@ BAD = {
     "header of 1 GiB": header(b"p", size=octal(1 << 30), flag=b"x") + END,
     "name of 1 GiB": header(b"././@LongLink", size=octal(1 << 30), flag=b"L") + END,
     "negative header": header(b"p", size=base256(-512, 12), flag=b"x") + END,
+    "a link in place of the directory itself": header(b"./", flag=b"2", link=b"etc") + END,
     "sparse": header(flag=b"S") + END,
     "unknown kind": header(flag=b"Z") + END,
     "link to nowhere": header(flag=b"2") + END,

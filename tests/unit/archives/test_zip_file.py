@@ -43,6 +43,14 @@ def test_a_directory_that_cannot_be_true_is_refused(tmp_path: Path, name: str) -
         pass
 
 
+def test_a_zip_that_claims_another_number_of_members_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    content = zipped([ZipPart(name=b"a", data=TEXT)])
+    path.write_bytes(content[:-14] + bytes((9, 0)) + bytes((9, 0)) + content[-10:])
+    with pytest.raises(BadArchive, match="claims 9 members and has 1"), opened(path):
+        pass
+
+
 @pytest.mark.parametrize(
     "part",
     [

@@ -41,7 +41,7 @@ def script(name: str) -> dict[str, bytes]:
         ({".wh.six.py": b""}, "removes a file of a lower layer"),
         ({"toy/.wh..wh..opq": b""}, "removes a file of a lower layer"),
         ({f"{DATA}/data/bin/.wh.python3": b""}, "removes a file of a lower layer"),
-        (script(".wh.python"), "removes a file of a lower layer"),
+        (script(".wh.python"), "is not the name of a file"),
         ({f"{DATA}/data/bin/python": b"#!/bin/sh\n"}, "replaces a part of the interpreter"),
         ({f"{DATA}/scripts/python3.8": b"#!python\n"}, "replaces a part of the interpreter"),
         (script("python"), "replaces a part of the interpreter"),

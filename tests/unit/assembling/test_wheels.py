@@ -113,7 +113,12 @@ def test_a_wheel_that_leads_out_of_its_place_is_refused(tmp_path: Path, path: st
 
 
 def test_a_script_must_have_a_plain_name_and_a_function(tmp_path: Path) -> None:
-    for points in (b"[console_scripts]\n../x = toy:main\n", b"[console_scripts]\nx = toy main()\n", b"no section\n"):
+    for points in (
+        b"[console_scripts]\n../x = toy:main\n",
+        b"[console_scripts]\nx\0y = toy:main\n",
+        b"[console_scripts]\nx = toy main()\n",
+        b"no section\n",
+    ):
         with pytest.raises(VerificationFailed, match="cannot be installed"):
             made(wheel(tmp_path, {f"{DIST_INFO}/entry_points.txt": points}))
 

@@ -87,8 +87,12 @@ def part(name: str, size: object, data: bytes = b"") -> bytes:
         part("data.tar", len(tar_of({})), tar_of({}))
         + part("data.tar.gz", 2, b"xx")
         + part("control.tar", 512, CONTROL),
+        part("debian-binary", 4, b"3.0\n")
+        + part("control.tar", 512, CONTROL)
+        + part("data.tar", len(tar_of({})), tar_of({})),
+        part("control.tar", 512, CONTROL) + part("data.tar", len(tar_of({})), tar_of({})),
     ],
-    ids=["negative", "huge", "hexadecimal", "no-header", "twice", "many", "two-kinds"],
+    ids=["negative", "huge", "hexadecimal", "no-header", "twice", "many", "two-kinds", "other-format", "no-format"],
 )
 def test_parts_that_cannot_be_true_are_refused(tmp_path: Path, parts: bytes) -> None:
     path = tmp_path / "toy.deb"
