@@ -7,10 +7,13 @@ from collections.abc import Callable
 from typing import Protocol
 
 SECONDS = 30.0
-"""Seconds that a server may be silent, or slower than `LEAST`; uv waits as long (`UV_HTTP_TIMEOUT`)."""
+"""Seconds that a server may be silent; uv waits as long (`UV_HTTP_TIMEOUT`)."""
+
+WINDOW = 12.0
+"""Seconds that a body may arrive slower than `LEAST`: two tries for each of two bases take less than a minute."""
 
 LEAST = 1 << 10
-"""Bytes in a second, on average over `SECONDS`."""
+"""Bytes in a second, on average over `WINDOW`."""
 
 MOST_STALLS = 2
 """How often a transfer that stalls is taken up again, the first time included."""
@@ -51,7 +54,7 @@ class Pace:
         """
         self._got += count
         passed = self._clock() - self._since
-        if passed < SECONDS:
+        if passed < WINDOW:
             return
         if self._got < LEAST * passed:
             raise Stalled(f"it sent only {self._got} bytes in {passed:.0f} seconds")

@@ -15,7 +15,7 @@ import pytest
 from envbuilder.errors import SourceUnreachable, VerificationFailed
 from envbuilder.http.connections import PlainPool
 from envbuilder.http.failures import CLOCK, NO_ADDRESS, words_of
-from envbuilder.http.limits import SECONDS, Pace, Stalled, TooLong, whole
+from envbuilder.http.limits import WINDOW, Pace, Stalled, TooLong, whole
 from envbuilder.http.web import Web
 from envbuilder.indexing.fetching import fetch, fetch_into
 from envbuilder.indexing.index import IndexFile
@@ -78,18 +78,18 @@ def test_a_body_that_is_announced_longer_than_its_pin_is_not_read(tmp_path: Path
 
 
 def test_a_slow_server_is_given_up_after_two_tries(tmp_path: Path) -> None:
-    clock = itertools.count(step=SECONDS).__next__
+    clock = itertools.count(step=WINDOW).__next__
     pauses: list[float] = []
-    with answering(slow) as address, pytest.raises(SourceUnreachable, match="only 1 bytes in 30 seconds"):
+    with answering(slow) as address, pytest.raises(SourceUnreachable, match="only 1 bytes in 12 seconds"):
         fetch(wanted(address), tmp_path, web=Web({}, clock=clock), pause=pauses.append)
     assert len(pauses) == 1
 
 
 def test_a_pace_is_measured_anew_in_each_window() -> None:
-    now = iter([0.0, 1.0, 30.0, 31.0, 59.0, 61.0])
+    now = iter([0.0, 1.0, 12.0, 13.0, 24.0, 25.0])
     pace = Pace(lambda: next(now))
     pace.got(1)
-    pace.got(1 << 20)  # 30 s are over; the next window begins at 31 s
+    pace.got(1 << 20)  # 12 s are over; the next window begins at 13 s
     pace.got(1)
     with pytest.raises(Stalled):
         pace.got(1)
