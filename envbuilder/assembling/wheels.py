@@ -195,7 +195,9 @@ def _script_name(wheel: Wheel, name: str) -> str:
     try:
         return file_name(name)
     except ValueError as error:
-        raise VerificationFailed(f"{wheel.name} cannot be installed: its script {error}") from error
+        raise VerificationFailed(
+            f"{wheel.name} cannot be installed: its script {error}", hint="choose another version of it"
+        ) from error
 
 
 def _script(wheel: Wheel, target: str, python: str) -> str:
