@@ -1,7 +1,8 @@
 """Raw deflate streams at level 6 with the bytes of the original zlib, also where this Python has a replacement of it.
 
 Fedora 40, RHEL 10 and their kin have zlib-ng under the name of zlib: it packs differently, and the digests of layers
-rest on the bytes. The base of an image brings its own zlib, which is then called in place of the host's.
+rest on the bytes. The base of an image brings its own zlib, which is then called in place of the host's. It runs in
+this process, outside of any sandbox, so only files that this release knows by their digests are loaded.
 
 Source: zlib 1.2.13, 1.3.1 and 1.3.2 give the same bytes at level 6, zlib-ng 2.1 and 2.2 others (measured 2026-11);
 Fedora change "ZlibNGTransition".
@@ -14,7 +15,7 @@ import hashlib
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import cache
 from typing import Protocol, TypeAlias
 
@@ -30,6 +31,16 @@ _OUTPUT = 1 << 18
 _NO_FLUSH, _FINISH = 0, 4
 _OK, _STREAM_END, _BUFFER_ERROR = 0, 1, -5
 _LIBRARY = re.compile(r"(usr/)?lib/x86_64-linux-gnu/libz\.so\.1(\.\d+)+")
+KNOWN = frozenset(
+    {
+        "062372f2053424d8bafd9378ebdcc29a08d7e1850342b3fd5a0e73462ed84901",  # Debian 11: 1:1.2.11.dfsg-2+deb11u2
+        "7e2a72b4c4b38c61e6962de6e3f4a5e9ae692e732c68deead10a7ce2135a7f68",  # Debian 12: 1:1.2.13.dfsg-1
+        "85590dd58edf5445e18bc7193e5ebc01ac5841f1ae187e97705a662e90c6421e",  # Debian 13: 1:1.3.dfsg+really1.3.1-1+b1
+    }
+)
+"""SHA-256 of `libz.so.1.…` in Debian's zlib1g for amd64. Source: the packages, unpacked 2026-11-22; for the next one,
+`dpkg-deb -x` and `sha256sum`."""
+
 _SAMPLE = "b17f5e069c25301847293ccf305ab451985d6cdd134c5a5b231af551217ef6e0"
 
 
@@ -54,26 +65,29 @@ def of_host() -> Compressor:
     return zlib.compressobj(_LEVEL, zlib.DEFLATED, _RAW)
 
 
-def original(members: Callable[[], Iterable[Member]], host: Deflate = of_host) -> Deflate:
+def original(
+    members: Callable[[], Iterable[Member]], host: Deflate = of_host, known: Collection[str] = KNOWN
+) -> Deflate:
     """Return a compressor with the bytes that locks know: this Python's zlib, else the one among some files.
 
     Args:
         members: Gives the files of the base; only called where this Python has a replacement of zlib.
         host: The zlib of this Python.
+        known: SHA-256 of the libraries that may be loaded.
 
     Raises:
-        ToolFailed: Neither is the original zlib.
+        ToolFailed: This Python has a replacement, and the base has no zlib that is known.
     """
     if is_original(host):
         return host
     for member in members():
         if member.kind is Kind.FILE and _LIBRARY.fullmatch(member.path):
-            found = of_library(member.read())
-            if is_original(found):
-                return found
+            content = member.read()
+            if hashlib.sha256(content).hexdigest() in known:
+                return of_library(content)
     raise ToolFailed(
         "the zlib of this Python is a replacement such as zlib-ng, whose output differs from that of zlib, and the "
-        "base has no zlib that could be used instead",
+        "base has no zlib of Debian 11 to 13 that could be used instead",
         hint="--layer-format tar, which needs no zlib; or use a Python with the original zlib, such as Debian's",
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -107,7 +108,10 @@ def _mount(text: str) -> tuple[str, str]:
         raise UsageError(f"--mount {source}: there is no such folder", hint="name a folder that is there")
     if colon and not target.startswith("/"):
         raise UsageError(f"--mount {text}: {target!r} is no absolute path", hint="such as --mount .:/work")
-    return str(folder), target or f"/work/{folder.name}"
+    path = posixpath.normpath(target) if target else f"/work/{folder.name}"
+    if path.lstrip("/").partition("/")[0] in {"", "proc", "sys", "dev"}:
+        raise UsageError(f"--mount {text}: {target!r} belongs to the container itself", hint="such as --mount .:/work")
+    return str(folder), path
 
 
 def _variable(text: str, environ: Mapping[str, str]) -> tuple[str, str]:

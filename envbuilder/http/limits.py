@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
-SECONDS = 30.0
-"""Seconds that a server may be silent; uv waits as long (`UV_HTTP_TIMEOUT`)."""
+SECONDS = 20.0
+"""Seconds that a server may be silent, or take for the head of an answer."""
 
 WINDOW = 12.0
-"""Seconds that a body may arrive slower than `LEAST`: two tries for each of two bases take less than a minute."""
+"""Seconds that a body may arrive slower than `LEAST`: two tries take less than a minute."""
 
 LEAST = 1 << 10
 """Bytes in a second, on average over `WINDOW`."""
@@ -59,6 +61,44 @@ class Pace:
         if self._got < LEAST * passed:
             raise Stalled(f"it sent only {self._got} bytes in {passed:.0f} seconds")
         self._since, self._got = self._clock(), 0
+
+
+class Stalls:
+    """Servers that are given up for the rest of a run; may be used by several threads.
+
+    A server is given up when it stalls `MOST_STALLS` times, each time in a request that began after the time before:
+    transfers that break off together are one stall.
+
+    Args:
+        clock: Seconds since any moment; never goes back.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._seen: dict[str, tuple[int, float]] = {}
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def watched(self, server: str) -> Iterator[None]:
+        """Count a stall of the block, and forget the earlier ones when it ends well.
+
+        Raises:
+            Stalled: The server was given up before; the block is not run.
+        """
+        count, _ = self._seen.get(server, (0, 0.0))
+        if count >= MOST_STALLS:
+            raise Stalled("it was too slow before, and is not asked again")
+        began = self._clock()
+        try:
+            yield
+        except Stalled:
+            with self._lock:
+                count, last = self._seen.get(server, (0, began))
+                if began >= last:
+                    self._seen[server] = (count + 1, self._clock())
+            raise
+        with self._lock:
+            self._seen.pop(server, None)
 
 
 class Body(Protocol):

@@ -12,8 +12,8 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 from envbuilder.http.credentials import Logins
 from envbuilder.http.failures import NO_ADDRESS, is_stalled, words_of
-from envbuilder.http.limits import SECONDS, Pace, Stalled
-from envbuilder.http.origins import scheme_of, without_login
+from envbuilder.http.limits import SECONDS, Pace, Stalled, Stalls
+from envbuilder.http.origins import origin, scheme_of, without_login
 from envbuilder.http.pools import USER_AGENT, opened_pool
 from envbuilder.http.proxies import proxy_for
 from envbuilder.http.trust import trust
@@ -61,6 +61,7 @@ class Web:
         self._pools: dict[tuple[str, bool], PoolManager | ProxyManager] = {}
         self._lock = threading.Lock()
         self._clock = clock
+        self._stalls = Stalls()
 
     @contextmanager
     def asked(self, url: str, headers: Mapping[str, str], *, method: str = "GET") -> Iterator[Answer]:
@@ -68,24 +69,20 @@ class Web:
 
         Raises:
             OSError: No answer, or it broke off. The message holds no address.
-            Stalled: The server is silent, or slower than `LEAST`.
+            Stalled: The server is silent, or slower than `LEAST`, or was so before.
             UsageError: Proxy or certificates of the environment cannot be used.
         """
         if scheme_of(url) == "file":
             with Path(unquote(urlsplit(url).path)).open("rb") as stream:
                 yield _FileAnswer(stream)
             return
-        from urllib3 import exceptions  # noqa: PLC0415  its import takes 70 ms
-
-        try:
+        with self._stalls.watched(_server_of(url)), _as_os_errors():
             response = self._answered(url, headers, method)
             try:
                 yield _WebAnswer(response, self._clock)
             finally:
                 # A connection whose answer was not read to its end cannot be used again.
                 (response.release_conn if method == "HEAD" or response.length_remaining == 0 else response.close)()
-        except exceptions.HTTPError as error:
-            raise (Stalled if is_stalled(error) else OSError)(words_of(error)) from None
 
     def _answered(self, url: str, headers: Mapping[str, str], method: str) -> BaseHTTPResponse:
         try:
@@ -127,6 +124,23 @@ class Web:
                 # Reading the certificates takes 30 ms.
                 self._pools[proxy, secure] = opened_pool(proxy, trust(self._environ) if secure else None)
             return self._pools[proxy, secure]
+
+
+@contextmanager
+def _as_os_errors() -> Iterator[None]:
+    from urllib3 import exceptions  # noqa: PLC0415  its import takes 70 ms
+
+    try:
+        yield
+    except exceptions.HTTPError as error:
+        raise (Stalled if is_stalled(error) else OSError)(words_of(error)) from None
+
+
+def _server_of(url: str) -> str:
+    try:
+        return origin(url)
+    except ValueError:
+        raise OSError("its address cannot be used") from None
 
 
 def _redirected(url: str, place: str) -> str:

@@ -254,3 +254,11 @@ def test_a_kept_lock_of_another_version_is_made_again(envbuilder: CommandLine) -
     (place / "envbuilder.lock").write_text(fresh_lock(), encoding="utf-8")
     ended = envbuilder("plan", "tf-2.15-cpu", "--debian-mirror", "http://127.0.0.1:9/debian")
     assert "using the lock" not in ended.stderr
+
+
+@pytest.mark.parametrize("target", ["/", "/proc", "/sys/fs", "/work/../dev/shm", "//"])
+def test_a_mount_cannot_replace_what_the_container_needs(envbuilder: CommandLine, target: str) -> None:
+    ended = envbuilder("run", "--engine", "assemble", "--mount", f".:{target}", "team/tf:1", "--", "true")
+    assert ended.status == 2
+    assert "belongs to the container itself" in ended.stderr
+    assert "--mount .:/work" in ended.stderr

@@ -15,7 +15,7 @@ import pytest
 from envbuilder.errors import SourceUnreachable, VerificationFailed
 from envbuilder.http.connections import PlainPool
 from envbuilder.http.failures import CLOCK, NO_ADDRESS, words_of
-from envbuilder.http.limits import WINDOW, Pace, Stalled, TooLong, whole
+from envbuilder.http.limits import WINDOW, Pace, Stalled, Stalls, TooLong, whole
 from envbuilder.http.web import Web
 from envbuilder.indexing.fetching import fetch, fetch_into
 from envbuilder.indexing.index import IndexFile
@@ -83,6 +83,25 @@ def test_a_slow_server_is_given_up_after_two_tries(tmp_path: Path) -> None:
     with answering(slow) as address, pytest.raises(SourceUnreachable, match="only 1 bytes in 12 seconds"):
         fetch(wanted(address), tmp_path, web=Web({}, clock=clock), pause=pauses.append)
     assert len(pauses) == 1
+
+
+def test_a_server_that_was_given_up_is_not_asked_again(tmp_path: Path) -> None:
+    web = Web({}, clock=itertools.count(step=WINDOW).__next__)
+    with answering(slow) as address:
+        for words in ("only 1 bytes", "too slow before"):
+            with pytest.raises(SourceUnreachable, match=words):
+                fetch(wanted(address), tmp_path, web=web, pause=lambda _: None)
+    with answering(saying("200 OK\r\nContent-Length: 0")) as other, web.asked(other, {}) as answer:
+        assert answer.status == 200
+
+
+def test_transfers_that_break_off_together_are_one_stall() -> None:
+    now = iter([0.0, 1.0, 20.0, 30.0, 31.0])
+    stalls = Stalls(lambda: next(now))
+    with suppress(Stalled), stalls.watched("http://a:80"), stalls.watched("http://a:80"):
+        raise Stalled("both")
+    with stalls.watched("http://a:80"):
+        pass
 
 
 def test_a_pace_is_measured_anew_in_each_window() -> None:
