@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import signal
 import sys
+from collections.abc import Iterator
 
 import pytest
 
@@ -25,6 +26,20 @@ class Interrupting(io.RawIOBase):
     def readinto(self, _buffer: object) -> int:
         signal.raise_signal(self.number)
         return 0
+
+
+@pytest.fixture(autouse=True)
+def ordinary_signals() -> Iterator[None]:
+    """What a command has in a terminal: a job in the background of a script, as CI may be, ignores SIGINT."""
+    ordinary = {
+        signal.SIGINT: signal.default_int_handler,
+        signal.SIGHUP: signal.SIG_DFL,
+        signal.SIGTERM: signal.SIG_DFL,
+    }
+    before = {number: signal.signal(number, handler) for number, handler in ordinary.items()}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGHUP, 129), (signal.SIGINT, 130), (signal.SIGTERM, 143)])
