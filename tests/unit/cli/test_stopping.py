@@ -31,12 +31,8 @@ class Interrupting(io.RawIOBase):
 @pytest.fixture(autouse=True)
 def ordinary_signals() -> Iterator[None]:
     """What a command has in a terminal: a job in the background of a script, as CI may be, ignores SIGINT."""
-    ordinary = {
-        signal.SIGINT: signal.default_int_handler,
-        signal.SIGHUP: signal.SIG_DFL,
-        signal.SIGTERM: signal.SIG_DFL,
-    }
-    before = {number: signal.signal(number, handler) for number, handler in ordinary.items()}
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGHUP, signal.SIGTERM)}
+    before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
