@@ -57,6 +57,7 @@ from envbuilder.probing.joining import memory_hook, probe_source
 from envbuilder.registries.pulling import find
 from envbuilder.rooms import STORE
 from envbuilder.runtime.choosing import confine, guard
+from envbuilder.runtime.landlock import Landlock
 from envbuilder.runtime.sandbox import Sandbox
 from envbuilder.runtime.unconfined import Unconfined
 from envbuilder.store import Store
@@ -220,6 +221,8 @@ class Composition:
         chosen = confine(self.places.use("work"), self.places.environ.get("PATH", ""), allow_host=allowed)
         if isinstance(chosen, Unconfined):
             self.say("no sandbox works here: code of packages runs as you, as --allow-host-builds allows")
+        elif isinstance(chosen, Landlock) and allowed:
+            self.say("no namespaces here: build scripts of packages run as you, as --allow-host-builds allows")
         return chosen
 
     def _ask_registry(self, reference: ImageRef) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from envbuilder.errors import EnvbuilderError, ToolMissing
 from envbuilder.runtime.guard import Guard
+from envbuilder.runtime.landlock import Landlock
 from envbuilder.runtime.runc import Runc
 from envbuilder.runtime.sandbox import FOREIGN, Sandbox, Task
 from envbuilder.runtime.unconfined import Unconfined
@@ -42,6 +43,9 @@ def choose(work: Path, search_path: str) -> Sandbox:
 def confine(work: Path, search_path: str, *, allow_host: bool) -> Sandbox:
     """Return what foreign code is run in: the sandbox that works here, or this machine itself if that is allowed.
 
+    Where the kernel makes no namespaces, the interpreter of an image is confined by Landlock, and only build scripts
+    of packages are refused.
+
     Args:
         work: For files of runs; made when it is missing.
         search_path: Directories to find programs in, as in PATH.
@@ -50,7 +54,8 @@ def confine(work: Path, search_path: str, *, allow_host: bool) -> Sandbox:
     Raises:
         ToolMissing: There is no sandbox, and nobody allowed to go without.
     """
-    return confined(candidates(work, search_path), Unconfined(work=work) if allow_host else None)
+    otherwise = Unconfined(work=work) if allow_host else None
+    return confined(candidates(work, search_path), otherwise, Landlock(work=work))
 
 
 def guard(work: Path, *, allow_host: bool) -> Guard | None:
@@ -62,17 +67,26 @@ def guard(work: Path, *, allow_host: bool) -> Guard | None:
     return None if confined((way,), Unconfined(work=work) if allow_host else None) is not way else Guard(work=work)
 
 
-def confined(ways: Sequence[Sandbox], otherwise: Sandbox | None) -> Sandbox:
-    """Return the first of some ways that works, or another; errors as in `confine`."""
+def confined(ways: Sequence[Sandbox], otherwise: Sandbox | None, weaker: Landlock | None = None) -> Sandbox:
+    """Return the first of some ways that works, or another; errors as in `confine`.
+
+    Args:
+        ways: Sandboxes for everything.
+        otherwise: Runs what no sandbox can; None to refuse it.
+        weaker: Runs what needs nothing but its tree; None for nothing.
+    """
     try:
         return first_working(ways)
     except ToolMissing as error:
-        if otherwise is not None:
-            return otherwise
-        raise ToolMissing(
+        refusal = ToolMissing(
             f"code of packages and images is only run in a sandbox, and none works here: {error}",
             hint=f"{error.hint}; if you trust all packages, run them as yourself: --allow-host-builds",
-        ) from error
+        )
+    if weaker is not None and not why_not(weaker):
+        return weaker.for_all(otherwise, refusal)
+    if otherwise is None:
+        raise refusal
+    return otherwise
 
 
 def candidates(work: Path, search_path: str) -> tuple[Sandbox, ...]:

@@ -61,6 +61,23 @@ _REFUSED: Mapping[str, int] = {
     "userfaultfd": 323,
     "vhangup": 153,
 }
+ALONE: Mapping[str, int] = {
+    "connect": 42,
+    "kill": 62,
+    "msgget": 68,
+    "pidfd_send_signal": 424,
+    "rt_sigqueueinfo": 129,
+    "rt_tgsigqueueinfo": 297,
+    "semget": 64,
+    "setpgid": 109,
+    "setsid": 112,
+    "shmget": 29,
+    "socket": 41,
+    "tgkill": 234,
+    "tkill": 200,
+}
+"""What a command without namespaces may not do either: reach the network or other processes, or outlive its group."""
+
 _WITH_FLAGS = {"clone": 56, "unshare": 272}
 _CLONE3 = 435
 _X32 = 0x40000000
@@ -76,13 +93,16 @@ def is_filtered() -> bool:
     return os.uname().machine == "x86_64"
 
 
-def program() -> bytes:
+def program(more: Mapping[str, int] | None = None) -> bytes:
     """Return the filter as a classic BPF program, an array of `struct sock_filter`.
+
+    Args:
+        more: Further system calls to refuse, by name.
 
     clone3 is refused as unknown, because its flags cannot be read by a filter; the C library then uses clone.
     """
     # Targets: 0 allow, 1 not permitted, 2 not implemented, "next" the following instruction.
-    refused = [(_EQUAL, number, 1, "next") for number in sorted(_REFUSED.values())]
+    refused = [(_EQUAL, number, 1, "next") for number in sorted({**_REFUSED, **(more or {})}.values())]
     flagged = [(_EQUAL, number, "flags", "next") for number in _WITH_FLAGS.values()]
     steps: list[tuple[int, int, int | str, int | str]] = [
         (_LOAD, _ARCHITECTURE, "next", "next"),

@@ -41,9 +41,9 @@ class Unconfined:
         """See `Sandbox.run`."""
         with scratch(self.work) as folder:
             ended = wait_for(
-                [_here(word, task, folder) for word in task.command],
+                [on_this_host(word, task, folder) for word in task.command],
                 timeout=task.timeout,
-                environ={name: _here(value, task, folder) for name, value in task.env},
+                environ={name: on_this_host(value, task, folder) for name, value in task.env},
                 output=task.output,
                 given=task.given,
                 answer=task.answer,
@@ -60,7 +60,7 @@ class Unconfined:
             )
 
 
-def _here(word: str, task: Task, folder: Path) -> str:
+def on_this_host(word: str, task: Task, folder: Path) -> str:
     """Return a word with the paths in it, between colons, as they are on this machine."""
     return ":".join(_place(part, task, folder) for part in word.split(":")) if word.startswith("/") else word
 

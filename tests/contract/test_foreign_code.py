@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import tarfile
 import tempfile
 import zipfile
@@ -19,8 +20,9 @@ from envbuilder.assembling.bytecode import bytecode
 from envbuilder.assembling.entries import text
 from envbuilder.assembling.sdists import build_wheel
 from envbuilder.assembling.target_python import TargetPython
-from envbuilder.errors import BuildFailed
-from envbuilder.runtime.choosing import candidates
+from envbuilder.errors import BuildFailed, ToolMissing
+from envbuilder.runtime.choosing import candidates, why_not
+from envbuilder.runtime.landlock import Landlock
 from envbuilder.runtime.sandbox import Sandbox
 from envbuilder.store import Store
 from tests.contract.conftest import REQUIRED
@@ -97,6 +99,15 @@ def python(request: pytest.FixtureRequest, root: Path, tmp_path: Path) -> Target
     return TargetPython(root=root, home="usr", series=SERIES, sandbox=lambda: way)
 
 
+@pytest.fixture
+def locked(root: Path, tmp_path: Path) -> TargetPython:
+    """The interpreter where the kernel makes no namespaces."""
+    way = Landlock(work=tmp_path / "work", refusal=ToolMissing("no namespaces"))
+    if trouble := why_not(way):
+        (pytest.fail if REQUIRED else pytest.skip)(trouble)
+    return TargetPython(root=root, home="usr", series=SERIES, sandbox=lambda: way)
+
+
 def sdist(folder: Path, setup: str) -> Path:
     path = folder / "toy-1.0.tar.gz"
     with tarfile.open(path, "w:gz") as archive:
@@ -114,11 +125,73 @@ def tools(folder: Path) -> Path:
 
 
 def test_code_of_packages_is_not_executed_for_bytecode(python: TargetPython, tmp_path: Path) -> None:
+    _require_bytecode(python, tmp_path)
+
+
+def test_without_namespaces_it_is_not_executed_either(locked: TargetPython, tmp_path: Path) -> None:
+    _require_bytecode(locked, tmp_path)
+
+
+def _require_bytecode(python: TargetPython, tmp_path: Path) -> None:
     entries = [text("opt/a.py", b"x = 1\n"), text("opt/b.txt", b"no source")]
     with bytecode(entries, python, tmp_path) as compiled:
         found = {entry.path: entry.member.read() for entry in compiled}
     tag = f"cpython-{SERIES.replace('.', '')}"
     assert list(found) == [f"opt/__pycache__/a.{tag}.pyc"]
+
+
+def test_without_namespaces_the_interpreter_reaches_nothing_but_its_tree(
+    locked: TargetPython, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET_TOKEN", "x")
+    (tmp_path / "secret").write_text("secret")
+    script = f"""
+import os, signal, socket
+tries = dict(
+    read=lambda: open({str(tmp_path / "secret")!r}), list=lambda: os.listdir({str(tmp_path)!r}),
+    write=lambda: open({str(tmp_path / "written")!r}, "w"), temporary=lambda: open("/tmp/written", "w"),
+    tree=lambda: open(os.__file__, "a"), network=lambda: socket.socket(), local=lambda: socket.socket(socket.AF_UNIX),
+    signal=lambda: os.kill(os.getppid(), 0), session=os.setsid, secret=lambda: os.environ["SECRET_TOKEN"],
+    processes=lambda: os.listdir("/proc"), status=lambda: open("/proc/self/status"),
+)
+for name, act in tries.items():
+    try:
+        act()
+        print(name)
+    except (OSError, KeyError):
+        pass
+print("end")
+"""
+    answer = tmp_path / "answer"
+    with answer.open("wb") as stream:
+        locked.run(["-c", script], answer=stream)
+    assert answer.read_text() == "end\n"
+
+
+def test_without_namespaces_no_build_script_runs(locked: TargetPython, tmp_path: Path) -> None:
+    with pytest.raises(ToolMissing, match="no namespaces"):
+        build_wheel(sdist(tmp_path, "raise SystemExit"), "toy", [tools(tmp_path)], locked, Store(folder=tmp_path / "s"))
+
+
+_WITHOUT_NAMESPACES = """
+import ctypes, os, struct, sys
+from pathlib import Path
+from envbuilder.runtime.choosing import confine
+from envbuilder.runtime.filtering import program
+steps = ctypes.create_string_buffer(program(), len(program()))
+header = struct.pack("HP", len(steps) // 8, ctypes.addressof(steps))
+libc = ctypes.CDLL(None)
+zeros = (ctypes.c_ulong(0),) * 3
+assert libc.prctl(38, ctypes.c_ulong(1), *zeros) == 0
+assert libc.prctl(22, ctypes.c_ulong(2), header, *zeros[:2]) == 0
+print(confine(Path(sys.argv[1]), os.environ["PATH"], allow_host=False).name)
+"""
+
+
+def test_landlock_is_taken_where_the_kernel_makes_no_namespaces(locked: TargetPython, tmp_path: Path) -> None:
+    """As in an ordinary container, whose filter of system calls refuses namespaces and mounts."""
+    command = [sys.executable, "-c", _WITHOUT_NAMESPACES, str(tmp_path / "work")]
+    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "landlock\n"
 
 
 def test_a_build_script_sees_nothing_of_this_machine(

@@ -8,7 +8,8 @@ import pytest
 
 from envbuilder.errors import ToolMissing
 from envbuilder.runtime.choosing import confined
-from envbuilder.runtime.sandbox import FOREIGN
+from envbuilder.runtime.landlock import Landlock
+from envbuilder.runtime.sandbox import FOREIGN, Task
 from envbuilder.runtime.unconfined import Unconfined
 from tests.unit.running.test_runner import Telling
 
@@ -29,3 +30,20 @@ def test_without_a_sandbox_it_is_refused_with_the_option_that_allows_it() -> Non
 def test_without_a_sandbox_it_runs_here_where_that_is_allowed(tmp_path: Path) -> None:
     here = Unconfined(work=tmp_path)
     assert confined((Telling(trouble="no user namespaces"),), here) is here
+
+
+def test_what_needs_only_its_tree_goes_on_by_landlock_and_the_rest_is_refused(tmp_path: Path) -> None:
+    weaker = Landlock(work=tmp_path / "work")
+    chosen = confined((Telling(trouble="no user namespaces"),), None, weaker)
+    assert chosen.name == "landlock"
+    task = Task(tree=tmp_path, command=("/bin/true",), mounts=((str(tmp_path), "/mnt"),))
+    with pytest.raises(ToolMissing, match="no user namespaces") as caught:
+        chosen.run(task)
+    assert "--allow-host-builds" in caught.value.hint
+
+
+def test_what_landlock_cannot_run_is_run_as_the_caller_where_that_is_allowed(tmp_path: Path) -> None:
+    here = Telling()
+    chosen = confined((Telling(trouble="no user namespaces"),), here, Landlock(work=tmp_path / "work"))
+    chosen.run(Task(tree=tmp_path, command=("/bin/true",), copy_out="/tmp/x"))
+    assert [task.copy_out for task in here.tasks] == ["/tmp/x"]
