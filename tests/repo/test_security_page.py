@@ -14,7 +14,8 @@ PAGE = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
 SECTION = re.compile(r"^## (.*?)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 TEST = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 PARTIES = (
-    *("Package index", "Debian archive", "Registry", "Spec and lock", "Bundle", "Packages and archives", "Image"),
+    *("Package index", "Debian archive", "Registry", "Spec and lock", "Bundle", "Packages and archives"),
+    *("Code of packages", "Image"),
     *("This host, and its secrets", "Logs and facts", "The tool itself"),
 )
 
