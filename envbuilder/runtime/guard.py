@@ -22,7 +22,7 @@ from envbuilder.runtime.skeleton import make_skeleton
 from envbuilder.runtime.userns import INSIDE, described
 
 _SCRIPT = """\
-#!{kept} -IS
+#!{runner} -IS
 import os, sys
 sys.path.append({folder!r})
 import entering
@@ -56,7 +56,9 @@ class Guard:
             task = folder / "task.json"
             task.write_text(json.dumps(self._task(interpreter, kept, shared, folder)), "utf-8")
             script = folder / "script"
-            script.write_text(_SCRIPT.format(kept=kept, folder=str(INSIDE.parent), task=str(task)), "utf-8")
+            script.write_text(
+                _SCRIPT.format(runner=_runner(interpreter, kept), folder=str(INSIDE.parent), task=str(task)), "utf-8"
+            )
             script.chmod(0o755)
             cover = folder / "cover.json"
             cover.write_text(
@@ -80,6 +82,15 @@ class Guard:
         inside = folder / "inside"
         inside.mkdir()
         return described(task, make_skeleton(task, inside), as_root=False)
+
+
+def _runner(interpreter: Path, kept: Path) -> Path:
+    """Return the Python that enters the sandbox: this one, at a place where it is not covered.
+
+    The interpreter may be one of 2016, which cannot read the module that enters.
+    """
+    ours = Path(sys.executable).resolve()
+    return kept if ours == interpreter.resolve() else ours
 
 
 def _kept_copy(interpreter: Path, home: Path) -> Path:

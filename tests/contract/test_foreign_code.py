@@ -22,10 +22,12 @@ from envbuilder.assembling.sdists import build_wheel
 from envbuilder.assembling.target_python import TargetPython
 from envbuilder.errors import BuildFailed, ToolMissing
 from envbuilder.runtime.choosing import candidates, why_not
+from envbuilder.runtime.guard import Guard
 from envbuilder.runtime.landlock import Landlock
 from envbuilder.runtime.sandbox import Sandbox
 from envbuilder.store import Store
 from tests.contract.conftest import REQUIRED
+from tests.unit.incontainer.interpreters import interpreters
 
 PROGRAM = Path("/usr/bin/python3").resolve()
 SERIES = PROGRAM.name.removeprefix("python")
@@ -192,6 +194,22 @@ def test_landlock_is_taken_where_the_kernel_makes_no_namespaces(locked: TargetPy
     """As in an ordinary container, whose filter of system calls refuses namespaces and mounts."""
     command = [sys.executable, "-c", _WITHOUT_NAMESPACES, str(tmp_path / "work")]
     assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "landlock\n"
+
+
+@pytest.mark.parametrize(
+    "interpreter", [Path(sys.executable), *interpreters()], ids=lambda path: path.parent.parent.name
+)
+def test_an_interpreter_that_a_program_starts_is_confined_whatever_its_release(
+    interpreter: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "secret").write_text("secret")
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    found = interpreter.resolve()
+    script = f"import os; print(os.path.exists({str(tmp_path / 'secret')!r}))"
+    with Guard(work=tmp_path / "work").covering(found, shared) as before:
+        told = subprocess.run([*before, str(found), "-c", script], check=True, capture_output=True, text=True).stdout
+    assert told == "False\n"
 
 
 def test_a_build_script_sees_nothing_of_this_machine(
