@@ -8,22 +8,19 @@ whether a file exists can be seen. So build scripts of packages do not run in it
 from __future__ import annotations
 
 import json
-import os
-import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from envbuilder.errors import ToolFailed, ToolMissing
+from envbuilder.errors import ToolMissing
 from envbuilder.model.builds import RunResult
 from envbuilder.runtime import restricting
 from envbuilder.runtime.filtering import ALONE, program
+from envbuilder.runtime.launching import launch
 from envbuilder.runtime.leftovers import scratch
 from envbuilder.runtime.limiting import check_output, rlimits
 from envbuilder.runtime.sandbox import Sandbox, Task
 from envbuilder.runtime.unconfined import on_this_host
-from envbuilder.runtime.waiting import Ended, wait_for
 
 _READ = restricting.READ_FILE | restricting.EXECUTE
 
@@ -65,9 +62,7 @@ class Landlock:
         with scratch(self.work) as folder:
             described = folder / "task.json"
             described.write_text(json.dumps(_described(task, folder)), "utf-8")
-            ended, trouble = _started(described, task)
-        if trouble and not ended.timed_out:
-            raise ToolFailed(f"the kernel refuses: {trouble}", hint="install runc, or use --engine docker")
+            ended = launch(Path(restricting.__file__), described, task)
         check_output(ended, task)
         return RunResult(status=ended.status, stdout=ended.stdout, stderr=ended.stderr, timed_out=ended.timed_out)
 
@@ -100,25 +95,3 @@ def _rules(task: Task) -> Iterator[tuple[str, int]]:
             pending += place.iterdir()
         else:
             yield str(place), _READ
-
-
-def _started(described: Path, task: Task) -> tuple[Ended, str]:
-    """How it ended, and what kept it from being started."""
-    reading, writing = os.pipe()
-    try:
-        ended = wait_for(
-            (sys.executable, "-I", "-S", restricting.__file__, str(described), str(writing)),
-            timeout=task.timeout,
-            environ={"PATH": os.defpath},
-            pass_fds=(writing,),
-            output=task.output,
-            given=task.given,
-            answer=task.answer,
-            limit=task.limits.output,
-        )
-    finally:
-        with suppress(OSError):
-            os.close(writing)
-        with os.fdopen(reading, "rb") as stream:
-            trouble = stream.read()
-    return ended, trouble.decode("utf-8", "replace")

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from envbuilder.errors import ToolFailed
 from envbuilder.model.builds import RunResult
 from envbuilder.runtime.filtering import is_filtered, program
+from envbuilder.runtime.launching import launch
 from envbuilder.runtime.leftovers import read_inside, scratch
 from envbuilder.runtime.limiting import check_output, rlimits, size_option
 from envbuilder.runtime.protecting import HIDDEN, LOCKED
 from envbuilder.runtime.sandbox import FOREIGN, Task
 from envbuilder.runtime.skeleton import Bind, Skeleton, make_skeleton
-from envbuilder.runtime.waiting import Ended, wait_for
 
 INSIDE = Path(__file__).with_name("entering.py")
 
@@ -48,9 +44,7 @@ class Namespaces:
             skeleton = make_skeleton(task, folder)
             place = folder / "task.json"
             place.write_text(json.dumps(described(task, skeleton, as_root=self.as_root)), "utf-8")
-            ended, trouble = _enter(place, task)
-            if trouble and not (ended.timed_out or ended.flooded):
-                raise ToolFailed(f"the kernel refuses: {trouble}", hint="install runc, or use --engine docker")
+            ended = launch(INSIDE, place, task)
             check_output(ended, task)
             return RunResult(
                 status=ended.status,
@@ -86,27 +80,3 @@ def described(task: Task, skeleton: Skeleton, *, as_root: bool) -> dict[str, obj
 
 def _plain(bind: Bind) -> dict[str, object]:
     return {"source": str(bind.source), "target": bind.target, "writable": bind.writable}
-
-
-def _enter(described: Path, task: Task) -> tuple[Ended, str]:
-    """How it ended, and what kept it from being started."""
-    reading, writing = os.pipe()
-    try:
-        command = (sys.executable, "-I", "-S", str(INSIDE), str(described), str(writing))
-        environ = {"PATH": os.defpath}
-        ended = wait_for(
-            command,
-            timeout=task.timeout,
-            environ=environ,
-            pass_fds=(writing,),
-            output=task.output,
-            given=task.given,
-            answer=task.answer,
-            limit=task.limits.output,
-        )
-    finally:
-        with suppress(OSError):
-            os.close(writing)
-        with os.fdopen(reading, "rb") as stream:
-            trouble = stream.read()
-    return ended, trouble.decode("utf-8", "replace")
