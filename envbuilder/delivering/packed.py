@@ -14,7 +14,7 @@ from typing import BinaryIO, Self, cast
 
 from isal import igzip, igzip_lib
 
-from envbuilder.archives.limits import LIMITS, Budget
+from envbuilder.archives.limits import LIMITS, Bounded, Budget
 from envbuilder.archives.names import BadArchive
 from envbuilder.errors import ToolMissing, VerificationFailed
 from envbuilder.installing import install_command
@@ -130,26 +130,20 @@ class Unpacked:
         self._buffer.close()
 
 
-class _Digesting(io.RawIOBase):
+class _Digesting(Bounded):
     def __init__(self, source: BinaryIO, budget: Budget) -> None:
-        self._source = source
-        self._budget = budget
+        super().__init__(source, budget)
+        self._opened = source
         self.hash = hashlib.sha256()
         self.size = 0
 
-    def readable(self) -> bool:
-        return True
-
     def readinto(self, buffer: object) -> int:
-        view = memoryview(cast("bytearray", buffer))
-        data = self._source.read(len(view))
-        self._budget.spend(len(data))
-        view[: len(data)] = data
-        self.hash.update(data)
-        self.size += len(data)
-        return len(data)
+        size = super().readinto(buffer)
+        self.hash.update(memoryview(cast("bytearray", buffer))[:size])
+        self.size += size
+        return size
 
     def close(self) -> None:
         if not self.closed:
-            self._source.close()
+            self._opened.close()
         super().close()
