@@ -39,7 +39,7 @@ def main(arguments: Sequence[str]) -> int:
     pythons = dict(each.split("=", 1) for each in arguments if "=" in each)
     here = places()
     catalog = load_catalog(here.matrices)
-    world = Composition(here, catalog)
+    world = Composition(here, catalog, print)
     index, web = world.index(Sources()), world.web(Sources())
     read: dict[str, dict[str, Plain]] = {}
     found: dict[Release, Names] = {}

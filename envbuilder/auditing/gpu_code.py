@@ -9,34 +9,14 @@ from typing import BinaryIO
 
 from envbuilder.auditing.damage import Damaged
 from envbuilder.auditing.fatbins import MAGIC, Fatbin, Kind, read_fatbin, read_ptx
+from envbuilder.auditing.shared_objects import DataSection
 from envbuilder.model.measurements import FAMILIES, FamilyCode, PtxTarget
 from envbuilder.model.versions import Release
 
 BLOCK = 1 << 16
 
-_NVCC_SECTIONS = frozenset({".nv_fatbin", "__nv_relfatbin"})
 _ELF = b"\x7fELF\x02\x01"
 _MACHINE_AT, _CUDA_MACHINE = 18, (190).to_bytes(2, "little")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DataSection:
-    """A section of a library that holds data.
-
-    Attributes:
-        name: Such as `.rodata`.
-        start: First byte in the file.
-        end: The byte after it.
-    """
-
-    name: str
-    start: int
-    end: int
-
-    @property
-    def family(self) -> str:
-        """Whose kernels lie here: nvcc puts its kernels into sections of their own, MLIR does not."""
-        return "cuda" if self.name in _NVCC_SECTIONS else "mlir"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

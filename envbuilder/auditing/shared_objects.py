@@ -19,7 +19,6 @@ from elftools.elf.gnuversions import GNUVerNeedSection
 from elftools.elf.sections import Section
 
 from envbuilder.auditing.damage import Damaged
-from envbuilder.auditing.gpu_code import DataSection
 from envbuilder.model.versions import Release
 
 T = TypeVar("T")
@@ -33,6 +32,29 @@ _BROKEN = (
     AssertionError, MemoryError,
 )  # fmt: skip
 """What pyelftools raises for damaged files, seen with made-up ones: it follows tables before it doubts them."""
+
+
+_NVCC_SECTIONS = frozenset({".nv_fatbin", "__nv_relfatbin"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataSection:
+    """A section of a library that holds data.
+
+    Attributes:
+        name: Such as `.rodata`.
+        start: First byte in the file.
+        end: The byte after it.
+    """
+
+    name: str
+    start: int
+    end: int
+
+    @property
+    def family(self) -> str:
+        """Whose kernels lie here: nvcc puts its kernels into sections of their own, MLIR does not."""
+        return "cuda" if self.name in _NVCC_SECTIONS else "mlir"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from envbuilder.bases.file_store import FileStore
 from envbuilder.bases.python_survey import inspect
+from envbuilder.catalog.buildable import PackedPython
 from envbuilder.errors import InvalidInput
 from envbuilder.files import replacing
 from envbuilder.json_input import load_object
-from envbuilder.model.trees import PackedPython
 from envbuilder.model.versions import Release
 
 _NOTE = ".interpreter.json"

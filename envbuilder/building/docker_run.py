@@ -12,7 +12,7 @@ from envbuilder.building.container_spec import ContainerSpec
 from envbuilder.building.context_tar import files_tar
 from envbuilder.building.engine_json import Record, children, text
 from envbuilder.errors import EngineError
-from envbuilder.model.builds import Output, RunRequest, RunResult
+from envbuilder.model.commands import Output, RunRequest, RunResult
 
 if TYPE_CHECKING:
     from envbuilder.building.docker_api import DockerApi

@@ -18,7 +18,6 @@ from envbuilder.model.rows import (
     PublicationState,
     PythonProvider,
 )
-from envbuilder.model.trees import PackedPython
 from envbuilder.model.versions import Release
 
 OLDEST_STANDALONE = Release("3.8")
@@ -39,6 +38,19 @@ class Buildability(StrEnum):
     def rank(self) -> int:
         """Position from best to worst, from 0."""
         return tuple(Buildability).index(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackedPython:
+    """An interpreter archive in the cache.
+
+    Attributes:
+        version: Full version.
+        glibc: Oldest C library on which it runs.
+    """
+
+    version: Release
+    glibc: Release
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,8 @@ from envbuilder.catalog.verdicts import Aspect, Fit, Reason
 from envbuilder.checking.check import not_seen
 from envbuilder.model.facts import Driver, DriverInterface, Facts, Seen, Unseen
 from envbuilder.model.findings import Failed, NotProven, Outcome, Passed
-from envbuilder.model.hosts import HostGpu, host_of
+from envbuilder.model.host_of_facts import host_of
+from envbuilder.model.hosts import HostGpu
 
 RUN_WITH_GPUS = (
     "run on a host with an NVIDIA driver and the NVIDIA Container Toolkit, with `docker run --gpus all`; there"

@@ -16,7 +16,8 @@ from envbuilder.cli.inventory import inventory
 from envbuilder.cli.output import json_option, print_json
 from envbuilder.cli.places import places
 from envbuilder.errors import UsageError
-from envbuilder.model.hosts import Host, host_of
+from envbuilder.model.host_of_facts import host_of
+from envbuilder.model.hosts import Host
 from envbuilder.model.rows import Catalog
 from envbuilder.model.versions import Release
 from envbuilder.probing.decoding import decode

@@ -16,7 +16,7 @@ from envbuilder.catalog.naming import matching
 from envbuilder.cli.auditing import audit_ports
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.options import python_option, source_options
-from envbuilder.cli.output import folded, heading, json_option, print_json, table
+from envbuilder.cli.output import folded, heading, json_option, notice, print_json, table
 from envbuilder.cli.places import places
 from envbuilder.cli.recording import records_of
 from envbuilder.errors import UsageError
@@ -48,7 +48,7 @@ def command(target: str, python: Release | None, sources: Sources, *, write: boo
     """
     here = places()
     catalog = load_catalog(here.matrices)
-    composition = Composition(here, catalog)
+    composition = Composition(here, catalog, notice)
     ports = audit_ports(composition, sources, tty=sys.stderr.isatty())
     records = records_of(here) if write else None
     audits: list[Audit] = []

@@ -8,7 +8,7 @@ from envbuilder.catalog.loading import load_catalog
 from envbuilder.catalog.naming import matching
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.options import source_options
-from envbuilder.cli.output import folded, json_option, print_json
+from envbuilder.cli.output import folded, json_option, notice, print_json
 from envbuilder.cli.places import places
 from envbuilder.model.locks import Sources
 from envbuilder.workflows.availability import Availability, Vanished, availability
@@ -25,7 +25,7 @@ def command(pattern: str, sources: Sources, *, as_json: bool) -> None:
     """
     here = places()
     catalog = load_catalog(here.matrices)
-    composition = Composition(here, catalog)
+    composition = Composition(here, catalog, notice)
     index = composition.index(sources)
     seen: list[Availability] = []
     for row in matching(catalog, pattern):

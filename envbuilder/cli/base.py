@@ -8,7 +8,7 @@ from envbuilder.bases.debian import BootstrapArchive
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.options import debian_options
-from envbuilder.cli.output import json_option, print_json, size, table
+from envbuilder.cli.output import json_option, notice, print_json, size, table
 from envbuilder.cli.places import places
 from envbuilder.errors import EngineUnavailable, UsageError
 from envbuilder.model.locks import Sources
@@ -42,7 +42,7 @@ def bootstrap(suite: str, by: str, debian: Sources, registry: str, *, as_json: b
     here = places()
     catalog = load_catalog(here.matrices)
     system = _system(catalog, suite)
-    composition = Composition(here, catalog)
+    composition = Composition(here, catalog, notice)
     trees = composition.debian(debian)
     archive = BootstrapArchive(
         mirror=debian.debian_mirror, keyring=composition.keyring(debian), allow_expired=debian.debian_allow_expired
@@ -78,7 +78,7 @@ def listing(*, as_json: bool) -> None:
     """Show the bases of the catalog, and which trees this machine has."""
     here = places()
     catalog = load_catalog(here.matrices)
-    trees = Composition(here, catalog).trees
+    trees = Composition(here, catalog, notice).trees
     rows = []
     for system in catalog.bases:
         tree = trees.current(system.id) if system.kind is BaseKind.DEBIAN else None

@@ -16,7 +16,7 @@ from envbuilder.cli.composition import Composition
 from envbuilder.cli.image_names import REFERENCE
 from envbuilder.cli.locks import keep_image, obtain_lock
 from envbuilder.cli.options import host_builds_option, source_options, tensorflow_option
-from envbuilder.cli.output import json_option, print_json
+from envbuilder.cli.output import json_option, notice, print_json
 from envbuilder.cli.places import places
 from envbuilder.cli.preflight import warn_before_build
 from envbuilder.cli.watching import watched
@@ -141,7 +141,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     here = places()
     catalog = load_catalog(here.matrices)
     with watched(here, targets[0] if len(targets) == 1 else "lock") as (listener, log):
-        composition = Composition(here, catalog, listener=listener)
+        composition = Composition(here, catalog, notice, listener=listener)
         chosen = _engine(composition, wanted, assembling)
         locks = _locks(composition, catalog, wanted, offline=offline)
         _refuse_shared_names(locks, names)

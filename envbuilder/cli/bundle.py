@@ -11,7 +11,7 @@ from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.locks import obtain_lock
 from envbuilder.cli.options import source_options
-from envbuilder.cli.output import json_option, print_json, size
+from envbuilder.cli.output import json_option, notice, print_json, size
 from envbuilder.cli.places import places
 from envbuilder.cli.watching import watched
 from envbuilder.locking.lockfile import digest
@@ -39,7 +39,7 @@ def command(target: str | None, output: Path, key: Path | None, sources: Sources
     """
     here = places()
     with watched(here, target or "lock") as (listener, _log):
-        composition = Composition(here, load_catalog(here.matrices), listener=listener)
+        composition = Composition(here, load_catalog(here.matrices), notice, listener=listener)
         lock, merged = obtain_lock(composition, target, sources)
         composition.add_archives(merged)
         with composition.store.used():

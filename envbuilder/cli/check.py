@@ -10,6 +10,7 @@ import click
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.locks import known_lock
+from envbuilder.cli.output import notice
 from envbuilder.cli.places import places
 from envbuilder.cli.reports import FORMAT_NAMES, TIERS, destinations, finish, finish_all, output_option
 from envbuilder.errors import UsageError
@@ -55,7 +56,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     _require_one_file(facts_files, form, outputs)
     here = places()
     catalog = load_catalog(here.matrices)
-    lock, _ = known_lock(Composition(here, catalog), lock_name, Sources())
+    lock, _ = known_lock(Composition(here, catalog, notice), lock_name, Sources())
     seen = [(str(file), decode(_read(file), str(file))) for file in facts_files]
     reports = [
         judge_facts(

@@ -11,7 +11,7 @@ from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.advice import width
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.locks import known_lock
-from envbuilder.cli.output import folded, heading, json_option, print_json
+from envbuilder.cli.output import folded, heading, json_option, notice, print_json
 from envbuilder.cli.places import places
 from envbuilder.errors import EngineUnavailable, UsageError
 from envbuilder.locking.lockfile import load
@@ -21,7 +21,7 @@ from envbuilder.model.locks import Lock, Sources
 from envbuilder.probing.decoding import decode
 from envbuilder.reading.texts import read_text
 from envbuilder.workflows.compare import compare_two
-from envbuilder.workflows.validate import lock_inside
+from envbuilder.workflows.lock_inside import lock_inside
 
 
 @click.command("compare")
@@ -36,7 +36,7 @@ def command(a: str, b: str, fails: str | None, *, as_json: bool) -> None:
     The last lines explain an out-of-memory error on one side; with --fails, on that side only.
     """
     here = places()
-    composition = Composition(here, load_catalog(here.matrices))
+    composition = Composition(here, load_catalog(here.matrices), notice)
     found = compare_two(composition.catalog, (a, _content(composition, a)), (b, _content(composition, b)))
     if as_json:
         print_json(_document(found))

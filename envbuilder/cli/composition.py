@@ -30,9 +30,7 @@ from envbuilder.building.engine import Engine, Listener
 from envbuilder.building.registry_bases import RegistryBases, fetch_base
 from envbuilder.cli.daemonless import PROBE, Daemonless
 from envbuilder.cli.debian import EPOCH, DebianTrees
-from envbuilder.cli.options import KEYRING_VARIABLE
-from envbuilder.cli.output import notice
-from envbuilder.cli.places import Places
+from envbuilder.cli.places import KEYRING_VARIABLE, Places
 from envbuilder.errors import EngineUnavailable, SourceUnreachable, UsageError
 from envbuilder.files import CHUNK
 from envbuilder.http.credentials import with_login
@@ -84,7 +82,7 @@ class Composition:
 
     places: Places
     catalog: Catalog
-    say: Callable[[str], None] = notice
+    say: Callable[[str], None]
     listener: Listener = lambda _: None
 
     @cached_property

@@ -20,12 +20,12 @@ from envbuilder.delivering.rootfs import unpack
 from envbuilder.errors import SourceUnreachable
 from envbuilder.indexing.fetching import fetch_into
 from envbuilder.indexing.index import IndexFile
-from envbuilder.model.builds import PushResult
 from envbuilder.model.images import AssembledImage, Descriptor, ImageLayerPin
 from envbuilder.model.locks import BasePin, Lock, PackagePin, Sources
 from envbuilder.model.memory import HOOK
 from envbuilder.model.refs import ImageRef
 from envbuilder.model.rows import BaseKind
+from envbuilder.model.transfers import PushResult
 from envbuilder.planning.layers import base_reference
 from envbuilder.registries.client import RegistryClient
 from envbuilder.registries.content import RegistryContent

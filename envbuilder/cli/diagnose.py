@@ -18,7 +18,7 @@ from envbuilder.cli.composition import Composition
 from envbuilder.cli.diagnosed import as_document, as_text
 from envbuilder.cli.inventory import inventory
 from envbuilder.cli.locks import known_lock
-from envbuilder.cli.output import json_option, print_json
+from envbuilder.cli.output import json_option, notice, print_json
 from envbuilder.cli.places import places
 from envbuilder.errors import UsageError
 from envbuilder.files import open_regular
@@ -44,7 +44,7 @@ def command(log: Path, facts_file: Path | None, lock_name: str | None, *, show_a
     here = places()
     catalog = load_catalog(here.matrices)
     facts = decode(read_text(facts_file), str(facts_file)) if facts_file else None
-    lock = known_lock(Composition(here, catalog), lock_name, Sources())[0] if lock_name else None
+    lock = known_lock(Composition(here, catalog, notice), lock_name, Sources())[0] if lock_name else None
     failures = load_failures(here.matrices)
     with nullcontext(sys.stdin.buffer) if str(log) == "-" else _opened(log) as stream:
         reading = _Reading(stream.read, str(log))

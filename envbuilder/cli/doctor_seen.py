@@ -9,7 +9,8 @@ from envbuilder.examining.gpus import size
 from envbuilder.examining.machine import SHM
 from envbuilder.examining.view import View
 from envbuilder.model.hardware_facts import NvmlGpu
-from envbuilder.model.hosts import Host, HostGpu, host_of
+from envbuilder.model.host_of_facts import host_of
+from envbuilder.model.hosts import Host, HostGpu
 from envbuilder.model.surroundings import EngineAnswers, SourceSeen, Surroundings
 
 

@@ -16,7 +16,8 @@ from envbuilder.cli.buildable import buildable_notes
 from envbuilder.cli.compatibility import COLOURS, WORDS, offer_document, why
 from envbuilder.cli.output import folded, heading, print_json
 from envbuilder.errors import UsageError
-from envbuilder.model.hosts import Host, host_of
+from envbuilder.model.host_of_facts import host_of
+from envbuilder.model.hosts import Host
 from envbuilder.model.rows import Catalog, Environment
 from envbuilder.probing.decoding import decode
 from envbuilder.probing.here import quick_facts

@@ -12,7 +12,7 @@ from envbuilder.cli.changes import change_document, print_changes
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.imaging import with_image
 from envbuilder.cli.options import host_builds_option, source_options
-from envbuilder.cli.output import folded, json_option, print_json
+from envbuilder.cli.output import folded, json_option, notice, print_json
 from envbuilder.cli.places import places
 from envbuilder.cli.refusals import locked
 from envbuilder.cli.targets import SPEC, load_spec, read_lock, replaced_lock, write_text
@@ -69,7 +69,7 @@ def command(  # noqa: PLR0913  one parameter for each option
             raise UsageError("--check changes nothing, --upgrade does", hint="use one of them")
         _check(catalog, spec, file, target, as_json=as_json)
         return
-    composition = Composition(here, catalog)
+    composition = Composition(here, catalog, notice)
     tell_spec(composition, spec)
     before = replaced_lock(target, composition.say)
     made = _made(composition, spec, day, unpinned=no_image and (before is None or bool(before.unpinned)))

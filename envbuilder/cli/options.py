@@ -10,14 +10,13 @@ from typing import Any, TypeVar, cast
 import click
 from packaging.version import InvalidVersion, Version
 
-from envbuilder.cli.places import HOST_BUILDS
+from envbuilder.cli.places import HOST_BUILDS, KEYRING_VARIABLE
 from envbuilder.model.locks import Sources
 from envbuilder.model.memory import MemoryPolicy, parse
 from envbuilder.model.refs import registry_address
 from envbuilder.model.versions import Release
 
 F = TypeVar("F", bound=Callable[..., Any])
-KEYRING_VARIABLE = "ENVBUILDER_DEBIAN_KEYRING"
 _ARCHIVE = click.Path(exists=True, dir_okay=False)
 
 

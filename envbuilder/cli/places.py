@@ -22,6 +22,7 @@ from envbuilder.rooms import check_owner, room_of, use_room
 NOWHERE = Path("/nonexistent")
 """Home of accounts that have none, as in Debian's base-passwd."""
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "FTP_PROXY")
+KEYRING_VARIABLE = "ENVBUILDER_DEBIAN_KEYRING"
 HOST_BUILDS = "ENVBUILDER_ALLOW_HOST_BUILDS"
 _INDEX_VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")
 

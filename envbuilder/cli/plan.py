@@ -11,7 +11,7 @@ from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.locks import known_lock
 from envbuilder.cli.options import source_options, tensorflow_option
-from envbuilder.cli.output import folded, json_option, print_json, size, table
+from envbuilder.cli.output import folded, json_option, notice, print_json, size, table
 from envbuilder.cli.places import places
 from envbuilder.cli.trust import trusts
 from envbuilder.locking.lockfile import digest
@@ -33,7 +33,7 @@ def command(target: str | None, sources: Sources, base: str, tensorflow: Version
     What is not in the cache yet is named as not pinned.
     """
     here = places()
-    composition = Composition(here, load_catalog(here.matrices))
+    composition = Composition(here, load_catalog(here.matrices), notice)
     lock, merged = known_lock(composition, target, sources, base=base, tensorflow=tensorflow)
     planned = plan(lock, digest(lock))
     if as_json:

@@ -10,7 +10,7 @@ from envbuilder.catalog.loading import load_catalog
 from envbuilder.catalog.naming import find, matching
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.options import source_options
-from envbuilder.cli.output import folded, json_option, print_json
+from envbuilder.cli.output import folded, json_option, notice, print_json
 from envbuilder.cli.places import places
 from envbuilder.cli.proving import Proving
 from envbuilder.cli.watching import watched
@@ -60,7 +60,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     grade = Grade(tier)
     proven: list[Proven] = []
     with watched(here, f"prove-{tier}") as (listener, _):
-        proving = Proving(Composition(here, catalog, listener=listener), sources, pythons, listener)
+        proving = Proving(Composition(here, catalog, notice, listener=listener), sources, pythons, listener)
         ports = proving.ports()
         try:
             for number, row in enumerate(rows, start=1):

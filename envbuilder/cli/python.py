@@ -12,7 +12,7 @@ import click
 from envbuilder.bases.installed import installed_pythons
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.composition import Composition
-from envbuilder.cli.output import json_option, print_json, size, table
+from envbuilder.cli.output import json_option, notice, print_json, size, table
 from envbuilder.cli.places import places
 from envbuilder.errors import ToolMissing, UsageError
 from envbuilder.model.versions import Release
@@ -36,7 +36,7 @@ def command() -> None:
 def pack(interpreter: str, output: Path | None, *, as_json: bool) -> None:
     """Make an archive of an installed CPython, such as 3.8 or ~/.pyenv/versions/3.8.18/bin/python."""
     here = places()
-    composition = Composition(here, load_catalog(here.matrices))
+    composition = Composition(here, load_catalog(here.matrices), notice)
     program = Path(interpreter) if "/" in interpreter else _installed(composition, interpreter)
     composition.say(f"packing {program}")
     with tempfile.TemporaryDirectory(prefix="envbuilder-pack-") as folder:
@@ -69,7 +69,7 @@ def pack(interpreter: str, output: Path | None, *, as_json: bool) -> None:
 def listing(*, as_json: bool) -> None:
     """Show the interpreter archives in the cache folder."""
     here = places()
-    found = Composition(here, load_catalog(here.matrices)).files.named("cpython-*.tar.gz")
+    found = Composition(here, load_catalog(here.matrices), notice).files.named("cpython-*.tar.gz")
     rows = [(path.name, size(path.stat().st_size), path.parent.name) for path in found]
     if as_json:
         print_json({"schema": 1, "archives": [{"file": name, "sha256": digest} for name, _, digest in rows]})

@@ -11,7 +11,7 @@ from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.locks import renderable_lock
 from envbuilder.cli.options import source_options, tensorflow_option
-from envbuilder.cli.output import folded, json_option, print_json
+from envbuilder.cli.output import folded, json_option, notice, print_json
 from envbuilder.cli.places import places
 from envbuilder.locking.lockfile import digest
 from envbuilder.model.locks import Sources
@@ -44,7 +44,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     Where no base of ENV is available, the Dockerfile states what is not pinned, and does not build.
     """
     here = places()
-    composition = Composition(here, load_catalog(here.matrices))
+    composition = Composition(here, load_catalog(here.matrices), notice)
     lock, merged = renderable_lock(composition, target, sources, tensorflow=tensorflow)
     composition.add_archives(merged)
     composition.provide_tools(lock, merged)

@@ -15,7 +15,7 @@ from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.locks import obtain_lock
 from envbuilder.cli.options import source_options
-from envbuilder.cli.output import json_option, print_json
+from envbuilder.cli.output import json_option, notice, print_json
 from envbuilder.cli.places import Places, places
 from envbuilder.errors import BuildFailed
 from envbuilder.locking.lockfile import digest
@@ -44,7 +44,7 @@ def command(target: str | None, sources: Sources, *, as_json: bool) -> None:
     nothing is downloaded but missing files. Needs room for the files and the image in the cache folder.
     """
     here = places()
-    composition = Composition(here, load_catalog(here.matrices))
+    composition = Composition(here, load_catalog(here.matrices), notice)
     lock, merged = obtain_lock(composition, target, sources)
     composition.add_archives(merged)
     work = here.use("work")

@@ -13,10 +13,11 @@ from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.image_names import reference_of
 from envbuilder.cli.options import MEMORY
+from envbuilder.cli.output import notice
 from envbuilder.cli.places import places
 from envbuilder.cli.validating import engine_with
 from envbuilder.errors import UsageError
-from envbuilder.model.builds import RunRequest
+from envbuilder.model.commands import RunRequest
 from envbuilder.model.memory import MemoryPolicy
 from envbuilder.workflows.run import prepare
 
@@ -65,7 +66,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     stay goes into a --mount.
     """
     here = places()
-    composition = Composition(here, load_catalog(here.matrices))
+    composition = Composition(here, load_catalog(here.matrices), notice)
     shared = tuple(_mount(text) for text in mounts)
     request = RunRequest(
         image=reference_of(composition, image, engine),

@@ -9,6 +9,7 @@ import click
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.options import MEMORY
+from envbuilder.cli.output import notice
 from envbuilder.cli.places import places
 from envbuilder.cli.reports import ALL_TIERS, FORMAT_NAMES, destinations, finish, output_option
 from envbuilder.cli.validating import Asked, report_on
@@ -75,7 +76,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     """
     files = destinations(outputs, junit_file)
     here = places()
-    composition = Composition(here, load_catalog(here.matrices))
+    composition = Composition(here, load_catalog(here.matrices), notice)
     asked = Asked(
         image=image or "",
         container=container or "",

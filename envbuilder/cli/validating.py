@@ -15,7 +15,7 @@ from envbuilder.cli.preflight import warn_before_gpus
 from envbuilder.cli.subjects import readable_subject
 from envbuilder.cli.targets import LOCK, SPEC, read_lock
 from envbuilder.errors import EngineUnavailable, UsageError
-from envbuilder.model.builds import RunResult
+from envbuilder.model.commands import RunResult
 from envbuilder.model.facts import Facts
 from envbuilder.model.findings import Report, Tier
 from envbuilder.model.locks import Lock, Sources
@@ -24,8 +24,9 @@ from envbuilder.probing.containers import PYTHON
 from envbuilder.probing.interpreters import probe_python
 from envbuilder.probing.requests import ProbeRequest
 from envbuilder.running.apptainer import find_apptainer
+from envbuilder.workflows.lock_inside import LOCK_IN_IMAGE, lock_of
 from envbuilder.workflows.run import FollowingEngine
-from envbuilder.workflows.validate import LOCK_IN_IMAGE, Validation, lock_of, validate
+from envbuilder.workflows.validate import Validation, validate
 from envbuilder.workflows.validate_elsewhere import Look, Place, by_command, validate_place
 from envbuilder.workflows.validate_static import validate_static
 

@@ -12,7 +12,7 @@ from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.locks import obtain_lock
 from envbuilder.cli.options import source_options
-from envbuilder.cli.output import json_option, print_json
+from envbuilder.cli.output import json_option, notice, print_json
 from envbuilder.cli.places import places
 from envbuilder.cli.subjects import subject_of
 from envbuilder.errors import UsageError
@@ -46,7 +46,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     of the registry, when the engine does not have it. Differences are shown layer by layer, and file by file.
     """
     here = places()
-    composition = Composition(here, load_catalog(here.matrices))
+    composition = Composition(here, load_catalog(here.matrices), notice)
     lock, merged = obtain_lock(composition, target, sources)
     subject = subject_of(composition, image, name, engine)
     work = here.use("work")

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from envbuilder.model.comparisons import Side, SideKind
 from envbuilder.model.facts import Facts, Seen
 from envbuilder.model.hardware_facts import NvmlGpu
-from envbuilder.model.hosts import HostGpu, host_of
+from envbuilder.model.host_of_facts import host_of
+from envbuilder.model.hosts import HostGpu
 from envbuilder.model.locks import Lock
 from envbuilder.model.memory import VARIABLE, MemoryPolicy, parse
 from envbuilder.model.versions import Release

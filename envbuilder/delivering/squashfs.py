@@ -20,7 +20,7 @@ from envbuilder.delivering.enroot import start_files
 from envbuilder.delivering.flatten import flat_tar
 from envbuilder.delivering.merging import Tree, merged
 from envbuilder.errors import DiskFull, ToolFailed, ToolMissing
-from envbuilder.model.builds import RunResult
+from envbuilder.model.commands import RunResult
 from envbuilder.model.images import AssembledImage
 from envbuilder.runtime.host_tree import host_tree
 from envbuilder.runtime.sandbox import FOREIGN, Limits, Sandbox, Task

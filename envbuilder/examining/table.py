@@ -15,7 +15,7 @@ from envbuilder.examining.versions import Closures, case_of, version_findings, v
 from envbuilder.examining.view import View
 from envbuilder.model.examinations import MachineFinding, Severity
 from envbuilder.model.facts import Facts
-from envbuilder.model.hosts import host_of
+from envbuilder.model.host_of_facts import host_of
 from envbuilder.model.rows import Catalog
 from envbuilder.model.surroundings import Surroundings
 

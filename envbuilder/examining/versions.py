@@ -13,7 +13,7 @@ from envbuilder.examining.nearest import SHOWN, nearest
 from envbuilder.model.closures import Closure
 from envbuilder.model.examinations import MachineFinding
 from envbuilder.model.facts import Facts
-from envbuilder.model.hosts import host_of
+from envbuilder.model.host_of_facts import host_of
 from envbuilder.model.installed import InstalledTensorFlow, Versions
 from envbuilder.model.rows import Catalog
 from envbuilder.model.versions import Release

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from envbuilder.errors import ResolutionFailed, SourceUnreachable
-from envbuilder.model.builds import RunRequest, RunResult
+from envbuilder.model.commands import RunRequest, RunResult
 from envbuilder.model.locks import OsPackagePin
 
 _URI_LINE = re.compile(r"^'(?P<uri>[^']+)' (?P<file>\S+)_(?P<version>[^_]+)_\S+\.deb \d+(?: (?P<hash>\S+))?$")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TypeAlias
+
+from envbuilder.model.transfers import Transfer
 
 NO_COMPILER = (
     "choose a version that has a wheel; or build a wheel where there is a compiler, with the Python and the TensorFlow "
@@ -135,21 +136,6 @@ class LogLine:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Transfer:
-    """Bytes on their way: a layer that is pulled, pushed or exported.
-
-    Attributes:
-        item: What is moved.
-        current: Bytes so far.
-        total: Bytes in all; 0 when unknown.
-    """
-
-    item: str
-    current: int
-    total: int
-
-
 BuildEvent: TypeAlias = StepStarted | StepFinished | LogLine | Transfer
 
 
@@ -192,85 +178,6 @@ class BuildResult:
     steps: tuple[BuildStep, ...]
     builder: Builder
     seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PushResult:
-    """A finished push.
-
-    Attributes:
-        reference: `repository:tag` that was pushed.
-        digest: Manifest digest that the registry gave.
-        pushed_bytes: Bytes of layers sent, as the engine counted them.
-        pushed_layers: Layers sent.
-        present_layers: Layers that the registry had already.
-        seconds: Wall time.
-    """
-
-    reference: str
-    digest: str
-    pushed_bytes: int
-    pushed_layers: int
-    present_layers: int
-    seconds: float
-
-
-Output: TypeAlias = Callable[[int, bytes], None]
-"""Gets the stream, 1 for standard output and 2 for standard error, and a piece of what a command writes to it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRequest:
-    """One command in a new container that is removed afterwards.
-
-    Attributes:
-        image: Image reference or id.
-        command: Program and arguments; replaces entry point and command of the image.
-        files: `(absolute path in the container, content)` put there before it starts; readable by everybody.
-        mounts: `(path on this host, path in the container)`, read-only.
-        env: Environment variables, sorted by name.
-        gpus: Ask the engine for all GPUs.
-        devices: CDI devices to ask for instead, such as `nvidia.com/gpu=0`.
-        network: `none`, `host` or `default`.
-        user: Account to run as; empty means that of the image.
-        timeout: Seconds after which the container is killed.
-        copy_out: Absolute path of one file in the container to read when the command has ended; empty for none.
-        shared: `(path on this host, path in the container)` that the command can change.
-        folder: Where the command starts; empty means where the image says.
-    """
-
-    image: str
-    command: tuple[str, ...]
-    files: tuple[tuple[str, bytes], ...] = ()
-    mounts: tuple[tuple[str, str], ...] = ()
-    env: tuple[tuple[str, str], ...] = ()
-    gpus: bool = False
-    devices: tuple[str, ...] = ()
-    network: str = "none"
-    user: str = ""
-    timeout: float = 600.0
-    copy_out: str = ""
-    shared: tuple[tuple[str, str], ...] = ()
-    folder: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunResult:
-    """How a container ended.
-
-    Attributes:
-        status: Exit status; 137 when it was killed.
-        stdout: What it wrote, as bytes.
-        stderr: Likewise.
-        timed_out: Whether it was killed because its time was up.
-        copied: Content of `copy_out`; None when there was no such file.
-    """
-
-    status: int
-    stdout: bytes
-    stderr: bytes
-    timed_out: bool
-    copied: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

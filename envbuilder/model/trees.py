@@ -78,16 +78,3 @@ class PythonArchive:
     library_dirs: tuple[str, ...] = ()
     missing: tuple[str, ...] | None = None
     leftovers: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PackedPython:
-    """An interpreter archive in the cache.
-
-    Attributes:
-        version: Full version.
-        glibc: Oldest C library on which it runs.
-    """
-
-    version: Release
-    glibc: Release

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from envbuilder.errors import InvalidInput, ToolFailed
-from envbuilder.model.builds import RunRequest, RunResult
+from envbuilder.model.commands import RunRequest, RunResult
 from envbuilder.model.facts import Facts
 from envbuilder.probing.decoding import decode
 from envbuilder.probing.joining import probe_source

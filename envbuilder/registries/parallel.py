@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from typing import TypeAlias, TypeVar
 
-from envbuilder.model.builds import Transfer
+from envbuilder.model.transfers import Transfer
 from envbuilder.registries.failures import Stopped
 
 T = TypeVar("T")

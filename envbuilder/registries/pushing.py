@@ -10,9 +10,9 @@ from enum import Enum, auto
 from typing import BinaryIO
 
 from envbuilder.errors import UsageError, VerificationFailed
-from envbuilder.model.builds import PushResult
 from envbuilder.model.images import AssembledImage, Descriptor, Document
 from envbuilder.model.refs import ImageRef
+from envbuilder.model.transfers import PushResult
 from envbuilder.registries import referrers
 from envbuilder.registries.client import RegistryClient, Repository
 from envbuilder.registries.parallel import Listener, Watch, ignore, in_parallel

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.errors import ToolFailed, ToolMissing
-from envbuilder.model.builds import RunResult
+from envbuilder.model.commands import RunResult
 
 _PROGRAMS = ("apptainer", "singularity")
 

@@ -12,7 +12,8 @@ from typing import TypeAlias
 
 from envbuilder.errors import EngineError, UsageError
 from envbuilder.manifests import holds, write_manifest
-from envbuilder.model.builds import EngineInfo, ImageInfo, Output, RunRequest, RunResult
+from envbuilder.model.builds import EngineInfo, ImageInfo
+from envbuilder.model.commands import Output, RunRequest, RunResult
 from envbuilder.model.images import AssembledImage
 from envbuilder.rooms import remove
 from envbuilder.running.settings import Settings, account, settings_of

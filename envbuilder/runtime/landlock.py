@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from envbuilder.errors import ToolMissing
-from envbuilder.model.builds import RunResult
+from envbuilder.model.commands import RunResult
 from envbuilder.runtime import restricting
 from envbuilder.runtime.filtering import ALONE, program
 from envbuilder.runtime.launching import launch

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from envbuilder.errors import ToolFailed, UsageError
 from envbuilder.json_input import load_json
-from envbuilder.model.builds import RunResult
+from envbuilder.model.commands import RunResult
 from envbuilder.runtime.filtering import is_filtered, profile
 from envbuilder.runtime.leftovers import read_inside, scratch
 from envbuilder.runtime.limiting import check_output, kernel, rlimits, size_option

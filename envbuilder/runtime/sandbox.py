@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
 
-from envbuilder.model.builds import Output, RunResult
+from envbuilder.model.commands import Output, RunResult
 
 GIB = 1 << 30
 FOREIGN = 65533

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from envbuilder.model.builds import RunResult
+from envbuilder.model.commands import RunResult
 from envbuilder.runtime.leftovers import read_inside, scratch
 from envbuilder.runtime.limiting import check_output
 from envbuilder.runtime.sandbox import Task

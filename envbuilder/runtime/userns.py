@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from envbuilder.model.builds import RunResult
+from envbuilder.model.commands import RunResult
 from envbuilder.runtime.filtering import is_filtered, program
 from envbuilder.runtime.launching import launch
 from envbuilder.runtime.leftovers import read_inside, scratch

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO
 
-from envbuilder.model.builds import Output
+from envbuilder.model.commands import Output
 
 KILLED = 137
 KEPT = 32 << 20

@@ -13,9 +13,10 @@ from envbuilder.assembling.records import LayerRecord
 from envbuilder.building.engine import Listener
 from envbuilder.errors import EnvbuilderError, VerificationFailed
 from envbuilder.indexing.index import IndexFile
-from envbuilder.model.builds import BuildEvent, BuildStep, StepFinished, StepStarted, Transfer
+from envbuilder.model.builds import BuildEvent, BuildStep, StepFinished, StepStarted
 from envbuilder.model.images import LayerFormat
 from envbuilder.model.locks import PackageGroup, PackagePin
+from envbuilder.model.transfers import Transfer
 from envbuilder.workflows.assemble_draft import Draft
 from envbuilder.workflows.assemble_ports import AssemblePorts
 

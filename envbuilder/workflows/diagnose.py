@@ -14,7 +14,7 @@ from envbuilder.errors import UnknownEnvironment
 from envbuilder.model.api import ApiMap
 from envbuilder.model.facts import Facts
 from envbuilder.model.failures import Failures
-from envbuilder.model.hosts import host_of
+from envbuilder.model.host_of_facts import host_of
 from envbuilder.model.locks import Lock
 from envbuilder.model.rows import Catalog, Environment
 from envbuilder.model.seen import Seen

@@ -12,7 +12,7 @@ from envbuilder.errors import EnvbuilderError, ToolFailed
 from envbuilder.examining.examination import Examination
 from envbuilder.examining.table import examine_machine
 from envbuilder.examining.versions import Closures
-from envbuilder.model.builds import RunResult
+from envbuilder.model.commands import RunResult
 from envbuilder.model.facts import Facts
 from envbuilder.model.rows import Catalog
 from envbuilder.model.surroundings import Surroundings

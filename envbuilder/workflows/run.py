@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from envbuilder.errors import UsageError
-from envbuilder.model.builds import Output, RunRequest
+from envbuilder.model.commands import Output, RunRequest
 from envbuilder.model.memory import HOOK, VARIABLE, MemoryPolicy
 from envbuilder.planning.layers import LABEL_MEMORY
-from envbuilder.workflows.validate import ImageEngine, lock_inside, no_hook
+from envbuilder.workflows.lock_inside import ImageEngine, lock_inside, no_hook
 
 
 class FollowingEngine(ImageEngine, Protocol):

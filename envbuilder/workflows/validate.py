@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from packaging.version import Version
 
@@ -12,9 +11,7 @@ from envbuilder.catalog.expectation import Expectation
 from envbuilder.catalog.naming import select
 from envbuilder.checking.expecting import expect
 from envbuilder.checking.judging import judge
-from envbuilder.errors import InvalidInput, UsageError
-from envbuilder.locking.lockfile import load
-from envbuilder.model.builds import EngineInfo, ImageInfo, RunRequest, RunResult
+from envbuilder.errors import UsageError
 from envbuilder.model.facts import NOT_ASKED, Facts, Unseen
 from envbuilder.model.findings import Report, Tier
 from envbuilder.model.locks import Lock
@@ -22,9 +19,7 @@ from envbuilder.model.memory import VARIABLE, MemoryPolicy
 from envbuilder.model.rows import Catalog
 from envbuilder.probing.containers import probe_image
 from envbuilder.probing.requests import request_for
-
-LOCK_IN_IMAGE = "/opt/envbuilder/envbuilder.lock"
-_GIVING_UP = 60.0
+from envbuilder.workflows.lock_inside import ImageEngine, lock_inside, no_hook
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,22 +41,6 @@ class Validation:
     timeout: float = 900.0
     devices: tuple[str, ...] = ()
     memory: MemoryPolicy | None = None
-
-
-class ImageEngine(Protocol):
-    """The part of a container engine that looking inside an image needs; assembled images have one without a daemon."""
-
-    def info(self) -> EngineInfo:
-        """What runs the commands."""
-        ...
-
-    def image(self, reference: str) -> ImageInfo | None:
-        """The image under this reference or id; None when there is none."""
-        ...
-
-    def run(self, request: RunRequest) -> RunResult:
-        """Run a command in a new container, which is gone afterwards."""
-        ...
 
 
 def validate(
@@ -151,51 +130,7 @@ def _with_memory(expectation: Expectation, policy: MemoryPolicy) -> Expectation:
     return replace(expectation, memory=policy)
 
 
-def no_hook() -> UsageError:
-    """A policy was asked for, and the image has nothing that would obey it."""
-    return UsageError(
-        "the image was made before there were memory policies at run time",
-        hint="lock and build it again: `envbuilder lock`, `envbuilder build`",
-    )
-
-
 def expectation_of(catalog: Catalog, lock: Lock) -> Expectation:
     """What an image of a lock must be, by its row."""
     row = select(catalog, lock.environment, Version(lock.framework_version))
     return expect(row, lock, catalog.cuda)
-
-
-def lock_inside(engine: ImageEngine, image: str) -> Lock:
-    """The lock that an image was made from; errors as in `lock_of`."""
-    return lock_of(engine.run(RunRequest(image=image, command=("/bin/cat", LOCK_IN_IMAGE), timeout=_GIVING_UP)), image)
-
-
-def lock_of(shown: RunResult, place: str) -> Lock:
-    """The lock that a command has shown.
-
-    Raises:
-        UsageError: There is none.
-    """
-    return lock_in(None if shown.status else shown.stdout, place)
-
-
-def lock_in(content: bytes | None, place: str) -> Lock:
-    """The lock in a file of an image.
-
-    Args:
-        content: The file; None when there is none.
-        place: Where, for errors.
-
-    Raises:
-        UsageError: There is none.
-        InvalidInput: It is of another version.
-    """
-    if content is None:
-        raise UsageError(
-            f"{place} does not carry its lock", hint="was it built by envbuilder? name the lock: --lock FILE"
-        )
-    try:
-        return load(content.decode("utf-8", errors="replace"), f"{place}:{LOCK_IN_IMAGE}")
-    except InvalidInput as error:
-        error.hint = "the lock in the image is of another version; name one: --lock FILE"
-        raise

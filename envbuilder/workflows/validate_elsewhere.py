@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from envbuilder.errors import ToolFailed
-from envbuilder.model.builds import RunResult
+from envbuilder.model.commands import RunResult
 from envbuilder.model.facts import Facts
 from envbuilder.model.findings import Report, Tier
 from envbuilder.model.locks import Lock

@@ -18,7 +18,7 @@ from envbuilder.model.contents import ContentExpectation, ImageContent, LibraryF
 from envbuilder.model.findings import Report, Tier
 from envbuilder.model.locks import Lock
 from envbuilder.planning.layers import plan
-from envbuilder.workflows.validate import LOCK_IN_IMAGE, lock_in
+from envbuilder.workflows.lock_inside import LOCK_IN_IMAGE, lock_in
 from envbuilder.workflows.verify import Subject
 
 

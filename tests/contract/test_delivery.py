@@ -17,7 +17,7 @@ from envbuilder.delivering.layout import write_layout
 from envbuilder.delivering.rootfs import unpack
 from envbuilder.delivering.squashfs import write_squashfs
 from envbuilder.delivering.stored import read_layout
-from envbuilder.model.builds import RunRequest
+from envbuilder.model.commands import RunRequest
 from envbuilder.model.images import AssembledImage
 from envbuilder.running.images import ImageRunner
 from envbuilder.runtime.choosing import choose

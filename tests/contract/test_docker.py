@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from envbuilder.errors import EngineError
-from envbuilder.model.builds import BuildEvent, RunRequest
+from envbuilder.model.builds import BuildEvent
+from envbuilder.model.commands import RunRequest
 from tests.contract.conftest import World, on_docker
 from tests.contract.processes import gone, running
 

@@ -9,7 +9,7 @@ import subprocess
 from dataclasses import asdict
 from pathlib import Path
 
-from envbuilder.model.builds import RunResult
+from envbuilder.model.commands import RunResult
 from envbuilder.runtime.sandbox import Limits, Task
 
 _BUSYBOX = Path("/bin/busybox")

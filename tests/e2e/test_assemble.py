@@ -22,7 +22,7 @@ import pytest
 
 from envbuilder.building.engine import Engine
 from envbuilder.locking.lockfile import load
-from envbuilder.model.builds import RunRequest
+from envbuilder.model.commands import RunRequest
 from envbuilder.model.locks import PackageGroup
 from tests.e2e.conftest import Ended, Tool
 

@@ -11,7 +11,7 @@ import pytest
 
 from envbuilder.building.engine import Engine
 from envbuilder.locking.lockfile import load
-from envbuilder.model.builds import RunRequest
+from envbuilder.model.commands import RunRequest
 from envbuilder.model.refs import ImageRef
 from tests.e2e.conftest import Tool
 

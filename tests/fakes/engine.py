@@ -25,16 +25,13 @@ from envbuilder.model.builds import (
     ImageLayer,
     LoadResult,
     LogLine,
-    Output,
-    PushResult,
-    RunRequest,
-    RunResult,
     StepFinished,
     StepStarted,
-    Transfer,
 )
+from envbuilder.model.commands import Output, RunRequest, RunResult
 from envbuilder.model.images import AssembledImage
 from envbuilder.model.refs import ImageRef
+from envbuilder.model.transfers import PushResult, Transfer
 from envbuilder.store import Store
 from tests.fakes.shell import Session
 

@@ -18,11 +18,11 @@ from envbuilder.assembling.wheel_file import open_wheel
 from envbuilder.assembling.wheels import Prefix, installed
 from envbuilder.auditing.build_info import read_build_info
 from envbuilder.auditing.damage import Damaged
-from envbuilder.auditing.gpu_code import DataSection, read_gpu_code
+from envbuilder.auditing.gpu_code import read_gpu_code
 from envbuilder.auditing.lz4 import unpack_start
 from envbuilder.auditing.metadata import read_metadata
 from envbuilder.auditing.ptx import read_ptx_header
-from envbuilder.auditing.shared_objects import open_elf, read_shared_object
+from envbuilder.auditing.shared_objects import DataSection, open_elf, read_shared_object
 from envbuilder.bases.deb.index import PackageIndex
 from envbuilder.bases.deb.package_file import open_deb
 from envbuilder.bases.deb.release import parse_release

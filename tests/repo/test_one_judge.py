@@ -21,7 +21,8 @@ from envbuilder.comparing.sides import side_of_facts
 from envbuilder.examining.table import examine_machine
 from envbuilder.model.facts import Facts, Gpu, Seen
 from envbuilder.model.findings import Failed
-from envbuilder.model.hosts import Host, host_of
+from envbuilder.model.host_of_facts import host_of
+from envbuilder.model.hosts import Host
 from envbuilder.model.rows import BaseChoice, Environment
 from envbuilder.model.versions import Release
 from envbuilder.probing.decoding import decode

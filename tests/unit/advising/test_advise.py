@@ -9,7 +9,8 @@ from envbuilder.catalog.buildable import Buildability, Inventory
 from envbuilder.catalog.verdicts import Fit
 from envbuilder.model.cuda import Coverage
 from envbuilder.model.evidence import Grade
-from envbuilder.model.hosts import Host, HostGpu, host_of
+from envbuilder.model.host_of_facts import host_of
+from envbuilder.model.hosts import Host, HostGpu
 from envbuilder.model.versions import Release
 from tests.fakes.hosts import A100, K80, host_facts
 from tests.unit.advising.asking import about, ask, changes, rows

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from envbuilder.auditing.damage import Damaged
 from envbuilder.auditing.fatbins import MAGIC
-from envbuilder.auditing.gpu_code import BLOCK, DataSection, LibraryCode, read_gpu_code
+from envbuilder.auditing.gpu_code import BLOCK, LibraryCode, read_gpu_code
+from envbuilder.auditing.shared_objects import DataSection
 from envbuilder.model.measurements import FamilyCode, PtxTarget
 from envbuilder.model.versions import Release
 from tests.unit.auditing.wheels import CUBIN, LTO, LZ4, PTX, ZSTD, entry, fatbin, lz4, ptx

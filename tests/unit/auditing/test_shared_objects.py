@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envbuilder.auditing.damage import Damaged
-from envbuilder.auditing.gpu_code import DataSection
-from envbuilder.auditing.shared_objects import SharedObject, open_elf, read_shared_object
+from envbuilder.auditing.shared_objects import DataSection, SharedObject, open_elf, read_shared_object
 from envbuilder.model.versions import Release
 from tests.unit.auditing.wheels import elf
 

@@ -9,13 +9,13 @@ import pytest
 from envbuilder.catalog.buildable import (
     Buildability,
     Inventory,
+    PackedPython,
     buildable,
     each_base,
     nearest_buildable,
 )
 from envbuilder.catalog.naming import find
 from envbuilder.model.rows import Environment
-from envbuilder.model.trees import PackedPython
 from envbuilder.model.versions import Release
 from tests.fakes.catalogs import real_catalog
 

@@ -54,7 +54,7 @@ def test_a_name_that_registries_take_is_kept(text: str) -> None:
 
 def test_a_name_means_what_was_built_under_it(envbuilder: CommandLine) -> None:
     envbuilder.set("DOCKER_HOST", "unix:///nowhere/docker.sock")
-    composition = Composition(places(), small_catalog())
+    composition = Composition(places(), small_catalog(), print)
     made = image(composition.store, [file("a", b"b")])
     composition.records.keep_image(KeptImage(name="envbuilder/vision:latest", image=made, lock=digest(good_lock())))
     assert reference_of(composition, "vision", "auto") == "envbuilder/vision:latest"
@@ -93,7 +93,7 @@ NO_REFERENCES = [
 @pytest.mark.parametrize("text", NO_REFERENCES)
 def test_what_is_no_reference_is_refused_before_anybody_is_asked(envbuilder: CommandLine, text: str) -> None:
     envbuilder.set("DOCKER_HOST", "unix:///nowhere/docker.sock")
-    composition = Composition(places(), small_catalog())
+    composition = Composition(places(), small_catalog(), print)
     with pytest.raises(UsageError, match=r"is not an? (image reference|image tag|sha256 digest)") as caught:
         reference_of(composition, text, "docker")
     assert caught.value.hint.startswith("write [HOST[:PORT]/]NAME")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from envbuilder.catalog.buildable import Buildability, Inventory
+from envbuilder.catalog.buildable import Buildability, Inventory, PackedPython
 from envbuilder.catalog.naming import find
 from envbuilder.cli.refusals import explained
 from envbuilder.errors import NoUsableBase
-from envbuilder.model.trees import PackedPython
 from envbuilder.model.versions import Release
 from tests.fakes.catalogs import real_catalog
 from tests.unit.cli.running import CommandLine

@@ -13,7 +13,8 @@ from envbuilder.examining.table import examine_machine
 from envbuilder.examining.versions import case_of
 from envbuilder.locking.shipped import ClosureFolder
 from envbuilder.model.facts import Facts, Seen
-from envbuilder.model.hosts import Host, host_of
+from envbuilder.model.host_of_facts import host_of
+from envbuilder.model.hosts import Host
 from envbuilder.model.software_facts import CudaFile, Distribution, SoftwareFacts, TensorFlowFiles
 from envbuilder.model.versions import Release
 from tests.fakes.catalogs import MATRICES, real_catalog, real_row

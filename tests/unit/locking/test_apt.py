@@ -6,7 +6,7 @@ import pytest
 
 from envbuilder.errors import ResolutionFailed, SourceUnreachable
 from envbuilder.locking.apt import AptResolver
-from envbuilder.model.builds import RunRequest, RunResult
+from envbuilder.model.commands import RunRequest, RunResult
 from envbuilder.model.locks import OsPackagePin
 
 HASH = "0123456789abcdef" * 4

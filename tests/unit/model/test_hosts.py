@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from envbuilder.model.facts import NOT_ASKED
 from envbuilder.model.host_facts import Smi, SmiGpu
-from envbuilder.model.hosts import Host, HostGpu, host_of
+from envbuilder.model.host_of_facts import host_of
+from envbuilder.model.hosts import Host, HostGpu
 from envbuilder.model.versions import Release
 from tests.unit.examining.machines import (
     GIB,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.errors import ToolFailed, ToolMissing
-from envbuilder.model.builds import RunRequest, RunResult
+from envbuilder.model.commands import RunRequest, RunResult
 from envbuilder.model.facts import Seen, Unseen
 from envbuilder.probing import ProbeRequest, probe_image, probe_python, request_for
 from envbuilder.probing.containers import PROBE_PATH, PYTHON, REQUEST_PATH

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from envbuilder.errors import SourceUnreachable, UsageError, VerificationFailed
-from envbuilder.model.builds import Transfer
 from envbuilder.model.images import INDEX_TYPE, MANIFEST_TYPE, Descriptor
 from envbuilder.model.refs import ImageRef
+from envbuilder.model.transfers import Transfer
 from envbuilder.registries.client import DOCKER_LIST_TYPE, DOCKER_MANIFEST_TYPE, RegistryClient
 from envbuilder.registries.pacing import TRIES
 from envbuilder.registries.pulling import fetch_blob, fetch_blobs, find

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.errors import EngineError, ToolFailed, ToolMissing, UsageError
-from envbuilder.model.builds import RunRequest, RunResult
+from envbuilder.model.commands import RunRequest, RunResult
 from envbuilder.model.images import AssembledImage
 from envbuilder.running.images import ImageRunner
 from envbuilder.runtime.choosing import first_working

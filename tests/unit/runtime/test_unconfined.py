@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.model.builds import RunResult
+from envbuilder.model.commands import RunResult
 from envbuilder.runtime.sandbox import Task
 from envbuilder.runtime.unconfined import Unconfined
 

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from envbuilder.errors import SourceUnreachable, VerificationFailed
-from envbuilder.model.builds import BuildEvent, StepFinished, Transfer
+from envbuilder.model.builds import BuildEvent, StepFinished
 from envbuilder.model.images import ImagePin, LayerFormat
 from envbuilder.model.locks import Lock, OwnFile, PackageGroup, ToolPin
+from envbuilder.model.transfers import Transfer
 from envbuilder.workflows.assemble import Assembled, Assembly, assemble
 from envbuilder.workflows.assemble_ports import AssemblePorts
 from tests.unit.assembling.wheels import shared_library

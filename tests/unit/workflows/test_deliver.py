@@ -11,9 +11,9 @@ import pytest
 
 from envbuilder.building.engine import Listener
 from envbuilder.errors import ToolMissing, UsageError, VerificationFailed
-from envbuilder.model.builds import PushResult
 from envbuilder.model.images import AssembledImage
 from envbuilder.model.refs import ImageRef
+from envbuilder.model.transfers import PushResult
 from envbuilder.store import Store
 from envbuilder.workflows.deliver import Delivered, DeliverPorts, Destinations, deliver
 from tests.fakes.engine import FakeEngine

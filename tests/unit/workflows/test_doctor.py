@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.errors import InvalidInput, ToolFailed
-from envbuilder.model.builds import RunResult
+from envbuilder.model.commands import RunResult
 from envbuilder.model.facts import NOT_ASKED, Seen
 from envbuilder.probing.surroundings import with_surroundings
 from envbuilder.workflows.doctor import look_into_container, look_into_file

@@ -8,7 +8,7 @@ import pytest
 
 from envbuilder.errors import UsageError
 from envbuilder.locking.lockfile import dump
-from envbuilder.model.builds import RunRequest, RunResult
+from envbuilder.model.commands import RunRequest, RunResult
 from envbuilder.model.memory import VARIABLE, parse
 from envbuilder.planning.layers import LABEL_MEMORY
 from envbuilder.workflows.run import prepare

@@ -9,12 +9,13 @@ import pytest
 
 from envbuilder.errors import InvalidInput, ToolFailed, UsageError
 from envbuilder.locking.lockfile import dump
-from envbuilder.model.builds import RunResult
+from envbuilder.model.commands import RunResult
 from envbuilder.model.findings import Report, Tier
 from envbuilder.model.locks import Lock, PackageGroup, PackagePin, Spec
 from envbuilder.model.memory import parse
 from envbuilder.workflows.lock import lock
-from envbuilder.workflows.validate import LOCK_IN_IMAGE, Validation, lock_inside, validate
+from envbuilder.workflows.lock_inside import LOCK_IN_IMAGE, lock_inside
+from envbuilder.workflows.validate import Validation, validate
 from tests.fakes.catalogs import ROOT, real_catalog
 from tests.fakes.engine import FAKE_INFO, FakeEngine, fake_image
 from tests.fakes.ports import lock_ports
