@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from envbuilder.errors import DiskFull, VerificationFailed
-from envbuilder.files import CHUNK, sha256_of
-from envbuilder.flock import hold, hold_now
-from envbuilder.model.refs import is_digest
+from envbuilder.core.errors import DiskFull, VerificationFailed
+from envbuilder.core.file_locks import hold, hold_now
+from envbuilder.core.files import CHUNK, sha256_of
+from envbuilder.core.references import is_digest
 
 _ALGORITHM = "sha256:"
 _SETTLED = 0o444

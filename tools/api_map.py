@@ -18,13 +18,13 @@ from envbuilder.catalog.api import plain_api
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.places import places
-from envbuilder.http.web import Web
+from envbuilder.core.http.web import Web
+from envbuilder.core.versions import Release
+from envbuilder.core.yaml.canonical import Plain, dump
 from envbuilder.indexing.index import Index, IndexFile
 from envbuilder.model.api import ApiMap, ApiModule
 from envbuilder.model.locks import Sources
 from envbuilder.model.rows import Environment
-from envbuilder.model.versions import Release
-from envbuilder.reading.canonical import Plain, dump
 from tools.api_names import Names, keras_names, names_by_import, names_of_wheel
 from tools.remote_wheel import linux_wheel, open_wheel
 

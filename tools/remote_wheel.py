@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
-from envbuilder.errors import SourceUnreachable
-from envbuilder.http.web import Answer
+from envbuilder.core.errors import SourceUnreachable
+from envbuilder.core.http.web import Answer
 from envbuilder.indexing.index import Index, IndexFile
 
 if TYPE_CHECKING:

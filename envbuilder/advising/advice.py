@@ -10,12 +10,12 @@ from packaging.version import Version
 
 from envbuilder.catalog.buildable import Buildable, Inventory
 from envbuilder.catalog.verdicts import Fit
+from envbuilder.core.versions import Release
 from envbuilder.model.cuda import Coverage
 from envbuilder.model.evidence import Grade
 from envbuilder.model.hosts import Host
 from envbuilder.model.sources import Source
 from envbuilder.model.vendor_builds import VendorBuild
-from envbuilder.model.versions import Release
 
 
 class Topic(StrEnum):

@@ -16,10 +16,10 @@ from envbuilder.advising.software import software_reasons
 from envbuilder.advising.steps import steps
 from envbuilder.catalog.buildable import Buildability, Buildable, on_base
 from envbuilder.catalog.gpu_names import capability_of
+from envbuilder.core.versions import Release
 from envbuilder.model.hosts import Host, HostGpu
 from envbuilder.model.rows import Catalog, Environment
 from envbuilder.model.vendor_builds import VendorBuild
-from envbuilder.model.versions import Release
 
 
 def advise(catalog: Catalog, wanted: Wanted) -> Answer:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from envbuilder.advising.advice import Wanted
+from envbuilder.core.versions import Release
 from envbuilder.model.rows import BaseChoice, Catalog, Environment, PythonProvider
-from envbuilder.model.versions import Release
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

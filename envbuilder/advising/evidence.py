@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from envbuilder.core.versions import Release
 from envbuilder.model.evidence import BuiltImage, Evidence, Grade, RanOnCpu, RanOnGpu, Resolved
 from envbuilder.model.rows import BaseChoice, Environment
-from envbuilder.model.versions import Release
 
 
 def proven_on(row: Environment, choice: BaseChoice) -> Grade:

@@ -13,9 +13,9 @@ from envbuilder.catalog.drivers import need_of
 from envbuilder.catalog.gpu_judgement import on
 from envbuilder.catalog.verdicts import Aspect, Compatibility, Fit, Rule, worst
 from envbuilder.catalog.verdicts import Reason as Judged
+from envbuilder.core.versions import Release
 from envbuilder.model.cuda import Coverage, CudaFacts
 from envbuilder.model.hosts import Host
-from envbuilder.model.versions import Release
 
 _TOPICS = {
     Aspect.PROCESSOR: Topic.PROCESSOR,

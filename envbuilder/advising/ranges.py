@@ -7,8 +7,8 @@ import re
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from envbuilder.advising.advice import Spec
-from envbuilder.errors import UsageError
-from envbuilder.model.versions import Release
+from envbuilder.core.errors import UsageError
+from envbuilder.core.versions import Release
 
 _BARE = re.compile(r"\d+(\.\d+)*(\.?(\*|x))?((a|b|rc|\.?post|\.?dev)\d+)?")
 _PATCH_LEVEL = 3

@@ -9,8 +9,8 @@ from packaging.version import Version
 from envbuilder.advising.advice import Change, Reason, Spec, Topic, Wanted, Weight
 from envbuilder.advising.candidates import Candidate
 from envbuilder.advising.evidence import proven_on
+from envbuilder.core.versions import Release
 from envbuilder.model.rows import OLDEST_PYTHON, PythonProvider
-from envbuilder.model.versions import Release
 
 
 def software_reasons(wanted: Wanted, candidate: Candidate) -> Iterator[Reason]:

@@ -11,10 +11,10 @@ from packaging.version import InvalidVersion, Version
 from envbuilder.assembling.entries import Entry, parents
 from envbuilder.assembling.wheel_file import Wheel
 from envbuilder.assembling.wheels import Prefix
-from envbuilder.errors import VerificationFailed
-from envbuilder.model.image_paths import impossible, is_code, is_of_environment, shadowed
+from envbuilder.core.errors import VerificationFailed
+from envbuilder.core.image_paths import impossible, is_code, is_of_environment, shadowed
+from envbuilder.core.references import normalized
 from envbuilder.model.locks import PackagePin
-from envbuilder.model.refs import normalized
 from envbuilder.tar.members import Kind
 
 _METADATA = re.compile(r"([^/]+?)(?:-[^/]*)?\.(?:dist|egg)-info(?![^/])")

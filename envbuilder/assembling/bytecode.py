@@ -16,7 +16,7 @@ from pathlib import Path
 from envbuilder.assembling.entries import EPOCH, Entry
 from envbuilder.assembling.inflating import Reader
 from envbuilder.assembling.target_python import TargetPython
-from envbuilder.errors import ToolFailed
+from envbuilder.core.errors import ToolFailed
 from envbuilder.tar.members import Kind, Member, opened_at
 
 _LONGEST_HEAD = 64

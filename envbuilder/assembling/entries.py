@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from envbuilder.errors import VerificationFailed
-from envbuilder.model.image_paths import impossible
+from envbuilder.core.errors import VerificationFailed
+from envbuilder.core.image_paths import impossible
 from envbuilder.tar.headers import encoded
 from envbuilder.tar.members import Kind, Member
 

@@ -10,8 +10,8 @@ from typing import cast
 from isal import igzip_lib, isal_zlib
 
 from envbuilder.assembling.entries import Spliced
-from envbuilder.errors import VerificationFailed
-from envbuilder.files import CHUNK
+from envbuilder.core.errors import VerificationFailed
+from envbuilder.core.files import CHUNK
 
 _RAW = -15
 _BROKEN = cast("type[Exception]", igzip_lib.IsalError)

@@ -17,7 +17,7 @@ from envbuilder.assembling.target_python import TargetPython, unpacked
 from envbuilder.assembling.wheel_file import Wheel, open_wheel
 from envbuilder.assembling.wheels import Prefix
 from envbuilder.assembling.zlib_library import Deflate, original
-from envbuilder.errors import SourceUnreachable, VerificationFailed
+from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.model.images import ImageLayerPin
 from envbuilder.model.locks import Lock, OwnFile, PackageGroup, PackagePin
 from envbuilder.model.rows import PythonProvider

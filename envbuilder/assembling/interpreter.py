@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from envbuilder.archives.limits import Budget
-from envbuilder.archives.names import BadArchive
-from envbuilder.archives.packed import unpacked
 from envbuilder.assembling.entries import EPOCH, Entry, folder, link, text
-from envbuilder.errors import VerificationFailed
-from envbuilder.files import CHUNK
+from envbuilder.core.archives.decompression import unpacked
+from envbuilder.core.archives.limits import Budget
+from envbuilder.core.archives.member_names import BadArchive
+from envbuilder.core.errors import VerificationFailed
+from envbuilder.core.files import CHUNK
 from envbuilder.model.locks import User
 from envbuilder.tar.members import Kind, Member, of_tar
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 
 from envbuilder.assembling.entries import Entry, link
-from envbuilder.errors import VerificationFailed
+from envbuilder.core.errors import VerificationFailed
 from envbuilder.model.cuda import LibraryLink
 
 FOLDER = "usr/lib/x86_64-linux-gnu"

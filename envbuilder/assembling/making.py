@@ -20,10 +20,10 @@ from envbuilder.assembling.packing import Packed, Packing, write_layer, write_ta
 from envbuilder.assembling.records import LayerRecord
 from envbuilder.assembling.sinks import Watch
 from envbuilder.assembling.wheels import brought, installed, scripts
-from envbuilder.errors import VerificationFailed
+from envbuilder.core.errors import VerificationFailed
+from envbuilder.core.memory_policy import HOOK_PATH, START, START_NAME
 from envbuilder.model.images import LayerFormat
 from envbuilder.model.locks import PackageGroup
-from envbuilder.model.memory import HOOK_PATH, START, START_NAME
 from envbuilder.model.plans import Layer, LayerKind, Plan
 from envbuilder.tar.members import Kind
 

@@ -20,7 +20,7 @@ from envbuilder.assembling.sinks import (
     zstd_compressor,
 )
 from envbuilder.assembling.zlib_library import Deflate, host_deflate
-from envbuilder.errors import VerificationFailed
+from envbuilder.core.errors import VerificationFailed
 from envbuilder.model.images import LayerFormat
 from envbuilder.store import Store
 from envbuilder.tar.headers import END, headers, padding

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from envbuilder.assembling.packing import Packed
-from envbuilder.errors import VerificationFailed
-from envbuilder.files import read_json, replacing
+from envbuilder.core.errors import VerificationFailed
+from envbuilder.core.files import read_json, replacing
+from envbuilder.core.references import is_digest
 from envbuilder.model.images import AssembledImage, Descriptor, Document, ImageLayerPin
-from envbuilder.model.refs import is_digest
 from envbuilder.store import Store
 
 T = TypeVar("T")

@@ -13,11 +13,11 @@ import zipfile
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
-from envbuilder.archives.extraction import BadArchive, extract
-from envbuilder.archives.zip_file import opened
 from envbuilder.assembling.entries import EPOCH
 from envbuilder.assembling.target_python import TargetPython
-from envbuilder.errors import BuildFailed, ToolFailed, VerificationFailed
+from envbuilder.core.archives.extraction import BadArchive, extract
+from envbuilder.core.archives.zip_reader import opened
+from envbuilder.core.errors import BuildFailed, ToolFailed, VerificationFailed
 from envbuilder.model.builds import NO_COMPILER
 from envbuilder.runtime.leftovers import open_to_all
 from envbuilder.store import Store

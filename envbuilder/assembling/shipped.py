@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 
 from envbuilder.assembling.packing import Packed
 from envbuilder.assembling.records import LayerRecord
-from envbuilder.model.refs import is_digest
-from envbuilder.reading.canonical import Plain
-from envbuilder.reading.canonical import dump as canonical
-from envbuilder.reading.fields import Reader
+from envbuilder.core.references import is_digest
+from envbuilder.core.yaml.canonical import Plain
+from envbuilder.core.yaml.canonical import dump as canonical
+from envbuilder.core.yaml.fields import Reader
 
 SCHEMA = 1
 _HEADER = "# Layers of wheels: key, digest, bytes, diff id, OS libraries. Written by `python -m tests.repo.layers`.\n"

@@ -12,9 +12,9 @@ from envbuilder.assembling.deflating import MEMBER_HEAD, fixed_block, member_tai
 from envbuilder.assembling.entries import Spliced
 from envbuilder.assembling.inflating import Inflater, Reader
 from envbuilder.assembling.zlib_library import Compressor, Deflate
-from envbuilder.errors import ToolMissing, VerificationFailed
-from envbuilder.files import CHUNK
-from envbuilder.installing import install_command
+from envbuilder.core.errors import ToolMissing, VerificationFailed
+from envbuilder.core.files import CHUNK
+from envbuilder.core.install_commands import install_command
 from envbuilder.model.images import LayerFormat
 
 _BUFFER = 1 << 18

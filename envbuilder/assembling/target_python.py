@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from envbuilder.archives.below import Below
-from envbuilder.archives.names import link_below
-from envbuilder.errors import ToolFailed
-from envbuilder.files import CHUNK
-from envbuilder.manifests import holds, write_manifest
-from envbuilder.rooms import remove
+from envbuilder.core.archives.confined_writer import Below
+from envbuilder.core.archives.member_names import link_below
+from envbuilder.core.cache_directories import remove
+from envbuilder.core.errors import ToolFailed
+from envbuilder.core.files import CHUNK
+from envbuilder.core.tree_manifests import holds, write_manifest
 from envbuilder.runtime.leftovers import open_to_all
 from envbuilder.runtime.sandbox import BUILD_LIMITS, FOREIGN, Sandbox, Task
 from envbuilder.runtime.skeleton import resolved

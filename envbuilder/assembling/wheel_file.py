@@ -10,11 +10,11 @@ from typing import BinaryIO, cast
 
 from isal import isal_zlib
 
-from envbuilder.archives.names import BadArchive, relative_path
-from envbuilder.archives.zip_file import opened
 from envbuilder.assembling.entries import Spliced
 from envbuilder.assembling.inflating import damaged, inflated
-from envbuilder.errors import VerificationFailed
+from envbuilder.core.archives.member_names import BadArchive, relative_path
+from envbuilder.core.archives.zip_reader import opened
+from envbuilder.core.errors import VerificationFailed
 from envbuilder.tar.members import opened_at
 
 _EXECUTABLE = 0o111

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 from envbuilder.assembling.entries import EPOCH, Entry, folder, text
 from envbuilder.assembling.wheel_file import Content, Wheel
-from envbuilder.errors import VerificationFailed
-from envbuilder.files import CHUNK
-from envbuilder.model.names import file_name
+from envbuilder.core.errors import VerificationFailed
+from envbuilder.core.files import CHUNK
+from envbuilder.core.names import file_name
 from envbuilder.tar.members import Kind, Member
 
 INSTALLER = b"envbuilder"

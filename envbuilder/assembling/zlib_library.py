@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Iterable
 from functools import cache
 from typing import Protocol, TypeAlias
 
-from envbuilder.errors import ToolFailed
+from envbuilder.core.errors import ToolFailed
 from envbuilder.tar.members import Kind, Member
 
 _LEVEL = 6

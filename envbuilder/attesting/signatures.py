@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from envbuilder.errors import ToolFailed, ToolMissing, UsageError, VerificationFailed
-from envbuilder.files import replacing
+from envbuilder.core.errors import ToolFailed, ToolMissing, UsageError, VerificationFailed
+from envbuilder.core.files import replacing
 
 SUFFIX = ".sig"
 

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from envbuilder.auditing.damage import invalid
-from envbuilder.errors import DiskFull
-from envbuilder.files import CHUNK
+from envbuilder.core.corrupt_file import invalid
+from envbuilder.core.errors import DiskFull
+from envbuilder.core.files import CHUNK
 
 LARGEST_TEXT = 16 << 20
 """Bytes of metadata or source text; TensorFlow's largest has 30 kB."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from envbuilder.auditing.damage import Damaged
+from envbuilder.core.corrupt_file import Damaged
 from envbuilder.model.measurements import BuildValue
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from packaging.version import Version
 
 from envbuilder.auditing.recording import record
+from envbuilder.core.versions import Release
 from envbuilder.model.audits import MeasuredWheel
 from envbuilder.model.claims import Claims, CudaClaims
 from envbuilder.model.measurements import Measurement
-from envbuilder.model.versions import Release
 
 _NONE = Release("0")
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import BinaryIO
 
-from envbuilder.auditing.damage import Damaged
 from envbuilder.auditing.lz4 import unpack_start
 from envbuilder.auditing.ptx import PtxHeader, read_ptx_header
-from envbuilder.model.versions import Release
+from envbuilder.core.corrupt_file import Damaged
+from envbuilder.core.versions import Release
 
 MAGIC = b"\x50\xed\x55\xba"
 

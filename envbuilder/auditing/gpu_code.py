@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from envbuilder.auditing.damage import Damaged
 from envbuilder.auditing.fatbins import MAGIC, Fatbin, Kind, read_fatbin, read_ptx
-from envbuilder.auditing.shared_objects import DataSection
+from envbuilder.core.corrupt_file import Damaged
+from envbuilder.core.elf import DataSection
+from envbuilder.core.versions import Release
 from envbuilder.model.measurements import FAMILIES, FamilyCode, PtxTarget
-from envbuilder.model.versions import Release
 
 BLOCK = 1 << 16
 

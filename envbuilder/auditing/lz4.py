@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envbuilder.auditing.damage import Damaged
+from envbuilder.core.corrupt_file import Damaged
 
 _SHORTEST_MATCH = 4
 _MORE = 15

@@ -14,14 +14,14 @@ from elftools.elf.elffile import ELFFile
 from envbuilder.auditing.archive import WheelArchive, open_wheel
 from envbuilder.auditing.build_info import read_build_info
 from envbuilder.auditing.code_readers import CodeReaders, CudnnSeen
-from envbuilder.auditing.damage import Damaged, invalid
 from envbuilder.auditing.gpu_code import read_gpu_code
 from envbuilder.auditing.metadata import WheelMetadata, read_file_name, read_metadata
-from envbuilder.auditing.shared_objects import open_elf, read_shared_object, reading_elf
-from envbuilder.files import sha256_of
+from envbuilder.core.corrupt_file import Damaged, invalid
+from envbuilder.core.elf import open_elf, read_shared_object, reading_elf
+from envbuilder.core.files import sha256_of
+from envbuilder.core.versions import Release
 from envbuilder.model.cuda import CudnnNeed
 from envbuilder.model.measurements import BuildValue, MeasuredLibrary, Measurement, is_main
-from envbuilder.model.versions import Release
 
 _LIBRARY = re.compile(r".*\.so(\.\d+)*")
 _BUILD_INFO = re.compile(r"(.*/)?tensorflow(_core)?/python/platform/build_info\.py")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from email.message import Message
 from email.parser import HeaderParser
 
-from envbuilder.auditing.damage import Damaged
-from envbuilder.model.refs import normalized
+from envbuilder.core.corrupt_file import Damaged
+from envbuilder.core.references import normalized
 
 _AND_CUDA = "and-cuda"
 _EXTRA = re.compile(r"""\bextra\s*==\s*['"]([^'"]+)['"]""")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from envbuilder.model.versions import Release
+from envbuilder.core.versions import Release
 
 _VERSION = re.compile(rb"^\s*\.version\s+(\d{1,3}\.\d{1,3})\s*$", re.MULTILINE)
 _TARGET = re.compile(rb"^\s*\.target\s+(sm_\d{1,4}[a-z]?)\b", re.MULTILINE)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from envbuilder.core.versions import Release
 from envbuilder.model.cuda import CudnnRule
 from envbuilder.model.measurements import FamilyCode, MeasuredLibrary, Measurement, PtxTarget
-from envbuilder.model.versions import Release
 
 _RULES = {
     CudnnRule.EXACT_MINOR: "exact major.minor (loaded/100 must equal compiled/100)",

@@ -12,7 +12,7 @@ from envbuilder.bases import dpkg
 from envbuilder.bases.cleaning import cleaned
 from envbuilder.bases.failures import bootstrap_failure, without_credentials
 from envbuilder.bases.programs import Host, Run
-from envbuilder.errors import ToolFailed, ToolMissing, VerificationFailed
+from envbuilder.core.errors import ToolFailed, ToolMissing, VerificationFailed
 from envbuilder.model.locks import OsPackagePin
 from envbuilder.model.rows import BaseSystem
 from envbuilder.model.trees import DebianTree

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from envbuilder.files import sha256_of
+from envbuilder.core.files import sha256_of
 from envbuilder.model.trees import DebianTree, DockerArchive
 from envbuilder.tar import writing as tarball
 from envbuilder.tar.members import Kind, Member, file_of, on_disk

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from envbuilder.core.versions import Release
 from envbuilder.model.locks import OsPackagePin
-from envbuilder.model.versions import Release
 
 STATUS = "var/lib/dpkg/status"
 """Path of dpkg's list in a tree."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from envbuilder.bases.programs import Ran
-from envbuilder.errors import DiskFull, EnvbuilderError, SourceUnreachable, ToolFailed, VerificationFailed
+from envbuilder.core.errors import DiskFull, EnvbuilderError, SourceUnreachable, ToolFailed, VerificationFailed
 from envbuilder.model.rows import BaseSystem
 
 _CREDENTIALS = re.compile(r"(?<=://)[^/\s@]+@")

@@ -6,9 +6,9 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from envbuilder.errors import VerificationFailed
-from envbuilder.files import CHUNK, replacing, sha256_of
-from envbuilder.model.refs import is_digest
+from envbuilder.core.errors import VerificationFailed
+from envbuilder.core.files import CHUNK, replacing, sha256_of
+from envbuilder.core.references import is_digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,8 @@ from envbuilder.bases.interpreter import Interpreter, identify
 from envbuilder.bases.programs import Host
 from envbuilder.bases.python_files import TOP, select
 from envbuilder.bases.python_survey import Survey, library_dirs
-from envbuilder.errors import EnvbuilderError
-from envbuilder.model.versions import Release
+from envbuilder.core.errors import EnvbuilderError
+from envbuilder.core.versions import Release
 from envbuilder.tar.members import Kind
 
 # Below the home directory, where no variable says otherwise.

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.bases.programs import Host
-from envbuilder.errors import UsageError
-from envbuilder.json_input import load_object
-from envbuilder.model.versions import Release
+from envbuilder.core.errors import UsageError
+from envbuilder.core.json_input import load_object
+from envbuilder.core.versions import Release
 
 # Runs on every Python 3; `base_prefix` is the installation behind a virtual environment.
 _QUESTION = """

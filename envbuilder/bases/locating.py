@@ -11,13 +11,13 @@ from envbuilder.bases.file_store import FileStore
 from envbuilder.bases.installed import InstalledPython
 from envbuilder.bases.python_archive import PythonArchive, inspect
 from envbuilder.bases.tree_store import DebianStore
-from envbuilder.errors import EnvbuilderError, ToolMissing, UsageError, VerificationFailed
+from envbuilder.core.errors import EnvbuilderError, ToolMissing, UsageError, VerificationFailed
+from envbuilder.core.names import file_name
+from envbuilder.core.versions import Release
 from envbuilder.model.locations import Refused
 from envbuilder.model.locks import BasePin, PythonPin, Sources
-from envbuilder.model.names import file_name
 from envbuilder.model.rows import BaseKind, BaseSystem, PythonProvider
 from envbuilder.model.trees import DebianTree
-from envbuilder.model.versions import Release
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,10 +8,10 @@ from pathlib import Path
 from envbuilder.bases.file_store import FileStore
 from envbuilder.bases.python_survey import inspect
 from envbuilder.catalog.buildable import PackedPython
-from envbuilder.errors import InvalidInput
-from envbuilder.files import replacing
-from envbuilder.json_input import load_object
-from envbuilder.model.versions import Release
+from envbuilder.core.errors import InvalidInput
+from envbuilder.core.files import replacing
+from envbuilder.core.json_input import load_object
+from envbuilder.core.versions import Release
 
 _NOTE = ".interpreter.json"
 """Beside an archive: what `inspect` found, which takes about a second. The directory is named by the sha256."""

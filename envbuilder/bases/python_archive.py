@@ -8,12 +8,12 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from envbuilder.archives.extraction import extract
 from envbuilder.bases.interpreter import identify
 from envbuilder.bases.programs import Host
 from envbuilder.bases.python_files import TOP, select
 from envbuilder.bases.python_survey import inspect
-from envbuilder.errors import ToolFailed
+from envbuilder.core.archives.extraction import extract
+from envbuilder.core.errors import ToolFailed
 from envbuilder.model.trees import PythonArchive
 from envbuilder.tar import writing as tarball
 

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 
 from envbuilder.bases.elf import Elf, is_elf, read_elf
 from envbuilder.bases.interpreter import Interpreter
-from envbuilder.errors import UsageError
+from envbuilder.core.errors import UsageError
 from envbuilder.tar.members import Kind, Member, of_folder, on_disk
 
 TOP = "python"

@@ -6,16 +6,16 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from envbuilder.archives.limits import Budget
-from envbuilder.archives.names import BadArchive
-from envbuilder.archives.packed import unpacked
-from envbuilder.archives.tar_file import FILE, PlainStream, TarReader
 from envbuilder.bases.elf import X86_64, Elf, is_elf, read_elf
 from envbuilder.bases.python_files import TOP
-from envbuilder.errors import Fault, InvalidInput
-from envbuilder.files import sha256_of
+from envbuilder.core.archives.decompression import unpacked
+from envbuilder.core.archives.limits import Budget
+from envbuilder.core.archives.member_names import BadArchive
+from envbuilder.core.archives.tar_reader import FILE, PlainStream, TarReader
+from envbuilder.core.errors import Fault, InvalidInput
+from envbuilder.core.files import sha256_of
+from envbuilder.core.versions import Release
 from envbuilder.model.trees import PythonArchive
-from envbuilder.model.versions import Release
 
 _PROGRAM = re.compile(rf"{TOP}/bin/python3\.\d+")
 _PATCHLEVEL = re.compile(rf"{TOP}/include/python3\.\d+m?/patchlevel\.h")

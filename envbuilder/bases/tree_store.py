@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from envbuilder.errors import VerificationFailed
-from envbuilder.files import read_json, replacing, sha256_of
-from envbuilder.flock import hold
+from envbuilder.core.errors import VerificationFailed
+from envbuilder.core.file_locks import hold
+from envbuilder.core.files import read_json, replacing, sha256_of
+from envbuilder.core.references import is_digest
+from envbuilder.core.versions import Release
 from envbuilder.model.locks import OsPackagePin
-from envbuilder.model.refs import is_digest
 from envbuilder.model.trees import DebianTree
-from envbuilder.model.versions import Release
 
 T = TypeVar("T")
 _CURRENT = "current"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from envbuilder.bases.programs import Host, Ran
-from envbuilder.errors import SourceUnreachable, ToolMissing
-from envbuilder.model.versions import Release
+from envbuilder.core.errors import SourceUnreachable, ToolMissing
+from envbuilder.core.versions import Release
 
 _SHOWN_LINES = 6
 

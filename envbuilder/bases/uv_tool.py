@@ -7,10 +7,10 @@ from pathlib import Path
 
 from envbuilder.bases.file_store import hash_file
 from envbuilder.bases.programs import Host
-from envbuilder.errors import SourceUnreachable, ToolFailed, ToolMissing, VerificationFailed
-from envbuilder.installing import install_command
+from envbuilder.core.errors import SourceUnreachable, ToolFailed, ToolMissing, VerificationFailed
+from envbuilder.core.install_commands import install_command
+from envbuilder.core.uv import run_uv
 from envbuilder.model.locks import ToolName, ToolPin
-from envbuilder.uv import run_uv
 
 
 def find_uv() -> Path:

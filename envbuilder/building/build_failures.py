@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from envbuilder.errors import BuildFailed, DiskFull, EnvbuilderError, SourceUnreachable, VerificationFailed
+from envbuilder.core.errors import BuildFailed, DiskFull, EnvbuilderError, SourceUnreachable, VerificationFailed
 from envbuilder.model.builds import NO_COMPILER
 
 

@@ -11,7 +11,7 @@ import tarfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from envbuilder.errors import UsageError
+from envbuilder.core.errors import UsageError
 
 _CHUNK = 1024 * 1024
 _PLAIN, _EXECUTABLE = 0o644, 0o755

@@ -22,8 +22,8 @@ from envbuilder.building.docker_client import TIMEOUT_SECONDS, DockerClient
 from envbuilder.building.docker_context import Endpoint, endpoint
 from envbuilder.building.docker_errors import Refusal, refused, translated
 from envbuilder.building.engine_json import Record, number
-from envbuilder.errors import EngineError, EngineUnavailable, EnvbuilderError
-from envbuilder.model.refs import ImageRef
+from envbuilder.core.errors import EngineError, EngineUnavailable, EnvbuilderError
+from envbuilder.core.references import ImageRef
 
 _UNIX = "http+unix://"
 _Item = TypeVar("_Item")

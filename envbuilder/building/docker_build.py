@@ -16,9 +16,9 @@ from envbuilder.building.docker_images import image_info, image_layers
 from envbuilder.building.engine import Listener
 from envbuilder.building.engine_json import Record, failure, text
 from envbuilder.building.protobuf_wire import MalformedMessage
-from envbuilder.errors import EngineError, EngineLost, EnvbuilderError
+from envbuilder.core.errors import EngineError, EngineLost, EnvbuilderError
+from envbuilder.core.references import ImageRef
 from envbuilder.model.builds import Builder, BuildEvent, BuildRequest, BuildResult, LogLine
-from envbuilder.model.refs import ImageRef
 
 if TYPE_CHECKING:
     from envbuilder.building.docker_api import DockerApi

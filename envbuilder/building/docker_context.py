@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.building.engine_json import Record, at, child, text
-from envbuilder.errors import EngineUnavailable
-from envbuilder.files import read_regular
-from envbuilder.json_input import LARGEST, load_json
+from envbuilder.core.errors import EngineUnavailable
+from envbuilder.core.files import read_regular
+from envbuilder.core.json_input import LARGEST, load_json
 
 _DEFAULT = "default"
 _UNIX = "unix://"

@@ -16,11 +16,11 @@ from envbuilder.building.docker_loading import load_image
 from envbuilder.building.docker_run import execute, follow, has_gpus, run
 from envbuilder.building.docker_transfer import load, pull, push, registry_digest, save
 from envbuilder.building.engine import Engine, Listener
-from envbuilder.errors import EngineUnavailable
+from envbuilder.core.errors import EngineUnavailable
+from envbuilder.core.references import ImageRef
 from envbuilder.model.builds import BuildRequest, BuildResult, EngineInfo, ImageInfo, LoadResult
 from envbuilder.model.commands import Output, RunRequest, RunResult
 from envbuilder.model.images import AssembledImage
-from envbuilder.model.refs import ImageRef
 from envbuilder.model.transfers import PushResult
 from envbuilder.store import Store
 

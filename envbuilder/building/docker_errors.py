@@ -13,7 +13,7 @@ import docker.errors as sdk
 import requests
 import urllib3
 
-from envbuilder.errors import DiskFull, EngineError, EngineLost, EngineUnavailable, EnvbuilderError
+from envbuilder.core.errors import DiskFull, EngineError, EngineLost, EngineUnavailable, EnvbuilderError
 
 Refusal: TypeAlias = Callable[[str], EnvbuilderError]
 _Mapping: TypeAlias = Callable[[BaseException, Refusal], EnvbuilderError]

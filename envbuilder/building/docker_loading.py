@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 from envbuilder.building.docker_images import image_info
 from envbuilder.building.engine_json import Record, child, failure, number, text, texts
-from envbuilder.errors import DiskFull, EngineError, EngineLost, EngineUnavailable, VerificationFailed
-from envbuilder.files import CHUNK
-from envbuilder.json_input import BadJson, load_json
+from envbuilder.core.errors import DiskFull, EngineError, EngineLost, EngineUnavailable, VerificationFailed
+from envbuilder.core.files import CHUNK
+from envbuilder.core.json_input import BadJson, load_json
+from envbuilder.core.references import ImageRef
 from envbuilder.model.builds import ImageInfo, LoadResult
 from envbuilder.model.images import INDEX_TYPE, AssembledImage, Descriptor, ImageLayerPin
-from envbuilder.model.refs import ImageRef
 from envbuilder.store import Store
 from envbuilder.tar.headers import END, headers, padding
 from envbuilder.tar.members import Kind, Member, file_of, opened_at

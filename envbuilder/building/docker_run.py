@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from envbuilder.archives.tar_file import FILE, PlainStream, TarReader
 from envbuilder.building.container_spec import ContainerSpec
 from envbuilder.building.context_tar import files_tar
 from envbuilder.building.engine_json import Record, children, text
-from envbuilder.errors import EngineError
+from envbuilder.core.archives.tar_reader import FILE, PlainStream, TarReader
+from envbuilder.core.errors import EngineError
 from envbuilder.model.commands import Output, RunRequest, RunResult
 
 if TYPE_CHECKING:

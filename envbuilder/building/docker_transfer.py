@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from envbuilder.building.docker_images import image_info
 from envbuilder.building.engine import Listener
 from envbuilder.building.engine_json import Record, child, failure, number, text
-from envbuilder.errors import DiskFull, EngineError, EngineLost, EnvbuilderError, SourceUnreachable, UsageError
+from envbuilder.core.errors import DiskFull, EngineError, EngineLost, EnvbuilderError, SourceUnreachable, UsageError
+from envbuilder.core.references import ImageRef, is_digest
 from envbuilder.model.builds import ImageInfo
-from envbuilder.model.refs import ImageRef, is_digest
 from envbuilder.model.transfers import PushResult, Transfer
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
+from envbuilder.core.references import ImageRef
 from envbuilder.model.builds import BuildEvent, BuildRequest, BuildResult, EngineInfo, ImageInfo, LoadResult
 from envbuilder.model.commands import Output, RunRequest, RunResult
 from envbuilder.model.images import AssembledImage
-from envbuilder.model.refs import ImageRef
 from envbuilder.model.transfers import PushResult
 from envbuilder.store import Store
 

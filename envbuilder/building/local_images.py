@@ -7,8 +7,8 @@ import socket
 from collections.abc import Mapping
 
 from envbuilder.building.docker_context import endpoint
-from envbuilder.errors import EngineUnavailable
-from envbuilder.json_input import LARGEST, load_json
+from envbuilder.core.errors import EngineUnavailable
+from envbuilder.core.json_input import LARGEST, load_json
 
 DEFAULT_SOCKET = "/var/run/docker.sock"
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from envbuilder.building.engine import Engine, Listener
-from envbuilder.errors import EngineUnavailable, EnvbuilderError, VerificationFailed
+from envbuilder.core.errors import EngineUnavailable, EnvbuilderError, VerificationFailed
+from envbuilder.core.references import ImageRef
 from envbuilder.model.builds import ImageInfo
 from envbuilder.model.locations import Refused
 from envbuilder.model.locks import BasePin, Sources
-from envbuilder.model.refs import ImageRef
 from envbuilder.model.rows import BaseKind, BaseSystem
 
 

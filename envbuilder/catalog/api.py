@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from envbuilder.catalog.tables import read_sources
+from envbuilder.core.text_files import read_text
+from envbuilder.core.versions import Release
+from envbuilder.core.yaml.canonical import Plain
+from envbuilder.core.yaml.fields import Fields, Reader
 from envbuilder.model.api import ApiMap, ApiModule
-from envbuilder.model.versions import Release
-from envbuilder.reading.canonical import Plain
-from envbuilder.reading.fields import Fields, Reader
-from envbuilder.reading.texts import read_text
 
 SCHEMA = 1
 

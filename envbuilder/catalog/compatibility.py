@@ -24,10 +24,10 @@ from envbuilder.catalog.verdicts import (
     best,
     stack_of,
 )
+from envbuilder.core.versions import Release
 from envbuilder.model.cuda import Coverage, CudaFacts
 from envbuilder.model.hosts import Host, HostGpu
 from envbuilder.model.rows import BaseChoice, Environment
-from envbuilder.model.versions import Release
 
 SERVED_PROCESSORS = frozenset({"x86_64", "amd64"})
 """Names of the processor architecture that the wheels and images of the catalog are for."""

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from envbuilder.core.versions import Release
 from envbuilder.model.cuda import Coverage, CudaFacts, CudaNeed, GpuModel, KernelFamily
 from envbuilder.model.rows import BaseChoice, Environment
-from envbuilder.model.versions import Release
 
 
 class Part(StrEnum):

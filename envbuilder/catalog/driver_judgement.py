@@ -9,9 +9,9 @@ from envbuilder.catalog.drivers import DriverBound, DriverNeed, DriverRule, driv
 from envbuilder.catalog.gpu_judgement import gpu_label, on
 from envbuilder.catalog.gpu_names import is_for_data_centers
 from envbuilder.catalog.verdicts import Aspect, Fit, Reason, Rule, Stack
+from envbuilder.core.versions import Release
 from envbuilder.model.cuda import CudaFacts, ForwardCompatibility
 from envbuilder.model.hosts import Host, HostGpu
-from envbuilder.model.versions import Release
 
 _IN_USER_SPACE = (DriverRule.LIBRARIES, DriverRule.COMPILES_PTX)
 

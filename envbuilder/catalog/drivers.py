@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from envbuilder.catalog.coverage import GpuSupport
+from envbuilder.core.versions import Release
 from envbuilder.model.cuda import FIRST_FAMILY, Coverage, CudaFacts
 from envbuilder.model.hosts import Host
-from envbuilder.model.versions import Release
 
 
 class DriverRule(StrEnum):

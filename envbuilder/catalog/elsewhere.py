@@ -6,9 +6,9 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from envbuilder.catalog.tables import read_range, read_sources
+from envbuilder.core.yaml.fields import Fields
 from envbuilder.model.keras import KerasFacts, KerasRule
 from envbuilder.model.vendor_builds import VendorBuild
-from envbuilder.reading.fields import Fields
 
 
 def read_keras(root: Fields) -> KerasFacts:

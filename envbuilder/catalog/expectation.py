@@ -8,9 +8,9 @@ from packaging.version import Version
 
 from envbuilder.catalog.drivers import need_of
 from envbuilder.catalog.verdicts import Stack
+from envbuilder.core.memory_policy import MemoryPolicy
+from envbuilder.core.versions import Release
 from envbuilder.model.cuda import CudaFacts, CudaNeed, CudnnNeed
-from envbuilder.model.memory import MemoryPolicy
-from envbuilder.model.versions import Release
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

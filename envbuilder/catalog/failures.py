@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 
 from envbuilder.catalog.tables import read_sources
+from envbuilder.core.text_files import read_text
+from envbuilder.core.versions import Release
+from envbuilder.core.yaml.fields import Fields, Reader
+from envbuilder.core.yaml.patterns import pattern
 from envbuilder.model.failures import FailureClass, Failures, Fix, Role, Signature
-from envbuilder.model.versions import Release
-from envbuilder.reading.fields import Fields, Reader
-from envbuilder.reading.patterns import pattern
-from envbuilder.reading.texts import read_text
 
 SCHEMA = 1
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")

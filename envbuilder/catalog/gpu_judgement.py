@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from envbuilder.catalog.coverage import GpuSupport
 from envbuilder.catalog.verdicts import Aspect, Fit, Reason, Rule, Stack
+from envbuilder.core.versions import Release
 from envbuilder.model.cuda import Coverage
 from envbuilder.model.hosts import Host, HostGpu
-from envbuilder.model.versions import Release
 
 
 def on(host: Host) -> str:

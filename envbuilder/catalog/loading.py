@@ -12,13 +12,13 @@ from envbuilder.catalog.proof import Proof, read_proof
 from envbuilder.catalog.rows import Tables, read_environment
 from envbuilder.catalog.rules import RULES
 from envbuilder.catalog.tables import read_advisories, read_bases, read_cuda, read_libraries
-from envbuilder.errors import Fault, InvalidInput
+from envbuilder.core.errors import Fault, InvalidInput
+from envbuilder.core.text_files import read_text
+from envbuilder.core.yaml.fields import Fields, Reader
 from envbuilder.model.cuda import CudaFacts
 from envbuilder.model.keras import KerasFacts
 from envbuilder.model.rows import Catalog, Environment
 from envbuilder.model.vendor_builds import VendorBuild
-from envbuilder.reading.fields import Fields, Reader
-from envbuilder.reading.texts import read_text
 
 SCHEMA = 1
 T = TypeVar("T")

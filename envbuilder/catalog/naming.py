@@ -7,7 +7,7 @@ import fnmatch
 
 from packaging.version import Version
 
-from envbuilder.errors import UnknownEnvironment, UsageError
+from envbuilder.core.errors import UnknownEnvironment, UsageError
 from envbuilder.model.rows import Catalog, Environment
 
 

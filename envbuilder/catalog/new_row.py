@@ -14,11 +14,11 @@ from datetime import date
 from packaging.version import Version
 
 from envbuilder.catalog.writing import with_measured
-from envbuilder.errors import UsageError
+from envbuilder.core.errors import UsageError
+from envbuilder.core.versions import Release
+from envbuilder.core.yaml.canonical import Plain
 from envbuilder.model.claims import Claims, CudaClaims
 from envbuilder.model.rows import BaseChoice, Catalog, CudaProvider, Environment
-from envbuilder.model.versions import Release
-from envbuilder.reading.canonical import Plain
 
 _LOWER_BOUND = re.compile(r"^([A-Za-z0-9._-]+)[^=>]*(?:.*?)(?:>=|==)\s*([0-9][^,;)\s]*)")
 

@@ -8,6 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
+from envbuilder.core.references import is_digest
+from envbuilder.core.yaml.canonical import Plain, dump
+from envbuilder.core.yaml.fields import Fields
+from envbuilder.core.yaml.requirements import sha256
 from envbuilder.model.evidence import (
     BuiltImage,
     Documented,
@@ -19,10 +23,6 @@ from envbuilder.model.evidence import (
     Resolved,
     Unproven,
 )
-from envbuilder.model.refs import is_digest
-from envbuilder.reading.canonical import Plain, dump
-from envbuilder.reading.fields import Fields
-from envbuilder.reading.requirements import sha256
 
 PROOF_SCHEMA = 1
 _HEADER = "# How this row is known to work. Written by `envbuilder prove` and `envbuilder audit --write`.\n"

@@ -10,8 +10,11 @@ from packaging.version import Version
 
 from envbuilder.catalog.proof import Proof
 from envbuilder.catalog.tables import read_sources
+from envbuilder.core.references import normalized
+from envbuilder.core.versions import Release
+from envbuilder.core.yaml.fields import Fields
+from envbuilder.core.yaml.requirements import os_package, pep440, requirement, sha256
 from envbuilder.model.cuda import CudaNeed, CudnnNeed, CudnnRule, GpuCode, KernelFamily, LibraryLink, LibrarySet
-from envbuilder.model.refs import normalized
 from envbuilder.model.rows import (
     BaseChoice,
     BaseSystem,
@@ -24,9 +27,6 @@ from envbuilder.model.rows import (
     PythonProvider,
 )
 from envbuilder.model.sources import Advisory
-from envbuilder.model.versions import Release
-from envbuilder.reading.fields import Fields
-from envbuilder.reading.requirements import os_package, pep440, requirement, sha256
 
 T = TypeVar("T")
 _LINKAGES = ("needed", "dlopen")

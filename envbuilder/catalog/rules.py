@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from envbuilder.core.versions import Release
 from envbuilder.model.cuda import Coverage, CudaFacts
 from envbuilder.model.evidence import Measured
 from envbuilder.model.rows import BaseChoice, CudaProvider, Environment, PythonProvider
-from envbuilder.model.versions import Release
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

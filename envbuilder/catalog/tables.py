@@ -7,6 +7,10 @@ import re
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+from envbuilder.core.references import ImageRef, is_digest, normalized
+from envbuilder.core.versions import Release
+from envbuilder.core.yaml.fields import Fields
+from envbuilder.core.yaml.requirements import os_package
 from envbuilder.model.cuda import (
     CudaFacts,
     CudaFamily,
@@ -17,12 +21,8 @@ from envbuilder.model.cuda import (
     LibrarySet,
     PtxIsa,
 )
-from envbuilder.model.refs import ImageRef, is_digest, normalized
 from envbuilder.model.rows import BaseKind, BaseSystem, Publication, PublicationState
 from envbuilder.model.sources import Advisory, Breakage, Source
-from envbuilder.model.versions import Release
-from envbuilder.reading.fields import Fields
-from envbuilder.reading.requirements import os_package
 
 _NO_RELEASE = Release("0")
 

@@ -8,11 +8,11 @@ from enum import StrEnum
 
 from envbuilder.catalog.coverage import GpuSupport
 from envbuilder.catalog.drivers import DriverNeed
+from envbuilder.core.versions import Release
 from envbuilder.model.cuda import CudaNeed
 from envbuilder.model.hosts import HostGpu
 from envbuilder.model.rows import BaseChoice, BaseKind, Environment, FrameworkWheel
 from envbuilder.model.sources import Advisory, Source
-from envbuilder.model.versions import Release
 
 
 class Fit(StrEnum):

@@ -25,10 +25,10 @@ from envbuilder.checking.image_files import (
     some,
 )
 from envbuilder.checking.search import Search
+from envbuilder.core.references import normalized
 from envbuilder.model.contents import ContentExpectation, ImageContent
 from envbuilder.model.findings import CheckResult, Failed, NotProven, Outcome, Passed, Report, Tier
 from envbuilder.model.locks import PackageGroup
-from envbuilder.model.refs import normalized
 
 Examine: TypeAlias = Callable[[ContentExpectation, ImageContent], Outcome]
 

@@ -8,11 +8,11 @@ from packaging.version import Version
 
 from envbuilder.catalog.expectation import CudaExpectation, Expectation
 from envbuilder.catalog.verdicts import stack_of
+from envbuilder.core.memory_policy import HOOK
+from envbuilder.core.references import normalized
 from envbuilder.model.closures import Closure
 from envbuilder.model.cuda import CudaFacts
 from envbuilder.model.locks import Lock, PackageGroup
-from envbuilder.model.memory import HOOK
-from envbuilder.model.refs import normalized
 from envbuilder.model.rows import Environment
 
 

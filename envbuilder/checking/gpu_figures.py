@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeVar
 
+from envbuilder.core.observation import Fact
 from envbuilder.model.facts import Facts, Seen
 from envbuilder.model.findings import Figure
 from envbuilder.model.gpu_facts import Each, Rate
-from envbuilder.model.seen import Fact
 
 T = TypeVar("T")
 

@@ -9,11 +9,11 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
+from envbuilder.core.image_paths import VENV, WHITEOUT, is_code, is_of_environment, shadowed
+from envbuilder.core.references import normalized
 from envbuilder.model.contents import ContentExpectation, ImageContent
 from envbuilder.model.findings import Failed, NotProven, Outcome, Passed
-from envbuilder.model.image_paths import VENV, WHITEOUT, is_code, is_of_environment, shadowed
 from envbuilder.model.locks import PackageGroup
-from envbuilder.model.refs import normalized
 from envbuilder.model.rows import BaseKind, PythonProvider
 
 REBUILD = "rebuild from the lock: `envbuilder build LOCK`"

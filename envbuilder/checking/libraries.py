@@ -6,9 +6,9 @@ import re
 
 from envbuilder.catalog.expectation import CudaExpectation, Expectation
 from envbuilder.checking.check import not_seen, was_tried
+from envbuilder.core.versions import Release, release_of
 from envbuilder.model.facts import Facts, Library, LibraryLoad, Seen, Unseen
 from envbuilder.model.findings import Failed, NotProven, Outcome, Passed
-from envbuilder.model.versions import Release, release_of
 
 _ABSENT = "cannot open shared object file: No such file or directory"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from envbuilder.catalog.expectation import Expectation
 from envbuilder.checking.check import not_seen, without_tensorflow
+from envbuilder.core.memory_policy import VARIABLE, MemoryPolicy, Way, parse
 from envbuilder.model.facts import Facts, Gpu, Seen, Unseen
 from envbuilder.model.findings import Failed, NotProven, Outcome, Passed
-from envbuilder.model.memory import VARIABLE, MemoryPolicy, Way, parse
 from envbuilder.model.memory_facts import MemoryFacts, ReceivedMemory
 
 _MIB = 1 << 20

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from envbuilder.core.versions import Release
 from envbuilder.model.facts import Facts, Seen
-from envbuilder.model.versions import Release
 
 # Largest difference as a share of the largest number of the reference.
 # Source: a rounding is 2**-24 (6e-8) in float32 and 2**-11 (5e-4) in float16 and in TF32, which has its 10 bits of

@@ -15,13 +15,13 @@ from envbuilder.cli.advice import answer_document, answer_text, asked_text, widt
 from envbuilder.cli.inventory import inventory
 from envbuilder.cli.output import json_option, print_json
 from envbuilder.cli.places import places
-from envbuilder.errors import UsageError
+from envbuilder.core.errors import UsageError
+from envbuilder.core.text_files import read_text
+from envbuilder.core.versions import Release
 from envbuilder.model.host_of_facts import host_of
 from envbuilder.model.hosts import Host
 from envbuilder.model.rows import Catalog
-from envbuilder.model.versions import Release
 from envbuilder.probing.decoding import decode
-from envbuilder.reading.texts import read_text
 
 
 @click.command("advise")

@@ -19,13 +19,13 @@ from envbuilder.cli.options import python_option, source_options
 from envbuilder.cli.output import folded, heading, json_option, notice, print_json, table
 from envbuilder.cli.places import places
 from envbuilder.cli.recording import records_of
-from envbuilder.errors import UsageError
+from envbuilder.core.errors import UsageError
+from envbuilder.core.references import normalized
+from envbuilder.core.versions import Release
+from envbuilder.core.yaml.requirements import pep440
 from envbuilder.model.audits import Audit
 from envbuilder.model.locks import Sources
-from envbuilder.model.refs import normalized
 from envbuilder.model.rows import Catalog
-from envbuilder.model.versions import Release
-from envbuilder.reading.requirements import pep440
 from envbuilder.workflows.audit import AuditPorts, audit_file, audit_release, audit_row, record_audit
 
 _TOO_LONG = ("libraries", "elf_needed_main")

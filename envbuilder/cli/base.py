@@ -10,9 +10,9 @@ from envbuilder.cli.composition import Composition
 from envbuilder.cli.options import debian_options
 from envbuilder.cli.output import json_option, notice, print_json, size, table
 from envbuilder.cli.places import places
-from envbuilder.errors import EngineUnavailable, UsageError
+from envbuilder.core.errors import EngineUnavailable, UsageError
+from envbuilder.core.references import ImageRef
 from envbuilder.model.locks import Sources
-from envbuilder.model.refs import ImageRef
 from envbuilder.model.rows import BaseKind, BaseSystem, Catalog
 from envbuilder.planning.layers import base_reference
 

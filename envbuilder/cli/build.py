@@ -20,11 +20,11 @@ from envbuilder.cli.output import json_option, notice, print_json
 from envbuilder.cli.places import places
 from envbuilder.cli.preflight import warn_before_build
 from envbuilder.cli.watching import watched
-from envbuilder.errors import EngineUnavailable, EnvbuilderError, UsageError
+from envbuilder.core.errors import EngineUnavailable, EnvbuilderError, UsageError
+from envbuilder.core.references import ImageRef
 from envbuilder.model.builds import Builder
 from envbuilder.model.images import LayerFormat
 from envbuilder.model.locks import Lock, Sources
-from envbuilder.model.refs import ImageRef
 from envbuilder.model.rows import Catalog
 
 _FORMATS = click.Choice([each.value for each in LayerFormat])

@@ -10,10 +10,10 @@ import click
 from envbuilder.building.engine import Listener
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.output import folded, size, table
+from envbuilder.core.references import ImageRef
 from envbuilder.locking.lockfile import digest
 from envbuilder.model.builds import Builder, BuildResult
 from envbuilder.model.locks import Lock, Sources
-from envbuilder.model.refs import ImageRef
 from envbuilder.model.transfers import PushResult
 from envbuilder.rendering.steps import step_title
 from envbuilder.workflows.build import BuildOptions, build, default_tags

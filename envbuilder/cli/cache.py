@@ -7,7 +7,7 @@ import click
 from envbuilder.assembling.records import Records
 from envbuilder.cli.output import json_option, notice, print_json, size, table
 from envbuilder.cli.places import places
-from envbuilder.rooms import STORE, bytes_of
+from envbuilder.core.cache_directories import STORE, bytes_of
 from envbuilder.store import Store
 from envbuilder.workflows.keep import prune, room_usage, usage
 from envbuilder.workflows.verify_cache import CacheState, verify_cache

@@ -13,11 +13,11 @@ from envbuilder.cli.locks import known_lock
 from envbuilder.cli.output import notice
 from envbuilder.cli.places import places
 from envbuilder.cli.reports import FORMAT_NAMES, TIERS, destinations, finish, finish_all, output_option
-from envbuilder.errors import UsageError
+from envbuilder.core.errors import UsageError
+from envbuilder.core.text_files import read_stream, read_text
 from envbuilder.model.findings import Tier
 from envbuilder.model.locks import Sources
 from envbuilder.probing.decoding import decode
-from envbuilder.reading.texts import read_stream, read_text
 from envbuilder.workflows.validate import judge_facts
 
 

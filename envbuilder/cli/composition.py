@@ -31,10 +31,15 @@ from envbuilder.building.registry_bases import RegistryBases, fetch_base
 from envbuilder.cli.daemonless import PROBE, Daemonless
 from envbuilder.cli.debian import EPOCH, DebianTrees
 from envbuilder.cli.places import KEYRING_VARIABLE, Places
-from envbuilder.errors import EngineUnavailable, SourceUnreachable, UsageError
-from envbuilder.files import CHUNK
-from envbuilder.http.credentials import with_login
-from envbuilder.http.web import Web
+from envbuilder.core.cache_directories import STORE
+from envbuilder.core.errors import EngineUnavailable, SourceUnreachable, UsageError
+from envbuilder.core.files import CHUNK
+from envbuilder.core.http.credentials import with_login
+from envbuilder.core.http.web import Web
+from envbuilder.core.memory_policy import HOOK
+from envbuilder.core.references import ImageRef
+from envbuilder.core.uv import uv_environ
+from envbuilder.core.versions import Release
 from envbuilder.indexing.credentials import address_of, index_logins
 from envbuilder.indexing.fetching import length_of
 from envbuilder.indexing.uv_index import UvIndex
@@ -45,15 +50,11 @@ from envbuilder.locking.uv_resolver import UvResolver
 from envbuilder.model.closures import Chosen
 from envbuilder.model.locations import Located, OsPackages, Refused
 from envbuilder.model.locks import BasePin, Lock, OwnFile, Sources, Spec, ToolName, ToolPin
-from envbuilder.model.memory import HOOK
-from envbuilder.model.refs import ImageRef
 from envbuilder.model.rows import BaseChoice, BaseKind, Catalog
 from envbuilder.model.trees import DebianTree, PythonArchive
-from envbuilder.model.versions import Release
 from envbuilder.planning.layers import LABEL_BASE, base_reference, image_reference
 from envbuilder.probing.joining import memory_hook, probe_source
 from envbuilder.registries.pulling import find
-from envbuilder.rooms import STORE
 from envbuilder.runtime.choosing import confine, guard
 from envbuilder.runtime.landlock import Landlock
 from envbuilder.runtime.sandbox import Sandbox
@@ -61,7 +62,6 @@ from envbuilder.runtime.unconfined import Unconfined
 from envbuilder.store import Store
 from envbuilder.tar.members import of_tar
 from envbuilder.tar.writing import write
-from envbuilder.uv import uv_environ
 from envbuilder.workflows.build import BuildPorts
 from envbuilder.workflows.lock import LockPorts
 from envbuilder.workflows.render import HostFile

@@ -16,14 +16,15 @@ from envbuilder.bases.tree_content import TreeContent
 from envbuilder.building.docker_engine import default_registry
 from envbuilder.building.engine import Listener
 from envbuilder.cli.debian import EPOCH
+from envbuilder.core.cache_directories import TREES
+from envbuilder.core.errors import SourceUnreachable
+from envbuilder.core.memory_policy import HOOK
+from envbuilder.core.references import ImageRef
 from envbuilder.delivering.rootfs import unpack
-from envbuilder.errors import SourceUnreachable
 from envbuilder.indexing.fetching import fetch_into
 from envbuilder.indexing.index import IndexFile
 from envbuilder.model.images import AssembledImage, Descriptor, ImageLayerPin
 from envbuilder.model.locks import BasePin, Lock, PackagePin, Sources
-from envbuilder.model.memory import HOOK
-from envbuilder.model.refs import ImageRef
 from envbuilder.model.rows import BaseKind
 from envbuilder.model.transfers import PushResult
 from envbuilder.planning.layers import base_reference
@@ -32,7 +33,6 @@ from envbuilder.registries.content import RegistryContent
 from envbuilder.registries.credentials import login_files
 from envbuilder.registries.pulling import RemoteImage, fetch_blobs, find
 from envbuilder.registries.pushing import push
-from envbuilder.rooms import TREES
 from envbuilder.running.images import ImageRunner
 from envbuilder.runtime.choosing import choose
 from envbuilder.tar.members import Member, of_folder

@@ -18,15 +18,15 @@ from envbuilder.bases.deb.tree import added_tree, base_tree
 from envbuilder.bases.debian import BootstrapArchive, bootstrap
 from envbuilder.bases.programs import Host
 from envbuilder.bases.tree_store import DebianStore
-from envbuilder.errors import SourceUnreachable, VerificationFailed
-from envbuilder.http.web import Web
+from envbuilder.core.errors import SourceUnreachable, VerificationFailed
+from envbuilder.core.http.web import Web
+from envbuilder.core.versions import Release
 from envbuilder.indexing.fetching import fetch_into
 from envbuilder.indexing.index import IndexFile
 from envbuilder.model.locations import OsPackages
 from envbuilder.model.locks import BasePin, Lock, OsPackagePin
 from envbuilder.model.rows import BaseSystem
 from envbuilder.model.trees import DebianTree
-from envbuilder.model.versions import Release
 from envbuilder.store import Store
 from envbuilder.tar.members import Member, of_tar
 from envbuilder.tar.writing import write

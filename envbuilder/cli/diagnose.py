@@ -20,11 +20,11 @@ from envbuilder.cli.inventory import inventory
 from envbuilder.cli.locks import known_lock
 from envbuilder.cli.output import json_option, notice, print_json
 from envbuilder.cli.places import places
-from envbuilder.errors import UsageError
-from envbuilder.files import open_regular
+from envbuilder.core.errors import UsageError
+from envbuilder.core.files import open_regular
+from envbuilder.core.text_files import read_text
 from envbuilder.model.locks import Sources
 from envbuilder.probing.decoding import decode
-from envbuilder.reading.texts import read_text
 from envbuilder.workflows.diagnose import diagnose_log
 
 

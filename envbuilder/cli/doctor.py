@@ -12,9 +12,9 @@ import click
 
 from envbuilder.cli.output import json_option, print_json
 from envbuilder.cli.places import Places, places
-from envbuilder.errors import UsageError
-from envbuilder.files import replacing
-from envbuilder.reading.texts import read_stream, read_text
+from envbuilder.core.errors import UsageError
+from envbuilder.core.files import replacing
+from envbuilder.core.text_files import read_stream, read_text
 from envbuilder.workflows.doctor import (
     Looked,
     examine,

@@ -15,13 +15,13 @@ from envbuilder.cli.advice import host_text, width
 from envbuilder.cli.buildable import buildable_notes
 from envbuilder.cli.compatibility import COLOURS, WORDS, offer_document, why
 from envbuilder.cli.output import folded, heading, print_json
-from envbuilder.errors import UsageError
+from envbuilder.core.errors import UsageError
+from envbuilder.core.text_files import read_text
 from envbuilder.model.host_of_facts import host_of
 from envbuilder.model.hosts import Host
 from envbuilder.model.rows import Catalog, Environment
 from envbuilder.probing.decoding import decode
 from envbuilder.probing.here import quick_facts
-from envbuilder.reading.texts import read_text
 
 _GAP = 2
 

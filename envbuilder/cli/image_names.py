@@ -8,8 +8,8 @@ from pathlib import Path
 
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.targets import LOCK
-from envbuilder.errors import EngineUnavailable, UsageError
-from envbuilder.model.refs import ImageRef, image_name, repository_of
+from envbuilder.core.errors import EngineUnavailable, UsageError
+from envbuilder.core.references import ImageRef, image_name, repository_of
 
 REFERENCE = "write [HOST[:PORT]/]NAME[:TAG][@sha256:DIGEST], the name in lower case"
 _MOST_CHARACTERS = 100

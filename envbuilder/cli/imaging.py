@@ -8,7 +8,7 @@ from envbuilder.assembling.packing import Packed
 from envbuilder.assembling.records import LayerRecord
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.watching import watched
-from envbuilder.errors import BuildFailed, DiskFull, SourceUnreachable, ToolFailed, UsageError
+from envbuilder.core.errors import BuildFailed, DiskFull, SourceUnreachable, ToolFailed, UsageError
 from envbuilder.model.images import LayerFormat
 from envbuilder.model.locks import Lock, Sources
 from envbuilder.workflows.assemble import assemble

@@ -10,7 +10,7 @@ from envbuilder.catalog.loading import load_catalog
 from envbuilder.catalog.naming import find
 from envbuilder.cli.places import places
 from envbuilder.cli.targets import write_text
-from envbuilder.errors import UsageError
+from envbuilder.core.errors import UsageError
 from envbuilder.rendering.spec import render_spec
 
 

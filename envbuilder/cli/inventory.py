@@ -12,12 +12,12 @@ from envbuilder.bases.tree_store import DebianStore
 from envbuilder.building.local_images import image_names
 from envbuilder.catalog.buildable import Buildability, Inventory
 from envbuilder.cli.places import NOWHERE, Places
-from envbuilder.errors import UsageError
+from envbuilder.core.errors import UsageError
+from envbuilder.core.references import ImageRef
+from envbuilder.core.versions import Release
 from envbuilder.locking.mirrors import debian_mirror
 from envbuilder.model.locks import Sources
-from envbuilder.model.refs import ImageRef
 from envbuilder.model.rows import BaseKind, BaseSystem, Catalog, PythonProvider
-from envbuilder.model.versions import Release
 
 _ENGINE_SECONDS = 0.5
 _UV_MIRROR = "UV_PYTHON_INSTALL_MIRROR"

@@ -18,7 +18,7 @@ from envbuilder.cli.refusals import locked
 from envbuilder.cli.targets import SPEC, load_spec, read_lock, replaced_lock, write_text
 from envbuilder.cli.trust import tell_spec
 from envbuilder.cli.unpinned import unpinned_lock
-from envbuilder.errors import NoUsableBase, UsageError
+from envbuilder.core.errors import NoUsableBase, UsageError
 from envbuilder.locking.diff import compare
 from envbuilder.locking.lockfile import digest, dump
 from envbuilder.locking.spec import with_sources

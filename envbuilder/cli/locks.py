@@ -13,7 +13,7 @@ from envbuilder.cli.refusals import locked
 from envbuilder.cli.targets import LockTarget, RowTarget, read_lock, target, write_text
 from envbuilder.cli.trust import tell_lock
 from envbuilder.cli.unpinned import unpinned_lock
-from envbuilder.errors import InvalidInput, NoUsableBase, UsageError
+from envbuilder.core.errors import InvalidInput, NoUsableBase, UsageError
 from envbuilder.locking.lockfile import digest, dump
 from envbuilder.locking.spec import with_sources
 from envbuilder.model.locks import Lock, Sources, Spec

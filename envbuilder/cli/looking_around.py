@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from envbuilder.bases.uv_tool import find_uv
 from envbuilder.building.docker_engine import connect, default_registry, is_there
 from envbuilder.cli.places import Places
-from envbuilder.errors import EngineUnavailable, EnvbuilderError
+from envbuilder.core.errors import EngineUnavailable, EnvbuilderError
 from envbuilder.indexing.default_index import configured_index, default_index
 from envbuilder.locking.mirrors import debian_mirror
 from envbuilder.model.builds import EngineInfo

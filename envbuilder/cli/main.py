@@ -19,7 +19,7 @@ import click
 from envbuilder import __version__
 from envbuilder.cli.streams import foreign, opened_streams
 from envbuilder.cli.system_errors import of_the_system
-from envbuilder.errors import EnvbuilderError
+from envbuilder.core.errors import EnvbuilderError
 
 VERBS = {
     "list": ("envbuilder.cli.list", "Show the environments of the catalog."),

@@ -11,10 +11,10 @@ import click
 from packaging.version import InvalidVersion, Version
 
 from envbuilder.cli.places import HOST_BUILDS, KEYRING_VARIABLE
+from envbuilder.core.memory_policy import MemoryPolicy, parse
+from envbuilder.core.references import registry_address
+from envbuilder.core.versions import Release
 from envbuilder.model.locks import Sources
-from envbuilder.model.memory import MemoryPolicy, parse
-from envbuilder.model.refs import registry_address
-from envbuilder.model.versions import Release
 
 F = TypeVar("F", bound=Callable[..., Any])
 _ARCHIVE = click.Path(exists=True, dir_okay=False)

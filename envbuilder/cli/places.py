@@ -14,10 +14,10 @@ from pathlib import Path
 import click
 
 import envbuilder
-from envbuilder.errors import UsageError
-from envbuilder.http.trust import ca_bundle, ca_variable
+from envbuilder.core.cache_directories import check_owner, room_of, use_room
+from envbuilder.core.errors import UsageError
+from envbuilder.core.http.trust import ca_bundle, ca_variable
 from envbuilder.indexing.credentials import address_of
-from envbuilder.rooms import check_owner, room_of, use_room
 
 NOWHERE = Path("/nonexistent")
 """Home of accounts that have none, as in Debian's base-passwd."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from envbuilder.files import replacing
+from envbuilder.core.files import replacing
 from envbuilder.probing.joining import probe_source
 
 

@@ -14,8 +14,8 @@ from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.output import json_option, notice, print_json, size, table
 from envbuilder.cli.places import places
-from envbuilder.errors import ToolMissing, UsageError
-from envbuilder.model.versions import Release
+from envbuilder.core.errors import ToolMissing, UsageError
+from envbuilder.core.versions import Release
 
 _VERSION = re.compile(r"3\.\d+(\.\d+)?")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envbuilder.cli.places import Places
-from envbuilder.errors import UsageError
+from envbuilder.core.errors import UsageError
 from envbuilder.proving.records import Records
 
 

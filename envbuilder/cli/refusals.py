@@ -17,7 +17,7 @@ from envbuilder.catalog.buildable import (
 from envbuilder.catalog.naming import select
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.inventory import inventory
-from envbuilder.errors import NoUsableBase
+from envbuilder.core.errors import NoUsableBase
 from envbuilder.model.locks import Lock, Spec
 from envbuilder.model.rows import Catalog, Environment, PythonProvider
 from envbuilder.workflows.lock import lock

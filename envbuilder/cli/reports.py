@@ -11,8 +11,8 @@ import click
 
 from envbuilder.cli.output import print_json, table
 from envbuilder.cli.places import places
-from envbuilder.errors import UsageError
-from envbuilder.files import replacing
+from envbuilder.core.errors import UsageError
+from envbuilder.core.files import replacing
 from envbuilder.model.findings import NotProven, Report, Tier
 from envbuilder.reporting.formats import Format
 from envbuilder.reporting.registry import FORMATS, format_named, format_of

@@ -17,7 +17,7 @@ from envbuilder.cli.locks import obtain_lock
 from envbuilder.cli.options import source_options
 from envbuilder.cli.output import json_option, notice, print_json
 from envbuilder.cli.places import Places, places
-from envbuilder.errors import BuildFailed
+from envbuilder.core.errors import BuildFailed
 from envbuilder.locking.lockfile import digest
 from envbuilder.model.locks import Lock, Sources
 from envbuilder.workflows.reproduce import (

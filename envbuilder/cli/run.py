@@ -16,9 +16,9 @@ from envbuilder.cli.options import MEMORY
 from envbuilder.cli.output import notice
 from envbuilder.cli.places import places
 from envbuilder.cli.validating import engine_with
-from envbuilder.errors import UsageError
+from envbuilder.core.errors import UsageError
+from envbuilder.core.memory_policy import MemoryPolicy
 from envbuilder.model.commands import RunRequest
-from envbuilder.model.memory import MemoryPolicy
 from envbuilder.workflows.run import prepare
 
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from envbuilder.cli.output import heading
+from envbuilder.core.memory_policy import HOOK, VARIABLE
 from envbuilder.model.locks import Lock, PackageGroup
-from envbuilder.model.memory import HOOK, VARIABLE
 
 
 def document(path: Path, lock: Lock) -> dict[str, object]:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.image_names import reference_of
+from envbuilder.core.errors import EngineUnavailable, UsageError
+from envbuilder.core.files import CHUNK
+from envbuilder.core.references import ImageRef
 from envbuilder.delivering.stored import read_layout
-from envbuilder.errors import EngineUnavailable, UsageError
-from envbuilder.files import CHUNK
-from envbuilder.model.refs import ImageRef
 from envbuilder.registries.pulling import fetch_blob, find
 from envbuilder.workflows.verify import Subject
 

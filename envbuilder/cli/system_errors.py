@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 
-from envbuilder.errors import DiskFull, EnvbuilderError, MachineError, UsageError
+from envbuilder.core.errors import DiskFull, EnvbuilderError, MachineError, UsageError
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _LIMITS = {

@@ -9,16 +9,16 @@ from pathlib import Path
 from packaging.version import Version
 
 from envbuilder.catalog.naming import select
-from envbuilder.errors import InvalidInput, UsageError
-from envbuilder.files import replacing
+from envbuilder.core.errors import InvalidInput, UsageError
+from envbuilder.core.files import replacing
+from envbuilder.core.text_files import read_text
+from envbuilder.core.yaml.documents import read
+from envbuilder.core.yaml.fields import line_of
 from envbuilder.locking.lockfile import load, was_written_here
 from envbuilder.locking.own_files import surveyed
 from envbuilder.locking.spec import read_spec
 from envbuilder.model.locks import Lock, Spec
 from envbuilder.model.rows import Catalog
-from envbuilder.reading.documents import read
-from envbuilder.reading.fields import line_of
-from envbuilder.reading.texts import read_text
 
 SPEC = Path("envbuilder.yaml")
 LOCK = Path("envbuilder.lock")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from envbuilder.cli.composition import Composition
-from envbuilder.http.origins import without_login
+from envbuilder.core.http.origins import without_login
+from envbuilder.core.uv import uv_environ
 from envbuilder.indexing.credentials import address_of
 from envbuilder.indexing.default_index import configured_index, settings_of
 from envbuilder.locking.lockfile import digest
 from envbuilder.model.locks import Lock, Sources, Spec, ToolName
-from envbuilder.uv import uv_environ
 from envbuilder.workflows.trust import Origins, Told, trusted_by_lock, trusted_by_spec
 
 _DEFAULT_INDEX = "uv's default index"

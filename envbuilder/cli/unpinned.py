@@ -11,12 +11,12 @@ from envbuilder.catalog.buildable import Buildability, on_base
 from envbuilder.catalog.naming import select
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.inventory import inventory
-from envbuilder.errors import SourceUnreachable
+from envbuilder.core.errors import SourceUnreachable
+from envbuilder.core.versions import Release
 from envbuilder.locking.unpinned import UnpinnedBases, UnpinnedOsPackages, UnpinnedPythons
 from envbuilder.model.locks import BasePin, Lock, Spec
 from envbuilder.model.rows import BaseChoice, BaseKind, BaseSystem, Environment, PythonProvider
 from envbuilder.model.trees import PythonArchive
-from envbuilder.model.versions import Release
 from envbuilder.workflows.lock import lock
 
 

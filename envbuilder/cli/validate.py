@@ -13,8 +13,8 @@ from envbuilder.cli.output import notice
 from envbuilder.cli.places import places
 from envbuilder.cli.reports import ALL_TIERS, FORMAT_NAMES, destinations, finish, output_option
 from envbuilder.cli.validating import Asked, report_on
+from envbuilder.core.memory_policy import MemoryPolicy
 from envbuilder.model.findings import Tier
-from envbuilder.model.memory import MemoryPolicy
 
 
 @click.command("validate")

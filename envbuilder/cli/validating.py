@@ -14,12 +14,12 @@ from envbuilder.cli.locks import known_lock, obtain_lock
 from envbuilder.cli.preflight import warn_before_gpus
 from envbuilder.cli.subjects import readable_subject
 from envbuilder.cli.targets import LOCK, SPEC, read_lock
-from envbuilder.errors import EngineUnavailable, UsageError
+from envbuilder.core.errors import EngineUnavailable, UsageError
+from envbuilder.core.memory_policy import MemoryPolicy
 from envbuilder.model.commands import RunResult
 from envbuilder.model.facts import Facts
 from envbuilder.model.findings import Report, Tier
 from envbuilder.model.locks import Lock, Sources
-from envbuilder.model.memory import MemoryPolicy
 from envbuilder.probing.containers import PYTHON
 from envbuilder.probing.interpreters import probe_python
 from envbuilder.probing.requests import ProbeRequest

@@ -15,7 +15,7 @@ from envbuilder.cli.options import source_options
 from envbuilder.cli.output import json_option, notice, print_json
 from envbuilder.cli.places import places
 from envbuilder.cli.subjects import subject_of
-from envbuilder.errors import UsageError
+from envbuilder.core.errors import UsageError
 from envbuilder.locking.lockfile import digest
 from envbuilder.model.locks import Lock, Sources
 from envbuilder.workflows.assemble import assemble

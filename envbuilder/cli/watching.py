@@ -12,7 +12,7 @@ from pathlib import Path
 from envbuilder.building.engine import Listener
 from envbuilder.cli.places import Places
 from envbuilder.cli.progress import BuildLog, LiveProgress, PlainProgress
-from envbuilder.errors import EnvbuilderError
+from envbuilder.core.errors import EnvbuilderError
 from envbuilder.model.builds import BuildEvent
 
 

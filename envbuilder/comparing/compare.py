@@ -8,7 +8,7 @@ from envbuilder.comparing.gpus import MEMORY_TOPICS, MODEL_TOPICS, SETTING_TOPIC
 from envbuilder.comparing.machine import HOST_TOPICS, SYSTEM_TOPICS
 from envbuilder.comparing.software import PACKAGE_TOPICS, POLICY_TOPICS, VERSION_TOPICS
 from envbuilder.comparing.topics import Pair
-from envbuilder.errors import UsageError
+from envbuilder.core.errors import UsageError
 from envbuilder.model.comparisons import Comparison, Difference, Side, SideKind
 from envbuilder.model.rows import Catalog
 

@@ -9,9 +9,9 @@ from packaging.version import InvalidVersion, Version
 from envbuilder.catalog.verdicts import Aspect, Compatibility, Fit, Reason
 from envbuilder.comparing.gpus import capabilities, verdict_of
 from envbuilder.comparing.topics import Pair, Topic
+from envbuilder.core.memory_policy import Way
+from envbuilder.core.versions import Release
 from envbuilder.model.comparisons import Effect, Side, Where
-from envbuilder.model.memory import Way
-from envbuilder.model.versions import Release
 
 ASYNC = "cuda_malloc_async"
 KERAS_3 = Version("2.16")

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from envbuilder.core.errors import UsageError, VerificationFailed
+from envbuilder.core.references import ImageRef
 from envbuilder.delivering.documents import Record, as_record, document, entry, parsed, text, written
-from envbuilder.errors import UsageError, VerificationFailed
 from envbuilder.model.images import EMPTY_TYPE, INDEX_TYPE, AssembledImage, Descriptor, Document
-from envbuilder.model.refs import ImageRef
 from envbuilder.store import Store
 
 LAYOUT_FILE = "oci-layout"

@@ -7,10 +7,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from envbuilder.errors import VerificationFailed
-from envbuilder.json_input import BadJson, load_json
+from envbuilder.core.errors import VerificationFailed
+from envbuilder.core.json_input import BadJson, load_json
+from envbuilder.core.references import is_digest
 from envbuilder.model.images import Descriptor, Document
-from envbuilder.model.refs import is_digest
 
 Record: TypeAlias = Mapping[str, object]
 

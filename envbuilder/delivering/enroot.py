@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import shlex
 
+from envbuilder.core.errors import UsageError
 from envbuilder.delivering.documents import as_record, parsed, text, texts
-from envbuilder.errors import UsageError
 from envbuilder.model.images import AssembledImage
 from envbuilder.tar.members import Member, file_of
 

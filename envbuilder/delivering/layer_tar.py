@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from envbuilder.archives.tar_file import TarReader, TarStream
+from envbuilder.core.archives.tar_reader import TarReader, TarStream
 from envbuilder.tar.members import Member, member_of
 
 

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from envbuilder.core.errors import UsageError
+from envbuilder.core.file_locks import hold
+from envbuilder.core.files import replacing, sha256_of
 from envbuilder.delivering import contents
 from envbuilder.delivering.contents import INDEX_FILE, LAYOUT, LAYOUT_FILE, NAME, blob_name
 from envbuilder.delivering.documents import Record, as_record, as_records, parsed, text
-from envbuilder.errors import UsageError
-from envbuilder.files import replacing, sha256_of
-from envbuilder.flock import hold
 from envbuilder.model.images import AssembledImage, Descriptor
 from envbuilder.store import Store, full_disk
 

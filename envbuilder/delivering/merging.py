@@ -15,10 +15,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from envbuilder.core.errors import VerificationFailed
 from envbuilder.delivering.contents import verified
 from envbuilder.delivering.layer_tar import Found, LayerTar
 from envbuilder.delivering.packed import unpacked
-from envbuilder.errors import VerificationFailed
 from envbuilder.model.images import AssembledImage
 from envbuilder.store import Store
 from envbuilder.tar.headers import encoded

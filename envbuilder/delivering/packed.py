@@ -14,10 +14,10 @@ from typing import BinaryIO, Self, cast
 
 from isal import igzip, igzip_lib
 
-from envbuilder.archives.limits import LIMITS, Bounded, Budget
-from envbuilder.archives.names import BadArchive
-from envbuilder.errors import ToolMissing, VerificationFailed
-from envbuilder.installing import install_command
+from envbuilder.core.archives.limits import LIMITS, Bounded, Budget
+from envbuilder.core.archives.member_names import BadArchive
+from envbuilder.core.errors import ToolMissing, VerificationFailed
+from envbuilder.core.install_commands import install_command
 
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"

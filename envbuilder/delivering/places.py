@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol, cast
 
-from envbuilder.archives.names import BadArchive
-from envbuilder.archives.tar_file import FILE, SYMLINK, FileStream, TarReader
-from envbuilder.errors import UsageError
+from envbuilder.core.archives.member_names import BadArchive
+from envbuilder.core.archives.tar_reader import FILE, SYMLINK, FileStream, TarReader
+from envbuilder.core.errors import UsageError
 from envbuilder.tar.members import opened_at
 
 _LINKS = 8

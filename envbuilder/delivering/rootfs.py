@@ -15,9 +15,9 @@ from functools import partial
 from pathlib import Path
 from typing import TypedDict
 
-from envbuilder.archives.below import Below
+from envbuilder.core.archives.confined_writer import Below
+from envbuilder.core.errors import UsageError
 from envbuilder.delivering.merging import LayerFile, Tree, merged, read
-from envbuilder.errors import UsageError
 from envbuilder.model.images import AssembledImage
 from envbuilder.store import Store, full_disk
 from envbuilder.tar.members import Kind, Member

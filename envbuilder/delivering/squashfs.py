@@ -16,10 +16,10 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from envbuilder.core.errors import DiskFull, ToolFailed, ToolMissing
 from envbuilder.delivering.enroot import start_files
 from envbuilder.delivering.flatten import flat_tar
 from envbuilder.delivering.merging import Tree, merged
-from envbuilder.errors import DiskFull, ToolFailed, ToolMissing
 from envbuilder.model.commands import RunResult
 from envbuilder.model.images import AssembledImage
 from envbuilder.runtime.host_tree import host_tree

@@ -9,14 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
+from envbuilder.core.errors import UsageError, VerificationFailed
+from envbuilder.core.files import CHUNK
+from envbuilder.core.references import is_digest
 from envbuilder.delivering.contents import DOCKER_FILE, INDEX_FILE, NAME, blob_name
 from envbuilder.delivering.documents import Record, as_record, as_records, descriptor, document, parsed, text, texts
 from envbuilder.delivering.packed import Unpacked
 from envbuilder.delivering.places import Place, place_of
-from envbuilder.errors import UsageError, VerificationFailed
-from envbuilder.files import CHUNK
 from envbuilder.model.images import CONFIG_TYPE, MANIFEST_TYPE, Descriptor, Document, LayerFormat
-from envbuilder.model.refs import is_digest
 
 _DOCKER = "application/vnd.docker."
 _INDEX_TYPES = frozenset({"application/vnd.oci.image.index.v1+json", f"{_DOCKER}distribution.manifest.list.v2+json"})

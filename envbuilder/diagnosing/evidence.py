@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from envbuilder.core.versions import Release, release_of
 from envbuilder.model.failures import Role, Signature
-from envbuilder.model.versions import Release, release_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from envbuilder.catalog.drivers import is_too_old
+from envbuilder.core.versions import Release
 from envbuilder.diagnosing.judging import LEAST, Ranked
 from envbuilder.diagnosing.scene import Scene
 from envbuilder.diagnosing.stating import Stated
 from envbuilder.model.hosts import Host
 from envbuilder.model.rows import Environment
-from envbuilder.model.versions import Release
 
 _FREE_ENOUGH = 0.7
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from envbuilder.core.versions import Release
 from envbuilder.diagnosing.scene import Scene
-from envbuilder.model.versions import Release
 
 _ERRORS = ("tf-attribute", "no-attribute-basic", "keras-module-missing", "keras-import-name")
 # What stands for `tf` in the names of modules: TensorFlow's own packages, and those of the generated API.

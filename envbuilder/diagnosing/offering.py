@@ -11,12 +11,12 @@ from envbuilder.advising.ranges import spec_of
 from envbuilder.catalog.buildable import buildable
 from envbuilder.catalog.gpu_names import model_named
 from envbuilder.catalog.verdicts import Fit
+from envbuilder.core.versions import Release
 from envbuilder.diagnosing.scene import Scene
 from envbuilder.model.cuda import CudaFacts
 from envbuilder.model.hosts import HostGpu
 from envbuilder.model.rows import Environment
 from envbuilder.model.vendor_builds import VendorBuild
-from envbuilder.model.versions import Release
 
 _FIXED = {Topic.DRIVER, Topic.GPU, Topic.PROCESSOR, Topic.KIND, Topic.BUILD}
 

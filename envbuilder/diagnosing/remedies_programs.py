@@ -8,13 +8,13 @@ from dataclasses import replace
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from envbuilder.core.versions import Release
 from envbuilder.diagnosing.judging_doubt import keras_rule
 from envbuilder.diagnosing.names import MissingName, missing_name, releases_of_program
 from envbuilder.diagnosing.offering import nearest
 from envbuilder.diagnosing.remedy_words import Remedy, build
 from envbuilder.diagnosing.rows import bound, rows_for_python
 from envbuilder.diagnosing.scene import Scene, hits_of
-from envbuilder.model.versions import Release
 
 _KERAS_OWN = (
     "keras-import-name",

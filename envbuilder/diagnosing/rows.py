@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from envbuilder.core.versions import Release, release_of
 from envbuilder.diagnosing.stating import Stated
 from envbuilder.model.rows import Catalog, Environment
-from envbuilder.model.versions import Release, release_of
 
 _DLL = re.compile(r"cudart64_(\d+?)(\d)\.dll")
 

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from envbuilder.core.versions import Release
 from envbuilder.diagnosing.evidence import Evidence
-from envbuilder.model.versions import Release
 
 _UNITS = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SIZE = re.compile(r"([0-9.]+) ?([KMGT]?)i?B?")

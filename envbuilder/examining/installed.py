@@ -9,10 +9,10 @@ from pathlib import PurePosixPath
 
 from packaging.version import InvalidVersion, Version
 
+from envbuilder.core.versions import Release, release_of
 from envbuilder.model.facts import Facts, Imported, Interpreter, Seen
 from envbuilder.model.installed import InstalledLibrary, Origin
 from envbuilder.model.software_facts import CudaFile, Distribution, SoftwareFacts
-from envbuilder.model.versions import Release, release_of
 
 TENSORFLOW, KERAS = "tensorflow", "keras"
 _STEM = re.compile(r"(lib\w+)\.so\.([\d.]+)$")

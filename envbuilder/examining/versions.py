@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from envbuilder.catalog.offers import Offer
+from envbuilder.core.versions import Release
 from envbuilder.examining import library_findings, package_findings
 from envbuilder.examining.case import Case
 from envbuilder.examining.installed import Installed
@@ -16,7 +17,6 @@ from envbuilder.model.facts import Facts
 from envbuilder.model.host_of_facts import host_of
 from envbuilder.model.installed import InstalledTensorFlow, Versions
 from envbuilder.model.rows import Catalog
-from envbuilder.model.versions import Release
 
 Closures: TypeAlias = Callable[[str], tuple[Closure, ...]]
 

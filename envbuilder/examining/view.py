@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from envbuilder.core.versions import Release
 from envbuilder.model.facts import DriverInterface, Facts, Interpreter, Loader, Machine, Seen
 from envbuilder.model.hardware_facts import Nvml, NvmlGpu
 from envbuilder.model.host_facts import BusGpu, DeviceNode, HostFacts
 from envbuilder.model.surroundings import Surroundings
-from envbuilder.model.versions import Release
 
 _FOR_OTHERS = frozenset({"vfio-pci", "pci-stub"})
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from envbuilder.http.credentials import Login, Logins, Protected, netrc_logins, protected
+from envbuilder.core.http.credentials import Login, Logins, Protected, netrc_logins, protected
+from envbuilder.core.uv import settings_files
 from envbuilder.indexing.default_index import settings_of
-from envbuilder.uv import settings_files
 
 _NAMED = re.compile(r"([A-Za-z0-9._-]+)=(.+)", re.DOTALL)
 _LISTS = ("UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL")

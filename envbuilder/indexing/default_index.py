@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
-from envbuilder.uv import settings_files
+from envbuilder.core.uv import settings_files
 
 _DEFAULT = re.compile(r"--default-index.*?by\s+default:\s*<?(https?://[^>\s)]+)", re.DOTALL)
 

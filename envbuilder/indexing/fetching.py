@@ -8,13 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from envbuilder.errors import SourceUnreachable, VerificationFailed
-from envbuilder.files import CHUNK
-from envbuilder.http.credentials import LOGIN_HINT
-from envbuilder.http.failures import CLOCK, CLOCK_HINT
-from envbuilder.http.limits import MOST_STALLS, MOST_WAITED, Stalled, TooLong, decimal
-from envbuilder.http.origins import scheme_of
-from envbuilder.http.web import Answer, Web
+from envbuilder.core.errors import SourceUnreachable, VerificationFailed
+from envbuilder.core.files import CHUNK
+from envbuilder.core.http.credentials import LOGIN_HINT
+from envbuilder.core.http.failures import CLOCK, CLOCK_HINT
+from envbuilder.core.http.limits import MOST_STALLS, MOST_WAITED, Stalled, TooLong, decimal
+from envbuilder.core.http.origins import scheme_of
+from envbuilder.core.http.web import Answer, Web
 from envbuilder.indexing.index import IndexFile
 from envbuilder.store import Receiver, Store
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from envbuilder.errors import SourceUnreachable, ToolFailed
+from envbuilder.core.errors import SourceUnreachable, ToolFailed
+from envbuilder.core.uv import index_is_silent, read_pylock, run_uv, unknown_form
 from envbuilder.indexing.index import IndexFile, Listed
 from envbuilder.model.closures import Chosen, Closure
-from envbuilder.uv import index_is_silent, read_pylock, run_uv, unknown_form
 
 _NO_SOLUTION = "No solution found"
 _PYTHONS = tuple(f"3.{minor}" for minor in range(6, 15))

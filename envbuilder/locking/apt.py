@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from envbuilder.errors import ResolutionFailed, SourceUnreachable
+from envbuilder.core.errors import ResolutionFailed, SourceUnreachable
 from envbuilder.model.commands import RunRequest, RunResult
 from envbuilder.model.locks import OsPackagePin
 

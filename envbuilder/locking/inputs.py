@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from envbuilder.core.versions import Release
 from envbuilder.model.locks import OwnFile, Spec
 from envbuilder.model.rows import BaseChoice, Environment
-from envbuilder.model.versions import Release
 
 UPGRADED = "upgraded"
 """Input of a lock whose packages were moved on purpose: the day."""

@@ -6,28 +6,11 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from envbuilder.errors import Fault, InvalidInput
-from envbuilder.locking.settings import account, variables
-from envbuilder.model.cuda import LibraryLink
-from envbuilder.model.image_paths import allowable
-from envbuilder.model.images import Descriptor, ImageLayerPin, ImagePin, LayerFormat
-from envbuilder.model.locks import (
-    LOCK_SCHEMA,
-    BasePin,
-    CudaPin,
-    Lock,
-    OsPackagePin,
-    OwnFile,
-    PackageGroup,
-    PackagePin,
-    PythonPin,
-    ToolName,
-    ToolPin,
-    User,
-)
-from envbuilder.model.memory import ALL
-from envbuilder.model.memory import parse as parse_memory
-from envbuilder.model.names import (
+from envbuilder.core.errors import Fault, InvalidInput
+from envbuilder.core.image_paths import allowable
+from envbuilder.core.memory_policy import ALL
+from envbuilder.core.memory_policy import parse as parse_memory
+from envbuilder.core.names import (
     LARGEST_FILE,
     LATEST_TIME,
     debian_file,
@@ -45,15 +28,32 @@ from envbuilder.model.names import (
     row_id,
     shown,
 )
-from envbuilder.model.refs import ImageRef, image_name, is_digest, normalized
+from envbuilder.core.references import ImageRef, image_name, is_digest, normalized
+from envbuilder.core.versions import Release
+from envbuilder.core.yaml.canonical import Plain
+from envbuilder.core.yaml.canonical import dump as canonical
+from envbuilder.core.yaml.fields import Fields, Reader
+from envbuilder.core.yaml.image_paths import image_path
+from envbuilder.core.yaml.requirements import sha256
+from envbuilder.locking.settings import account, variables
+from envbuilder.model.cuda import LibraryLink
+from envbuilder.model.images import Descriptor, ImageLayerPin, ImagePin, LayerFormat
+from envbuilder.model.locks import (
+    LOCK_SCHEMA,
+    BasePin,
+    CudaPin,
+    Lock,
+    OsPackagePin,
+    OwnFile,
+    PackageGroup,
+    PackagePin,
+    PythonPin,
+    ToolName,
+    ToolPin,
+    User,
+)
 from envbuilder.model.rows import BaseKind, CudaProvider, PythonProvider
 from envbuilder.model.tensorflows import DISTRIBUTIONS
-from envbuilder.model.versions import Release
-from envbuilder.reading.canonical import Plain
-from envbuilder.reading.canonical import dump as canonical
-from envbuilder.reading.fields import Fields, Reader
-from envbuilder.reading.paths import image_path
-from envbuilder.reading.requirements import sha256
 
 _HEADER = "# Written by `envbuilder lock`. Not meant to be edited: change envbuilder.yaml and lock again.\n"
 

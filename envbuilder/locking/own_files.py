@@ -10,10 +10,10 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from envbuilder.errors import Fault, InvalidInput
-from envbuilder.files import CHUNK
+from envbuilder.core.errors import Fault, InvalidInput
+from envbuilder.core.files import CHUNK
+from envbuilder.core.yaml.image_paths import image_path
 from envbuilder.model.locks import OwnFile
-from envbuilder.reading.paths import image_path
 
 _MOST_FILES = 100_000
 _OUTSIDE = "{source} is outside the folder of the spec: copy it there, and name the copy"

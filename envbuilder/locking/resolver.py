@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Protocol
 
+from envbuilder.core.versions import Release
 from envbuilder.model.closures import Chosen
-from envbuilder.model.versions import Release
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from envbuilder.core.memory_policy import VARIABLE
+from envbuilder.core.names import LARGEST_ID, account_name, variable_problem
+from envbuilder.core.yaml.fields import Fields
 from envbuilder.model.locks import User
-from envbuilder.model.memory import VARIABLE
-from envbuilder.model.names import LARGEST_ID, account_name, variable_problem
-from envbuilder.reading.fields import Fields
 
 _ORDINARY = "images run as an ordinary user"
 

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from envbuilder.errors import Fault, InvalidInput
+from envbuilder.core.errors import Fault, InvalidInput
+from envbuilder.core.references import is_digest, normalized
+from envbuilder.core.yaml.canonical import Plain
+from envbuilder.core.yaml.canonical import dump as canonical
+from envbuilder.core.yaml.fields import Fields, Reader
+from envbuilder.core.yaml.requirements import sha256
 from envbuilder.locking.resolver import Resolution
 from envbuilder.model.closures import Chosen, Closure, package_lines
-from envbuilder.model.refs import is_digest, normalized
-from envbuilder.reading.canonical import Plain
-from envbuilder.reading.canonical import dump as canonical
-from envbuilder.reading.fields import Fields, Reader
-from envbuilder.reading.requirements import sha256
 
 SHIPPED_SCHEMA = 1
 _HEADER = "# The files that this row installs: name, version, sha256, file, bytes. Written by `envbuilder prove`.\n"

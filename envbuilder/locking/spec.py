@@ -6,15 +6,15 @@ from dataclasses import replace
 
 from packaging.version import Version
 
+from envbuilder.core.image_paths import allowable
+from envbuilder.core.references import image_name, normalized, registry_address
+from envbuilder.core.yaml.fields import Fields, Reader
+from envbuilder.core.yaml.image_paths import image_path
+from envbuilder.core.yaml.memory_policy import memory_policy
+from envbuilder.core.yaml.requirements import os_package, pep440, requirement, requirement_name
 from envbuilder.locking.settings import account, variables
-from envbuilder.model.image_paths import allowable
 from envbuilder.model.locks import OwnFile, Sources, Spec, User
-from envbuilder.model.refs import image_name, normalized, registry_address
 from envbuilder.model.tensorflows import OTHER_BUILDS
-from envbuilder.reading.fields import Fields, Reader
-from envbuilder.reading.memory import memory_policy
-from envbuilder.reading.paths import image_path
-from envbuilder.reading.requirements import os_package, pep440, requirement, requirement_name
 
 SPEC_SCHEMA = 1
 

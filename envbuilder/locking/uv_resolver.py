@@ -11,16 +11,16 @@ from datetime import date, timedelta
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from envbuilder.errors import ResolutionFailed, SourceUnreachable, ToolMissing
+from envbuilder.core.errors import ResolutionFailed, SourceUnreachable, ToolMissing
+from envbuilder.core.names import distribution_file
+from envbuilder.core.references import normalized
+from envbuilder.core.uv import find_python, index_is_silent, read_pylock, run_uv, unknown_form
+from envbuilder.core.versions import Release
 from envbuilder.locking.resolver import Resolution
 from envbuilder.locking.stand_ins import write_stand_in
 from envbuilder.locking.wheels import Candidate, best
 from envbuilder.model.closures import Chosen
-from envbuilder.model.names import distribution_file
-from envbuilder.model.refs import normalized
-from envbuilder.model.versions import Release
 from envbuilder.runtime.guard import Guard
-from envbuilder.uv import find_python, index_is_silent, read_pylock, run_uv, unknown_form
 
 BUILD_TOOLS = ("setuptools", "wheel")
 BUILD_TOOLS_CUTOFF = date(2025, 1, 1)

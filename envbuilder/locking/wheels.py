@@ -9,7 +9,7 @@ from functools import cache
 from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
-from envbuilder.model.versions import Release
+from envbuilder.core.versions import Release
 
 _OLDEST_GLIBC_MINOR = 5
 _LEGACY_PLATFORMS = {17: "manylinux2014_x86_64", 12: "manylinux2010_x86_64", 5: "manylinux1_x86_64"}

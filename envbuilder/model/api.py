@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from envbuilder.model.versions import Release
+from envbuilder.core.versions import Release
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from envbuilder.core.versions import Release
 from envbuilder.model.cuda import CudaNeed, CudnnNeed, KernelFamily
 from envbuilder.model.rows import Environment
-from envbuilder.model.versions import Release
 
 _NOT_MEASURED = "not measured"
 _NONE = "none"

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from envbuilder.model.versions import Release
+from envbuilder.core.versions import Release
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from envbuilder.core.versions import Release
 from envbuilder.model.sources import Source
-from envbuilder.model.versions import Release
 
 FIRST_FAMILY = 11
 """From this CUDA on one driver runs every release of a family; source as of `CudaFamily`."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from envbuilder.core.observation import NOT_ASKED, Fact, Seen, Unseen
+from envbuilder.core.versions import Release
 from envbuilder.model.gpu_facts import GpuTier
 from envbuilder.model.hardware_facts import Compute, Nvml
 from envbuilder.model.host_facts import HostFacts
 from envbuilder.model.memory_facts import MemoryFacts
-from envbuilder.model.seen import NOT_ASKED, Fact, Seen, Unseen
 from envbuilder.model.software_facts import SoftwareFacts
-from envbuilder.model.versions import Release
 
 # Beside what is defined here: whoever reads facts needs these too.
 __all__ = ["NOT_ASKED", "Fact", "Seen", "Unseen"]

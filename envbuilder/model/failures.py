@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from envbuilder.core.versions import Release
 from envbuilder.model.sources import Source
-from envbuilder.model.versions import Release
 
 
 class Role(StrEnum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
-from envbuilder.model.seen import NOT_ASKED, Fact
+from envbuilder.core.observation import NOT_ASKED, Fact
 
 T = TypeVar("T")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from envbuilder.model.seen import Fact
-from envbuilder.model.versions import Release
+from envbuilder.core.observation import Fact
+from envbuilder.core.versions import Release
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from envbuilder.model.versions import Release
+from envbuilder.core.versions import Release
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from envbuilder.model.versions import Release
+from envbuilder.core.versions import Release
 
 
 class Origin(StrEnum):

@@ -8,11 +8,11 @@ from enum import StrEnum
 
 from packaging.version import Version
 
+from envbuilder.core.memory_policy import ALL, MemoryPolicy
+from envbuilder.core.versions import Release
 from envbuilder.model.cuda import LibraryLink
 from envbuilder.model.images import ImagePin
-from envbuilder.model.memory import ALL, MemoryPolicy
 from envbuilder.model.rows import BaseKind, CudaProvider, PythonProvider
-from envbuilder.model.versions import Release
 
 LOCK_SCHEMA = 2
 

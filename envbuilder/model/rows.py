@@ -8,12 +8,12 @@ from enum import StrEnum
 
 from packaging.version import Version
 
+from envbuilder.core.versions import Release
 from envbuilder.model.cuda import CudaFacts, CudaNeed, LibraryLink, LibrarySet
 from envbuilder.model.evidence import Evidence, Grade, Unproven
 from envbuilder.model.keras import KerasFacts
 from envbuilder.model.sources import Advisory, Source
 from envbuilder.model.vendor_builds import VendorBuild
-from envbuilder.model.versions import Release
 
 OLDEST_PYTHON = Release("3.6")
 """Oldest interpreter that uv installs for (uv 0.13, 2026-11); older wheels exist, but nothing of ours installs them."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from envbuilder.core.versions import Release
 from envbuilder.model.locks import OsPackagePin
-from envbuilder.model.versions import Release
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import hashlib
 
+from envbuilder.core.memory_policy import GROWTH, HOOK, VARIABLE
+from envbuilder.core.references import ImageRef
 from envbuilder.model.locks import Lock, PackageGroup, PackagePin
-from envbuilder.model.memory import GROWTH, HOOK, VARIABLE
 from envbuilder.model.plans import Layer, LayerKind, Plan
-from envbuilder.model.refs import ImageRef
 from envbuilder.model.rows import BaseKind, PythonProvider
 
 LABEL_BASE = "io.envbuilder.base"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Protocol
 
-from envbuilder.errors import InvalidInput, ToolFailed
+from envbuilder.core.errors import InvalidInput, ToolFailed
 from envbuilder.model.commands import RunRequest, RunResult
 from envbuilder.model.facts import Facts
 from envbuilder.probing.decoding import decode

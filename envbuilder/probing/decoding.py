@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from envbuilder.errors import Fault, InvalidInput
-from envbuilder.json_input import BadJson, load_json
+from envbuilder.core.errors import Fault, InvalidInput
+from envbuilder.core.json_input import BadJson, load_json
+from envbuilder.core.versions import Release
 from envbuilder.model.facts import (
     FACTS_SCHEMA,
     BuildFacts,
@@ -26,7 +27,6 @@ from envbuilder.model.facts import (
     RoundTrip,
     Training,
 )
-from envbuilder.model.versions import Release
 from envbuilder.probing import hardware_decoding, host_decoding
 from envbuilder.probing.gpu_decoding import gpu_tier
 from envbuilder.probing.memory_decoding import memory_facts

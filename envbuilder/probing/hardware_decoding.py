@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from envbuilder.core.versions import Release, release_of
 from envbuilder.model.hardware_facts import (
     Compute,
     ComputeGpu,
@@ -17,7 +18,6 @@ from envbuilder.model.hardware_facts import (
     Speed,
     TimedProduct,
 )
-from envbuilder.model.versions import Release, release_of
 from envbuilder.probing.reading import Item, WrongField
 from envbuilder.probing.reading_facts import read_fact
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from envbuilder.core.versions import Release
 from envbuilder.model.host_facts import (
     BusGpu,
     DeviceNode,
@@ -13,7 +14,6 @@ from envbuilder.model.host_facts import (
     SmiGpu,
     Wsl,
 )
-from envbuilder.model.versions import Release
 from envbuilder.probing.reading import Item
 from envbuilder.probing.reading_facts import read_fact
 

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from envbuilder.errors import ToolFailed, ToolMissing
+from envbuilder.core.errors import ToolFailed, ToolMissing
 from envbuilder.model.facts import Facts
 from envbuilder.probing.containers import read_answer
 from envbuilder.probing.joining import probe_source

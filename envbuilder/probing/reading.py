@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TypeVar
 
-from envbuilder.model.versions import Release
+from envbuilder.core.versions import Release
 
 T = TypeVar("T")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from envbuilder.model.seen import NOT_ASKED, Fact, Seen, Unseen
+from envbuilder.core.observation import NOT_ASKED, Fact, Seen, Unseen
 from envbuilder.probing.reading import Item
 
 T = TypeVar("T")

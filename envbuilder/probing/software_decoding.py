@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from envbuilder.json_input import load_object
+from envbuilder.core.json_input import load_object
 from envbuilder.model.software_facts import CudaFile, Distribution, SoftwareFacts, TensorFlowFiles
 from envbuilder.probing.reading import Item, printable
 

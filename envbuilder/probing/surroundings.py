@@ -6,8 +6,8 @@ import json
 from enum import StrEnum
 from typing import TypeVar
 
-from envbuilder.errors import Fault, InvalidInput
-from envbuilder.json_input import BadJson, load_json, load_object
+from envbuilder.core.errors import Fault, InvalidInput
+from envbuilder.core.json_input import BadJson, load_json, load_object
 from envbuilder.model.surroundings import (
     CaBundle,
     EngineAnswers,

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from envbuilder.errors import SourceUnreachable, ToolFailed
+from envbuilder.core.errors import SourceUnreachable, ToolFailed
+from envbuilder.core.uv import index_is_silent, run_uv
 from envbuilder.model.closures import Chosen, Closure
 from envbuilder.proving.interpreters import HostPython
-from envbuilder.uv import index_is_silent, run_uv
 
 _SHOWN_LINES = 12
 _TIME_LIMIT = 3600.0

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from envbuilder.model.versions import Release
+from envbuilder.core.versions import Release
 
 _ASK = (
     "import os, platform, struct, sys; "

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from envbuilder.errors import UsageError
-from envbuilder.files import replacing
+from envbuilder.core.errors import UsageError
+from envbuilder.core.files import replacing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,10 +9,10 @@ from urllib.parse import unquote, urlsplit
 import urllib3
 from urllib3 import exceptions
 
-from envbuilder.errors import UsageError
-from envbuilder.http.pools import USER_AGENT, opened_pool
-from envbuilder.http.proxies import proxy_for
-from envbuilder.http.trust import trust
+from envbuilder.core.errors import UsageError
+from envbuilder.core.http.pools import USER_AGENT, opened_pool
+from envbuilder.core.http.proxies import proxy_for
+from envbuilder.core.http.trust import trust
 from envbuilder.model.surroundings import Silence
 
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
-from envbuilder.errors import SourceUnreachable
-from envbuilder.http.origins import is_loopback
+from envbuilder.core.errors import SourceUnreachable
+from envbuilder.core.http.origins import is_loopback
 from envbuilder.registries.credentials import Credentials
 from envbuilder.registries.documents import Record, parsed, text
 from envbuilder.registries.failures import Interrupted, refused

@@ -9,10 +9,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
-from envbuilder.errors import SourceUnreachable, VerificationFailed
-from envbuilder.http.origins import is_loopback, origin
+from envbuilder.core.errors import SourceUnreachable, VerificationFailed
+from envbuilder.core.http.origins import is_loopback, origin
+from envbuilder.core.references import ImageRef, is_digest
 from envbuilder.model.images import INDEX_TYPE, MANIFEST_TYPE, Document
-from envbuilder.model.refs import ImageRef, is_digest
 from envbuilder.registries.auth import Authorizer
 from envbuilder.registries.credentials import Credentials, RegistryLogins
 from envbuilder.registries.documents import document, parsed, text

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from envbuilder.errors import UsageError
+from envbuilder.core.errors import UsageError
 from envbuilder.model.images import Descriptor, ImageLayerPin, LayerFormat
 from envbuilder.registries.documents import parsed
 from envbuilder.registries.pulling import RemoteImage

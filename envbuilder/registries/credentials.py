@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from envbuilder.errors import Fault, InvalidInput, ToolFailed, ToolMissing
+from envbuilder.core.errors import Fault, InvalidInput, ToolFailed, ToolMissing
 from envbuilder.registries.documents import Record, parsed, record, text
 
 _HELPER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

@@ -7,10 +7,10 @@ import json
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from envbuilder.errors import SourceUnreachable
-from envbuilder.json_input import BadJson, load_json
+from envbuilder.core.errors import SourceUnreachable
+from envbuilder.core.json_input import BadJson, load_json
+from envbuilder.core.references import is_digest
 from envbuilder.model.images import Descriptor, Document
-from envbuilder.model.refs import is_digest
 
 Record: TypeAlias = Mapping[str, object]
 

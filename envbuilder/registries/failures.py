@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from http import HTTPStatus
 
-from envbuilder.errors import EnvbuilderError, SourceUnreachable
+from envbuilder.core.errors import EnvbuilderError, SourceUnreachable
 from envbuilder.registries.documents import parsed, records, text
 
 _MOST_ERRORS = 3

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
-from envbuilder.http.limits import MOST_STALLS, MOST_WAITED, decimal
+from envbuilder.core.http.limits import MOST_STALLS, MOST_WAITED, decimal
 from envbuilder.registries.failures import Interrupted
 
 TRIES = 5

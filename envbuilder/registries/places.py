@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from envbuilder.errors import UsageError
-from envbuilder.http.origins import scheme_of
-from envbuilder.model.refs import ImageRef
+from envbuilder.core.errors import UsageError
+from envbuilder.core.http.origins import scheme_of
+from envbuilder.core.references import ImageRef
 
 _OFFICIAL = "library"
 """Where Docker looks for a name of one part: https://docs.docker.com/reference/cli/docker/image/tag/."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from envbuilder.errors import SourceUnreachable, VerificationFailed
+from envbuilder.core.errors import SourceUnreachable, VerificationFailed
+from envbuilder.core.references import ImageRef, is_digest
 from envbuilder.model.images import Descriptor, Document
-from envbuilder.model.refs import ImageRef, is_digest
 from envbuilder.registries.client import RegistryClient, Repository
 from envbuilder.registries.documents import Record, descriptor, digest_of, parsed, record, records, text, texts
 from envbuilder.registries.failures import Interrupted

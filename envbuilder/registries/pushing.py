@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import BinaryIO
 
-from envbuilder.errors import UsageError, VerificationFailed
+from envbuilder.core.errors import UsageError, VerificationFailed
+from envbuilder.core.references import ImageRef
 from envbuilder.model.images import AssembledImage, Descriptor, Document
-from envbuilder.model.refs import ImageRef
 from envbuilder.model.transfers import PushResult
 from envbuilder.registries import referrers
 from envbuilder.registries.client import RegistryClient, Repository

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from envbuilder.errors import SourceUnreachable
+from envbuilder.core.errors import SourceUnreachable
 from envbuilder.model.images import EMPTY_TYPE, INDEX_TYPE, Document
 from envbuilder.registries.client import Repository
 from envbuilder.registries.documents import Record, document, parsed, record, records, text, written

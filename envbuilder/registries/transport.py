@@ -11,14 +11,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
-from envbuilder.errors import SourceUnreachable
-from envbuilder.files import CHUNK
-from envbuilder.http.failures import BROKE, CERTIFICATE, CLOCK, CLOCK_HINT, is_stalled, words_of
-from envbuilder.http.limits import SECONDS, Pace, TooLong, whole
-from envbuilder.http.origins import is_loopback, origin
-from envbuilder.http.pools import USER_AGENT, opened_pool
-from envbuilder.http.proxies import proxy_for
-from envbuilder.http.trust import trust
+from envbuilder.core.errors import SourceUnreachable
+from envbuilder.core.files import CHUNK
+from envbuilder.core.http.failures import BROKE, CERTIFICATE, CLOCK, CLOCK_HINT, is_stalled, words_of
+from envbuilder.core.http.limits import SECONDS, Pace, TooLong, whole
+from envbuilder.core.http.origins import is_loopback, origin
+from envbuilder.core.http.pools import USER_AGENT, opened_pool
+from envbuilder.core.http.proxies import proxy_for
+from envbuilder.core.http.trust import trust
 from envbuilder.registries.failures import Interrupted, said
 from envbuilder.registries.pacing import retry_after
 

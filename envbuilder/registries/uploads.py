@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import urlencode
 
-from envbuilder.errors import EnvbuilderError, SourceUnreachable, VerificationFailed
-from envbuilder.http.limits import decimal
+from envbuilder.core.errors import EnvbuilderError, SourceUnreachable, VerificationFailed
+from envbuilder.core.http.limits import decimal
 from envbuilder.model.images import Descriptor
 from envbuilder.registries.client import Repository
 from envbuilder.registries.failures import Interrupted, SessionLost

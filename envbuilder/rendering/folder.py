@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from envbuilder.model import memory
+from envbuilder.core import memory_policy as memory
+from envbuilder.core.names import file_name
+from envbuilder.core.yaml.image_paths import image_path
 from envbuilder.model.locks import OsPackagePin, PackagePin, ToolName
-from envbuilder.model.names import file_name
 from envbuilder.model.plans import LayerKind, Plan
-from envbuilder.reading.paths import image_path
 from envbuilder.rendering.templates import environment
 
 _NOT_RUN = {"probe", memory.HOOK}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from envbuilder.reporting.cleaning import printable
+from envbuilder.core.plain_text import printable
 
 
 def text(value: str) -> str:

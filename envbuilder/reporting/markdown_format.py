@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from envbuilder.core.plain_text import printable
 from envbuilder.model.findings import Failed, Passed, Report
-from envbuilder.reporting.cleaning import printable
 from envbuilder.reporting.quantities import described, quantity
 from envbuilder.reporting.standing import (
     Standing,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from types import MappingProxyType
 
-from envbuilder.errors import UsageError
+from envbuilder.core.errors import UsageError
 from envbuilder.reporting.formats import Format
 from envbuilder.reporting.html_format import HtmlFormat
 from envbuilder.reporting.json_format import JsonFormat

@@ -7,7 +7,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from envbuilder.errors import ToolFailed, ToolMissing
+from envbuilder.core.errors import ToolFailed, ToolMissing
 from envbuilder.model.commands import RunResult
 
 _PROGRAMS = ("apptainer", "singularity")

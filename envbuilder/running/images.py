@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from envbuilder.errors import EngineError, UsageError
-from envbuilder.manifests import holds, write_manifest
+from envbuilder.core.cache_directories import remove
+from envbuilder.core.errors import EngineError, UsageError
+from envbuilder.core.tree_manifests import holds, write_manifest
 from envbuilder.model.builds import EngineInfo, ImageInfo
 from envbuilder.model.commands import Output, RunRequest, RunResult
 from envbuilder.model.images import AssembledImage
-from envbuilder.rooms import remove
 from envbuilder.running.settings import Settings, account, settings_of
 from envbuilder.runtime.leftovers import discard
 from envbuilder.runtime.sandbox import Sandbox, Task

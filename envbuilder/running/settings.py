@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from envbuilder.errors import UsageError
-from envbuilder.json_input import BadJson, load_json
+from envbuilder.core.errors import UsageError
+from envbuilder.core.json_input import BadJson, load_json
 from envbuilder.runtime.leftovers import read_inside
 
 _LARGEST_ID = (1 << 31) - 2

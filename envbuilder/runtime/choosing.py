@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from envbuilder.errors import EnvbuilderError, ToolMissing
+from envbuilder.core.errors import EnvbuilderError, ToolMissing
 from envbuilder.runtime.guard import Guard
 from envbuilder.runtime.landlock import Landlock
 from envbuilder.runtime.runc import Runc

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from envbuilder.errors import ToolMissing
+from envbuilder.core.errors import ToolMissing
 from envbuilder.model.commands import RunResult
 from envbuilder.runtime import restricting
 from envbuilder.runtime.filtering import ALONE, program

@@ -7,7 +7,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from envbuilder.errors import ToolFailed
+from envbuilder.core.errors import ToolFailed
 from envbuilder.runtime.sandbox import Task
 from envbuilder.runtime.waiting import Ended, wait_for
 

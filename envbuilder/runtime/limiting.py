@@ -8,7 +8,7 @@ import resource
 from collections.abc import Mapping
 from pathlib import Path
 
-from envbuilder.errors import ToolFailed
+from envbuilder.core.errors import ToolFailed
 from envbuilder.runtime.sandbox import Limits, Task
 from envbuilder.runtime.waiting import Ended
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from envbuilder.errors import ToolFailed, UsageError
-from envbuilder.json_input import load_json
+from envbuilder.core.errors import ToolFailed, UsageError
+from envbuilder.core.json_input import load_json
 from envbuilder.model.commands import RunResult
 from envbuilder.runtime.filtering import is_filtered, profile
 from envbuilder.runtime.leftovers import read_inside, scratch

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from envbuilder.errors import UsageError
+from envbuilder.core.errors import UsageError
 from envbuilder.runtime.sandbox import Task
 
 PROC, DEV, SYS, SHM = "/proc", "/dev", "/sys", "/dev/shm"  # noqa: S108  in the new root

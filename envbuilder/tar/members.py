@@ -12,8 +12,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
-from envbuilder.archives.names import BadArchive
-from envbuilder.archives.tar_file import FileStream, TarEntry, TarReader
+from envbuilder.core.archives.member_names import BadArchive
+from envbuilder.core.archives.tar_reader import FileStream, TarEntry, TarReader
 
 
 class Kind(Enum):

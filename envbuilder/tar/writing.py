@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from envbuilder.errors import VerificationFailed
-from envbuilder.files import CHUNK, replacing
+from envbuilder.core.errors import VerificationFailed
+from envbuilder.core.files import CHUNK, replacing
 from envbuilder.tar.headers import END, headers, ordered, padding
 from envbuilder.tar.members import Kind, Member
 

@@ -12,7 +12,7 @@ from envbuilder.assembling.documents import image_of, pin_of
 from envbuilder.assembling.records import LayerRecord
 from envbuilder.assembling.sinks import packer_of
 from envbuilder.building.engine import Listener
-from envbuilder.errors import VerificationFailed
+from envbuilder.core.errors import VerificationFailed
 from envbuilder.model.builds import BuildStep
 from envbuilder.model.images import AssembledImage, Descriptor, ImageLayerPin, LayerFormat
 from envbuilder.model.locks import Lock

@@ -9,10 +9,10 @@ from pathlib import Path
 from envbuilder.assembling.ingredients import Ingredients
 from envbuilder.assembling.packing import Packed
 from envbuilder.assembling.records import Records
+from envbuilder.core.memory_policy import HOOK
 from envbuilder.locking.lockfile import digest, dump_pins
 from envbuilder.model.images import ImageLayerPin, ImagePin, LayerFormat
 from envbuilder.model.locks import Lock, PackageGroup, PackagePin
-from envbuilder.model.memory import HOOK
 from envbuilder.model.plans import Layer, LayerKind, Plan
 from envbuilder.planning.keys import layer_key, python_key
 from envbuilder.planning.layers import plan

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from envbuilder.assembling.making import Task, make_layer
 from envbuilder.assembling.records import LayerRecord
 from envbuilder.building.engine import Listener
-from envbuilder.errors import EnvbuilderError, VerificationFailed
+from envbuilder.core.errors import EnvbuilderError, VerificationFailed
 from envbuilder.indexing.index import IndexFile
 from envbuilder.model.builds import BuildEvent, BuildStep, StepFinished, StepStarted
 from envbuilder.model.images import LayerFormat

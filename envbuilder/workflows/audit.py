@@ -15,15 +15,15 @@ from packaging.version import Version
 from envbuilder.catalog.new_row import NewRelease, library_set, model_for, new_row
 from envbuilder.catalog.proof import Proof, dump_proof
 from envbuilder.catalog.writing import read_row, row_text, with_library_set, with_measured
-from envbuilder.errors import ResolutionFailed, UsageError
+from envbuilder.core.errors import ResolutionFailed, UsageError
+from envbuilder.core.references import normalized
+from envbuilder.core.versions import Release
 from envbuilder.indexing.index import Index, IndexFile
 from envbuilder.locking.wheels import Candidate, best
 from envbuilder.model.audits import Audit, MeasuredWheel
 from envbuilder.model.claims import claims_of, compare
 from envbuilder.model.evidence import Measured
-from envbuilder.model.refs import normalized
 from envbuilder.model.rows import Catalog, Environment, FrameworkWheel, OtherRelease
-from envbuilder.model.versions import Release
 from envbuilder.proving.records import Records
 
 _NEWEST_GLIBC = Release("2.40")

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.building.engine import Engine, Listener
-from envbuilder.errors import UsageError
+from envbuilder.core.errors import UsageError
+from envbuilder.core.references import repository_of
 from envbuilder.locking.lockfile import digest
 from envbuilder.model.builds import Builder, BuildRequest, BuildResult
 from envbuilder.model.locks import Lock
-from envbuilder.model.refs import repository_of
 from envbuilder.workflows.render import HostFile, rendered, write
 
 _TAG_DIGITS = 12

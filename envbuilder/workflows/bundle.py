@@ -9,14 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-from envbuilder.archives.names import BadArchive
-from envbuilder.archives.tar_file import FILE, FileStream, TarEntry, TarReader
-from envbuilder.errors import InvalidInput, SourceUnreachable, UsageError, VerificationFailed
+from envbuilder.core.archives.member_names import BadArchive
+from envbuilder.core.archives.tar_reader import FILE, FileStream, TarEntry, TarReader
+from envbuilder.core.errors import InvalidInput, SourceUnreachable, UsageError, VerificationFailed
+from envbuilder.core.memory_policy import HOOK
+from envbuilder.core.names import shown
+from envbuilder.core.references import is_digest
 from envbuilder.locking.lockfile import dump, load
 from envbuilder.model.locks import Lock, OsPackagePin
-from envbuilder.model.memory import HOOK
-from envbuilder.model.names import shown
-from envbuilder.model.refs import is_digest
 from envbuilder.store import Store
 from envbuilder.tar.members import Kind, Member, file_of, opened_at
 from envbuilder.tar.writing import Written, write

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.building.engine import Engine, Listener
+from envbuilder.core.references import ImageRef
 from envbuilder.delivering.archive import write_archive
 from envbuilder.delivering.layout import write_layout
 from envbuilder.delivering.squashfs import write_squashfs
 from envbuilder.model.builds import LoadResult
 from envbuilder.model.images import AssembledImage
-from envbuilder.model.refs import ImageRef
 from envbuilder.model.transfers import PushResult
 from envbuilder.runtime.sandbox import Sandbox
 from envbuilder.store import Store

@@ -8,17 +8,17 @@ from packaging.version import Version
 
 from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.naming import find
+from envbuilder.core.errors import UnknownEnvironment
+from envbuilder.core.observation import Seen
+from envbuilder.core.versions import Release
 from envbuilder.diagnosing.diagnosis import Diagnosis, diagnose
 from envbuilder.diagnosing.known import Known
-from envbuilder.errors import UnknownEnvironment
 from envbuilder.model.api import ApiMap
 from envbuilder.model.facts import Facts
 from envbuilder.model.failures import Failures
 from envbuilder.model.host_of_facts import host_of
 from envbuilder.model.locks import Lock
 from envbuilder.model.rows import Catalog, Environment
-from envbuilder.model.seen import Seen
-from envbuilder.model.versions import Release
 
 
 def diagnose_log(  # noqa: PLR0913  each is asked of the caller alone

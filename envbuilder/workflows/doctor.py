@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from envbuilder.catalog.buildable import Inventory
-from envbuilder.errors import EnvbuilderError, ToolFailed
+from envbuilder.core.errors import EnvbuilderError, ToolFailed
 from envbuilder.examining.examination import Examination
 from envbuilder.examining.table import examine_machine
 from envbuilder.examining.versions import Closures

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.assembling.records import KeptImage, Records
-from envbuilder.rooms import ROOMS, TREES, Room, bytes_of, entries_of, remove, unused
+from envbuilder.core.cache_directories import ROOMS, TREES, Room, bytes_of, entries_of, remove, unused
 from envbuilder.running.images import in_use
 from envbuilder.store import Store
 

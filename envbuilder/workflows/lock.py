@@ -8,7 +8,9 @@ from datetime import date
 from typing import Protocol, TypeAlias
 
 from envbuilder.catalog.naming import select
-from envbuilder.errors import UsageError
+from envbuilder.core.errors import UsageError
+from envbuilder.core.versions import Release
+from envbuilder.core.yaml.requirements import requirement_name
 from envbuilder.locking.assembling import Ingredients, assemble, refuse_policy
 from envbuilder.locking.choosing import BaseSource, PythonSource, choose
 from envbuilder.locking.diff import staleness
@@ -30,8 +32,6 @@ from envbuilder.model.locks import (
 )
 from envbuilder.model.rows import BaseChoice, BaseKind, Catalog, CudaProvider, Environment, PythonProvider
 from envbuilder.model.tensorflows import tensorflows
-from envbuilder.model.versions import Release
-from envbuilder.reading.requirements import requirement_name
 
 
 class OsResolver(Protocol):

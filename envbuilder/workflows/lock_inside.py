@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from envbuilder.errors import InvalidInput, UsageError
+from envbuilder.core.errors import InvalidInput, UsageError
 from envbuilder.locking.lockfile import load
 from envbuilder.model.builds import EngineInfo, ImageInfo
 from envbuilder.model.commands import RunRequest, RunResult

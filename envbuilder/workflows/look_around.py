@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from urllib.parse import urlsplit
 
-from envbuilder.errors import EngineUnavailable, EnvbuilderError
+from envbuilder.core.errors import EngineUnavailable, EnvbuilderError
 from envbuilder.model.builds import EngineInfo
 from envbuilder.model.surroundings import (
     CaBundle,

@@ -12,7 +12,7 @@ from typing import Protocol
 from envbuilder.catalog.proof import Proof, dump_proof
 from envbuilder.checking.expecting import expect_bare
 from envbuilder.checking.judging import judge_bare
-from envbuilder.errors import EngineError, EnvbuilderError, ResolutionFailed, SourceUnreachable, ToolFailed
+from envbuilder.core.errors import EngineError, EnvbuilderError, ResolutionFailed, SourceUnreachable, ToolFailed
 from envbuilder.locking.requests import build_request, row_request
 from envbuilder.locking.resolver import Resolver
 from envbuilder.locking.shipped import ShippedClosures, dump_closures, merged, request_digest

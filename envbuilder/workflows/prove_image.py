@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date
 
-from envbuilder.errors import ToolFailed
+from envbuilder.core.errors import ToolFailed
 from envbuilder.locking.lockfile import digest
 from envbuilder.locking.requests import row_request
 from envbuilder.locking.shipped import ShippedClosures

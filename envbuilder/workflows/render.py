@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from envbuilder.archives.below import Below
-from envbuilder.errors import SourceUnreachable, UsageError
-from envbuilder.files import CHUNK
+from envbuilder.core.archives.confined_writer import Below
+from envbuilder.core.errors import SourceUnreachable, UsageError
+from envbuilder.core.files import CHUNK
 from envbuilder.locking.lockfile import digest, dump
 from envbuilder.model.locks import Lock
 from envbuilder.planning.layers import plan

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from envbuilder.errors import UsageError
+from envbuilder.core.errors import UsageError
+from envbuilder.core.memory_policy import HOOK, VARIABLE, MemoryPolicy
 from envbuilder.model.commands import Output, RunRequest
-from envbuilder.model.memory import HOOK, VARIABLE, MemoryPolicy
 from envbuilder.planning.layers import LABEL_MEMORY
 from envbuilder.workflows.lock_inside import ImageEngine, lock_inside, no_hook
 

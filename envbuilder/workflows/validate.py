@@ -11,11 +11,11 @@ from envbuilder.catalog.expectation import Expectation
 from envbuilder.catalog.naming import select
 from envbuilder.checking.expecting import expect
 from envbuilder.checking.judging import judge
-from envbuilder.errors import UsageError
+from envbuilder.core.errors import UsageError
+from envbuilder.core.memory_policy import VARIABLE, MemoryPolicy
 from envbuilder.model.facts import NOT_ASKED, Facts, Unseen
 from envbuilder.model.findings import Report, Tier
 from envbuilder.model.locks import Lock
-from envbuilder.model.memory import VARIABLE, MemoryPolicy
 from envbuilder.model.rows import Catalog
 from envbuilder.probing.containers import probe_image
 from envbuilder.probing.requests import request_for

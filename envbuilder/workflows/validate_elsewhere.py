@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from envbuilder.errors import ToolFailed
+from envbuilder.core.errors import ToolFailed
 from envbuilder.model.commands import RunResult
 from envbuilder.model.facts import Facts
 from envbuilder.model.findings import Report, Tier

@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-from envbuilder.auditing.damage import Damaged
-from envbuilder.auditing.shared_objects import open_elf, read_shared_object
 from envbuilder.checking.content import judge_content
+from envbuilder.core.corrupt_file import Damaged
+from envbuilder.core.elf import open_elf, read_shared_object
+from envbuilder.core.errors import UsageError
 from envbuilder.delivering.surveying import config_of, survey
-from envbuilder.errors import UsageError
 from envbuilder.locking.lockfile import digest, dump_pins
 from envbuilder.model.contents import ContentExpectation, ImageContent, LibraryFile
 from envbuilder.model.findings import Report, Tier

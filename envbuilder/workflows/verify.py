@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from envbuilder.core.errors import UsageError
 from envbuilder.delivering.comparing import compare_layers
-from envbuilder.errors import UsageError
 from envbuilder.model.images import Descriptor, ImageLayerPin, ImagePin
 from envbuilder.model.locks import Lock
 

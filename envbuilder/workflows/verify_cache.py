@@ -12,9 +12,9 @@ from pathlib import Path
 
 from envbuilder.assembling.records import Records
 from envbuilder.bases.tree_store import DebianStore
-from envbuilder.files import sha256_of
-from envbuilder.manifests import State, compare, differences, manifest_of
-from envbuilder.rooms import ROOMS, TREES, bytes_of, entries_of, remove
+from envbuilder.core.cache_directories import ROOMS, TREES, bytes_of, entries_of, remove
+from envbuilder.core.files import sha256_of
+from envbuilder.core.tree_manifests import State, compare, differences, manifest_of
 from envbuilder.running.images import in_use
 from envbuilder.store import Store
 

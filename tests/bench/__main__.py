@@ -20,10 +20,10 @@ from pathlib import Path
 
 from envbuilder.building.docker_engine import connect
 from envbuilder.building.engine import Engine
+from envbuilder.core.references import ImageRef
 from envbuilder.locking.lockfile import load
 from envbuilder.model.builds import Builder, BuildRequest, BuildResult
 from envbuilder.model.locks import Lock, PackageGroup
-from envbuilder.model.refs import ImageRef
 from envbuilder.rendering.folder import requirements
 from tests.bench.assembling import measure_assembling
 from tests.bench.catalog import measure_catalog

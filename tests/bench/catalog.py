@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from envbuilder.catalog.loading import load_catalog
-from envbuilder.http.web import Web
+from envbuilder.core.http.web import Web
 from envbuilder.indexing.fetching import fetch
 from envbuilder.indexing.uv_index import UvIndex
 from tests.bench.measuring import Figures

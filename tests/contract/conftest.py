@@ -15,7 +15,7 @@ import pytest
 
 from envbuilder.building.docker_engine import connect
 from envbuilder.building.engine import Engine
-from envbuilder.errors import EngineUnavailable
+from envbuilder.core.errors import EngineUnavailable
 from envbuilder.model.builds import Builder, BuildRequest
 from tests.contract import registry
 from tests.contract.archives import save_archive

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.errors import EngineError
+from envbuilder.core.errors import EngineError
 from envbuilder.model.builds import BuildEvent
 from envbuilder.model.commands import RunRequest
 from tests.contract.conftest import World, on_docker

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.errors import BuildFailed, EngineError, SourceUnreachable, UsageError, VerificationFailed
+from envbuilder.core.errors import BuildFailed, EngineError, SourceUnreachable, UsageError, VerificationFailed
+from envbuilder.core.references import ImageRef, is_digest
 from envbuilder.model.builds import Builder, BuildEvent, LogLine, StepFinished, StepStarted
 from envbuilder.model.commands import RunRequest
 from envbuilder.model.images import AssembledImage
-from envbuilder.model.refs import ImageRef, is_digest
 from envbuilder.model.transfers import Transfer
 from envbuilder.store import Store
 from tests.contract.archives import save_archive

@@ -20,7 +20,7 @@ from envbuilder.assembling.bytecode import bytecode
 from envbuilder.assembling.entries import text
 from envbuilder.assembling.sdists import build_wheel
 from envbuilder.assembling.target_python import TargetPython
-from envbuilder.errors import BuildFailed, ToolMissing
+from envbuilder.core.errors import BuildFailed, ToolMissing
 from envbuilder.runtime.choosing import candidates, why_not
 from envbuilder.runtime.guard import Guard
 from envbuilder.runtime.landlock import Landlock

@@ -18,7 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.errors import SourceUnreachable
+from envbuilder.core.errors import SourceUnreachable
+from envbuilder.core.references import ImageRef
 from envbuilder.model.images import (
     CONFIG_TYPE,
     EMPTY_TYPE,
@@ -29,7 +30,6 @@ from envbuilder.model.images import (
     ImageLayerPin,
     LayerFormat,
 )
-from envbuilder.model.refs import ImageRef
 from envbuilder.registries.client import RegistryClient
 from envbuilder.registries.documents import document
 from envbuilder.registries.pulling import fetch_blobs, find

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.errors import ResolutionFailed
+from envbuilder.core.errors import ResolutionFailed
+from envbuilder.core.versions import Release
 from envbuilder.locking.resolver import Resolution
 from envbuilder.locking.uv_resolver import UvResolver
-from envbuilder.model.versions import Release
 from envbuilder.runtime.guard import Guard
 from tests.fakes.resolver import made_up_sha256
 

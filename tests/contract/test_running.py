@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.errors import ToolFailed, UsageError
+from envbuilder.core.errors import ToolFailed, UsageError
 from envbuilder.model.commands import RunResult
 from envbuilder.runtime.choosing import candidates, choose
 from envbuilder.runtime.sandbox import FOREIGN, Limits, Sandbox, Task

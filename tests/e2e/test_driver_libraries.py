@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from envbuilder.checking import CHECKS
+from envbuilder.core.versions import Release
 from envbuilder.model.facts import Facts, Seen
 from envbuilder.model.findings import Failed, NotProven, Passed
 from envbuilder.model.hardware_facts import Compute
-from envbuilder.model.versions import Release
 from envbuilder.probing import decode
 from tests.e2e.debian_drivers import driver_libraries
 from tests.unit.checking.expectations import TF_2_20

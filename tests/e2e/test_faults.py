@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.errors import DiskFull, SourceUnreachable, VerificationFailed
+from envbuilder.core.errors import DiskFull, SourceUnreachable, VerificationFailed
 from envbuilder.locking.lockfile import load
 from envbuilder.store import Store
 from tests.e2e import faulty_index, killed

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from envbuilder.core.memory_policy import HOOK_PATH, START, START_NAME
 from envbuilder.incontainer import memory_hook
-from envbuilder.model.memory import HOOK_PATH, START, START_NAME
 from tests.e2e.environments import environment
 
 TWO_GPUS = """

@@ -14,7 +14,8 @@ from pathlib import Path
 from envbuilder.building.build_failures import explain
 from envbuilder.building.build_journal import BuildJournal
 from envbuilder.building.engine import Listener
-from envbuilder.errors import EngineError, SourceUnreachable, UsageError, VerificationFailed
+from envbuilder.core.errors import EngineError, SourceUnreachable, UsageError, VerificationFailed
+from envbuilder.core.references import ImageRef
 from envbuilder.model.builds import (
     Builder,
     BuildEvent,
@@ -30,7 +31,6 @@ from envbuilder.model.builds import (
 )
 from envbuilder.model.commands import Output, RunRequest, RunResult
 from envbuilder.model.images import AssembledImage
-from envbuilder.model.refs import ImageRef
 from envbuilder.model.transfers import PushResult, Transfer
 from envbuilder.store import Store
 from tests.fakes.shell import Session

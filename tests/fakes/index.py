@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from envbuilder.errors import SourceUnreachable
+from envbuilder.core.errors import SourceUnreachable
 from envbuilder.indexing.index import IndexFile, Listed
 from envbuilder.model.closures import Closure
 

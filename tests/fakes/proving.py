@@ -11,7 +11,9 @@ from datetime import date
 from pathlib import Path
 
 from envbuilder.catalog.proof import Proof, read_proof
-from envbuilder.errors import EnvbuilderError
+from envbuilder.core.errors import EnvbuilderError
+from envbuilder.core.versions import Release
+from envbuilder.core.yaml.fields import Reader
 from envbuilder.locking.requests import row_request
 from envbuilder.locking.shipped import ClosureFolder
 from envbuilder.model.closures import Closure
@@ -19,11 +21,9 @@ from envbuilder.model.evidence import BuiltImage, Evidence, Grade, RanOnGpu
 from envbuilder.model.facts import Fact, Facts, Imported, Unseen
 from envbuilder.model.findings import CheckResult, Failed, Passed, Report, Tier
 from envbuilder.model.rows import BaseChoice, Environment
-from envbuilder.model.versions import Release
 from envbuilder.probing import decode
 from envbuilder.proving.interpreters import HostPython
 from envbuilder.proving.records import Records
-from envbuilder.reading.fields import Reader
 from envbuilder.workflows.prove import ProofPorts
 from tests.fakes.catalogs import ROOT, real_catalog
 from tests.fakes.resolver import FakeResolver, made_up_sha256

@@ -13,16 +13,13 @@ from pathlib import Path
 
 import yaml
 
-from envbuilder.archives.extraction import extract
 from envbuilder.assembling.wheel_file import open_wheel
 from envbuilder.assembling.wheels import Prefix, installed
 from envbuilder.auditing.build_info import read_build_info
-from envbuilder.auditing.damage import Damaged
 from envbuilder.auditing.gpu_code import read_gpu_code
 from envbuilder.auditing.lz4 import unpack_start
 from envbuilder.auditing.metadata import read_metadata
 from envbuilder.auditing.ptx import read_ptx_header
-from envbuilder.auditing.shared_objects import DataSection, open_elf, read_shared_object
 from envbuilder.bases.deb.index import PackageIndex
 from envbuilder.bases.deb.package_file import open_deb
 from envbuilder.bases.deb.release import parse_release
@@ -35,25 +32,30 @@ from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.failures import load_failures
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.doctor_text import doctor_text
+from envbuilder.core.archives.extraction import extract
+from envbuilder.core.corrupt_file import Damaged
+from envbuilder.core.elf import DataSection, open_elf, read_shared_object
+from envbuilder.core.errors import EnvbuilderError
+from envbuilder.core.http.credentials import netrc_logins
+from envbuilder.core.http.limits import decimal
+from envbuilder.core.http.origins import scheme_of
+from envbuilder.core.references import ImageRef
+from envbuilder.core.uv import read_pylock
+from envbuilder.core.uv_failures import failure_of
+from envbuilder.core.yaml.documents import parse
 from envbuilder.delivering.layer_tar import LayerTar
 from envbuilder.delivering.packed import unpacked
 from envbuilder.delivering.stored import read_layout
 from envbuilder.delivering.surveying import config_of
 from envbuilder.diagnosing.scanning import scan
-from envbuilder.errors import EnvbuilderError
-from envbuilder.http.credentials import netrc_logins
-from envbuilder.http.limits import decimal
-from envbuilder.http.origins import scheme_of
 from envbuilder.indexing.uv_index import _files
 from envbuilder.locking.lockfile import load
 from envbuilder.locking.shipped import ClosureFolder
 from envbuilder.locking.spec import read_spec
 from envbuilder.model.failures import Failures
-from envbuilder.model.refs import ImageRef
 from envbuilder.model.rows import Catalog
 from envbuilder.probing.decoding import decode
 from envbuilder.probing.surroundings import decode_surroundings
-from envbuilder.reading.documents import parse
 from envbuilder.registries import documents
 from envbuilder.registries.auth import chosen
 from envbuilder.registries.credentials import RegistryLogins
@@ -62,8 +64,6 @@ from envbuilder.registries.pacing import retry_after
 from envbuilder.reporting.registry import FORMATS
 from envbuilder.running.settings import account, settings_of
 from envbuilder.tar.members import of_tar
-from envbuilder.uv import read_pylock
-from envbuilder.uv_failures import failure_of
 from envbuilder.workflows.compare import compare_two
 from envbuilder.workflows.doctor import examine, look_into_file
 from envbuilder.workflows.validate import judge_facts

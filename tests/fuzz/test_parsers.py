@@ -20,7 +20,7 @@ from types import FrameType
 import pytest
 from hypothesis import HealthCheck, given, seed, settings
 
-from envbuilder.errors import EnvbuilderError
+from envbuilder.core.errors import EnvbuilderError
 from tests.fuzz import seeds
 from tests.fuzz.mutation import damaged
 from tests.fuzz.parsers import PARSERS, Parser

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder import errors
 from envbuilder.cli.main import STOPPED, VERBS
-from envbuilder.errors import EnvbuilderError
+from envbuilder.core import errors
+from envbuilder.core.errors import EnvbuilderError
 from tests.fakes.catalogs import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

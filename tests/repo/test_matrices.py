@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from envbuilder.core.yaml.canonical import dump
+from envbuilder.core.yaml.documents import parse
+from envbuilder.core.yaml.plain import plain_of
 from envbuilder.locking.shipped import ClosureFolder
 from envbuilder.model.evidence import Grade
 from envbuilder.model.rows import Catalog, Environment
 from envbuilder.model.tensorflows import tensorflows
-from envbuilder.reading.canonical import dump
-from envbuilder.reading.documents import parse
-from envbuilder.reading.plain import plain_of
 from tests.fakes.catalogs import MATRICES, real_catalog
 
 FILES = sorted(MATRICES.rglob("*.yaml"))

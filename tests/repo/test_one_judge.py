@@ -18,13 +18,13 @@ from envbuilder.checking.driver import driver_floor
 from envbuilder.checking.gpu import gpu_architecture_covered
 from envbuilder.comparing.gpus import verdict_of
 from envbuilder.comparing.sides import side_of_facts
+from envbuilder.core.versions import Release
 from envbuilder.examining.table import examine_machine
 from envbuilder.model.facts import Facts, Gpu, Seen
 from envbuilder.model.findings import Failed
 from envbuilder.model.host_of_facts import host_of
 from envbuilder.model.hosts import Host
 from envbuilder.model.rows import BaseChoice, Environment
-from envbuilder.model.versions import Release
 from envbuilder.probing.decoding import decode
 from envbuilder.workflows.preflight import misfits
 from tests.fakes.catalogs import real_catalog, real_row

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from envbuilder.errors import DiskFull, VerificationFailed
+from envbuilder.core.errors import DiskFull, VerificationFailed
 from envbuilder.store import Store, full_disk
 
 CONTENT = bytes(range(256)) * 4000

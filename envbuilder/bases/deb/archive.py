@@ -15,9 +15,9 @@ from envbuilder.bases.deb.index import PackageIndex
 from envbuilder.bases.deb.release import ListedFile, Release, parse_release, stamp
 from envbuilder.bases.deb.seen import SeenReleases
 from envbuilder.bases.deb.signatures import Keyring
-from envbuilder.errors import SourceUnreachable, VerificationFailed
-from envbuilder.http.limits import MOST_STALLS, Stalled, TooLong, whole
-from envbuilder.http.web import Web
+from envbuilder.core.errors import SourceUnreachable, VerificationFailed
+from envbuilder.core.http.limits import MOST_STALLS, Stalled, TooLong, whole
+from envbuilder.core.http.web import Web
 from envbuilder.store import Store
 
 SECURITY = "security:"

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from envbuilder.bases.deb.versions import newest
-from envbuilder.errors import VerificationFailed
-from envbuilder.model.names import debian_file, debian_name, debian_version
-from envbuilder.reading.requirements import sha256
+from envbuilder.core.errors import VerificationFailed
+from envbuilder.core.names import debian_file, debian_name, debian_version
+from envbuilder.core.yaml.requirements import sha256
 
 _NAME = re.compile(rb"^Package: ([!-~]+)$", re.MULTILINE)
 _PROVIDES = re.compile(rb"^Provides: (.+)$", re.MULTILINE)

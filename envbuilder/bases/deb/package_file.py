@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from envbuilder.archives.ar_file import ArPart, opened_part, parts
-from envbuilder.archives.limits import Budget, Limits
-from envbuilder.archives.names import BadArchive
-from envbuilder.archives.packed import unpacked
-from envbuilder.archives.tar_file import FILE, PlainStream, TarReader
-from envbuilder.errors import VerificationFailed
-from envbuilder.files import CHUNK
+from envbuilder.core.archives.ar_reader import ArPart, opened_part, parts
+from envbuilder.core.archives.decompression import unpacked
+from envbuilder.core.archives.limits import Budget, Limits
+from envbuilder.core.archives.member_names import BadArchive
+from envbuilder.core.archives.tar_reader import FILE, PlainStream, TarReader
+from envbuilder.core.errors import VerificationFailed
+from envbuilder.core.files import CHUNK
 from envbuilder.tar.members import Member, of_tar
 
 _CONTROL = Limits(member=16 << 20, total=64 << 20, members=1000)

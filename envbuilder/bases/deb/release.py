@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from envbuilder.errors import VerificationFailed
+from envbuilder.core.errors import VerificationFailed
 
 _FIELD = re.compile(r"([A-Za-z0-9][A-Za-z0-9-]*):(?: ?(.*))?")
 _ENTRY = re.compile(r" ([0-9a-f]{64}) +([0-9]{1,12}) +(\S{1,1024})")

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 
 from envbuilder.bases.deb.package_file import DebFile
 from envbuilder.bases.deb.versions import fits
-from envbuilder.errors import VerificationFailed
-from envbuilder.model.image_paths import impossible, is_ours, shadowed
+from envbuilder.core.errors import VerificationFailed
+from envbuilder.core.image_paths import impossible, is_ours, shadowed
 from envbuilder.model.locks import OsPackagePin
 from envbuilder.tar.members import Kind, Member
 

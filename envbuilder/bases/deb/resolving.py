@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from envbuilder.bases.deb.index import Package, PackageIndex, Wanted
 from envbuilder.bases.deb.versions import fits
-from envbuilder.errors import ResolutionFailed
+from envbuilder.core.errors import ResolutionFailed
 from envbuilder.model.locks import OsPackagePin
 
 MINIMAL = ("apt", "base-files", "base-passwd", "libc-bin")

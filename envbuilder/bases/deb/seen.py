@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from envbuilder.bases.deb.release import stamp
-from envbuilder.errors import VerificationFailed
-from envbuilder.files import replacing
+from envbuilder.core.errors import VerificationFailed
+from envbuilder.core.files import replacing
 
 _LAG = timedelta(days=1)
 """How far one mirror may be behind another.

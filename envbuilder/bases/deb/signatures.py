@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from envbuilder.errors import ToolMissing, UsageError, VerificationFailed
+from envbuilder.core.errors import ToolMissing, UsageError, VerificationFailed
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 """The keys that are in use. `debian-archive-removed-keys.gpg`, beside it, has those that are not."""

@@ -21,7 +21,7 @@ from envbuilder.bases.deb.replacing import (
     require_pinned,
     require_unprivileged,
 )
-from envbuilder.errors import VerificationFailed
+from envbuilder.core.errors import VerificationFailed
 from envbuilder.model.locks import OsPackagePin
 from envbuilder.tar.members import Kind, Member, file_of
 

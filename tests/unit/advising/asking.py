@@ -7,8 +7,8 @@ from envbuilder.advising.advise import advise, described
 from envbuilder.advising.ranges import spec_of
 from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.gpu_names import gpu_asked
+from envbuilder.core.versions import Release
 from envbuilder.model.hosts import Host
-from envbuilder.model.versions import Release
 from tests.fakes.catalogs import real_catalog
 
 

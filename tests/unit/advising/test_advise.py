@@ -7,11 +7,11 @@ import pytest
 from envbuilder.advising.advice import Topic, Verdict, Weight
 from envbuilder.catalog.buildable import Buildability, Inventory
 from envbuilder.catalog.verdicts import Fit
+from envbuilder.core.versions import Release
 from envbuilder.model.cuda import Coverage
 from envbuilder.model.evidence import Grade
 from envbuilder.model.host_of_facts import host_of
 from envbuilder.model.hosts import Host, HostGpu
-from envbuilder.model.versions import Release
 from tests.fakes.hosts import A100, K80, host_facts
 from tests.unit.advising.asking import about, ask, changes, rows
 

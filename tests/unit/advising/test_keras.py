@@ -9,7 +9,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envbuilder.catalog.loading import load_catalog
-from envbuilder.errors import InvalidInput
+from envbuilder.core.errors import InvalidInput
 from envbuilder.model.keras import KerasFacts
 from tests.fakes.catalogs import DATA, MATRICES, real_catalog
 

@@ -9,8 +9,8 @@ from envbuilder.advising.advice import Topic, Verdict, Wanted
 from envbuilder.advising.advise import advise
 from envbuilder.advising.ranges import spec_of
 from envbuilder.advising.ranking import PRICES, price
+from envbuilder.core.versions import Release
 from envbuilder.model.hosts import Host, HostGpu
-from envbuilder.model.versions import Release
 from tests.fakes.catalogs import real_catalog, small_catalog
 
 VERSIONS = st.sampled_from(

@@ -11,7 +11,7 @@ from envbuilder.assembling.admission import Clashes, admitted, require_pinned
 from envbuilder.assembling.entries import Entry, completed, folder, link, text
 from envbuilder.assembling.wheel_file import open_wheel
 from envbuilder.assembling.wheels import Prefix, installed
-from envbuilder.errors import VerificationFailed
+from envbuilder.core.errors import VerificationFailed
 from envbuilder.model.locks import PackageGroup, PackagePin
 from tests.unit.assembling.wheels import DIST_INFO, wheel
 

@@ -10,7 +10,7 @@ import pytest
 from envbuilder.assembling.bytecode import bytecode
 from envbuilder.assembling.entries import Entry, text
 from envbuilder.assembling.target_python import TargetPython
-from envbuilder.errors import ToolFailed
+from envbuilder.core.errors import ToolFailed
 
 
 class Liar:

@@ -8,9 +8,9 @@ import pytest
 
 from envbuilder.assembling.ingredients import Ingredients
 from envbuilder.bases.tree_content import TreeContent
-from envbuilder.errors import VerificationFailed
+from envbuilder.core.errors import VerificationFailed
+from envbuilder.core.versions import Release
 from envbuilder.model.trees import DebianTree
-from envbuilder.model.versions import Release
 from envbuilder.store import Store
 from envbuilder.tar.members import Kind, Member, file_of
 from envbuilder.tar.writing import write

@@ -11,7 +11,7 @@ import pytest
 
 from envbuilder.assembling.entries import EPOCH, Entry
 from envbuilder.assembling.interpreter import account_entries, archive_entries, venv_entries
-from envbuilder.errors import VerificationFailed
+from envbuilder.core.errors import VerificationFailed
 from envbuilder.model.locks import User
 from envbuilder.tar.members import Kind
 

@@ -21,7 +21,7 @@ from envbuilder.assembling.sinks import GzipCompressor
 from envbuilder.assembling.wheel_file import open_wheel
 from envbuilder.assembling.wheels import Prefix, installed
 from envbuilder.assembling.zlib_library import host_deflate
-from envbuilder.errors import VerificationFailed
+from envbuilder.core.errors import VerificationFailed
 from envbuilder.model.images import LayerFormat
 from envbuilder.store import Store
 from envbuilder.tar.members import Kind, Member, file_of, of_tar

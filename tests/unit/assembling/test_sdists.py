@@ -12,7 +12,7 @@ import pytest
 
 from envbuilder.assembling.sdists import build_wheel
 from envbuilder.assembling.target_python import TargetPython
-from envbuilder.errors import BuildFailed, VerificationFailed
+from envbuilder.core.errors import BuildFailed, VerificationFailed
 from envbuilder.store import Store
 from tests.unit.workflows.toys import no_sandbox
 

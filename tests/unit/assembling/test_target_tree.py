@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.assembling.target_python import unpacked
-from envbuilder.errors import VerificationFailed
+from envbuilder.core.errors import VerificationFailed
 from envbuilder.store import Store
 from envbuilder.tar.members import Kind, Member, file_of
 

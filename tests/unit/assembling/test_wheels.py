@@ -17,9 +17,9 @@ from envbuilder.assembling.inflating import Inflater
 from envbuilder.assembling.sinks import Digesting, SplicingSink
 from envbuilder.assembling.wheel_file import open_wheel
 from envbuilder.assembling.wheels import Prefix, installed
-from envbuilder.errors import VerificationFailed
-from tests.unit.archives.hostile import ZipPart, deflated, zipped
+from envbuilder.core.errors import VerificationFailed
 from tests.unit.assembling.wheels import DIST_INFO, patched, wheel
+from tests.unit.core.archives.hostile import ZipPart, deflated, zipped
 
 PREFIX = Prefix(venv="opt/venv", series="3.8")
 DATA = "toy-1.0.data"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.attesting.signatures import sign, verify
-from envbuilder.errors import ToolFailed, ToolMissing, UsageError, VerificationFailed
+from envbuilder.core.errors import ToolFailed, ToolMissing, UsageError, VerificationFailed
 
 ENVIRON = {"PATH": os.environ.get("PATH", os.defpath)}
 

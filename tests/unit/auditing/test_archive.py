@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.auditing.archive import WheelArchive, open_wheel
-from envbuilder.errors import DiskFull, InvalidInput
+from envbuilder.core.errors import DiskFull, InvalidInput
 from tests.unit.auditing.wheels import wheel
 
 

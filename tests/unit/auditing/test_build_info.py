@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envbuilder.auditing.build_info import read_build_info
-from envbuilder.auditing.damage import Damaged
+from envbuilder.core.corrupt_file import Damaged
 
 OLD = """
 # Copyright 2017

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from envbuilder.auditing.claims import measured_wheel
 from envbuilder.auditing.measuring import measure
+from envbuilder.core.versions import Release
 from envbuilder.model.audits import MeasuredWheel
-from envbuilder.model.versions import Release
 from tests.unit.auditing.wheels import CUBIN, FRAMEWORK, INFO, METADATA, PTX, elf, entry, fatbin, ptx, wheel
 
 

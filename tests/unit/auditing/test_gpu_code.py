@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuilder.auditing.damage import Damaged
 from envbuilder.auditing.fatbins import MAGIC
 from envbuilder.auditing.gpu_code import BLOCK, LibraryCode, read_gpu_code
-from envbuilder.auditing.shared_objects import DataSection
+from envbuilder.core.corrupt_file import Damaged
+from envbuilder.core.elf import DataSection
+from envbuilder.core.versions import Release
 from envbuilder.model.measurements import FamilyCode, PtxTarget
-from envbuilder.model.versions import Release
 from tests.unit.auditing.wheels import CUBIN, LTO, LZ4, PTX, ZSTD, entry, fatbin, lz4, ptx
 
 CUDA_PROGRAM = b"\x7fELF\x02\x01\x01\x33" + bytes(10) + (190).to_bytes(2, "little") + bytes(44)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuilder.auditing.damage import Damaged
 from envbuilder.auditing.lz4 import unpack_start
+from envbuilder.core.corrupt_file import Damaged
 from tests.unit.auditing.wheels import lz4, ptx
 
 repetitive = st.lists(st.sampled_from([b"ld.param.u64 ", b"\t.reg ", b"x", b"\n"]), max_size=400).map(b"".join)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuilder.auditing.damage import Damaged
 from envbuilder.auditing.metadata import read_file_name, read_metadata
+from envbuilder.core.corrupt_file import Damaged
 
 OLD = """Metadata-Version: 2.1
 Name: tensorflow-gpu

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envbuilder.auditing.ptx import PtxHeader, read_ptx_header
-from envbuilder.model.versions import Release
+from envbuilder.core.versions import Release
 from tests.unit.auditing.wheels import ptx
 
 NVVM = b"""//

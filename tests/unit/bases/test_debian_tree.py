@@ -16,10 +16,17 @@ from envbuilder.bases.cleaning import cleaned
 from envbuilder.bases.debian import BootstrapArchive, bootstrap
 from envbuilder.bases.failures import without_credentials
 from envbuilder.bases.programs import Host, LineListener, Ran, ignore_line, run_program
-from envbuilder.errors import DiskFull, EnvbuilderError, SourceUnreachable, ToolFailed, ToolMissing, VerificationFailed
+from envbuilder.core.errors import (
+    DiskFull,
+    EnvbuilderError,
+    SourceUnreachable,
+    ToolFailed,
+    ToolMissing,
+    VerificationFailed,
+)
+from envbuilder.core.versions import Release
 from envbuilder.model.rows import BaseKind, BaseSystem, Publication, PublicationState
 from envbuilder.model.trees import DebianTree
-from envbuilder.model.versions import Release
 from envbuilder.tar.members import Kind, Member, file_of, of_tar
 
 EPOCH = 1_700_000_000

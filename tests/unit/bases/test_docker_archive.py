@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from envbuilder.bases.docker_archive import docker_archive
+from envbuilder.core.versions import Release
 from envbuilder.model.trees import DebianTree
-from envbuilder.model.versions import Release
 
 EPOCH = 1_700_000_000
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.bases.file_store import FileStore
-from envbuilder.errors import VerificationFailed
+from envbuilder.core.errors import VerificationFailed
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 
 from envbuilder.bases.installed import InstalledPython, installed_pythons
 from envbuilder.bases.programs import Host, LineListener, Ran, ignore_line, run_program
-from envbuilder.model.versions import Release
+from envbuilder.core.versions import Release
 from tests.unit.bases.test_python_archive import elf, installation
 
 SERIES = Release("3.8")

@@ -15,12 +15,12 @@ from envbuilder.bases.packed import packed_pythons
 from envbuilder.bases.python_survey import inspect
 from envbuilder.bases.tree_store import DebianStore
 from envbuilder.catalog.buildable import PackedPython
-from envbuilder.errors import EnvbuilderError, SourceUnreachable, ToolMissing, UsageError, VerificationFailed
+from envbuilder.core.errors import EnvbuilderError, SourceUnreachable, ToolMissing, UsageError, VerificationFailed
+from envbuilder.core.versions import Release
 from envbuilder.model.locations import Refused
 from envbuilder.model.locks import PythonPin, Sources
 from envbuilder.model.rows import BaseSystem
 from envbuilder.model.trees import DebianTree, PythonArchive
-from envbuilder.model.versions import Release
 from envbuilder.tar import writing as tarball
 from envbuilder.tar.members import file_of
 from tests.fakes.catalogs import small_row

@@ -20,8 +20,8 @@ from envbuilder.bases.programs import Host, LineListener, Ran, ignore_line, run_
 from envbuilder.bases.python_files import select
 from envbuilder.bases.python_survey import inspect
 from envbuilder.bases.uv_python import from_uv
-from envbuilder.errors import InvalidInput, SourceUnreachable, ToolMissing, UsageError
-from envbuilder.model.versions import Release
+from envbuilder.core.errors import InvalidInput, SourceUnreachable, ToolMissing, UsageError
+from envbuilder.core.versions import Release
 from envbuilder.tar import writing as tarball
 from envbuilder.tar.members import Member, file_of
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from envbuilder.bases.tree_store import DebianStore
-from envbuilder.errors import VerificationFailed
+from envbuilder.core.errors import VerificationFailed
+from envbuilder.core.versions import Release
 from envbuilder.model.locks import OsPackagePin
 from envbuilder.model.trees import DebianTree
-from envbuilder.model.versions import Release
 
 
 def tree_in(folder: Path, content: bytes, name: str = "new.tar") -> DebianTree:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.bases.uv_tool import fetch_uv
-from envbuilder.errors import SourceUnreachable, VerificationFailed
+from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.model.locks import ToolPin
 
 PROGRAM = b"#!/bin/sh\n"

@@ -1,7 +1,7 @@
 import pytest
 
 from envbuilder.building.build_failures import SYMPTOMS, explain
-from envbuilder.errors import BuildFailed, DiskFull, EnvbuilderError, SourceUnreachable, VerificationFailed
+from envbuilder.core.errors import BuildFailed, DiskFull, EnvbuilderError, SourceUnreachable, VerificationFailed
 
 FAILED = "executor failed running [/bin/sh -c make]: exit code: 1"
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envbuilder.building.context_tar import context, files_tar
-from envbuilder.errors import UsageError
+from envbuilder.core.errors import UsageError
 
 LONG = "w" * 160 + ".whl"
 

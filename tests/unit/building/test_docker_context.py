@@ -11,7 +11,7 @@ import pytest
 
 from envbuilder.building.docker_context import endpoint
 from envbuilder.building.docker_engine import connect, is_local, is_there
-from envbuilder.errors import EngineUnavailable
+from envbuilder.core.errors import EngineUnavailable
 
 
 class Config:

@@ -6,9 +6,9 @@ import pytest
 
 from envbuilder.building.docker_engine import connect, is_there
 from envbuilder.building.engine import Engine
-from envbuilder.errors import DiskFull, EngineError, EngineLost, EngineUnavailable
+from envbuilder.core.errors import DiskFull, EngineError, EngineLost, EngineUnavailable
+from envbuilder.core.references import ImageRef
 from envbuilder.model.builds import Builder, BuildEvent, BuildRequest, LogLine
-from envbuilder.model.refs import ImageRef
 from tests.unit.building import dying
 from tests.unit.building.dying import line
 
@@ -114,7 +114,7 @@ def test_two_threads_that_import_the_sdk_do_not_get_it_half_made() -> None:
     code = (
         "import threading\n"
         "from envbuilder.building.docker_engine import connect, default_registry\n"
-        "from envbuilder.errors import EngineUnavailable\n"
+        "from envbuilder.core.errors import EngineUnavailable\n"
         "def ask():\n"
         "    try:\n"
         "        connect({'DOCKER_HOST': 'tcp://127.0.0.1:9'}, timeout=1).info()\n"

@@ -8,7 +8,14 @@ import requests.exceptions
 import urllib3.exceptions
 
 from envbuilder.building.docker_errors import MAPPINGS, mapped, refused, translated
-from envbuilder.errors import DiskFull, EngineError, EngineLost, EngineUnavailable, EnvbuilderError, SourceUnreachable
+from envbuilder.core.errors import (
+    DiskFull,
+    EngineError,
+    EngineLost,
+    EngineUnavailable,
+    EnvbuilderError,
+    SourceUnreachable,
+)
 
 
 def exceptions_in(module: ModuleType) -> Iterator[type[BaseException]]:

@@ -14,9 +14,9 @@ import pytest
 
 from envbuilder.building.docker_loading import load_image
 from envbuilder.building.engine_json import Record
-from envbuilder.errors import DiskFull, EngineError, EngineLost, VerificationFailed
+from envbuilder.core.errors import DiskFull, EngineError, EngineLost, VerificationFailed
+from envbuilder.core.references import ImageRef
 from envbuilder.model.images import AssembledImage
-from envbuilder.model.refs import ImageRef
 from envbuilder.store import Store
 from tests.unit.delivering.images import file, image
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envbuilder.catalog.api import load_api, read_api, spans, spelled
-from envbuilder.errors import InvalidInput
+from envbuilder.core.errors import InvalidInput
+from envbuilder.core.versions import Release
 from envbuilder.model.api import ApiMap
-from envbuilder.model.versions import Release
 from tests.fakes.catalogs import MATRICES
 
 UNLISTED = """

@@ -15,8 +15,8 @@ from envbuilder.catalog.buildable import (
     nearest_buildable,
 )
 from envbuilder.catalog.naming import find
+from envbuilder.core.versions import Release
 from envbuilder.model.rows import Environment
-from envbuilder.model.versions import Release
 from tests.fakes.catalogs import real_catalog
 
 CATALOG = real_catalog()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.catalog.failures import load_failures, read_failures
-from envbuilder.errors import InvalidInput
+from envbuilder.core.errors import InvalidInput
 
 GOOD = """schema: 1
 classes:

@@ -6,7 +6,7 @@ import pytest
 
 from envbuilder.advising.ranges import release_of, spec_of
 from envbuilder.catalog.gpu_names import gpu_asked, model_named
-from envbuilder.errors import UsageError
+from envbuilder.core.errors import UsageError
 from tests.fakes.catalogs import real_catalog
 
 FACTS = real_catalog().cuda

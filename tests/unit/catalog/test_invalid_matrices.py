@@ -9,8 +9,8 @@ import pytest
 
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.catalog.rules import RULES, Rule
-from envbuilder.errors import InvalidInput
-from tests.unit.reading.invalid import DATA, INVALID, Patch, assert_faults, cases, read_patch
+from envbuilder.core.errors import InvalidInput
+from tests.unit.core.yaml.invalid import DATA, INVALID, Patch, assert_faults, cases, read_patch
 
 CATALOG = DATA / "catalog"
 

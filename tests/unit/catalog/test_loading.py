@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.catalog.loading import load_catalog
-from envbuilder.errors import InvalidInput
+from envbuilder.core.errors import InvalidInput
 from tests.fakes.catalogs import DATA, real_catalog, small_catalog
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envbuilder.catalog.naming import find, matching
-from envbuilder.errors import UnknownEnvironment
+from envbuilder.core.errors import UnknownEnvironment
 from tests.fakes.catalogs import real_catalog
 
 CATALOG = real_catalog()

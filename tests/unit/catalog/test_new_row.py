@@ -10,12 +10,12 @@ from packaging.version import Version
 
 from envbuilder.catalog.new_row import NewRelease, library_set, model_for, new_row
 from envbuilder.catalog.writing import read_row
-from envbuilder.errors import UsageError
+from envbuilder.core.errors import UsageError
+from envbuilder.core.versions import Release
+from envbuilder.core.yaml.canonical import Plain
 from envbuilder.model.claims import Claims, claims_of
 from envbuilder.model.cuda import CudnnNeed, CudnnRule
 from envbuilder.model.rows import Catalog
-from envbuilder.model.versions import Release
-from envbuilder.reading.canonical import Plain
 from tests.fakes.catalogs import DATA, small_catalog, small_row
 
 CATALOG = small_catalog()

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envbuilder.catalog.proof import Proof, dump_proof, read_proof
-from envbuilder.errors import InvalidInput
+from envbuilder.core.errors import InvalidInput
+from envbuilder.core.yaml.fields import Reader
 from envbuilder.model.evidence import Evidence, Grade, Unproven
-from envbuilder.reading.fields import Reader
 from tests.unit.model.proofs import EVIDENCE, UNPROVEN
 from tests.unit.model.test_evidence import EACH
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from envbuilder.catalog.tables import read_cuda
+from envbuilder.core.versions import Release
+from envbuilder.core.yaml.fields import Reader
 from envbuilder.model.cuda import CudaFacts
-from envbuilder.model.versions import Release
-from envbuilder.reading.fields import Reader
 from tests.fakes.catalogs import DATA, MATRICES
 
 TEXT = (DATA / "catalog" / "cuda.yaml").read_text(encoding="utf-8").partition("\nptx:")[0].partition("\ncudnn:")[0]

@@ -9,8 +9,8 @@ from pathlib import Path
 import yaml
 
 from envbuilder.catalog.expectation import Expectation
+from envbuilder.core.memory_policy import parse
 from envbuilder.model.facts import Facts
-from envbuilder.model.memory import parse
 from envbuilder.probing import decode
 from tests.unit.checking.expectations import EXPECTATIONS
 

@@ -8,8 +8,8 @@ from packaging.version import Version
 
 from envbuilder.catalog.expectation import CudaExpectation, Expectation
 from envbuilder.catalog.verdicts import stack_of
+from envbuilder.core.versions import Release
 from envbuilder.model.cuda import CudaNeed, CudnnNeed, CudnnRule, GpuCode, KernelFamily
-from envbuilder.model.versions import Release
 from tests.fakes.catalogs import real_catalog, real_row
 
 

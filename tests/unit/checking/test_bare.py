@@ -8,10 +8,10 @@ from envbuilder.catalog.expectation import Expectation
 from envbuilder.checking.expecting import expect_bare
 from envbuilder.checking.judging import judge_bare
 from envbuilder.checking.table import bare_checks, checks_for
+from envbuilder.core.versions import Release
 from envbuilder.model.closures import Closure
 from envbuilder.model.facts import Facts, Unseen
 from envbuilder.model.findings import NotProven, Report, Tier
-from envbuilder.model.versions import Release
 from tests.fakes.catalogs import small_row
 from tests.fakes.resolver import chosen
 from tests.unit.checking.cases import facts_named

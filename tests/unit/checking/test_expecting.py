@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from envbuilder.checking import expect
+from envbuilder.core.memory_policy import ALL
+from envbuilder.core.versions import Release
 from envbuilder.model.locks import BasePin, CudaPin, Lock, PackageGroup, PackagePin, PythonPin, User
-from envbuilder.model.memory import ALL
 from envbuilder.model.rows import BaseKind, CudaProvider, Environment, PythonProvider
-from envbuilder.model.versions import Release
 from tests.fakes.catalogs import real_row
 from tests.unit.checking.expectations import TF_2_20
 

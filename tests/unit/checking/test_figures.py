@@ -9,11 +9,11 @@ import pytest
 from envbuilder.checking import CHECKS, judge
 from envbuilder.checking.figures import figures
 from envbuilder.checking.subjects import OTHER, group_of, seconds_of
+from envbuilder.core.versions import Release
 from envbuilder.model.facts import NOT_ASKED, Facts, Seen, Unseen
 from envbuilder.model.findings import Report, Tier
 from envbuilder.model.gpu_facts import Placement
 from envbuilder.model.hardware_facts import GpuBytes, Nvml, NvmlGpu
-from envbuilder.model.versions import Release
 from tests.unit.checking.cases import facts_named
 from tests.unit.checking.expectations import TF_2_20
 

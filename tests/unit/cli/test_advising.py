@@ -8,10 +8,10 @@ import pytest
 
 from envbuilder.cli import preflight
 from envbuilder.cli.places import places
+from envbuilder.core.versions import Release
 from envbuilder.locking.lockfile import dump
 from envbuilder.model.hosts import Host, HostGpu
 from envbuilder.model.locks import Spec
-from envbuilder.model.versions import Release
 from envbuilder.workflows.lock import lock
 from tests.fakes.catalogs import real_catalog
 from tests.fakes.hosts import A100, GIB, K80, FakeGpu, host_document

@@ -11,9 +11,9 @@ from envbuilder.bases.tree_store import DebianStore
 from envbuilder.catalog.buildable import Buildability
 from envbuilder.cli.inventory import inventory
 from envbuilder.cli.places import places
+from envbuilder.core.versions import Release
 from envbuilder.model.locks import Sources
 from envbuilder.model.trees import DebianTree
-from envbuilder.model.versions import Release
 from tests.fakes.catalogs import real_catalog
 from tests.unit.bases.test_locating import archive
 from tests.unit.cli.running import CommandLine

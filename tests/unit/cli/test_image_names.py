@@ -10,9 +10,9 @@ from envbuilder.assembling.records import KeptImage
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.image_names import default_name, reference_of
 from envbuilder.cli.places import places
-from envbuilder.errors import UsageError
+from envbuilder.core.errors import UsageError
+from envbuilder.core.references import image_name, registry_address
 from envbuilder.locking.lockfile import digest, dump
-from envbuilder.model.refs import image_name, registry_address
 from tests.fakes.catalogs import good_lock, small_catalog
 from tests.unit.cli.running import CommandLine
 from tests.unit.delivering.images import file, image

@@ -8,7 +8,7 @@ import pytest
 
 from envbuilder.cli.places import Places
 from envbuilder.cli.recording import records_of
-from envbuilder.errors import UsageError
+from envbuilder.core.errors import UsageError
 
 
 def places_of(folder: Path, *, packaged: bool) -> Places:

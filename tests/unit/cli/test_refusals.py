@@ -7,8 +7,8 @@ import pytest
 from envbuilder.catalog.buildable import Buildability, Inventory, PackedPython
 from envbuilder.catalog.naming import find
 from envbuilder.cli.refusals import explained
-from envbuilder.errors import NoUsableBase
-from envbuilder.model.versions import Release
+from envbuilder.core.errors import NoUsableBase
+from envbuilder.core.versions import Release
 from tests.fakes.catalogs import real_catalog
 from tests.unit.cli.running import CommandLine
 

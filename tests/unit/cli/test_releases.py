@@ -13,9 +13,9 @@ from packaging.version import Version
 from envbuilder.bases.file_store import FileStore
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.cli.daemonless import PROBE
+from envbuilder.core.memory_policy import HOOK
 from envbuilder.locking.lockfile import dump
 from envbuilder.model.locks import Lock, Spec
-from envbuilder.model.memory import HOOK
 from envbuilder.probing.joining import memory_hook, probe_source
 from envbuilder.workflows.lock import lock
 from tests.fakes.catalogs import DATA, good_lock

@@ -15,7 +15,7 @@ from envbuilder.cli.main import report
 from envbuilder.cli.output import notice
 from envbuilder.cli.streams import VisibleText, foreign, visible
 from envbuilder.cli.system_errors import of_the_system
-from envbuilder.errors import DiskFull, MachineError, ToolFailed, UsageError
+from envbuilder.core.errors import DiskFull, MachineError, ToolFailed, UsageError
 from tests.unit.cli.running import CommandLine
 
 

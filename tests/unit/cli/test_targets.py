@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.cli.targets import LockTarget, RowTarget, replaced_lock, target
-from envbuilder.errors import InvalidInput, UnknownEnvironment, UsageError
+from envbuilder.core.errors import InvalidInput, UnknownEnvironment, UsageError
 from envbuilder.locking.lockfile import dump
 from tests.fakes.catalogs import good_lock, small_catalog
 

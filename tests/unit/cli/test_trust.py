@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from envbuilder.core.versions import Release
 from envbuilder.locking.lockfile import dump
 from envbuilder.model.locks import Lock, PythonPin, ToolPin
 from envbuilder.model.rows import PythonProvider
-from envbuilder.model.versions import Release
 from envbuilder.store import Store
 from envbuilder.workflows.bundle import BundlePorts, bundle
 from tests.fakes.catalogs import good_lock

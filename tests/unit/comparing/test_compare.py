@@ -8,11 +8,11 @@ import pytest
 
 from envbuilder.comparing.compare import compare
 from envbuilder.comparing.sides import side_of_facts, side_of_lock
-from envbuilder.errors import UsageError
+from envbuilder.core.errors import UsageError
+from envbuilder.core.memory_policy import parse
 from envbuilder.model.comparisons import Comparison, Difference, Side, Where
 from envbuilder.model.facts import Facts, Seen
 from envbuilder.model.host_facts import HostFacts, NamedProcess, Wsl
-from envbuilder.model.memory import parse
 from envbuilder.probing.decoding import decode
 from tests.fakes.catalogs import ROOT, good_lock, real_catalog
 from tests.fakes.hosts import A100, GIB, K80, V100, FakeGpu, environment, host_facts

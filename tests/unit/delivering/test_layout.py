@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from envbuilder.core.errors import UsageError, VerificationFailed
 from envbuilder.delivering.archive import write_archive
 from envbuilder.delivering.layout import write_layout
 from envbuilder.delivering.stored import read_layout
-from envbuilder.errors import UsageError, VerificationFailed
 from envbuilder.model.images import AssembledImage
 from envbuilder.store import Store
 from tests.unit.delivering.images import file, image, tar_of

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuilder.archives.names import relative_path
+from envbuilder.core.archives.member_names import relative_path
+from envbuilder.core.errors import ToolMissing, UsageError, VerificationFailed
 from envbuilder.delivering.flatten import write_flat_tar
 from envbuilder.delivering.rootfs import remove_tree, unpack
-from envbuilder.errors import ToolMissing, UsageError, VerificationFailed
 from envbuilder.model.images import AssembledImage
 from envbuilder.store import Store
 from envbuilder.tar.members import file_of

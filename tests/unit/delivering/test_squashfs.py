@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from envbuilder.core.errors import DiskFull, ToolFailed, ToolMissing, UsageError
 from envbuilder.delivering.enroot import start_files
 from envbuilder.delivering.squashfs import write_squashfs
-from envbuilder.errors import DiskFull, ToolFailed, ToolMissing, UsageError
 from envbuilder.model.images import AssembledImage
 from envbuilder.runtime.unconfined import Unconfined
 from envbuilder.store import Store

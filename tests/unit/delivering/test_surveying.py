@@ -12,8 +12,8 @@ from typing import BinaryIO
 
 import pytest
 
+from envbuilder.core.errors import VerificationFailed
 from envbuilder.delivering.surveying import survey
-from envbuilder.errors import VerificationFailed
 from envbuilder.model.contents import ImageContent, LibraryFile
 
 SITE = "opt/venv/lib/python3.8/site-packages"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from envbuilder.core.versions import Release
 from envbuilder.examining.view import View
 from envbuilder.model.facts import (
     NOT_ASKED,
@@ -29,7 +30,6 @@ from envbuilder.model.surroundings import (
     SourceSeen,
     Surroundings,
 )
-from envbuilder.model.versions import Release
 from tests.unit.checking.cases import facts_named
 
 GIB = 1 << 30

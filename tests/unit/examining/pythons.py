@@ -7,6 +7,7 @@ from functools import cache
 
 from envbuilder.catalog.buildable import Buildability, Inventory
 from envbuilder.catalog.offers import Offer, offer
+from envbuilder.core.versions import Release
 from envbuilder.examining.case import Case
 from envbuilder.examining.examination import Examination
 from envbuilder.examining.table import examine_machine
@@ -16,7 +17,6 @@ from envbuilder.model.facts import Facts, Seen
 from envbuilder.model.host_of_facts import host_of
 from envbuilder.model.hosts import Host
 from envbuilder.model.software_facts import CudaFile, Distribution, SoftwareFacts, TensorFlowFiles
-from envbuilder.model.versions import Release
 from tests.fakes.catalogs import MATRICES, real_catalog, real_row
 from tests.unit.examining.machines import NO_LIBCUDA, NO_NVML, facts, host
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder import examining
+from envbuilder.core.versions import Release
 from envbuilder.examining.table import findings
 from envbuilder.examining.view import View
 from envbuilder.model.examinations import MachineFinding, Severity
@@ -16,7 +17,6 @@ from envbuilder.model.facts import NOT_ASKED, LibcudaPath, Loader, Seen, Unseen
 from envbuilder.model.hardware_facts import GpuBytes, GpuProcess
 from envbuilder.model.host_facts import BusGpu, Disk, GpuModules, NamedProcess, Smi, Wsl
 from envbuilder.model.surroundings import CaBundle, Silence, SourceKind
-from envbuilder.model.versions import Release
 from tests.unit.examining.machines import (
     GIB,
     NO_ENGINE,

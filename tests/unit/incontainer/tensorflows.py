@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from envbuilder.core.memory_policy import HOOK_PATH, START, START_NAME
 from envbuilder.incontainer import memory_hook
-from envbuilder.model.memory import HOOK_PATH, START, START_NAME
 
 HOOK = Path(str(memory_hook.__file__))
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from envbuilder.core.versions import Release
 from envbuilder.model.facts import Facts, Seen
 from envbuilder.model.host_facts import HostFacts
-from envbuilder.model.versions import Release
 from envbuilder.probing import decode
 from tests.fakes.cuda_libraries import compile_fake
 from tests.unit.incontainer.interpreters import interpreters

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuilder.model.memory import parse
+from envbuilder.core.memory_policy import parse
 from tests.unit.incontainer.tensorflows import libcuda, run, write
 
 GIB = 1 << 30

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from envbuilder.checking import CHECKS, checks_for, judge
+from envbuilder.core.versions import Release
 from envbuilder.model.facts import Seen, Unseen
 from envbuilder.model.findings import Tier
-from envbuilder.model.versions import Release
 from envbuilder.probing import decode
 from tests.unit.checking.expectations import TF_2_20
 from tests.unit.incontainer.interpreters import interpreters

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.errors import SourceUnreachable, VerificationFailed
-from envbuilder.http.web import Web
+from envbuilder.core.errors import SourceUnreachable, VerificationFailed
+from envbuilder.core.http.web import Web
 from envbuilder.indexing.fetching import fetch, fetch_into, length_of
 from envbuilder.indexing.index import IndexFile
 from envbuilder.store import Store

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from envbuilder.bases.uv_tool import find_uv
-from envbuilder.errors import SourceUnreachable
-from envbuilder.http.web import Web
+from envbuilder.core.errors import SourceUnreachable
+from envbuilder.core.http.web import Web
 from envbuilder.indexing.credentials import index_logins
 from envbuilder.indexing.fetching import fetch, length_of
 from envbuilder.indexing.uv_index import UvIndex

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.errors import SourceUnreachable, ToolFailed
+from envbuilder.core.errors import SourceUnreachable, ToolFailed
+from envbuilder.core.versions import Release
 from envbuilder.indexing.uv_index import UvIndex, _files
 from envbuilder.model.closures import Chosen, Closure
-from envbuilder.model.versions import Release
 from tests.fakes.index_uv import IndexUv, index_uv
 
 SIX = ("six-1.16.0-py2.py3-none-any.whl", "1" * 64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from envbuilder.errors import ResolutionFailed, SourceUnreachable
+from envbuilder.core.errors import ResolutionFailed, SourceUnreachable
 from envbuilder.locking.apt import AptResolver
 from envbuilder.model.commands import RunRequest, RunResult
 from envbuilder.model.locks import OsPackagePin

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envbuilder.errors import Fault, InvalidInput
+from envbuilder.core.errors import Fault, InvalidInput
 from envbuilder.locking.lockfile import digest, dump, load
 from envbuilder.model.locks import Lock
 from envbuilder.planning.layers import plan

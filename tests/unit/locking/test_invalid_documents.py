@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from envbuilder.errors import InvalidInput
+from envbuilder.core.errors import InvalidInput
 from envbuilder.locking.lockfile import dump, load
 from envbuilder.locking.spec import read_spec
-from tests.unit.reading.invalid import DATA, INVALID, assert_faults, cases, expectations, read_patch
+from tests.unit.core.yaml.invalid import DATA, INVALID, assert_faults, cases, expectations, read_patch
 
 
 @pytest.mark.parametrize("name", cases("spec"))

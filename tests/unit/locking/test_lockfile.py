@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envbuilder.errors import InvalidInput
+from envbuilder.core.errors import InvalidInput
 from envbuilder.locking.lockfile import digest, dump, dump_pins, load
 from envbuilder.model.locks import Lock
 from tests.fakes.catalogs import good_lock

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.errors import InvalidInput
+from envbuilder.core.errors import InvalidInput
 from envbuilder.locking.own_files import surveyed
 from envbuilder.model.locks import OwnFile
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envbuilder.errors import InvalidInput
+from envbuilder.core.errors import InvalidInput
+from envbuilder.core.versions import Release
 from envbuilder.locking.resolver import Resolution
 from envbuilder.locking.shipped import ClosureFolder, dump_closures, load_closures, merged, request_digest
 from envbuilder.model.closures import Closure
-from envbuilder.model.versions import Release
 from tests.fakes.resolver import chosen, made_up_sha256
 from tests.unit.locking.closures import SHIPPED
 

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.version import Version
 
-from envbuilder.errors import InvalidInput
+from envbuilder.core.errors import InvalidInput
+from envbuilder.core.memory_policy import GROWTH
+from envbuilder.core.versions import Release
 from envbuilder.locking.spec import read_spec, with_sources
 from envbuilder.model.locks import OwnFile, Sources, Spec, User
-from envbuilder.model.memory import GROWTH
-from envbuilder.model.versions import Release
 from tests.fakes.catalogs import DATA
 
 

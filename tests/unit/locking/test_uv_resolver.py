@@ -12,12 +12,12 @@ import pytest
 from packaging.utils import parse_wheel_filename
 from packaging.version import Version
 
-from envbuilder.errors import ResolutionFailed, SourceUnreachable
+from envbuilder.core.errors import ResolutionFailed, SourceUnreachable
+from envbuilder.core.versions import Release
 from envbuilder.locking.resolver import Resolution
 from envbuilder.locking.stand_ins import write_stand_in
 from envbuilder.locking.uv_resolver import UvResolver
 from envbuilder.model.closures import Chosen
-from envbuilder.model.versions import Release
 from tests.fakes.uv import Call, fake_uv
 
 WANTED = Resolution(

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from envbuilder.core.versions import Release
 from envbuilder.locking.wheels import Candidate, best
-from envbuilder.model.versions import Release
 
 FILES = (
     "x-1-cp38-cp38-manylinux1_x86_64.whl",

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from envbuilder.core.versions import Release
 from envbuilder.model.claims import Claims, CudaClaims, claims_of, compare
 from envbuilder.model.cuda import CudnnNeed, CudnnRule, KernelFamily
-from envbuilder.model.versions import Release
 from tests.fakes.catalogs import small_row
 
 GPU = claims_of(small_row("tf-2.4-cuda11.0"))

@@ -8,10 +8,10 @@ import pytest
 
 from envbuilder.catalog.coverage import GpuSupport, Part, architectures, support
 from envbuilder.catalog.tables import read_cuda
+from envbuilder.core.versions import Release
+from envbuilder.core.yaml.fields import Reader
 from envbuilder.model.cuda import Coverage, CudaFacts, CudnnNeed, CudnnRule, GpuCode, KernelFamily
 from envbuilder.model.rows import BaseChoice, Environment
-from envbuilder.model.versions import Release
-from envbuilder.reading.fields import Reader
 from tests.fakes.catalogs import MATRICES, small_row
 
 FACTS: CudaFacts = read_cuda(Reader("cuda.yaml").document((MATRICES / "cuda.yaml").read_text(encoding="utf-8")))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from envbuilder.core.versions import Release
 from envbuilder.model.facts import NOT_ASKED
 from envbuilder.model.host_facts import Smi, SmiGpu
 from envbuilder.model.host_of_facts import host_of
 from envbuilder.model.hosts import Host, HostGpu
-from envbuilder.model.versions import Release
 from tests.unit.examining.machines import (
     GIB,
     NO_LIBCUDA,

@@ -8,11 +8,11 @@ import pytest
 from packaging.version import Version
 
 from envbuilder.catalog.naming import select
-from envbuilder.errors import UnknownEnvironment, UsageError
+from envbuilder.core.errors import UnknownEnvironment, UsageError
+from envbuilder.core.versions import Release
 from envbuilder.model.evidence import Grade
 from envbuilder.model.rows import Catalog, Environment, OtherRelease
 from envbuilder.model.sources import Advisory, Source
-from envbuilder.model.versions import Release
 from tests.fakes.catalogs import small_catalog, small_row
 
 TRAP = Advisory(

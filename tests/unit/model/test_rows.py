@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from envbuilder.core.versions import Release
 from envbuilder.model.cuda import Coverage, CudnnRule, GpuCode, KernelFamily
-from envbuilder.model.versions import Release
 from tests.fakes.catalogs import real_catalog, real_row, small_catalog, small_row
 
 CAPABILITIES = ("3.5", "3.7", "5.0", "5.2", "6.0", "6.1", "7.0", "7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "12.0")

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
-from envbuilder.model import memory
+from envbuilder.core import memory_policy as memory
+from envbuilder.core.versions import Release
 from envbuilder.model.cuda import LibraryLink
 from envbuilder.model.images import LayerFormat
 from envbuilder.model.locks import (
@@ -22,7 +23,6 @@ from envbuilder.model.locks import (
     User,
 )
 from envbuilder.model.rows import BaseKind, PythonProvider
-from envbuilder.model.versions import Release
 from envbuilder.planning.keys import layer_key, python_key
 from envbuilder.planning.layers import plan
 from tests.fakes.catalogs import good_lock

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuilder.errors import InvalidInput
+from envbuilder.core.errors import InvalidInput
+from envbuilder.core.versions import Release
 from envbuilder.model.facts import NOT_ASKED, Facts, Seen, Unseen
-from envbuilder.model.versions import Release
 from envbuilder.probing import decode
 
 FOLDER = Path(__file__).parents[2] / "cases" / "facts"

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuilder.errors import InvalidInput
+from envbuilder.core.errors import InvalidInput
+from envbuilder.core.versions import Release
 from envbuilder.model.facts import NOT_ASKED, Facts, Seen
-from envbuilder.model.versions import Release
 from envbuilder.probing import decode
 from tests.unit.checking.cases import facts_named
 from tests.unit.probing.test_decoding import JSON, paths, read

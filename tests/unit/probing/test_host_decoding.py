@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuilder.errors import InvalidInput
+from envbuilder.core.errors import InvalidInput
 from envbuilder.model.facts import NOT_ASKED, Facts, Seen
 from envbuilder.model.surroundings import (
     CaBundle,

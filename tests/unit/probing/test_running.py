@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.errors import ToolFailed, ToolMissing
+from envbuilder.core.errors import ToolFailed, ToolMissing
 from envbuilder.model.commands import RunRequest, RunResult
 from envbuilder.model.facts import Seen, Unseen
 from envbuilder.probing import ProbeRequest, probe_image, probe_python, request_for

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.errors import SourceUnreachable, ToolFailed
+from envbuilder.core.errors import SourceUnreachable, ToolFailed
+from envbuilder.core.versions import Release
 from envbuilder.model.closures import Closure
-from envbuilder.model.versions import Release
 from envbuilder.proving.environments import BareEnvironments
 from envbuilder.proving.interpreters import HostPython
 from tests.fakes.installing_uv import InstallingUv, installing_uv

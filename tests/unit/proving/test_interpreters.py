@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.model.versions import Release
+from envbuilder.core.versions import Release
 from envbuilder.proving.interpreters import HostPython, HostPythons
 
 GOOD = "CPython x86_64 8 2.36 3.8.18"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.errors import UsageError
+from envbuilder.core.errors import UsageError
 from envbuilder.proving.records import Records
 
 

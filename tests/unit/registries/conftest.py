@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from envbuilder.core.references import ImageRef
 from envbuilder.model.images import (
     CONFIG_TYPE,
     EMPTY_TYPE,
@@ -19,7 +20,6 @@ from envbuilder.model.images import (
     ImageLayerPin,
     LayerFormat,
 )
-from envbuilder.model.refs import ImageRef
 from envbuilder.registries.client import RegistryClient
 from envbuilder.registries.documents import document
 from envbuilder.registries.pacing import Pacing

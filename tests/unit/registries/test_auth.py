@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuilder.errors import EnvbuilderError, SourceUnreachable
+from envbuilder.core.errors import EnvbuilderError, SourceUnreachable
 from envbuilder.model.images import Descriptor
 from envbuilder.registries.auth import chosen
 from envbuilder.registries.client import RegistryClient

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.errors import InvalidInput, ToolFailed, ToolMissing
+from envbuilder.core.errors import InvalidInput, ToolFailed, ToolMissing
 from envbuilder.registries.credentials import Credentials, RegistryLogins, login_files
 
 HOST = "registry.example:5000"

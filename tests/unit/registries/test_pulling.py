@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.errors import SourceUnreachable, UsageError, VerificationFailed
+from envbuilder.core.errors import SourceUnreachable, UsageError, VerificationFailed
+from envbuilder.core.references import ImageRef
 from envbuilder.model.images import INDEX_TYPE, MANIFEST_TYPE, Descriptor
-from envbuilder.model.refs import ImageRef
 from envbuilder.model.transfers import Transfer
 from envbuilder.registries.client import DOCKER_LIST_TYPE, DOCKER_MANIFEST_TYPE, RegistryClient
 from envbuilder.registries.pacing import TRIES

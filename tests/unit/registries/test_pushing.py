@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from envbuilder.errors import SourceUnreachable, UsageError, VerificationFailed
+from envbuilder.core.errors import SourceUnreachable, UsageError, VerificationFailed
+from envbuilder.core.references import ImageRef
 from envbuilder.model.images import INDEX_TYPE, AssembledImage, Descriptor
-from envbuilder.model.refs import ImageRef
 from envbuilder.model.transfers import Transfer
 from envbuilder.registries.client import RegistryClient
 from envbuilder.registries.pacing import TRIES

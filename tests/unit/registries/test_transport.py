@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.errors import EnvbuilderError, SourceUnreachable, UsageError
-from envbuilder.http.proxies import proxy_for
-from envbuilder.model.refs import ImageRef
+from envbuilder.core.errors import EnvbuilderError, SourceUnreachable, UsageError
+from envbuilder.core.http.proxies import proxy_for
+from envbuilder.core.references import ImageRef
 from envbuilder.registries.client import RegistryClient
 from envbuilder.registries.failures import Interrupted, said
 from envbuilder.registries.pacing import Patience

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuilder.errors import UsageError
+from envbuilder.core.errors import UsageError
 from envbuilder.model.findings import CheckResult, Failed, Figure, NotProven, Passed, Report, Tier
 from envbuilder.reporting import FORMATS, format_named
 from envbuilder.reporting.registry import SUFFIXES, format_of

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.errors import ToolFailed, ToolMissing
+from envbuilder.core.errors import ToolFailed, ToolMissing
 from envbuilder.running.apptainer import Apptainer, find_apptainer
 
 

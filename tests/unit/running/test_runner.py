@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.errors import EngineError, ToolFailed, ToolMissing, UsageError
+from envbuilder.core.errors import EngineError, ToolFailed, ToolMissing, UsageError
 from envbuilder.model.commands import RunRequest, RunResult
 from envbuilder.model.images import AssembledImage
 from envbuilder.running.images import ImageRunner

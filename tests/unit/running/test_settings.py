@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuilder.errors import UsageError, VerificationFailed
+from envbuilder.core.errors import UsageError, VerificationFailed
 from envbuilder.running.settings import account, settings_of
 
 

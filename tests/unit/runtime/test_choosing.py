@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.errors import ToolMissing
+from envbuilder.core.errors import ToolMissing
 from envbuilder.runtime.choosing import confined
 from envbuilder.runtime.landlock import Landlock
 from envbuilder.runtime.sandbox import FOREIGN, Task

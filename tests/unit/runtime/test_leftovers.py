@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.errors import VerificationFailed
+from envbuilder.core.errors import VerificationFailed
 from envbuilder.runtime.leftovers import discard, open_to_all, read_inside, scratch
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.errors import UsageError
+from envbuilder.core.errors import UsageError
 from envbuilder.runtime.sandbox import Task
 from envbuilder.runtime.skeleton import make_skeleton, resolved
 

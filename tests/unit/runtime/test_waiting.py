@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.errors import ToolFailed
+from envbuilder.core.errors import ToolFailed
 from envbuilder.runtime.limiting import check_output
 from envbuilder.runtime.sandbox import Limits, Task
 from envbuilder.runtime.waiting import KILLED, Ended, wait_for

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envbuilder.errors import VerificationFailed
+from envbuilder.core.errors import VerificationFailed
 from envbuilder.tar import writing as tarball
 from envbuilder.tar.members import Kind, Member, file_of, of_folder, of_tar
 

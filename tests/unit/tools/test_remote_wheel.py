@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from envbuilder.errors import SourceUnreachable
+from envbuilder.core.errors import SourceUnreachable
 from envbuilder.indexing.index import IndexFile
 from tests.fakes.index import FakeIndex
 from tools.remote_wheel import RangedFile, linux_wheel, open_wheel

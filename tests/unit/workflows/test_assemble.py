@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.errors import SourceUnreachable, VerificationFailed
+from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.model.builds import BuildEvent, StepFinished
 from envbuilder.model.images import ImagePin, LayerFormat
 from envbuilder.model.locks import Lock, OwnFile, PackageGroup, ToolPin

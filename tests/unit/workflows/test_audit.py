@@ -12,13 +12,13 @@ from packaging.version import Version
 
 from envbuilder.catalog.loading import load_catalog
 from envbuilder.catalog.naming import find
-from envbuilder.errors import ResolutionFailed, UsageError
+from envbuilder.core.errors import ResolutionFailed, UsageError
+from envbuilder.core.versions import Release
 from envbuilder.indexing.index import IndexFile
 from envbuilder.model.audits import MeasuredWheel
 from envbuilder.model.claims import Claims, claims_of
 from envbuilder.model.evidence import Documented, Measured
 from envbuilder.model.rows import OtherRelease
-from envbuilder.model.versions import Release
 from envbuilder.proving.records import Records
 from envbuilder.workflows.audit import (
     AuditPorts,

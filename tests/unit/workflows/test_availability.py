@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from envbuilder.errors import SourceUnreachable
+from envbuilder.core.errors import SourceUnreachable
+from envbuilder.core.versions import Release
 from envbuilder.indexing.index import IndexFile
 from envbuilder.model.closures import Chosen, Closure
-from envbuilder.model.versions import Release
 from envbuilder.workflows.availability import availability
 from tests.fakes.index import FakeIndex
 from tests.fakes.resolver import chosen

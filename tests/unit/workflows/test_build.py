@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.errors import BuildFailed, SourceUnreachable, UsageError
+from envbuilder.core.errors import BuildFailed, SourceUnreachable, UsageError
 from envbuilder.locking.lockfile import digest
 from envbuilder.model.builds import Builder, BuildEvent, BuildResult, EngineInfo
 from envbuilder.model.locks import Lock

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 import pytest
 
-from envbuilder.errors import SourceUnreachable, UsageError, VerificationFailed
+from envbuilder.core.errors import SourceUnreachable, UsageError, VerificationFailed
 from envbuilder.locking.lockfile import dump
 from envbuilder.model.locks import OsPackagePin, OwnFile, ToolPin
 from envbuilder.store import Store

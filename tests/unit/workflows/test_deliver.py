@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from envbuilder.building.engine import Listener
-from envbuilder.errors import ToolMissing, UsageError, VerificationFailed
+from envbuilder.core.errors import ToolMissing, UsageError, VerificationFailed
+from envbuilder.core.references import ImageRef
 from envbuilder.model.images import AssembledImage
-from envbuilder.model.refs import ImageRef
 from envbuilder.model.transfers import PushResult
 from envbuilder.store import Store
 from envbuilder.workflows.deliver import Delivered, DeliverPorts, Destinations, deliver

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.errors import InvalidInput, ToolFailed
+from envbuilder.core.errors import InvalidInput, ToolFailed
 from envbuilder.model.commands import RunResult
 from envbuilder.model.facts import NOT_ASKED, Seen
 from envbuilder.probing.surroundings import with_surroundings

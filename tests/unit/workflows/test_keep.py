@@ -9,9 +9,9 @@ import pytest
 
 from envbuilder.assembling.packing import Packed
 from envbuilder.assembling.records import KeptImage, LayerRecord, Records
-from envbuilder.manifests import holds, write_manifest
+from envbuilder.core.cache_directories import ROOMS, bytes_of, use_room
+from envbuilder.core.tree_manifests import holds, write_manifest
 from envbuilder.model.images import AssembledImage
-from envbuilder.rooms import ROOMS, bytes_of, use_room
 from envbuilder.running.images import in_use
 from envbuilder.store import Store
 from envbuilder.workflows.keep import Pruned, prune, room_usage, usage

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from envbuilder.errors import EngineUnavailable, ToolMissing
+from envbuilder.core.errors import EngineUnavailable, ToolMissing
 from envbuilder.model.builds import EngineInfo
 from envbuilder.model.surroundings import EngineAnswers, EngineSilent, Silence, SourceKind
 from envbuilder.workflows.look_around import Address, AroundPorts, start_looking, without_login

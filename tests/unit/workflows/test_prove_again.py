@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.errors import BuildFailed, EngineUnavailable, SourceUnreachable
+from envbuilder.core.errors import BuildFailed, EngineUnavailable, SourceUnreachable
 from envbuilder.model.evidence import BuiltImage, Grade, RanOnGpu
 from envbuilder.model.rows import Environment
 from envbuilder.workflows.prove import prove

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.errors import BuildFailed, EnvbuilderError, ToolFailed
+from envbuilder.core.errors import BuildFailed, EnvbuilderError, ToolFailed
 from envbuilder.locking.lockfile import digest
 from envbuilder.locking.shipped import ClosureFolder
 from envbuilder.model.evidence import BuiltImage, Grade, RanOnGpu

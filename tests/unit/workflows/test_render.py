@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.errors import SourceUnreachable, UsageError
+from envbuilder.core.errors import SourceUnreachable, UsageError
 from envbuilder.locking.lockfile import load
 from envbuilder.workflows.render import HostFile, rendered, write
 from tests.fakes.catalogs import TEMPLATES, good_lock

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.errors import BuildFailed
+from envbuilder.core.errors import BuildFailed
 from envbuilder.locking.lockfile import load
 from envbuilder.store import Store
 from envbuilder.workflows.reproduce import ODD, PLAIN, Attempt, ReproducePorts, Surroundings, differences, reproduce

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from envbuilder.errors import UsageError
+from envbuilder.core.errors import UsageError
+from envbuilder.core.memory_policy import VARIABLE, parse
 from envbuilder.locking.lockfile import dump
 from envbuilder.model.commands import RunRequest, RunResult
-from envbuilder.model.memory import VARIABLE, parse
 from envbuilder.planning.layers import LABEL_MEMORY
 from envbuilder.workflows.run import prepare
 from tests.fakes.engine import FAKE_INFO, FakeEngine, fake_image

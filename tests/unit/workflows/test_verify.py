@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.errors import UsageError
+from envbuilder.core.errors import UsageError
 from envbuilder.model.images import AssembledImage, Descriptor, ImagePin, LayerFormat
 from envbuilder.model.locks import Lock
 from envbuilder.store import Store

@@ -12,9 +12,9 @@ from envbuilder.assembling.packing import Packed
 from envbuilder.assembling.records import KeptImage, LayerRecord, Records
 from envbuilder.bases.file_store import FileStore
 from envbuilder.bases.tree_store import DebianStore
-from envbuilder.manifests import holds, manifest_of, write_manifest
+from envbuilder.core.cache_directories import ROOMS
+from envbuilder.core.tree_manifests import holds, manifest_of, write_manifest
 from envbuilder.model.images import AssembledImage
-from envbuilder.rooms import ROOMS
 from envbuilder.running.images import in_use
 from envbuilder.store import Store
 from envbuilder.workflows.verify_cache import CacheState, verify_cache

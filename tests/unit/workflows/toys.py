@@ -11,12 +11,12 @@ from pathlib import Path
 
 from envbuilder.assembling.records import Records
 from envbuilder.bases.tree_content import TreeContent
-from envbuilder.errors import SourceUnreachable, ToolMissing
+from envbuilder.core.errors import SourceUnreachable, ToolMissing
+from envbuilder.core.memory_policy import HOOK
+from envbuilder.core.versions import Release
 from envbuilder.indexing.index import IndexFile
 from envbuilder.model.locks import Lock, PackageGroup, PackagePin
-from envbuilder.model.memory import HOOK
 from envbuilder.model.trees import DebianTree
-from envbuilder.model.versions import Release
 from envbuilder.runtime.sandbox import Sandbox
 from envbuilder.store import Store
 from envbuilder.tar.members import file_of

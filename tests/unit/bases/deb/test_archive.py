@@ -19,9 +19,9 @@ from envbuilder.bases.deb.archive import DebianArchive
 from envbuilder.bases.deb.index import PackageIndex
 from envbuilder.bases.deb.seen import SeenReleases
 from envbuilder.bases.deb.signatures import Keyring
-from envbuilder.errors import SourceUnreachable, ToolMissing, VerificationFailed
-from envbuilder.http.credentials import Logins, with_login
-from envbuilder.http.web import Web
+from envbuilder.core.errors import SourceUnreachable, ToolMissing, VerificationFailed
+from envbuilder.core.http.credentials import Logins, with_login
+from envbuilder.core.http.web import Web
 from envbuilder.store import Store
 from tests.fakes.debian_keys import Key, signed
 from tests.unit.bases.deb.test_index import paragraph

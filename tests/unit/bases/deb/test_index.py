@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envbuilder.bases.deb.index import PackageIndex, Wanted, clauses
-from envbuilder.errors import VerificationFailed
+from envbuilder.core.errors import VerificationFailed
 
 
 def paragraph(name: str, version: str = "1.0", **fields: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.bases.deb.package_file import DebFile, open_deb
-from envbuilder.errors import VerificationFailed
+from envbuilder.core.errors import VerificationFailed
 from envbuilder.tar.members import Kind
 from tests.unit.bases.deb.debs import Content, ar_of, deb, tar_of
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from envbuilder.bases.deb.release import ListedFile, Release, parse_release
-from envbuilder.errors import VerificationFailed
+from envbuilder.core.errors import VerificationFailed
 
 SHA = "0123456789abcdef" * 4
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.bases.deb.tree import added_tree, base_tree
-from envbuilder.errors import VerificationFailed
+from envbuilder.core.errors import VerificationFailed
 from envbuilder.tar.members import Kind, Member
 from tests.unit.bases.deb.debs import MTIME, Content, deb
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.bases.deb.signatures import KEYRING, Keyring, rsa_bits
-from envbuilder.errors import EnvbuilderError, ToolMissing, UsageError, VerificationFailed
+from envbuilder.core.errors import EnvbuilderError, ToolMissing, UsageError, VerificationFailed
 from tests.fakes.debian_keys import WEAK, Key, signed
 
 TEXT = "Suite: stable\n- dashed\nCodename: bookworm"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.bases.deb.tree import UnpackedTree, added_tree, base_tree
-from envbuilder.errors import VerificationFailed
+from envbuilder.core.errors import VerificationFailed
 from envbuilder.model.locks import OsPackagePin
 from envbuilder.tar.members import Kind, Member, file_of
 from envbuilder.tar.writing import write

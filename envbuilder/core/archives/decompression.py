@@ -1,0 +1,91 @@
+"""Unpacked streams of gzip, bzip2 and xz, bounded in memory and size."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import IO, BinaryIO, cast
+
+from envbuilder.core.archives.limits import Bounded, Budget
+from envbuilder.core.archives.member_names import BadArchive
+
+_BUFFER = 1 << 18
+_XZ_MEMORY = 256 << 20
+"""Bytes that a decompressor of xz may take; a dictionary of `xz -9` needs 65 MiB."""
+
+_BROKEN = (zlib.error, lzma.LZMAError, EOFError, gzip.BadGzipFile)
+_MAGIC = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ\0": "xz"}
+
+
+def packing_of(stream: BinaryIO) -> str:
+    """Return `gz`, `bz2` or `xz` by the first bytes of a stream that is at its beginning; empty for anything else."""
+    head = stream.read(6)
+    stream.seek(0)
+    return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), "")
+
+
+@contextmanager
+def unpacked(stream: BinaryIO, packing: str, budget: Budget) -> Iterator[BinaryIO]:
+    """Open a packed stream.
+
+    Args:
+        stream: What is packed.
+        packing: `gz`, `bz2`, `xz`, or empty for a stream that is not packed.
+        budget: Pays for each byte that comes out.
+
+    Raises:
+        BadArchive: It is damaged, or gives more than the budget allows; also from within the block.
+    """
+    try:
+        with io.BufferedReader(Bounded(_OPENERS[packing](stream), budget), _BUFFER) as reader:
+            yield cast("BinaryIO", reader)
+    except _BROKEN as error:
+        raise BadArchive(f"it is damaged: {error or type(error).__name__}") from error
+    except OSError as error:
+        # gzip and bz2 report damage as an OSError without a number.
+        if error.errno is None:
+            raise BadArchive(f"it is damaged: {error}") from error
+        raise
+
+
+class _Xz:
+    """Streams of xz one after the other, each within a limit of memory, which `lzma.open` does not have."""
+
+    def __init__(self, source: BinaryIO) -> None:
+        self._source = source
+        self._object = self._new()
+        self._pending = b""
+
+    def read(self, size: int, /) -> bytes:
+        """The next bytes; none only at the end."""
+        while True:
+            if self._object.eof:
+                self._pending = (self._object.unused_data or self._source.read(_BUFFER)).lstrip(b"\0")
+                if not self._pending:
+                    return b""
+                self._object = self._new()
+            elif self._object.needs_input:
+                self._pending = self._source.read(_BUFFER)
+                if not self._pending:
+                    raise EOFError("it ends in the middle of a stream")
+            data = self._object.decompress(self._pending, size)
+            self._pending = b""
+            if data:
+                return data
+
+    @staticmethod
+    def _new() -> lzma.LZMADecompressor:
+        return lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
+
+
+_OPENERS: dict[str, Callable[[BinaryIO], IO[bytes] | _Xz]] = {
+    "": lambda stream: stream,
+    "gz": lambda stream: cast("IO[bytes]", gzip.GzipFile(fileobj=stream)),
+    "bz2": lambda stream: cast("IO[bytes]", bz2.BZ2File(stream)),
+    "xz": _Xz,
+}

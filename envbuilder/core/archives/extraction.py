@@ -1,0 +1,112 @@
+"""Extract untrusted archives below one directory.
+
+`tarfile` has a filter for this only from Python 3.11.4 on; Debian 12 ships 3.11.2
+(https://docs.python.org/3/library/tarfile.html#extraction-filters).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import zipfile
+from contextlib import ExitStack
+from pathlib import Path, PurePosixPath
+
+from envbuilder.core.archives import tar_reader as tar_file
+from envbuilder.core.archives.confined_writer import Below
+from envbuilder.core.archives.decompression import packing_of, unpacked
+from envbuilder.core.archives.limits import Budget
+from envbuilder.core.archives.member_names import BadArchive, relative_path
+from envbuilder.core.archives.tar_reader import PlainStream, TarEntry, TarReader
+from envbuilder.core.archives.zip_reader import opened
+from envbuilder.core.files import CHUNK
+
+__all__ = ["BadArchive", "extract"]
+
+
+def extract(archive: Path, target: Path) -> None:
+    """Extract a tar, compressed or not, or a zip below a directory.
+
+    Nothing is written outside the directory or through a symbolic link. Refused are absolute names, names and links
+    that lead outside, devices and pipes, and what breaks a limit of `LIMITS`. Owners are not restored. Permissions are
+    reduced: only the owner can write, the set-user-ID, set-group-ID and sticky bits are cleared, and nobody can
+    execute what the owner cannot.
+
+    Args:
+        archive: The file.
+        target: An existing directory.
+
+    Raises:
+        BadArchive: The archive is damaged, or a member is refused. The members before that one stay extracted.
+        OSError: The archive cannot be read, or the directory cannot be written.
+    """
+    with Below(target) as below:
+        if zipfile.is_zipfile(archive):
+            _extract_zip(archive, below)
+        else:
+            links = _extract_tar(archive, below)
+            # A link that stays inside by its text can leave through another link, even one that is extracted after it.
+            for name in links:
+                if not _stays_inside(target / name, target):
+                    raise BadArchive(f"the symbolic link {name!r} leads outside")
+
+
+def _extract_tar(archive: Path, below: Below) -> list[str]:
+    """Extract a tar; gives the paths of its symbolic links."""
+    links = []
+    with ExitStack() as stack:
+        packed = stack.enter_context(archive.open("rb"))
+        budget = Budget(archive.stat().st_size)
+        stream = stack.enter_context(unpacked(packed, packing_of(packed), budget))
+        tar = TarReader(PlainStream(stream), archive.name, budget)
+        for entry in tar.entries():
+            _extract_entry(entry, tar, below)
+            if entry.flag == tar_file.SYMLINK:
+                links.append(entry.path)
+        # The checksum of a packed stream stands at its end.
+        while stream.read(CHUNK):
+            pass
+    return links
+
+
+def _extract_entry(entry: TarEntry, tar: TarReader, below: Below) -> None:
+    match entry.flag:
+        case tar_file.FOLDER:
+            below.folder(entry.path)
+        case tar_file.FILE:
+            with below.file(entry.path, mode=_mode(entry.mode), mtime=entry.mtime) as copy:
+                copy.writelines(tar.content())
+        case tar_file.SYMLINK:
+            below.symlink(entry.path, _checked_target(entry))
+        case tar_file.HARD_LINK:
+            below.hard_link(entry.path, entry.link_to)
+        case _:
+            raise BadArchive(f"{entry.path!r} is a device or a pipe")
+
+
+def _extract_zip(archive: Path, below: Below) -> None:
+    with opened(archive) as content:
+        for info in content.members:
+            if info.is_dir():
+                below.folder(relative_path(info.filename))
+                continue
+            mode = _mode(info.external_attr >> 16 or 0o644)
+            with content.archive.open(info) as source, below.file(info.filename, mode=mode) as copy:
+                shutil.copyfileobj(source, copy, CHUNK)
+
+
+def _mode(mode: int) -> int:
+    mode = mode & 0o755 | 0o600
+    return mode if mode & 0o100 else mode & ~0o111
+
+
+def _checked_target(entry: TarEntry) -> str:
+    to = entry.target
+    if to.startswith("/") or os.path.normpath(PurePosixPath(entry.path).parent / to).split("/")[0] == "..":
+        raise BadArchive(f"the symbolic link {entry.path!r} leads outside, to {to!r}")
+    return to
+
+
+def _stays_inside(link: Path, target: Path) -> bool:
+    # Unlike Path.resolve, realpath takes a loop of links as it is; one leads nowhere.
+    return Path(os.path.realpath(link)).is_relative_to(os.path.realpath(target))

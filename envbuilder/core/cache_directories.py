@@ -1,0 +1,276 @@
+"""The directories of the cache: whose they are, what each holds, how much, whether somebody uses it, and removing it.
+
+Programs are run out of the cache. So everything in it must belong to this account or to root, and nobody else may be
+able to write there.
+"""
+
+from __future__ import annotations
+
+import errno
+import grp
+import os
+import pwd
+import re
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from envbuilder.core.errors import UsageError
+from envbuilder.core.file_locks import hold, hold_now
+
+STORE = "store"
+_LOCKS = ".in-use"
+_NOT_ALLOWED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+_HEX = "[0-9a-f]{64}"
+_WORK = r"(?:run|assemble|build-.+|validate|static|verify|audit|reproduce|debs|added)-[a-z0-9_]{8}|proving-\d+"
+_UV = r"[a-z-]+-v\d+|CACHEDIR\.TAG|\.lock|\.git|\.gitignore|\.tmp.*"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """A directory of the cache.
+
+    Attributes:
+        name: Its name.
+        holds: What it holds.
+        entries: Pattern of the names in it; nothing else in it is ever removed, so a cache that was put into a
+            directory with other things does not take them away.
+        remade: Whether its content only saves time, so that `cache prune` removes it without `--all`.
+        marker: File that a directory in it has; empty for none. Names that begin with a dot need none.
+        kept: Whether even `cache prune --all` leaves it, because it protects: small files.
+        leftovers: Pattern of the names of what only a killed process leaves; None if nothing is recognized by its name.
+    """
+
+    name: str
+    holds: str
+    entries: re.Pattern[str]
+    remade: bool = False
+    marker: str = ""
+    kept: bool = False
+    leftovers: re.Pattern[str] | None = None
+
+    def owns(self, path: Path) -> bool:
+        """Return True if something in the directory is ours."""
+        if not self.entries.fullmatch(path.name):
+            return False
+        return not self.marker or path.name.startswith(".") or (path / self.marker).is_file()
+
+
+TREES = Room(
+    name="trees",
+    holds="unpacked images",
+    entries=re.compile(rf"{_HEX}|\.{_HEX}\.(?:manifest|[0-9a-f]+\.part)"),
+    remade=True,
+)
+ROOMS = (
+    Room(
+        name="bases",
+        holds="Debian bases",
+        entries=re.compile(r"\.?[a-z0-9][a-z0-9_.-]*"),
+        marker="current",
+        leftovers=re.compile(r"\..+"),
+    ),
+    Room(name="files", holds="interpreter archives and tools", entries=re.compile(_HEX)),
+    Room(name="locks", holds="locks of environments", entries=re.compile(r".+"), marker="envbuilder.lock"),
+    Room(name="logs", holds="logs of builds", entries=re.compile(r".+-\d{8}T\d{6}Z\.log")),
+    Room(name="pythons", holds="interpreters of uv", entries=re.compile(r"cpython-.+|\.(?:lock|temp|gitignore|cache)")),
+    Room(name="releases", holds="dates of Debian's suites", entries=re.compile(r"[a-z]+(?:-[a-z]+)*"), kept=True),
+    Room(name="seen", holds="records of notices", entries=re.compile(_HEX)),
+    TREES,
+    Room(name="uv", holds="downloads of uv", entries=re.compile(_UV), remade=True),
+    Room(
+        name="work",
+        holds="leftovers of interrupted runs",
+        entries=re.compile(_WORK),
+        remade=True,
+        leftovers=re.compile(_WORK),
+    ),
+)
+
+
+def check_owner(cache: Path, uid: int | None = None) -> None:
+    """Check that nobody else could have changed what a cache holds. A cache of root may be read by everybody.
+
+    Args:
+        cache: The cache directory, which need not exist.
+        uid: Account that uses it; None for that of this process.
+
+    Raises:
+        UsageError: The cache, or a directory in it, belongs to another account, or others may write there.
+    """
+    inside = [cache / name for name in (_LOCKS, STORE, *(room.name for room in ROOMS))]
+    with suppress(OSError):
+        inside += [Path(entry) for entry in os.scandir(cache / STORE) if entry.is_dir() or entry.is_symlink()]
+    for path in (cache, *inside):
+        _check_owner(path, os.geteuid() if uid is None else uid)
+
+
+def room_of(cache: Path, name: str) -> Path:
+    """Return a directory of the cache, which is made if this account may do so.
+
+    Raises:
+        UsageError: As in `check_owner`; or the cache does not exist and cannot be made.
+    """
+    check_owner(cache)
+    try:
+        _make_private(cache / name)
+    except OSError as error:
+        if not cache.is_dir() or error.errno not in _NOT_ALLOWED:
+            raise UsageError(
+                f"the cache directory {cache} cannot be used: {error.filename}: {error.strerror}",
+                hint="use another directory: `export ENVBUILDER_CACHE=DIR`",
+            ) from error
+    return cache / name
+
+
+def use_room(cache: Path, name: str) -> tuple[Path, int | None]:
+    """Return a directory of the cache, and a file descriptor that keeps others from pruning it until it is closed.
+
+    If nobody else uses the directory, what killed processes left there is removed first. The descriptor is None in a
+    cache that this account may only read.
+
+    Raises:
+        UsageError: As in `room_of`.
+        LocksUnsupported: The file system of the cache has no locks.
+    """
+    path, lock = room_of(cache, name), cache / _LOCKS / name
+    try:
+        handle = _opened(lock)
+    except OSError as error:
+        if error.errno in _NOT_ALLOWED:
+            return path, None
+        raise
+    try:
+        if hold_now(handle, lock):
+            _sweep(cache, name)
+        hold(handle, lock, shared=True)
+    except BaseException:
+        os.close(handle)
+        raise
+    return path, handle
+
+
+@contextmanager
+def unused(cache: Path, name: str) -> Iterator[bool]:
+    """Yield True and keep others out of a directory while the block runs; False when somebody uses it."""
+    place = cache / _LOCKS
+    handle = _opened(place / name)
+    try:
+        yield hold_now(handle, place / name)
+    finally:
+        os.close(handle)
+
+
+def entries_of(cache: Path, room: Room) -> tuple[Path, ...]:
+    """Return what is ours in a directory of the cache, sorted; nothing when it is a link to somewhere else."""
+    place = cache / room.name
+    if place.is_symlink() or not place.is_dir():
+        return ()
+    return tuple(sorted(path for path in place.iterdir() if room.owns(path)))
+
+
+def bytes_of(*paths: Path) -> int:
+    """Return the bytes on disk of files and directories, a file with several names once; links are not followed."""
+    seen: set[tuple[int, int]] = set()
+    total = 0
+    for path in (each for root in paths for each in _walk(root)):
+        with suppress(OSError):
+            status = path.lstat()
+            if (status.st_dev, status.st_ino) not in seen:
+                seen.add((status.st_dev, status.st_ino))
+                total += status.st_blocks * 512
+    return total
+
+
+def remove(path: Path) -> int:
+    """Remove a file or a directory, also where directories may not be written; return the bytes freed.
+
+    What cannot be removed stays, and does not count. Links are removed, never followed.
+    """
+    before = bytes_of(path)
+    if path.is_dir() and not path.is_symlink():
+        for directory in [each for each in _walk(path) if each.is_dir() and not each.is_symlink()]:
+            with suppress(OSError):
+                if directory.stat().st_mode & 0o700 != 0o700:
+                    directory.chmod(stat.S_IMODE(directory.stat().st_mode) | 0o700)
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+    return before - (bytes_of(path) if os.path.lexists(path) else 0)
+
+
+def _sweep(cache: Path, name: str) -> None:
+    for room in ROOMS:
+        if room.name == name and room.leftovers:
+            for path in entries_of(cache, room):
+                if room.leftovers.fullmatch(path.name):
+                    remove(path)
+
+
+def _opened(path: Path) -> int:
+    _make_private(path.parent)
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+
+
+def _make_private(path: Path) -> None:
+    """Make a directory, and those above it, so that only this account can enter them, whatever the umask is."""
+    for each in (*reversed(path.parents), path):
+        if not each.is_dir():
+            each.mkdir(mode=0o700, exist_ok=True)
+
+
+def _check_owner(path: Path, uid: int) -> None:
+    try:
+        statuses = [path.lstat(), path.stat()]
+    except OSError:
+        return  # It is not there, or leads nowhere.
+    for status in statuses:
+        if status.st_uid not in {0, uid}:
+            raise UsageError(
+                f"the cache directory {path} belongs to {_account(status.st_uid)}, who could change the programs that "
+                "envbuilder runs from there",
+                hint="use a directory of your own: `export ENVBUILDER_CACHE=DIR`",
+            )
+    if _others_may_write(statuses[1], uid):
+        mode = stat.S_IMODE(statuses[1].st_mode)
+        mine = statuses[1].st_uid == uid and not mode & stat.S_ISVTX
+        raise UsageError(
+            f"the cache directory {path} can be written to by other accounts (mode {mode:04o}), who could change the "
+            "programs that envbuilder runs from there",
+            hint=f"`chmod -R go-w {path}`, then `envbuilder cache verify`"
+            if mine
+            else "use a directory of your own: `export ENVBUILDER_CACHE=DIR`",
+        )
+
+
+def _others_may_write(status: os.stat_result, uid: int) -> bool:
+    if status.st_mode & stat.S_IWOTH:
+        return True
+    return bool(status.st_mode & stat.S_IWGRP) and not _is_private_group(status.st_gid, uid)
+
+
+def _is_private_group(gid: int, uid: int) -> bool:
+    """Return True if an account is the only one in a group that has its name, as on systems with a umask of 002."""
+    try:
+        account, group = pwd.getpwuid(uid), grp.getgrgid(gid)
+    except KeyError:
+        return False
+    return account.pw_gid == gid and group.gr_name == account.pw_name and not {*group.gr_mem} - {account.pw_name}
+
+
+def _account(uid: int) -> str:
+    try:
+        return f"the account {pwd.getpwuid(uid).pw_name}"
+    except KeyError:
+        return f"another account (uid {uid})"
+
+
+def _walk(root: Path) -> Iterator[Path]:
+    """Yield a path and all below it, each directory before what it holds."""
+    yield root
+    if root.is_dir() and not root.is_symlink():
+        for place, folders, files in os.walk(root):
+            yield from (Path(place, name) for name in (*folders, *files))

@@ -1,0 +1,173 @@
+"""Read from an ELF file what it needs of other libraries, where it looks for them, and where its data lies."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from typing import BinaryIO, TypeVar
+
+from elftools.common.exceptions import ELFError
+from elftools.construct import ConstructError
+from elftools.elf.constants import SH_FLAGS
+from elftools.elf.dynamic import DynamicSection
+from elftools.elf.elffile import ELFFile
+from elftools.elf.gnuversions import GNUVerNeedSection
+from elftools.elf.sections import Section
+
+from envbuilder.core.corrupt_file import Damaged
+from envbuilder.core.versions import Release
+
+T = TypeVar("T")
+
+_MOST = 1 << 14
+"""More sections, dependencies or symbol versions than this means that a table is broken."""
+
+_VERSION = re.compile(r"(GLIBC|GLIBCXX|CXXABI)_(\d+(?:\.\d+)*)")
+_BROKEN = (
+    ELFError, ConstructError, struct.error, ValueError, OverflowError, LookupError, TypeError, AttributeError,
+    AssertionError, MemoryError,
+)  # fmt: skip
+"""What pyelftools raises for damaged files, seen with made-up ones: it follows tables before it doubts them."""
+
+
+_NVCC_SECTIONS = frozenset({".nv_fatbin", "__nv_relfatbin"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataSection:
+    """A section of a library that holds data.
+
+    Attributes:
+        name: Such as `.rodata`.
+        start: First byte in the file.
+        end: The byte after it.
+    """
+
+    name: str
+    start: int
+    end: int
+
+    @property
+    def family(self) -> str:
+        """Whose kernels lie here: nvcc puts its kernels into sections of their own, MLIR does not."""
+        return "cuda" if self.name in _NVCC_SECTIONS else "mlir"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedObject:
+    """What an ELF file says about other libraries.
+
+    Attributes:
+        machine: Processor in the words of pyelftools.
+        needed: Dependencies, in file order.
+        runpath: Folders of its RUNPATH, or else RPATH, in file order, each once: wheels repeat them a hundred times.
+        versions: Newest version that it needs by kind: `GLIBC`, `GLIBCXX`, `CXXABI`; without those it needs not.
+        data: Sections with data that is in the file, in file order.
+    """
+
+    machine: str
+    needed: tuple[str, ...]
+    runpath: tuple[str, ...]
+    versions: dict[str, Release]
+    data: tuple[DataSection, ...]
+
+
+@contextmanager
+def reading_elf() -> Iterator[None]:
+    """Whatever pyelftools stumbles over in the block becomes `Damaged`."""
+    try:
+        yield
+    except _BROKEN as error:
+        raise Damaged(f"a damaged ELF file: {error or type(error).__name__}") from error
+
+
+def open_elf(stream: BinaryIO) -> ELFFile:
+    """Open an ELF file.
+
+    Raises:
+        Damaged: It is none, or its tables cannot be.
+    """
+    with reading_elf():
+        elf = ELFFile(stream)
+        count = elf.num_sections()
+    if not 0 < count < _MOST:
+        raise Damaged(f"an ELF file with {count} sections: what it holds cannot be told")
+    return elf
+
+
+def read_shared_object(elf: ELFFile) -> SharedObject:
+    """Read an open ELF file.
+
+    Raises:
+        Damaged: Its tables point nowhere.
+    """
+    with reading_elf():
+        sections = tuple(elf.iter_sections())
+        tags = tuple(_tags(sections))
+        search = [text for name, text in tags if name == "DT_RUNPATH"] or [
+            text for name, text in tags if name == "DT_RPATH"
+        ]
+        return SharedObject(
+            machine=str(elf.get_machine_arch()),
+            needed=tuple(text for name, text in tags if name == "DT_NEEDED"),
+            runpath=tuple(dict.fromkeys(folder for text in search for folder in text.split(":") if folder)),
+            versions=_newest(_versions(sections)),
+            data=tuple(_data(sections, elf.stream_len)),
+        )
+
+
+def _tags(sections: Iterable[Section]) -> Iterator[tuple[str, str]]:
+    """The entries of the dynamic section that are texts."""
+    for section in sections:
+        if isinstance(section, DynamicSection):
+            for tag in _few(section.iter_tags(), "entries in the dynamic section"):
+                name = tag.entry.d_tag
+                if name in {"DT_NEEDED", "DT_RUNPATH", "DT_RPATH"}:
+                    yield name, getattr(tag, name.removeprefix("DT_").lower())
+
+
+def _versions(sections: Iterable[Section]) -> Iterator[str]:
+    for section in sections:
+        if isinstance(section, GNUVerNeedSection):
+            if section.num_versions() > _MOST:
+                raise Damaged(f"an ELF file that claims to need {section.num_versions()} sets of symbol versions")
+            yield from _few(_names(section), "symbol versions")
+
+
+def _names(section: GNUVerNeedSection) -> Iterator[str]:
+    for _, auxiliaries in section.iter_versions():
+        for auxiliary in auxiliaries:
+            yield str(auxiliary.name)
+
+
+def _few(items: Iterator[T], what: str) -> Iterator[T]:
+    """The items, but no endless row of them."""
+    yield from islice(items, _MOST)
+    if next(items, None) is not None:
+        raise Damaged(f"an ELF file with more than {_MOST} {what}")
+
+
+def _newest(names: Iterable[str]) -> dict[str, Release]:
+    found: dict[str, Release] = {}
+    for name in names:
+        match = _VERSION.fullmatch(name)
+        if match:
+            release = Release(match[2])
+            found[match[1]] = max(release, found.get(match[1], release))
+    return dict(sorted(found.items()))
+
+
+def _data(sections: Iterable[Section], size: int) -> Iterator[DataSection]:
+    """Sections that are loaded, stand in the file and are not instructions."""
+    for section in sections:
+        flags = section["sh_flags"]
+        loaded = flags & SH_FLAGS.SHF_ALLOC and not flags & SH_FLAGS.SHF_EXECINSTR
+        if loaded and section["sh_type"] == "SHT_PROGBITS":
+            start, length = section["sh_offset"], section["sh_size"]
+            if start + length > size:
+                raise Damaged(f"an ELF file whose section {section.name} ends beyond its last byte")
+            yield DataSection(name=section.name, start=start, end=start + length)

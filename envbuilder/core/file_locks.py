@@ -1,0 +1,58 @@
+"""Locks between processes: the kernel's, on an open file, which end with the process."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from pathlib import Path
+
+from envbuilder.core.errors import LocksUnsupported
+
+_UNSUPPORTED = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
+"""What NFS without lockd, and Lustre mounted without `flock`, answer.
+
+Source: flock(2), https://doc.lustre.org/lustre_manual.xhtml (mount option `flock`), read 2026-11.
+"""
+
+
+def hold(handle: int, place: Path, *, shared: bool = False) -> None:
+    """Wait until an open file is locked; it is unlocked when it is closed.
+
+    Args:
+        handle: File descriptor.
+        place: Path of the file, for errors.
+        shared: Let others hold a shared lock at the same time.
+
+    Raises:
+        LocksUnsupported: The file system has no locks.
+    """
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+    except OSError as error:
+        _refuse(error, place)
+        raise
+
+
+def hold_now(handle: int, place: Path) -> bool:
+    """Lock an open file if nobody holds it; return False if somebody does.
+
+    Raises:
+        LocksUnsupported: The file system has no locks.
+    """
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        _refuse(error, place)
+        raise
+    return True
+
+
+def _refuse(error: OSError, place: Path) -> None:
+    if error.errno in _UNSUPPORTED:
+        raise LocksUnsupported(
+            f"{place.parent} cannot be used: its file system has no file locks ({os.strerror(error.errno)})",
+            hint="use a directory on a local disk: `export ENVBUILDER_CACHE=/local/directory` for the cache",
+        ) from error

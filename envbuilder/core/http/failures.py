@@ -1,0 +1,44 @@
+"""Words for a connection that failed; the messages of urllib3 hold addresses, and those can hold secrets."""
+
+from __future__ import annotations
+
+from envbuilder.core.http.limits import Stalled
+
+BROKE = "the connection broke"
+CERTIFICATE = "its certificate cannot be verified"
+CLOCK = "its certificate is not valid at the date of this machine's clock"
+CLOCK_HINT = "the clock of this machine may be wrong: compare `date -u` with the real time"
+NO_ADDRESS = "it redirects to an address that cannot be used"
+SILENT = "it did not answer in time"
+NO_TLS = "it does not speak TLS"
+
+
+def words_of(error: BaseException) -> str:
+    """Return what went wrong with a connection, without any address."""
+    from urllib3 import exceptions  # noqa: PLC0415  its import takes 70 ms
+
+    if isinstance(error, Stalled):
+        return str(error)
+    if isinstance(error, exceptions.SSLError):
+        return _of_tls(str(error))
+    words = (
+        (exceptions.ProxyError, "the proxy does not let us through"),
+        (exceptions.NameResolutionError, "its name cannot be resolved"),
+        (exceptions.NewConnectionError, "it does not accept connections"),
+        (exceptions.TimeoutError, SILENT),
+    )
+    return next((text for kind, text in words if isinstance(error, kind)), BROKE)
+
+
+def is_stalled(error: BaseException) -> bool:
+    """Return True if a server did not answer in time, or too slowly."""
+    from urllib3 import exceptions  # noqa: PLC0415  see above
+
+    return isinstance(error, Stalled | exceptions.ReadTimeoutError)
+
+
+def _of_tls(message: str) -> str:
+    # OpenSSL's words for X509_V_ERR_CERT_HAS_EXPIRED and X509_V_ERR_CERT_NOT_YET_VALID: x509_txt.c.
+    if "certificate has expired" in message or "certificate is not yet valid" in message:
+        return CLOCK
+    return CERTIFICATE if "CERTIFICATE" in message else NO_TLS

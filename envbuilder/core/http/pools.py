@@ -1,0 +1,56 @@
+"""Pools of connections: through a proxy or directly."""
+
+from __future__ import annotations
+
+import ssl
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from envbuilder import __version__
+from envbuilder.core.errors import UsageError
+from envbuilder.core.files import CHUNK
+
+if TYPE_CHECKING:
+    from urllib3 import PoolManager, ProxyManager
+
+USER_AGENT = f"envbuilder/{__version__}"
+
+_CONNECTIONS = 16
+"""Connections that are kept: one name lookup and one handshake for hundreds of files.
+
+Without them sixteen downloads at a time ask for the same name so often that resolvers drop questions, each of which
+costs five seconds (measured 2026-11: 107 small files in 20 s, with kept connections in 0.2 s).
+"""
+
+
+def opened_pool(proxy: str, context: ssl.SSLContext | None) -> PoolManager | ProxyManager:
+    """Return a pool that goes through a proxy; directly when it is empty.
+
+    Raises:
+        UsageError: The proxy's address is none.
+    """
+    import urllib3  # noqa: PLC0415  its import takes 70 ms
+
+    from envbuilder.core.http.connections import POOLS  # noqa: PLC0415  as above
+
+    pool: PoolManager | ProxyManager
+    if not proxy:
+        pool = urllib3.PoolManager(maxsize=_CONNECTIONS, ssl_context=context, blocksize=CHUNK)
+        pool.pool_classes_by_scheme = POOLS
+        return pool
+    try:
+        parts = urllib3.util.parse_url(proxy)
+        login = urllib3.make_headers(proxy_basic_auth=unquote(parts.auth)) if parts.auth else None
+        pool = urllib3.ProxyManager(
+            parts._replace(auth=None).url,
+            proxy_headers=login,
+            maxsize=_CONNECTIONS,
+            ssl_context=context,
+            blocksize=CHUNK,
+        )
+    except (urllib3.exceptions.HTTPError, ValueError):  # the address may hold a password
+        raise UsageError(
+            "the proxy that the environment names cannot be used", hint="HTTPS_PROXY has the form http://HOST:PORT"
+        ) from None
+    pool.pool_classes_by_scheme = POOLS
+    return pool

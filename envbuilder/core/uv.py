@@ -1,0 +1,155 @@
+"""The uv program: its settings, one way to run it, and one way to tell that the index did not answer."""
+
+from __future__ import annotations
+
+import subprocess
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from envbuilder.core.errors import SourceUnreachable, ToolFailed
+from envbuilder.core.http.trust import child_environ
+from envbuilder.core.uv_failures import failure_of
+
+_UNREACHABLE = (
+    "error sending request",
+    "dns error",
+    "Failed to fetch",
+    "Could not connect",
+    "invalid peer certificate",
+    "operation timed out",
+    "Request failed after",
+)
+_TIME_LIMIT = 900.0
+
+
+def settings_files(environ: Mapping[str, str], home: Path) -> list[Path]:
+    """Return the settings files that uv is told to read, the first one first.
+
+    Those of the current directory and of the directories above it (`uv.toml`, `[tool.uv]` in `pyproject.toml`) are not
+    among them: they belong to whoever wrote the repository, and could add a package index.
+
+    Args:
+        environ: `UV_CONFIG_FILE` and the directories of XDG.
+        home: Directory of the user.
+    """
+    named = environ.get("UV_CONFIG_FILE")
+    if named:
+        return [Path(named)]
+    user = Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "uv" / "uv.toml"
+    return [user, Path("/etc/uv/uv.toml")]
+
+
+def uv_environ(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment for uv: it reads one settings file, that of the user or else of the system, or none.
+
+    Source: uv documentation, "Configuration files": a file that is named replaces all that uv would discover.
+    """
+    own = {name: value for name, value in child_environ(environ).items() if name != "UV_NO_CONFIG"}
+    if environ.get("UV_NO_CONFIG"):
+        return {name: value for name, value in own.items() if name != "UV_CONFIG_FILE"} | {"UV_NO_CONFIG": "1"}
+    if environ.get("UV_CONFIG_FILE"):
+        return own
+    files = settings_files(environ, Path(environ.get("HOME") or "/nonexistent"))
+    found = next((str(file) for file in files if file.is_file()), "")
+    return own | ({"UV_CONFIG_FILE": found} if found else {"UV_NO_CONFIG": "1"})
+
+
+def run_uv(  # noqa: PLR0913  each is one setting of the program
+    program: Path,
+    arguments: Sequence[str],
+    *,
+    cache: Path,
+    environ: Mapping[str, str],
+    index: str = "",
+    timeout: float = _TIME_LIMIT,
+    before: Sequence[str] = (),
+) -> str | None:
+    """Run uv without letting it fetch interpreters or read settings of the current directory.
+
+    Args:
+        program: uv.
+        arguments: What to do.
+        cache: Folder for what it keeps.
+        environ: Its environment: proxies, CA bundle and index come from here.
+        index: Address of a package index; empty means that of its settings.
+        timeout: Seconds.
+        before: Words before the command, of what confines the interpreters that it starts.
+
+    Returns:
+        None when it succeeded, else what it wrote to standard error.
+
+    Raises:
+        SourceUnreachable: It did not end in time, or the index wants other credentials.
+        DiskFull, MachineError, ToolFailed: It could not do its work on this machine.
+    """
+    own = {"UV_CACHE_DIR": str(cache), "UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1"}
+    if index:
+        own["UV_DEFAULT_INDEX"] = index
+    try:
+        done = subprocess.run(
+            [*before, str(program), *arguments],
+            env={**uv_environ(environ), **own},
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise SourceUnreachable(
+            f"the package index did not answer within {timeout / 60:.0f} minutes", hint="try again"
+        ) from error
+    if done.returncode:
+        temporary = environ.get("TMPDIR") or "/tmp"  # noqa: S108  where uv itself writes
+        failure = failure_of(done.returncode, done.stderr, f"{cache} or {temporary}")
+        if failure is not None:
+            raise failure
+    return done.stderr.rstrip() if done.returncode else None
+
+
+def find_python(program: Path, series: str, *, cache: Path, environ: Mapping[str, str]) -> Path | None:
+    """Return the interpreter of this host that uv would build with, without links; None when there is none.
+
+    Args:
+        program: uv.
+        series: Wanted major and minor version; another one will do.
+        cache: Folder for what it keeps.
+        environ: Its environment.
+    """
+    own = {"UV_CACHE_DIR": str(cache), "UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1"}
+    for wanted in ([series], []):
+        done = subprocess.run(
+            [str(program), "python", "find", "--no-project", *wanted],
+            env={**uv_environ(environ), **own},
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIME_LIMIT,
+            check=False,
+        )
+        if done.returncode == 0 and done.stdout.strip():
+            return Path(done.stdout.strip()).resolve()
+    return None
+
+
+def index_is_silent(output: str) -> bool:
+    """Whether what uv wrote says that the index could not be reached."""
+    return any(sign in output for sign in _UNREACHABLE)
+
+
+def read_pylock(text: str) -> dict[str, object]:
+    """Return the content of a lock file that uv wrote; its texts and numbers come from the index.
+
+    Raises:
+        ToolFailed: It is not TOML, nested too deep, or has a number without end.
+    """
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise unknown_form() from error
+
+
+def unknown_form() -> ToolFailed:
+    """The error for an answer of uv in another form than that of its releases."""
+    return ToolFailed("uv wrote its resolution in a form that is not known here", hint="install uv 0.13")
