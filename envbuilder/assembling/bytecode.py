@@ -17,7 +17,7 @@ from envbuilder.assembling.entries import EPOCH, Entry
 from envbuilder.assembling.inflating import Reader
 from envbuilder.assembling.target_python import TargetPython
 from envbuilder.core.errors import ToolFailed
-from envbuilder.tar.members import Kind, Member, opened_at
+from envbuilder.oci.tar.members import Kind, Member, opened_at
 
 _LONGEST_HEAD = 64
 """Bytes of a line with two numbers."""

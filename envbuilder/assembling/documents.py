@@ -7,7 +7,8 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from envbuilder.model.images import (
+from envbuilder.model.plans import Plan
+from envbuilder.oci.images import (
     CONFIG_TYPE,
     MANIFEST_TYPE,
     AssembledImage,
@@ -17,7 +18,6 @@ from envbuilder.model.images import (
     ImagePin,
     LayerFormat,
 )
-from envbuilder.model.plans import Plan
 
 _INHERITED = ("Entrypoint", "ExposedPorts", "Volumes", "StopSignal", "Shell", "Healthcheck")
 _ANNOTATED = "org.opencontainers.image."

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.image_paths import impossible
-from envbuilder.tar.headers import encoded
-from envbuilder.tar.members import Kind, Member
+from envbuilder.oci.tar.headers import encoded
+from envbuilder.oci.tar.members import Kind, Member
 
 EPOCH = 1_700_000_000
 """Time stamp of everything that we put into a layer: 2023-11-14T22:13:20Z. Any fixed moment would do; one for all rows

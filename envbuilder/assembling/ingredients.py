@@ -18,12 +18,12 @@ from envbuilder.assembling.wheel_file import Wheel, open_wheel
 from envbuilder.assembling.wheels import Prefix
 from envbuilder.assembling.zlib_library import Deflate, original
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
-from envbuilder.model.images import ImageLayerPin
 from envbuilder.model.locks import Lock, OwnFile, PackageGroup, PackagePin
 from envbuilder.model.rows import PythonProvider
-from envbuilder.runtime.sandbox import Sandbox
-from envbuilder.store import Store
-from envbuilder.tar.members import Kind, Member, opened_at
+from envbuilder.oci.images import ImageLayerPin
+from envbuilder.oci.runtime.sandbox import Sandbox
+from envbuilder.oci.store import Store
+from envbuilder.oci.tar.members import Kind, Member, opened_at
 
 VENV = "opt/venv"
 _LARGEST_BASE_FILE = 4 << 20

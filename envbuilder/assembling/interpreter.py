@@ -14,7 +14,7 @@ from envbuilder.core.archives.member_names import BadArchive
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.files import CHUNK
 from envbuilder.model.locks import User
-from envbuilder.tar.members import Kind, Member, of_tar
+from envbuilder.oci.tar.members import Kind, Member, of_tar
 
 HOME = "opt/python"
 """Where an archive is unpacked."""

@@ -22,10 +22,10 @@ from envbuilder.assembling.sinks import Watch
 from envbuilder.assembling.wheels import brought, installed, scripts
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.memory_policy import HOOK_PATH, START, START_NAME
-from envbuilder.model.images import LayerFormat
 from envbuilder.model.locks import PackageGroup
 from envbuilder.model.plans import Layer, LayerKind, Plan
-from envbuilder.tar.members import Kind
+from envbuilder.oci.images import LayerFormat
+from envbuilder.oci.tar.members import Kind
 
 LOCK_PATH = "opt/envbuilder/envbuilder.lock"
 PROBE_PATH = "opt/envbuilder/probe.py"

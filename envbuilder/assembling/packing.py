@@ -21,10 +21,10 @@ from envbuilder.assembling.sinks import (
 )
 from envbuilder.assembling.zlib_library import Deflate, host_deflate
 from envbuilder.core.errors import VerificationFailed
-from envbuilder.model.images import LayerFormat
-from envbuilder.store import Store
-from envbuilder.tar.headers import END, headers, padding
-from envbuilder.tar.members import Kind
+from envbuilder.oci.images import LayerFormat
+from envbuilder.oci.store import Store
+from envbuilder.oci.tar.headers import END, headers, padding
+from envbuilder.oci.tar.members import Kind
 
 
 class Packing(Enum):

@@ -20,8 +20,8 @@ from envbuilder.assembling.packing import Packed
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.files import read_json, replacing
 from envbuilder.core.references import is_digest
-from envbuilder.model.images import AssembledImage, Descriptor, Document, ImageLayerPin
-from envbuilder.store import Store
+from envbuilder.oci.images import AssembledImage, Descriptor, Document, ImageLayerPin
+from envbuilder.oci.store import Store
 
 T = TypeVar("T")
 

@@ -19,8 +19,8 @@ from envbuilder.core.archives.extraction import BadArchive, extract
 from envbuilder.core.archives.zip_reader import opened
 from envbuilder.core.errors import BuildFailed, ToolFailed, VerificationFailed
 from envbuilder.model.builds import NO_COMPILER
-from envbuilder.runtime.leftovers import open_to_all
-from envbuilder.store import Store
+from envbuilder.oci.runtime.outputs import open_to_all
+from envbuilder.oci.store import Store
 
 _SOURCE, _TOOLS, _WHEEL = "/mnt/source", "/mnt/tools", "/tmp/built.whl"  # noqa: S108  in the sandbox
 _BUILD = """

@@ -15,7 +15,7 @@ from envbuilder.assembling.zlib_library import Compressor, Deflate
 from envbuilder.core.errors import ToolMissing, VerificationFailed
 from envbuilder.core.files import CHUNK
 from envbuilder.core.install_commands import install_command
-from envbuilder.model.images import LayerFormat
+from envbuilder.oci.images import LayerFormat
 
 _BUFFER = 1 << 18
 _SMALL = 1 << 10

@@ -18,11 +18,11 @@ from envbuilder.core.cache_directories import remove
 from envbuilder.core.errors import ToolFailed
 from envbuilder.core.files import CHUNK
 from envbuilder.core.tree_manifests import holds, write_manifest
-from envbuilder.runtime.leftovers import open_to_all
-from envbuilder.runtime.sandbox import BUILD_LIMITS, FOREIGN, Sandbox, Task
-from envbuilder.runtime.skeleton import resolved
-from envbuilder.store import Store, full_disk
-from envbuilder.tar.members import Kind, Member
+from envbuilder.oci.runtime.outputs import open_to_all
+from envbuilder.oci.runtime.root_mounts import resolved
+from envbuilder.oci.runtime.sandbox import BUILD_LIMITS, FOREIGN, Sandbox, Task
+from envbuilder.oci.store import Store, full_disk
+from envbuilder.oci.tar.members import Kind, Member
 
 _LOADERS = (
     "usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",

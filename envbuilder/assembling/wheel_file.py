@@ -15,7 +15,7 @@ from envbuilder.assembling.inflating import damaged, inflated
 from envbuilder.core.archives.member_names import BadArchive, relative_path
 from envbuilder.core.archives.zip_reader import opened
 from envbuilder.core.errors import VerificationFailed
-from envbuilder.tar.members import opened_at
+from envbuilder.oci.tar.members import opened_at
 
 _EXECUTABLE = 0o111
 _LARGEST_FILE = 64 << 20

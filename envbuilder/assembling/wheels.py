@@ -20,7 +20,7 @@ from envbuilder.assembling.wheel_file import Content, Wheel
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.files import CHUNK
 from envbuilder.core.names import file_name
-from envbuilder.tar.members import Kind, Member
+from envbuilder.oci.tar.members import Kind, Member
 
 INSTALLER = b"envbuilder"
 _SCRIPT = """#!{python}

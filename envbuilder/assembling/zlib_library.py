@@ -20,7 +20,7 @@ from functools import cache
 from typing import Protocol, TypeAlias
 
 from envbuilder.core.errors import ToolFailed
-from envbuilder.tar.members import Kind, Member
+from envbuilder.oci.tar.members import Kind, Member
 
 _LEVEL = 6
 _RAW = -15

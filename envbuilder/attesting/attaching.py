@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Iterable
 
-from envbuilder.model.images import EMPTY_TYPE, MANIFEST_TYPE, Descriptor, Document
+from envbuilder.oci.images import EMPTY_TYPE, MANIFEST_TYPE, Descriptor, Document
 
 EMPTY = b"{}"
 """Content of a configuration that says nothing."""

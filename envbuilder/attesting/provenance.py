@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from envbuilder.model.images import AssembledImage, LayerFormat
 from envbuilder.model.locks import Lock
+from envbuilder.oci.images import AssembledImage, LayerFormat
 
 MEDIA_TYPE = "application/vnd.in-toto+json"
 _STATEMENT = "https://in-toto.io/Statement/v1"

@@ -16,8 +16,8 @@ from envbuilder.core.errors import ToolFailed, ToolMissing, VerificationFailed
 from envbuilder.model.locks import OsPackagePin
 from envbuilder.model.rows import BaseSystem
 from envbuilder.model.trees import DebianTree
-from envbuilder.tar import writing as tarball
-from envbuilder.tar.members import Member, of_tar
+from envbuilder.oci.tar import writing as tarball
+from envbuilder.oci.tar.members import Member, of_tar
 
 # What apt and the shell tools look for. Maintainer scripts see the environment, so nothing else is passed on.
 _PASSED_ON = (

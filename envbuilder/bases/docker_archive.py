@@ -11,8 +11,8 @@ from pathlib import Path
 
 from envbuilder.core.files import sha256_of
 from envbuilder.model.trees import DebianTree, DockerArchive
-from envbuilder.tar import writing as tarball
-from envbuilder.tar.members import Kind, Member, file_of, on_disk
+from envbuilder.oci.tar import writing as tarball
+from envbuilder.oci.tar.members import Kind, Member, file_of, on_disk
 
 
 def docker_archive(  # noqa: PLR0913  each says something else about one image

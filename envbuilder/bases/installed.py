@@ -12,7 +12,7 @@ from envbuilder.bases.python_files import TOP, select
 from envbuilder.bases.python_survey import Survey, library_dirs
 from envbuilder.core.errors import EnvbuilderError
 from envbuilder.core.versions import Release
-from envbuilder.tar.members import Kind
+from envbuilder.oci.tar.members import Kind
 
 # Below the home directory, where no variable says otherwise.
 _CONDA = ("miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba")

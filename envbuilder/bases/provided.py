@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from envbuilder.tar.members import Kind, Member
+from envbuilder.oci.tar.members import Kind, Member
 
 _FOLDERS = frozenset(
     {"lib", "usr/lib", "lib64", "usr/lib64", "lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu", "usr/local/lib"}

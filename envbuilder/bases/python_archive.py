@@ -15,7 +15,7 @@ from envbuilder.bases.python_survey import inspect
 from envbuilder.core.archives.extraction import extract
 from envbuilder.core.errors import ToolFailed
 from envbuilder.model.trees import PythonArchive
-from envbuilder.tar import writing as tarball
+from envbuilder.oci.tar import writing as tarball
 
 __all__ = ["PythonArchive", "inspect", "pack"]
 

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from envbuilder.bases.elf import Elf, is_elf, read_elf
 from envbuilder.bases.interpreter import Interpreter
 from envbuilder.core.errors import UsageError
-from envbuilder.tar.members import Kind, Member, of_folder, on_disk
+from envbuilder.oci.tar.members import Kind, Member, of_folder, on_disk
 
 TOP = "python"
 """The only folder at the root of an archive, as in python-build-standalone."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from envbuilder.model.images import ImageLayerPin
 from envbuilder.model.trees import DebianTree
-from envbuilder.tar.members import Member, of_tar
+from envbuilder.oci.images import ImageLayerPin
+from envbuilder.oci.tar.members import Member, of_tar
 
 
 @dataclass(frozen=True)

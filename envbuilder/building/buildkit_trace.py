@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from envbuilder.building.log_text import LineSplitter
 from envbuilder.building.protobuf_wire import Field, MalformedMessage, fields
 from envbuilder.model.builds import BuildEvent, LogLine, StepFinished, StepStarted
-from envbuilder.model.transfers import Transfer
+from envbuilder.oci.transfers import Transfer
 
 _NANOSECONDS = 1_000_000_000
 

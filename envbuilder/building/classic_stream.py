@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from envbuilder.building.engine_json import Record, failure, number, text
 from envbuilder.building.log_text import LineSplitter
 from envbuilder.model.builds import BuildEvent, LogLine, StepFinished, StepStarted
-from envbuilder.model.transfers import Transfer
+from envbuilder.oci.transfers import Transfer
 
 _STEP = re.compile(r"Step (?P<index>\d+)/\d+ : .*")
 _CACHED = " ---> Using cache"

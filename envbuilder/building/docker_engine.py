@@ -19,10 +19,10 @@ from envbuilder.building.engine import Engine, Listener
 from envbuilder.core.errors import EngineUnavailable
 from envbuilder.core.references import ImageRef
 from envbuilder.model.builds import BuildRequest, BuildResult, EngineInfo, ImageInfo, LoadResult
-from envbuilder.model.commands import Output, RunRequest, RunResult
-from envbuilder.model.images import AssembledImage
-from envbuilder.model.transfers import PushResult
-from envbuilder.store import Store
+from envbuilder.oci.images import AssembledImage
+from envbuilder.oci.runtime.command import Output, RunRequest, RunResult
+from envbuilder.oci.store import Store
+from envbuilder.oci.transfers import PushResult
 
 if TYPE_CHECKING:
     from envbuilder.building.docker_api import DockerApi

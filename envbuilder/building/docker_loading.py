@@ -19,10 +19,10 @@ from envbuilder.core.files import CHUNK
 from envbuilder.core.json_input import BadJson, load_json
 from envbuilder.core.references import ImageRef
 from envbuilder.model.builds import ImageInfo, LoadResult
-from envbuilder.model.images import INDEX_TYPE, AssembledImage, Descriptor, ImageLayerPin
-from envbuilder.store import Store
-from envbuilder.tar.headers import END, headers, padding
-from envbuilder.tar.members import Kind, Member, file_of, opened_at
+from envbuilder.oci.images import INDEX_TYPE, AssembledImage, Descriptor, ImageLayerPin
+from envbuilder.oci.store import Store
+from envbuilder.oci.tar.headers import END, headers, padding
+from envbuilder.oci.tar.members import Kind, Member, file_of, opened_at
 
 if TYPE_CHECKING:
     from envbuilder.building.docker_api import DockerApi

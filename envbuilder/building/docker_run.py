@@ -12,7 +12,7 @@ from envbuilder.building.context_tar import files_tar
 from envbuilder.building.engine_json import Record, children, text
 from envbuilder.core.archives.tar_reader import FILE, PlainStream, TarReader
 from envbuilder.core.errors import EngineError
-from envbuilder.model.commands import Output, RunRequest, RunResult
+from envbuilder.oci.runtime.command import Output, RunRequest, RunResult
 
 if TYPE_CHECKING:
     from envbuilder.building.docker_api import DockerApi

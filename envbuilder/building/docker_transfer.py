@@ -15,7 +15,7 @@ from envbuilder.building.engine_json import Record, child, failure, number, text
 from envbuilder.core.errors import DiskFull, EngineError, EngineLost, EnvbuilderError, SourceUnreachable, UsageError
 from envbuilder.core.references import ImageRef, is_digest
 from envbuilder.model.builds import ImageInfo
-from envbuilder.model.transfers import PushResult, Transfer
+from envbuilder.oci.transfers import PushResult, Transfer
 
 if TYPE_CHECKING:
     from envbuilder.building.docker_api import DockerApi

@@ -8,10 +8,10 @@ from typing import Protocol, TypeAlias
 
 from envbuilder.core.references import ImageRef
 from envbuilder.model.builds import BuildEvent, BuildRequest, BuildResult, EngineInfo, ImageInfo, LoadResult
-from envbuilder.model.commands import Output, RunRequest, RunResult
-from envbuilder.model.images import AssembledImage
-from envbuilder.model.transfers import PushResult
-from envbuilder.store import Store
+from envbuilder.oci.images import AssembledImage
+from envbuilder.oci.runtime.command import Output, RunRequest, RunResult
+from envbuilder.oci.store import Store
+from envbuilder.oci.transfers import PushResult
 
 Listener: TypeAlias = Callable[[BuildEvent], None]
 

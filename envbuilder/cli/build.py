@@ -23,9 +23,9 @@ from envbuilder.cli.watching import watched
 from envbuilder.core.errors import EngineUnavailable, EnvbuilderError, UsageError
 from envbuilder.core.references import ImageRef
 from envbuilder.model.builds import Builder
-from envbuilder.model.images import LayerFormat
 from envbuilder.model.locks import Lock, Sources
 from envbuilder.model.rows import Catalog
+from envbuilder.oci.images import LayerFormat
 
 _FORMATS = click.Choice([each.value for each in LayerFormat])
 

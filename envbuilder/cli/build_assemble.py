@@ -14,8 +14,8 @@ from envbuilder.cli.build_docker import pushed, tell_push
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.output import folded, size, table
 from envbuilder.locking.lockfile import digest
-from envbuilder.model.images import LayerFormat
 from envbuilder.model.locks import Lock, Sources
+from envbuilder.oci.images import LayerFormat
 from envbuilder.workflows.assemble import Assembled, Assembly, assemble
 from envbuilder.workflows.attest import attest
 from envbuilder.workflows.build import default_tags

@@ -14,7 +14,7 @@ from envbuilder.core.references import ImageRef
 from envbuilder.locking.lockfile import digest
 from envbuilder.model.builds import Builder, BuildResult
 from envbuilder.model.locks import Lock, Sources
-from envbuilder.model.transfers import PushResult
+from envbuilder.oci.transfers import PushResult
 from envbuilder.rendering.steps import step_title
 from envbuilder.workflows.build import BuildOptions, build, default_tags
 

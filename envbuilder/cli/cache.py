@@ -8,7 +8,7 @@ from envbuilder.assembling.records import Records
 from envbuilder.cli.output import json_option, notice, print_json, size, table
 from envbuilder.cli.places import places
 from envbuilder.core.cache_directories import STORE, bytes_of
-from envbuilder.store import Store
+from envbuilder.oci.store import Store
 from envbuilder.workflows.keep import prune, room_usage, usage
 from envbuilder.workflows.verify_cache import CacheState, verify_cache
 

@@ -52,16 +52,16 @@ from envbuilder.model.locations import Located, OsPackages, Refused
 from envbuilder.model.locks import BasePin, Lock, OwnFile, Sources, Spec, ToolName, ToolPin
 from envbuilder.model.rows import BaseChoice, BaseKind, Catalog
 from envbuilder.model.trees import DebianTree, PythonArchive
+from envbuilder.oci.registry.pull import find
+from envbuilder.oci.runtime.landlock import Landlock
+from envbuilder.oci.runtime.sandbox import Sandbox
+from envbuilder.oci.runtime.selection import confine, guard
+from envbuilder.oci.runtime.unconfined import Unconfined
+from envbuilder.oci.store import Store
+from envbuilder.oci.tar.members import of_tar
+from envbuilder.oci.tar.writing import write
 from envbuilder.planning.layers import LABEL_BASE, base_reference, image_reference
 from envbuilder.probing.joining import memory_hook, probe_source
-from envbuilder.registries.pulling import find
-from envbuilder.runtime.choosing import confine, guard
-from envbuilder.runtime.landlock import Landlock
-from envbuilder.runtime.sandbox import Sandbox
-from envbuilder.runtime.unconfined import Unconfined
-from envbuilder.store import Store
-from envbuilder.tar.members import of_tar
-from envbuilder.tar.writing import write
 from envbuilder.workflows.build import BuildPorts
 from envbuilder.workflows.lock import LockPorts
 from envbuilder.workflows.render import HostFile

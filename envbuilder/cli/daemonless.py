@@ -20,22 +20,22 @@ from envbuilder.core.cache_directories import TREES
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.memory_policy import HOOK
 from envbuilder.core.references import ImageRef
-from envbuilder.delivering.rootfs import unpack
 from envbuilder.indexing.fetching import fetch_into
 from envbuilder.indexing.index import IndexFile
-from envbuilder.model.images import AssembledImage, Descriptor, ImageLayerPin
 from envbuilder.model.locks import BasePin, Lock, PackagePin, Sources
 from envbuilder.model.rows import BaseKind
-from envbuilder.model.transfers import PushResult
+from envbuilder.oci.images import AssembledImage, Descriptor, ImageLayerPin
+from envbuilder.oci.layout.rootfs import unpack
+from envbuilder.oci.registry.client import RegistryClient
+from envbuilder.oci.registry.credentials import login_files
+from envbuilder.oci.registry.pull import RemoteImage, fetch_blobs, find
+from envbuilder.oci.registry.push import push
+from envbuilder.oci.runtime.selection import choose
+from envbuilder.oci.tar.members import Member, of_folder
+from envbuilder.oci.transfers import PushResult
 from envbuilder.planning.layers import base_reference
-from envbuilder.registries.client import RegistryClient
 from envbuilder.registries.content import RegistryContent
-from envbuilder.registries.credentials import login_files
-from envbuilder.registries.pulling import RemoteImage, fetch_blobs, find
-from envbuilder.registries.pushing import push
 from envbuilder.running.images import ImageRunner
-from envbuilder.runtime.choosing import choose
-from envbuilder.tar.members import Member, of_folder
 from envbuilder.workflows.assemble_ports import AssemblePorts
 from envbuilder.workflows.bundle import BundlePorts, files_of
 from envbuilder.workflows.deliver import DeliverPorts

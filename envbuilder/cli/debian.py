@@ -27,9 +27,9 @@ from envbuilder.model.locations import OsPackages
 from envbuilder.model.locks import BasePin, Lock, OsPackagePin
 from envbuilder.model.rows import BaseSystem
 from envbuilder.model.trees import DebianTree
-from envbuilder.store import Store
-from envbuilder.tar.members import Member, of_tar
-from envbuilder.tar.writing import write
+from envbuilder.oci.store import Store
+from envbuilder.oci.tar.members import Member, of_tar
+from envbuilder.oci.tar.writing import write
 
 EPOCH = 1_700_000_000
 """Time stamp of everything in a base or an interpreter archive: 2023-11-14T22:13:20Z. Any fixed moment would do."""

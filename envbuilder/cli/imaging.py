@@ -9,8 +9,8 @@ from envbuilder.assembling.records import LayerRecord
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.watching import watched
 from envbuilder.core.errors import BuildFailed, DiskFull, SourceUnreachable, ToolFailed, UsageError
-from envbuilder.model.images import LayerFormat
 from envbuilder.model.locks import Lock, Sources
+from envbuilder.oci.images import LayerFormat
 from envbuilder.workflows.assemble import assemble
 
 _LEFT_OUT = (SourceUnreachable, ToolFailed, BuildFailed, DiskFull, UsageError)

@@ -19,8 +19,8 @@ from envbuilder.indexing.default_index import configured_index, default_index
 from envbuilder.locking.mirrors import debian_mirror
 from envbuilder.model.builds import EngineInfo
 from envbuilder.model.surroundings import CaBundle, SourceKind
+from envbuilder.oci.runtime.selection import choose
 from envbuilder.registries.answering import answer, is_proxied
-from envbuilder.runtime.choosing import choose
 from envbuilder.workflows.look_around import Address, AroundPorts, without_login
 
 ENGINE_SECONDS = 1

@@ -13,7 +13,7 @@ import click
 
 from envbuilder.cli.output import size
 from envbuilder.model.builds import BuildEvent, LogLine, StepFinished, StepStarted
-from envbuilder.model.transfers import Transfer
+from envbuilder.oci.transfers import Transfer
 from envbuilder.rendering.steps import step_title
 
 _REDRAW = 0.1

@@ -18,7 +18,7 @@ from envbuilder.cli.places import places
 from envbuilder.cli.validating import engine_with
 from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import MemoryPolicy
-from envbuilder.model.commands import RunRequest
+from envbuilder.oci.runtime.command import RunRequest
 from envbuilder.workflows.run import prepare
 
 

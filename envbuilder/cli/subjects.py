@@ -11,8 +11,8 @@ from envbuilder.cli.image_names import reference_of
 from envbuilder.core.errors import EngineUnavailable, UsageError
 from envbuilder.core.files import CHUNK
 from envbuilder.core.references import ImageRef
-from envbuilder.delivering.stored import read_layout
-from envbuilder.registries.pulling import fetch_blob, find
+from envbuilder.oci.layout.stored_images import read_layout
+from envbuilder.oci.registry.pull import fetch_blob, find
 from envbuilder.workflows.verify import Subject
 
 

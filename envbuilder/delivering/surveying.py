@@ -12,11 +12,11 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from envbuilder.delivering.documents import as_record, parsed
-from envbuilder.delivering.layer_tar import Found, LayerTar
-from envbuilder.delivering.packed import unpacked
 from envbuilder.model.contents import ImageContent, LibraryFile
-from envbuilder.tar.members import Kind, Member
+from envbuilder.oci.layout.documents import as_record, parsed
+from envbuilder.oci.layout.layer_compression import unpacked
+from envbuilder.oci.layout.layer_tar import Found, LayerTar
+from envbuilder.oci.tar.members import Kind, Member
 
 _ELF = b"\x7fELF"
 _COMPARED = re.compile(r".*/site-packages/.*|(?!usr/(?!local/)|lib|bin/|sbin/|var/|opt/python/).*")

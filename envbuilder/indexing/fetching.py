@@ -16,7 +16,7 @@ from envbuilder.core.http.limits import MOST_STALLS, MOST_WAITED, Stalled, TooLo
 from envbuilder.core.http.origins import scheme_of
 from envbuilder.core.http.web import Answer, Web
 from envbuilder.indexing.index import IndexFile
-from envbuilder.store import Receiver, Store
+from envbuilder.oci.store import Receiver, Store
 
 _TRIES = 4
 _OK, _PARTIAL, _NOTHING_LEFT, _TOO_MANY = 200, 206, 416, 429

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from envbuilder.core.errors import ResolutionFailed, SourceUnreachable
-from envbuilder.model.commands import RunRequest, RunResult
 from envbuilder.model.locks import OsPackagePin
+from envbuilder.oci.runtime.command import RunRequest, RunResult
 
 _URI_LINE = re.compile(r"^'(?P<uri>[^']+)' (?P<file>\S+)_(?P<version>[^_]+)_\S+\.deb \d+(?: (?P<hash>\S+))?$")
 _SCRIPT = """set -eu

@@ -37,7 +37,6 @@ from envbuilder.core.yaml.image_paths import image_path
 from envbuilder.core.yaml.requirements import sha256
 from envbuilder.locking.settings import account, variables
 from envbuilder.model.cuda import LibraryLink
-from envbuilder.model.images import Descriptor, ImageLayerPin, ImagePin, LayerFormat
 from envbuilder.model.locks import (
     LOCK_SCHEMA,
     BasePin,
@@ -54,6 +53,7 @@ from envbuilder.model.locks import (
 )
 from envbuilder.model.rows import BaseKind, CudaProvider, PythonProvider
 from envbuilder.model.tensorflows import DISTRIBUTIONS
+from envbuilder.oci.images import Descriptor, ImageLayerPin, ImagePin, LayerFormat
 
 _HEADER = "# Written by `envbuilder lock`. Not meant to be edited: change envbuilder.yaml and lock again.\n"
 

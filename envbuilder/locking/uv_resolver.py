@@ -20,7 +20,7 @@ from envbuilder.locking.resolver import Resolution
 from envbuilder.locking.stand_ins import write_stand_in
 from envbuilder.locking.wheels import Candidate, best
 from envbuilder.model.closures import Chosen
-from envbuilder.runtime.guard import Guard
+from envbuilder.oci.runtime.interpreter_guard import Guard
 
 BUILD_TOOLS = ("setuptools", "wheel")
 BUILD_TOOLS_CUTOFF = date(2025, 1, 1)

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TypeAlias
 
-from envbuilder.model.transfers import Transfer
+from envbuilder.oci.transfers import Transfer
 
 NO_COMPILER = (
     "choose a version that has a wheel; or build a wheel where there is a compiler, with the Python and the TensorFlow "

@@ -11,8 +11,8 @@ from packaging.version import Version
 from envbuilder.core.memory_policy import ALL, MemoryPolicy
 from envbuilder.core.versions import Release
 from envbuilder.model.cuda import LibraryLink
-from envbuilder.model.images import ImagePin
 from envbuilder.model.rows import BaseKind, CudaProvider, PythonProvider
+from envbuilder.oci.images import ImagePin
 
 LOCK_SCHEMA = 2
 

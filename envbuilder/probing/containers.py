@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Protocol
 
 from envbuilder.core.errors import InvalidInput, ToolFailed
-from envbuilder.model.commands import RunRequest, RunResult
 from envbuilder.model.facts import Facts
+from envbuilder.oci.runtime.command import RunRequest, RunResult
 from envbuilder.probing.decoding import decode
 from envbuilder.probing.joining import probe_source
 from envbuilder.probing.requests import ProbeRequest

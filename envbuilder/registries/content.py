@@ -8,10 +8,10 @@ from functools import cached_property
 from pathlib import Path
 
 from envbuilder.core.errors import UsageError
-from envbuilder.model.images import Descriptor, ImageLayerPin, LayerFormat
-from envbuilder.registries.documents import parsed
-from envbuilder.registries.pulling import RemoteImage
-from envbuilder.tar.members import Member
+from envbuilder.oci.images import Descriptor, ImageLayerPin, LayerFormat
+from envbuilder.oci.registry.documents import parsed
+from envbuilder.oci.registry.pull import RemoteImage
+from envbuilder.oci.tar.members import Member
 
 _OURS = {
     "application/vnd.docker.image.rootfs.diff.tar.gzip": LayerFormat.GZIP_SPLICED.media_type,

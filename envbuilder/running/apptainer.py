@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.core.errors import ToolFailed, ToolMissing
-from envbuilder.model.commands import RunResult
+from envbuilder.oci.runtime.command import RunResult
 
 _PROGRAMS = ("apptainer", "singularity")
 

@@ -14,12 +14,12 @@ from envbuilder.core.cache_directories import remove
 from envbuilder.core.errors import EngineError, UsageError
 from envbuilder.core.tree_manifests import holds, write_manifest
 from envbuilder.model.builds import EngineInfo, ImageInfo
-from envbuilder.model.commands import Output, RunRequest, RunResult
-from envbuilder.model.images import AssembledImage
+from envbuilder.oci.images import AssembledImage
+from envbuilder.oci.runtime.command import Output, RunRequest, RunResult
+from envbuilder.oci.runtime.outputs import discard
+from envbuilder.oci.runtime.sandbox import Sandbox, Task
+from envbuilder.oci.store import Store
 from envbuilder.running.settings import Settings, account, settings_of
-from envbuilder.runtime.leftovers import discard
-from envbuilder.runtime.sandbox import Sandbox, Task
-from envbuilder.store import Store
 
 Lookup: TypeAlias = Callable[[str], AssembledImage | None]
 Unpack: TypeAlias = Callable[[AssembledImage, Store, Path], None]

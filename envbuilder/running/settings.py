@@ -8,7 +8,7 @@ from pathlib import Path
 
 from envbuilder.core.errors import UsageError
 from envbuilder.core.json_input import BadJson, load_json
-from envbuilder.runtime.leftovers import read_inside
+from envbuilder.oci.runtime.outputs import read_inside
 
 _LARGEST_ID = (1 << 31) - 2
 """Numbers above are negative to a part of the kernel's interfaces, and 2^32 - 1 means "no change" to setuid(2)."""

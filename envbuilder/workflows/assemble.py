@@ -14,9 +14,9 @@ from envbuilder.assembling.sinks import packer_of
 from envbuilder.building.engine import Listener
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.model.builds import BuildStep
-from envbuilder.model.images import AssembledImage, Descriptor, ImageLayerPin, LayerFormat
 from envbuilder.model.locks import Lock
 from envbuilder.model.plans import Plan
+from envbuilder.oci.images import AssembledImage, Descriptor, ImageLayerPin, LayerFormat
 from envbuilder.workflows.assemble_draft import Draft, draft
 from envbuilder.workflows.assemble_ports import AssemblePorts
 from envbuilder.workflows.assemble_schedule import Fetching, Journal, Making

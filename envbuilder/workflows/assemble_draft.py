@@ -11,12 +11,12 @@ from envbuilder.assembling.packing import Packed
 from envbuilder.assembling.records import Records
 from envbuilder.core.memory_policy import HOOK
 from envbuilder.locking.lockfile import digest, dump_pins
-from envbuilder.model.images import ImageLayerPin, ImagePin, LayerFormat
 from envbuilder.model.locks import Lock, PackageGroup, PackagePin
 from envbuilder.model.plans import Layer, LayerKind, Plan
+from envbuilder.oci.images import ImageLayerPin, ImagePin, LayerFormat
+from envbuilder.oci.store import Store
 from envbuilder.planning.keys import layer_key, python_key
 from envbuilder.planning.layers import plan
-from envbuilder.store import Store
 from envbuilder.workflows.assemble_ports import AssemblePorts
 
 _SHARED = (LayerKind.CUDA, LayerKind.FRAMEWORK, LayerKind.PACKAGES)

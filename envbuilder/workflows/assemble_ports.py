@@ -11,8 +11,8 @@ from envbuilder.assembling.ingredients import BaseContent
 from envbuilder.assembling.records import Records
 from envbuilder.indexing.index import IndexFile
 from envbuilder.model.locks import Lock, PackagePin
-from envbuilder.runtime.sandbox import Sandbox
-from envbuilder.store import Store
+from envbuilder.oci.runtime.sandbox import Sandbox
+from envbuilder.oci.store import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,9 +14,9 @@ from envbuilder.building.engine import Listener
 from envbuilder.core.errors import EnvbuilderError, VerificationFailed
 from envbuilder.indexing.index import IndexFile
 from envbuilder.model.builds import BuildEvent, BuildStep, StepFinished, StepStarted
-from envbuilder.model.images import LayerFormat
 from envbuilder.model.locks import PackageGroup, PackagePin
-from envbuilder.model.transfers import Transfer
+from envbuilder.oci.images import LayerFormat
+from envbuilder.oci.transfers import Transfer
 from envbuilder.workflows.assemble_draft import Draft
 from envbuilder.workflows.assemble_ports import AssemblePorts
 

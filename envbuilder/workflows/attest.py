@@ -11,8 +11,8 @@ from envbuilder.attesting.bill import bill_of_materials
 from envbuilder.attesting.provenance import MEDIA_TYPE as PROVENANCE
 from envbuilder.attesting.provenance import provenance
 from envbuilder.locking.lockfile import digest
-from envbuilder.model.images import AssembledImage, LayerFormat
 from envbuilder.model.locks import Lock
+from envbuilder.oci.images import AssembledImage, LayerFormat
 from envbuilder.planning.keys import VERSION
 
 

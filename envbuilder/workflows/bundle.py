@@ -17,9 +17,9 @@ from envbuilder.core.names import shown
 from envbuilder.core.references import is_digest
 from envbuilder.locking.lockfile import dump, load
 from envbuilder.model.locks import Lock, OsPackagePin
-from envbuilder.store import Store
-from envbuilder.tar.members import Kind, Member, file_of, opened_at
-from envbuilder.tar.writing import Written, write
+from envbuilder.oci.store import Store
+from envbuilder.oci.tar.members import Kind, Member, file_of, opened_at
+from envbuilder.oci.tar.writing import Written, write
 
 LOCK_NAME = "envbuilder.lock"
 _BLOBS = "sha256"

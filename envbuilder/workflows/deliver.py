@@ -8,14 +8,14 @@ from pathlib import Path
 
 from envbuilder.building.engine import Engine, Listener
 from envbuilder.core.references import ImageRef
-from envbuilder.delivering.archive import write_archive
-from envbuilder.delivering.layout import write_layout
-from envbuilder.delivering.squashfs import write_squashfs
 from envbuilder.model.builds import LoadResult
-from envbuilder.model.images import AssembledImage
-from envbuilder.model.transfers import PushResult
-from envbuilder.runtime.sandbox import Sandbox
-from envbuilder.store import Store
+from envbuilder.oci.images import AssembledImage
+from envbuilder.oci.layout.archive import write_archive
+from envbuilder.oci.layout.directory import write_layout
+from envbuilder.oci.layout.squashfs import write_squashfs
+from envbuilder.oci.runtime.sandbox import Sandbox
+from envbuilder.oci.store import Store
+from envbuilder.oci.transfers import PushResult
 
 _ARCHIVES = (".tar",)
 _SQUASHES = (".sqsh", ".squashfs", ".sqfs")

@@ -12,10 +12,10 @@ from envbuilder.core.errors import EnvbuilderError, ToolFailed
 from envbuilder.examining.examination import Examination
 from envbuilder.examining.table import examine_machine
 from envbuilder.examining.versions import Closures
-from envbuilder.model.commands import RunResult
 from envbuilder.model.facts import Facts
 from envbuilder.model.rows import Catalog
 from envbuilder.model.surroundings import Surroundings
+from envbuilder.oci.runtime.command import RunResult
 from envbuilder.probing.containers import PYTHON, SHARE_FOR_TENSORFLOW, read_answer
 from envbuilder.probing.decoding import decode
 from envbuilder.probing.interpreters import probe_document

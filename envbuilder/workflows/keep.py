@@ -8,8 +8,8 @@ from pathlib import Path
 
 from envbuilder.assembling.records import KeptImage, Records
 from envbuilder.core.cache_directories import ROOMS, TREES, Room, bytes_of, entries_of, remove, unused
+from envbuilder.oci.store import Store
 from envbuilder.running.images import in_use
-from envbuilder.store import Store
 
 _TARGETS = "targets"
 _KNOWN = "layers"

@@ -7,8 +7,8 @@ from typing import Protocol
 from envbuilder.core.errors import InvalidInput, UsageError
 from envbuilder.locking.lockfile import load
 from envbuilder.model.builds import EngineInfo, ImageInfo
-from envbuilder.model.commands import RunRequest, RunResult
 from envbuilder.model.locks import Lock
+from envbuilder.oci.runtime.command import RunRequest, RunResult
 
 LOCK_IN_IMAGE = "/opt/envbuilder/envbuilder.lock"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from envbuilder.locking.lockfile import dump
 from envbuilder.model.locks import Lock
-from envbuilder.store import Store
+from envbuilder.oci.store import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

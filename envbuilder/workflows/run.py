@@ -7,7 +7,7 @@ from typing import Protocol
 
 from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import HOOK, VARIABLE, MemoryPolicy
-from envbuilder.model.commands import Output, RunRequest
+from envbuilder.oci.runtime.command import Output, RunRequest
 from envbuilder.planning.layers import LABEL_MEMORY
 from envbuilder.workflows.lock_inside import ImageEngine, lock_inside, no_hook
 

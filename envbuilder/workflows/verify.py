@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.core.errors import UsageError
-from envbuilder.delivering.comparing import compare_layers
-from envbuilder.model.images import Descriptor, ImageLayerPin, ImagePin
 from envbuilder.model.locks import Lock
+from envbuilder.oci.images import Descriptor, ImageLayerPin, ImagePin
+from envbuilder.oci.layout.layer_diff import compare_layers
 
 _MOST_FILES = 20
 

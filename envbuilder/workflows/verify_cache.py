@@ -15,8 +15,8 @@ from envbuilder.bases.tree_store import DebianStore
 from envbuilder.core.cache_directories import ROOMS, TREES, bytes_of, entries_of, remove
 from envbuilder.core.files import sha256_of
 from envbuilder.core.tree_manifests import State, compare, differences, manifest_of
+from envbuilder.oci.store import Store
 from envbuilder.running.images import in_use
-from envbuilder.store import Store
 
 _THREADS = 2
 _SHOWN = 3

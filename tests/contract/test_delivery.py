@@ -12,19 +12,19 @@ from pathlib import Path
 import pytest
 
 from envbuilder.building.docker_engine import connect
-from envbuilder.delivering.archive import write_archive
-from envbuilder.delivering.layout import write_layout
-from envbuilder.delivering.rootfs import unpack
-from envbuilder.delivering.squashfs import write_squashfs
-from envbuilder.delivering.stored import read_layout
-from envbuilder.model.commands import RunRequest
-from envbuilder.model.images import AssembledImage
+from envbuilder.oci.images import AssembledImage
+from envbuilder.oci.layout.archive import write_archive
+from envbuilder.oci.layout.directory import write_layout
+from envbuilder.oci.layout.rootfs import unpack
+from envbuilder.oci.layout.squashfs import write_squashfs
+from envbuilder.oci.layout.stored_images import read_layout
+from envbuilder.oci.runtime.command import RunRequest
+from envbuilder.oci.runtime.sandbox import Sandbox
+from envbuilder.oci.runtime.selection import choose
+from envbuilder.oci.store import Store
 from envbuilder.running.images import ImageRunner
-from envbuilder.runtime.choosing import choose
-from envbuilder.runtime.sandbox import Sandbox
-from envbuilder.store import Store
 from tests.contract.conftest import REQUIRED, World, on_docker
-from tests.unit.delivering.images import file, folder, hardlink, image, symlink
+from tests.unit.oci.layout.images import file, folder, hardlink, image, symlink
 
 _BUSYBOX = Path("/bin/busybox")
 CONFIG = {"Env": ["PATH=/bin", "A=b"], "Cmd": ["/bin/sh"], "Labels": {"word": "said"}}

@@ -10,7 +10,7 @@ import pytest
 
 from envbuilder.core.errors import EngineError
 from envbuilder.model.builds import BuildEvent
-from envbuilder.model.commands import RunRequest
+from envbuilder.oci.runtime.command import RunRequest
 from tests.contract.conftest import World, on_docker
 from tests.contract.processes import gone, running
 

@@ -10,15 +10,15 @@ import pytest
 from envbuilder.core.errors import BuildFailed, EngineError, SourceUnreachable, UsageError, VerificationFailed
 from envbuilder.core.references import ImageRef, is_digest
 from envbuilder.model.builds import Builder, BuildEvent, LogLine, StepFinished, StepStarted
-from envbuilder.model.commands import RunRequest
-from envbuilder.model.images import AssembledImage
-from envbuilder.model.transfers import Transfer
-from envbuilder.store import Store
+from envbuilder.oci.images import AssembledImage
+from envbuilder.oci.runtime.command import RunRequest
+from envbuilder.oci.store import Store
+from envbuilder.oci.transfers import Transfer
 from tests.contract.archives import save_archive
 from tests.contract.conftest import World
 from tests.contract.processes import gone, running
-from tests.unit.delivering.images import file
-from tests.unit.delivering.images import image as image_of_layers
+from tests.unit.oci.layout.images import file
+from tests.unit.oci.layout.images import image as image_of_layers
 
 both_builders = pytest.mark.parametrize("builder", list(Builder))
 

@@ -21,11 +21,11 @@ from envbuilder.assembling.entries import text
 from envbuilder.assembling.sdists import build_wheel
 from envbuilder.assembling.target_python import TargetPython
 from envbuilder.core.errors import BuildFailed, ToolMissing
-from envbuilder.runtime.choosing import candidates, why_not
-from envbuilder.runtime.guard import Guard
-from envbuilder.runtime.landlock import Landlock
-from envbuilder.runtime.sandbox import Sandbox
-from envbuilder.store import Store
+from envbuilder.oci.runtime.interpreter_guard import Guard
+from envbuilder.oci.runtime.landlock import Landlock
+from envbuilder.oci.runtime.sandbox import Sandbox
+from envbuilder.oci.runtime.selection import candidates, why_not
+from envbuilder.oci.store import Store
 from tests.contract.conftest import REQUIRED
 from tests.unit.incontainer.interpreters import interpreters
 
@@ -178,8 +178,8 @@ def test_without_namespaces_no_build_script_runs(locked: TargetPython, tmp_path:
 _WITHOUT_NAMESPACES = """
 import ctypes, os, struct, sys
 from pathlib import Path
-from envbuilder.runtime.choosing import confine
-from envbuilder.runtime.filtering import program
+from envbuilder.oci.runtime.selection import confine
+from envbuilder.oci.runtime.seccomp import program
 steps = ctypes.create_string_buffer(program(), len(program()))
 header = struct.pack("HP", len(steps) // 8, ctypes.addressof(steps))
 libc = ctypes.CDLL(None)

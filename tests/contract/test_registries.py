@@ -20,7 +20,7 @@ import pytest
 
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.references import ImageRef
-from envbuilder.model.images import (
+from envbuilder.oci.images import (
     CONFIG_TYPE,
     EMPTY_TYPE,
     MANIFEST_TYPE,
@@ -30,12 +30,12 @@ from envbuilder.model.images import (
     ImageLayerPin,
     LayerFormat,
 )
-from envbuilder.registries.client import RegistryClient
-from envbuilder.registries.documents import document
-from envbuilder.registries.pulling import fetch_blobs, find
-from envbuilder.registries.pushing import push
-from envbuilder.registries.uploads import PIECE
-from envbuilder.store import Store
+from envbuilder.oci.registry.client import RegistryClient
+from envbuilder.oci.registry.documents import document
+from envbuilder.oci.registry.pull import fetch_blobs, find
+from envbuilder.oci.registry.push import push
+from envbuilder.oci.registry.uploads import PIECE
+from envbuilder.oci.store import Store
 from tests.contract import registry
 from tests.contract.conftest import REQUIRED
 

@@ -20,7 +20,7 @@ from envbuilder.core.errors import ResolutionFailed
 from envbuilder.core.versions import Release
 from envbuilder.locking.resolver import Resolution
 from envbuilder.locking.uv_resolver import UvResolver
-from envbuilder.runtime.guard import Guard
+from envbuilder.oci.runtime.interpreter_guard import Guard
 from tests.fakes.resolver import made_up_sha256
 
 UV = Path(sys.executable).parent / "uv"

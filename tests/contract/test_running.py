@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import ToolFailed, UsageError
-from envbuilder.model.commands import RunResult
-from envbuilder.runtime.choosing import candidates, choose
-from envbuilder.runtime.sandbox import FOREIGN, Limits, Sandbox, Task
+from envbuilder.oci.runtime.command import RunResult
+from envbuilder.oci.runtime.sandbox import FOREIGN, Limits, Sandbox, Task
+from envbuilder.oci.runtime.selection import candidates, choose
 from tests.contract.conftest import REQUIRED
 from tests.contract.processes import gone, running
 from tests.contract.trees import PYTHON, as_nobody, busybox_tree

@@ -9,8 +9,8 @@ import subprocess
 from dataclasses import asdict
 from pathlib import Path
 
-from envbuilder.model.commands import RunResult
-from envbuilder.runtime.sandbox import Limits, Task
+from envbuilder.oci.runtime.command import RunResult
+from envbuilder.oci.runtime.sandbox import Limits, Task
 
 _BUSYBOX = Path("/bin/busybox")
 _APPLETS = ("cat", "chmod", "echo", "false", "hostname", "id", "kill", "ls", "mkdir", "sh", "sleep", "touch", "true")
@@ -70,7 +70,7 @@ def as_nobody(task: Task, way: str, work: Path) -> RunResult:
 
 
 def _main(way: str, work: str, described: str) -> None:
-    from envbuilder.runtime.choosing import candidates  # noqa: PLC0415
+    from envbuilder.oci.runtime.selection import candidates  # noqa: PLC0415
 
     plain = json.loads(described)
     for name in ("command", "env", "mounts", "files"):

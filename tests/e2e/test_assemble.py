@@ -22,8 +22,8 @@ import pytest
 
 from envbuilder.building.engine import Engine
 from envbuilder.locking.lockfile import load
-from envbuilder.model.commands import RunRequest
 from envbuilder.model.locks import PackageGroup
+from envbuilder.oci.runtime.command import RunRequest
 from tests.e2e.conftest import Ended, Tool
 
 ROW = "tf-2.15-cpu"

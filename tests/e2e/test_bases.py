@@ -26,7 +26,7 @@ from envbuilder.core.errors import SourceUnreachable, UsageError
 from envbuilder.core.versions import Release
 from envbuilder.model.rows import BaseKind, BaseSystem, Publication, PublicationState
 from envbuilder.model.trees import DebianTree, PythonArchive
-from envbuilder.tar.members import Kind, Member, of_tar
+from envbuilder.oci.tar.members import Kind, Member, of_tar
 
 EPOCH = 1_700_000_000
 TAG = "envbuilder-test/bases:bookworm"

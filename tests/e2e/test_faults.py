@@ -19,7 +19,7 @@ import pytest
 
 from envbuilder.core.errors import DiskFull, SourceUnreachable, VerificationFailed
 from envbuilder.locking.lockfile import load
-from envbuilder.store import Store
+from envbuilder.oci.store import Store
 from tests.e2e import faulty_index, killed
 from tests.e2e.conftest import Ended, Tool
 from tests.e2e.faulty_index import Fault

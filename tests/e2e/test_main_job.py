@@ -15,7 +15,7 @@ import docker
 import pytest
 
 from envbuilder.building.engine import Engine
-from envbuilder.model.commands import RunRequest
+from envbuilder.oci.runtime.command import RunRequest
 from tests.e2e.conftest import MARKER, Tool
 
 ROW = "tf-2.15-cpu"

@@ -12,7 +12,7 @@ import pytest
 from envbuilder.building.engine import Engine
 from envbuilder.core.references import ImageRef
 from envbuilder.locking.lockfile import load
-from envbuilder.model.commands import RunRequest
+from envbuilder.oci.runtime.command import RunRequest
 from tests.e2e.conftest import Tool
 
 ROW = "tf-2.15-cpu"

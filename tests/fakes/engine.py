@@ -29,10 +29,10 @@ from envbuilder.model.builds import (
     StepFinished,
     StepStarted,
 )
-from envbuilder.model.commands import Output, RunRequest, RunResult
-from envbuilder.model.images import AssembledImage
-from envbuilder.model.transfers import PushResult, Transfer
-from envbuilder.store import Store
+from envbuilder.oci.images import AssembledImage
+from envbuilder.oci.runtime.command import Output, RunRequest, RunResult
+from envbuilder.oci.store import Store
+from envbuilder.oci.transfers import PushResult, Transfer
 from tests.fakes.shell import Session
 
 FAKE_INFO = EngineInfo(

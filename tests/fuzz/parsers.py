@@ -43,9 +43,6 @@ from envbuilder.core.references import ImageRef
 from envbuilder.core.uv import read_pylock
 from envbuilder.core.uv_failures import failure_of
 from envbuilder.core.yaml.documents import parse
-from envbuilder.delivering.layer_tar import LayerTar
-from envbuilder.delivering.packed import unpacked
-from envbuilder.delivering.stored import read_layout
 from envbuilder.delivering.surveying import config_of
 from envbuilder.diagnosing.scanning import scan
 from envbuilder.indexing.uv_index import _files
@@ -54,16 +51,19 @@ from envbuilder.locking.shipped import ClosureFolder
 from envbuilder.locking.spec import read_spec
 from envbuilder.model.failures import Failures
 from envbuilder.model.rows import Catalog
+from envbuilder.oci.layout.layer_compression import unpacked
+from envbuilder.oci.layout.layer_tar import LayerTar
+from envbuilder.oci.layout.stored_images import read_layout
+from envbuilder.oci.registry import documents
+from envbuilder.oci.registry.auth import chosen
+from envbuilder.oci.registry.credentials import RegistryLogins
+from envbuilder.oci.registry.failures import said
+from envbuilder.oci.registry.retries import retry_after
+from envbuilder.oci.tar.members import of_tar
 from envbuilder.probing.decoding import decode
 from envbuilder.probing.surroundings import decode_surroundings
-from envbuilder.registries import documents
-from envbuilder.registries.auth import chosen
-from envbuilder.registries.credentials import RegistryLogins
-from envbuilder.registries.failures import said
-from envbuilder.registries.pacing import retry_after
 from envbuilder.reporting.registry import FORMATS
 from envbuilder.running.settings import account, settings_of
-from envbuilder.tar.members import of_tar
 from envbuilder.workflows.compare import compare_two
 from envbuilder.workflows.doctor import examine, look_into_file
 from envbuilder.workflows.validate import judge_facts
@@ -159,7 +159,7 @@ def _challenge(content: bytes, _: Path) -> object:
 
 
 def _token(content: bytes, _: Path) -> object:
-    from envbuilder.registries.auth import _life  # noqa: PLC0415  the parser of a token is not public
+    from envbuilder.oci.registry.auth import _life  # noqa: PLC0415  the parser of a token is not public
 
     return _life(documents.parsed(content))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from envbuilder.assembling.records import LayerRecord, Records
 from envbuilder.assembling.shipped import dump_layers, load_layers
 from envbuilder.bases.provided import PACKAGES
-from envbuilder.store import Store
+from envbuilder.oci.store import Store
 
 FILE = Path(__file__).parents[2] / "matrices" / "layers.yaml"
 _SHARED = ("cuda.", "framework.", "packages.", "links")

@@ -8,9 +8,9 @@ from envbuilder.assembling.shipped import dump_layers, load_layers
 from envbuilder.bases.provided import PACKAGES
 from envbuilder.locking.lockfile import digest
 from envbuilder.locking.shipped import ClosureFolder
-from envbuilder.model.images import LayerFormat
 from envbuilder.model.locks import Spec
 from envbuilder.model.plans import LayerKind
+from envbuilder.oci.images import LayerFormat
 from envbuilder.planning.keys import layer_key
 from envbuilder.planning.layers import plan
 from envbuilder.workflows.lock import lock

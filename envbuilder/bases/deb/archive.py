@@ -18,7 +18,7 @@ from envbuilder.bases.deb.signatures import Keyring
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.core.http.limits import MOST_STALLS, Stalled, TooLong, whole
 from envbuilder.core.http.web import Web
-from envbuilder.store import Store
+from envbuilder.oci.store import Store
 
 SECURITY = "security:"
 """In front of the path of a file that lies in the archive of security updates, beside the main one."""

@@ -16,7 +16,7 @@ from envbuilder.core.archives.member_names import BadArchive
 from envbuilder.core.archives.tar_reader import FILE, PlainStream, TarReader
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.files import CHUNK
-from envbuilder.tar.members import Member, of_tar
+from envbuilder.oci.tar.members import Member, of_tar
 
 _CONTROL = Limits(member=16 << 20, total=64 << 20, members=1000)
 """What the files about a package may be; of 425 packages of Debian 12 none had more than 430 kB (2026-11-22)."""

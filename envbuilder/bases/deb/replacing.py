@@ -16,7 +16,7 @@ from envbuilder.bases.deb.versions import fits
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.image_paths import impossible, is_ours, shadowed
 from envbuilder.model.locks import OsPackagePin
-from envbuilder.tar.members import Kind, Member
+from envbuilder.oci.tar.members import Kind, Member
 
 _REPLACES = re.compile(r"^Replaces:((?:.*\n?)(?:[ \t].*\n?)*)", re.MULTILINE | re.IGNORECASE)
 _RELATION = re.compile(r"\s*([a-z0-9][a-z0-9+.-]*)(?::\w+)?\s*(?:\((<<|<=|=|>=|>>)\s*(\S+?)\s*\))?\s*")

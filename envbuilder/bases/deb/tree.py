@@ -23,7 +23,7 @@ from envbuilder.bases.deb.replacing import (
 )
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.model.locks import OsPackagePin
-from envbuilder.tar.members import Kind, Member, file_of
+from envbuilder.oci.tar.members import Kind, Member, file_of
 
 _MERGED = ("bin", "lib", "lib32", "lib64", "libx32", "sbin")
 _EXCLUDED = re.compile(

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envbuilder.assembling.deflating import fixed_block, packed, stored_blocks
-from envbuilder.tar.headers import headers
-from envbuilder.tar.members import file_of
+from envbuilder.oci.tar.headers import headers
+from envbuilder.oci.tar.members import file_of
 
 RUNS = st.lists(st.tuples(st.binary(max_size=40), st.integers(0, 1200)), max_size=6).map(
     lambda parts: b"".join(data + bytes(count) for data, count in parts)

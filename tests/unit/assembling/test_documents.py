@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from envbuilder.assembling.documents import document, image_of, pin_of
-from envbuilder.model.images import (
+from envbuilder.oci.images import (
     CONFIG_TYPE,
     MANIFEST_TYPE,
     AssembledImage,

@@ -11,9 +11,9 @@ from envbuilder.bases.tree_content import TreeContent
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.versions import Release
 from envbuilder.model.trees import DebianTree
-from envbuilder.store import Store
-from envbuilder.tar.members import Kind, Member, file_of
-from envbuilder.tar.writing import write
+from envbuilder.oci.store import Store
+from envbuilder.oci.tar.members import Kind, Member, file_of
+from envbuilder.oci.tar.writing import write
 from tests.fakes.catalogs import good_lock
 from tests.unit.workflows.toys import no_sandbox
 

@@ -13,7 +13,7 @@ from envbuilder.assembling.entries import EPOCH, Entry
 from envbuilder.assembling.interpreter import account_entries, archive_entries, venv_entries
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.model.locks import User
-from envbuilder.tar.members import Kind
+from envbuilder.oci.tar.members import Kind
 
 
 def archive(folder: Path, *infos: tuple[tarfile.TarInfo, bytes]) -> Path:

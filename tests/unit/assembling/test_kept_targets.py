@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from envbuilder.assembling.target_python import unpacked
-from envbuilder.store import Store
-from envbuilder.tar.members import file_of
+from envbuilder.oci.store import Store
+from envbuilder.oci.tar.members import file_of
 
 KEY = "sha256:" + "0a" * 32
 MEMBERS = [

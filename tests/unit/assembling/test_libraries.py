@@ -11,7 +11,7 @@ from envbuilder.assembling.libraries import Tap, needed
 from envbuilder.assembling.packing import write_layer
 from envbuilder.assembling.wheel_file import open_wheel
 from envbuilder.assembling.wheels import Prefix, installed
-from envbuilder.store import Store
+from envbuilder.oci.store import Store
 from tests.unit.assembling.wheels import shared_library, wheel
 
 NEEDS = ("libstdc++.so.6", "libc.so.6", "libcudart.so.12")

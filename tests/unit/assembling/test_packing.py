@@ -22,10 +22,10 @@ from envbuilder.assembling.wheel_file import open_wheel
 from envbuilder.assembling.wheels import Prefix, installed
 from envbuilder.assembling.zlib_library import host_deflate
 from envbuilder.core.errors import VerificationFailed
-from envbuilder.model.images import LayerFormat
-from envbuilder.store import Store
-from envbuilder.tar.members import Kind, Member, file_of, of_tar
-from envbuilder.tar.writing import write
+from envbuilder.oci.images import LayerFormat
+from envbuilder.oci.store import Store
+from envbuilder.oci.tar.members import Kind, Member, file_of, of_tar
+from envbuilder.oci.tar.writing import write
 from tests.unit.assembling.wheels import patched, wheel
 
 PREFIX = Prefix(venv="opt/venv", series="3.8")

@@ -10,8 +10,8 @@ import pytest
 
 from envbuilder.assembling.packing import Packed
 from envbuilder.assembling.records import KeptImage, LayerRecord, Records, sum_of
-from envbuilder.store import Store
-from tests.unit.delivering.images import file, image
+from envbuilder.oci.store import Store
+from tests.unit.oci.layout.images import file, image
 
 KEY = "sha256:" + "01" * 32
 LOCK = "sha256:" + "ab" * 32

@@ -13,7 +13,7 @@ import pytest
 from envbuilder.assembling.sdists import build_wheel
 from envbuilder.assembling.target_python import TargetPython
 from envbuilder.core.errors import BuildFailed, VerificationFailed
-from envbuilder.store import Store
+from envbuilder.oci.store import Store
 from tests.unit.workflows.toys import no_sandbox
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from envbuilder.assembling.target_python import unpacked
 from envbuilder.core.errors import VerificationFailed
-from envbuilder.store import Store
-from envbuilder.tar.members import Kind, Member, file_of
+from envbuilder.oci.store import Store
+from envbuilder.oci.tar.members import Kind, Member, file_of
 
 LIB = "usr/lib/x86_64-linux-gnu"
 KEY = "sha256:" + "0" * 64

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from envbuilder.assembling.zlib_library import Compressor, Deflate, is_original, of_host, of_library, original
 from envbuilder.core.errors import ToolFailed
 from envbuilder.core.files import sha256_of
-from envbuilder.tar.members import Kind, Member, opened_at
+from envbuilder.oci.tar.members import Kind, Member, opened_at
 
 LIBRARY = Path("/lib/x86_64-linux-gnu/libz.so.1").resolve()
 """The zlib of Debian, as bases have it."""

@@ -11,8 +11,8 @@ from envbuilder.attesting.attaching import attached
 from envbuilder.attesting.bill import bill_of_materials
 from envbuilder.attesting.provenance import provenance
 from envbuilder.locking.lockfile import digest
-from envbuilder.model.images import MANIFEST_TYPE, AssembledImage, Descriptor, Document, LayerFormat
 from envbuilder.model.locks import PackageGroup
+from envbuilder.oci.images import MANIFEST_TYPE, AssembledImage, Descriptor, Document, LayerFormat
 from tests.fakes.catalogs import good_lock
 
 LOCK = good_lock()

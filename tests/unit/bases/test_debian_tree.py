@@ -27,7 +27,7 @@ from envbuilder.core.errors import (
 from envbuilder.core.versions import Release
 from envbuilder.model.rows import BaseKind, BaseSystem, Publication, PublicationState
 from envbuilder.model.trees import DebianTree
-from envbuilder.tar.members import Kind, Member, file_of, of_tar
+from envbuilder.oci.tar.members import Kind, Member, file_of, of_tar
 
 EPOCH = 1_700_000_000
 MIRROR = "http://ann:s3cret@mirror.invalid/debian"

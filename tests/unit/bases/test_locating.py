@@ -21,8 +21,8 @@ from envbuilder.model.locations import Refused
 from envbuilder.model.locks import PythonPin, Sources
 from envbuilder.model.rows import BaseSystem
 from envbuilder.model.trees import DebianTree, PythonArchive
-from envbuilder.tar import writing as tarball
-from envbuilder.tar.members import file_of
+from envbuilder.oci.tar import writing as tarball
+from envbuilder.oci.tar.members import file_of
 from tests.fakes.catalogs import small_row
 from tests.unit.bases.test_python_archive import elf
 

@@ -22,8 +22,8 @@ from envbuilder.bases.python_survey import inspect
 from envbuilder.bases.uv_python import from_uv
 from envbuilder.core.errors import InvalidInput, SourceUnreachable, ToolMissing, UsageError
 from envbuilder.core.versions import Release
-from envbuilder.tar import writing as tarball
-from envbuilder.tar.members import Member, file_of
+from envbuilder.oci.tar import writing as tarball
+from envbuilder.oci.tar.members import Member, file_of
 
 EPOCH = 1_700_000_000
 HERE = Host(environ=os.environ, run=run_program)

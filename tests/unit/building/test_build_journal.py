@@ -1,6 +1,6 @@
 from envbuilder.building.build_journal import TAIL_LINES, BuildJournal
 from envbuilder.model.builds import BuildStep, LogLine, StepFinished, StepStarted
-from envbuilder.model.transfers import Transfer
+from envbuilder.oci.transfers import Transfer
 
 
 def journal_of(*events: StepStarted | StepFinished | LogLine | Transfer) -> BuildJournal:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from envbuilder.building.buildkit_trace import TraceReader, decode
 from envbuilder.building.protobuf_wire import MalformedMessage, fields
 from envbuilder.model.builds import BuildEvent, LogLine, StepFinished, StepStarted
-from envbuilder.model.transfers import Transfer
+from envbuilder.oci.transfers import Transfer
 
 DIGEST = "sha256:" + "a" * 64
 OTHER = "sha256:" + "b" * 64

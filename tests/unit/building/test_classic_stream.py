@@ -1,7 +1,7 @@
 from envbuilder.building.classic_stream import ClassicReader
 from envbuilder.building.engine_json import Record
 from envbuilder.model.builds import BuildEvent, LogLine, StepFinished, StepStarted
-from envbuilder.model.transfers import Transfer
+from envbuilder.oci.transfers import Transfer
 
 
 class Clock:

@@ -16,9 +16,9 @@ from envbuilder.building.docker_loading import load_image
 from envbuilder.building.engine_json import Record
 from envbuilder.core.errors import DiskFull, EngineError, EngineLost, VerificationFailed
 from envbuilder.core.references import ImageRef
-from envbuilder.model.images import AssembledImage
-from envbuilder.store import Store
-from tests.unit.delivering.images import file, image
+from envbuilder.oci.images import AssembledImage
+from envbuilder.oci.store import Store
+from tests.unit.oci.layout.images import file, image
 
 if TYPE_CHECKING:
     from envbuilder.building.docker_api import DockerApi

@@ -15,15 +15,15 @@ from urllib.parse import quote
 
 import certifi
 
-from envbuilder.model.images import CONFIG_TYPE, MANIFEST_TYPE, LayerFormat
-from envbuilder.tar.members import file_of
-from envbuilder.tar.writing import write
+from envbuilder.oci.images import CONFIG_TYPE, MANIFEST_TYPE, LayerFormat
+from envbuilder.oci.tar.members import file_of
+from envbuilder.oci.tar.writing import write
 from tests.fakes import private_index
 from tests.fakes.canaries import canary, files_below, leaks
 from tests.fakes.catalogs import DATA
 from tests.unit.bases.test_locating import archive
 from tests.unit.cli.running import CommandLine, Ended
-from tests.unit.registries import faulty
+from tests.unit.oci.registry import faulty
 
 USER = private_index.USER
 NOBODY = "127.0.0.1:9"

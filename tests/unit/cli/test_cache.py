@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from envbuilder.store import Store
+from envbuilder.oci.store import Store
 from tests.unit.cli.running import CommandLine
 
 

@@ -15,7 +15,7 @@ from envbuilder.core.references import image_name, registry_address
 from envbuilder.locking.lockfile import digest, dump
 from tests.fakes.catalogs import good_lock, small_catalog
 from tests.unit.cli.running import CommandLine
-from tests.unit.delivering.images import file, image
+from tests.unit.oci.layout.images import file, image
 
 ROWS = {row.id for row in small_catalog().environments}
 

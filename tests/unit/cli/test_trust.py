@@ -15,7 +15,7 @@ from envbuilder.core.versions import Release
 from envbuilder.locking.lockfile import dump
 from envbuilder.model.locks import Lock, PythonPin, ToolPin
 from envbuilder.model.rows import PythonProvider
-from envbuilder.store import Store
+from envbuilder.oci.store import Store
 from envbuilder.workflows.bundle import BundlePorts, bundle
 from tests.fakes.catalogs import good_lock
 from tests.unit.cli.running import CommandLine, Ended

@@ -14,7 +14,7 @@ from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.core.http.web import Web
 from envbuilder.indexing.fetching import fetch, fetch_into, length_of
 from envbuilder.indexing.index import IndexFile
-from envbuilder.store import Store
+from envbuilder.oci.store import Store
 
 WEB = Web({})
 CONTENT = bytes(range(256)) * 20_000

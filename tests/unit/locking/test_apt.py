@@ -6,8 +6,8 @@ import pytest
 
 from envbuilder.core.errors import ResolutionFailed, SourceUnreachable
 from envbuilder.locking.apt import AptResolver
-from envbuilder.model.commands import RunRequest, RunResult
 from envbuilder.model.locks import OsPackagePin
+from envbuilder.oci.runtime.command import RunRequest, RunResult
 
 HASH = "0123456789abcdef" * 4
 LINE = f"'http://mirror.example/pool/main/{{}}' {{}} 1234 SHA256:{HASH}\n"

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from envbuilder.core import memory_policy as memory
 from envbuilder.core.versions import Release
 from envbuilder.model.cuda import LibraryLink
-from envbuilder.model.images import LayerFormat
 from envbuilder.model.locks import (
     CudaPin,
     Lock,
@@ -23,6 +22,7 @@ from envbuilder.model.locks import (
     User,
 )
 from envbuilder.model.rows import BaseKind, PythonProvider
+from envbuilder.oci.images import LayerFormat
 from envbuilder.planning.keys import layer_key, python_key
 from envbuilder.planning.layers import plan
 from tests.fakes.catalogs import good_lock

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import ToolFailed, ToolMissing
-from envbuilder.model.commands import RunRequest, RunResult
 from envbuilder.model.facts import Seen, Unseen
+from envbuilder.oci.runtime.command import RunRequest, RunResult
 from envbuilder.probing import ProbeRequest, probe_image, probe_python, request_for
 from envbuilder.probing.containers import PROBE_PATH, PYTHON, REQUEST_PATH
 from tests.unit.checking.expectations import TF_2_15_CPU, TF_2_20

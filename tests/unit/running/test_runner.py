@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import EngineError, ToolFailed, ToolMissing, UsageError
-from envbuilder.model.commands import RunRequest, RunResult
-from envbuilder.model.images import AssembledImage
+from envbuilder.oci.images import AssembledImage
+from envbuilder.oci.runtime.command import RunRequest, RunResult
+from envbuilder.oci.runtime.runc import not_started
+from envbuilder.oci.runtime.sandbox import Task
+from envbuilder.oci.runtime.selection import first_working
+from envbuilder.oci.store import Store
 from envbuilder.running.images import ImageRunner
-from envbuilder.runtime.choosing import first_working
-from envbuilder.runtime.runc import not_started
-from envbuilder.runtime.sandbox import Task
-from envbuilder.store import Store
-from tests.unit.delivering.images import image
+from tests.unit.oci.layout.images import image
 
 
 @dataclass

@@ -14,9 +14,9 @@ import pytest
 
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.model.builds import BuildEvent, StepFinished
-from envbuilder.model.images import ImagePin, LayerFormat
 from envbuilder.model.locks import Lock, OwnFile, PackageGroup, ToolPin
-from envbuilder.model.transfers import Transfer
+from envbuilder.oci.images import ImagePin, LayerFormat
+from envbuilder.oci.transfers import Transfer
 from envbuilder.workflows.assemble import Assembled, Assembly, assemble
 from envbuilder.workflows.assemble_ports import AssemblePorts
 from tests.unit.assembling.wheels import shared_library

@@ -14,9 +14,9 @@ import pytest
 from envbuilder.core.errors import SourceUnreachable, UsageError, VerificationFailed
 from envbuilder.locking.lockfile import dump
 from envbuilder.model.locks import OsPackagePin, OwnFile, ToolPin
-from envbuilder.store import Store
-from envbuilder.tar.members import file_of
-from envbuilder.tar.writing import write
+from envbuilder.oci.store import Store
+from envbuilder.oci.tar.members import file_of
+from envbuilder.oci.tar.writing import write
 from envbuilder.workflows.bundle import LOCK_NAME, BundlePorts, bundle, files_of, open_bundle
 from tests.fakes.catalogs import good_lock
 

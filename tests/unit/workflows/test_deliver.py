@@ -12,12 +12,12 @@ import pytest
 from envbuilder.building.engine import Listener
 from envbuilder.core.errors import ToolMissing, UsageError, VerificationFailed
 from envbuilder.core.references import ImageRef
-from envbuilder.model.images import AssembledImage
-from envbuilder.model.transfers import PushResult
-from envbuilder.store import Store
+from envbuilder.oci.images import AssembledImage
+from envbuilder.oci.store import Store
+from envbuilder.oci.transfers import PushResult
 from envbuilder.workflows.deliver import Delivered, DeliverPorts, Destinations, deliver
 from tests.fakes.engine import FakeEngine
-from tests.unit.delivering.images import file, image
+from tests.unit.oci.layout.images import file, image
 from tests.unit.workflows.toys import no_sandbox
 
 NAMES = ("localhost:5000/env:1", "localhost:5000/env:latest")

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import InvalidInput, ToolFailed
-from envbuilder.model.commands import RunResult
 from envbuilder.model.facts import NOT_ASKED, Seen
+from envbuilder.oci.runtime.command import RunResult
 from envbuilder.probing.surroundings import with_surroundings
 from envbuilder.workflows.doctor import look_into_container, look_into_file
 from tests.fakes.site_packages import install_tensorflow

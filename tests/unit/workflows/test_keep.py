@@ -11,11 +11,11 @@ from envbuilder.assembling.packing import Packed
 from envbuilder.assembling.records import KeptImage, LayerRecord, Records
 from envbuilder.core.cache_directories import ROOMS, bytes_of, use_room
 from envbuilder.core.tree_manifests import holds, write_manifest
-from envbuilder.model.images import AssembledImage
+from envbuilder.oci.images import AssembledImage
+from envbuilder.oci.store import Store
 from envbuilder.running.images import in_use
-from envbuilder.store import Store
 from envbuilder.workflows.keep import Pruned, prune, room_usage, usage
-from tests.unit.delivering.images import file, image
+from tests.unit.oci.layout.images import file, image
 
 LOCK = "sha256:" + "ab" * 32
 SHARED = [file("shared", b"shared" * 99)]

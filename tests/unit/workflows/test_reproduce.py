@@ -8,7 +8,7 @@ import pytest
 
 from envbuilder.core.errors import BuildFailed
 from envbuilder.locking.lockfile import load
-from envbuilder.store import Store
+from envbuilder.oci.store import Store
 from envbuilder.workflows.reproduce import ODD, PLAIN, Attempt, ReproducePorts, Surroundings, differences, reproduce
 from tests.fakes.catalogs import good_lock
 

@@ -9,7 +9,7 @@ import pytest
 from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import VARIABLE, parse
 from envbuilder.locking.lockfile import dump
-from envbuilder.model.commands import RunRequest, RunResult
+from envbuilder.oci.runtime.command import RunRequest, RunResult
 from envbuilder.planning.layers import LABEL_MEMORY
 from envbuilder.workflows.run import prepare
 from tests.fakes.engine import FAKE_INFO, FakeEngine, fake_image

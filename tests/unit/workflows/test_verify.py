@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import UsageError
-from envbuilder.model.images import AssembledImage, Descriptor, ImagePin, LayerFormat
 from envbuilder.model.locks import Lock
-from envbuilder.store import Store
+from envbuilder.oci.images import AssembledImage, Descriptor, ImagePin, LayerFormat
+from envbuilder.oci.store import Store
 from envbuilder.workflows.verify import LayerDifference, Subject, Verification, verify
 from tests.fakes.catalogs import good_lock
-from tests.unit.delivering.images import Members, file, image
+from tests.unit.oci.layout.images import Members, file, image
 
 ONE: Members = [file("a", b"1"), file("b", b"2")]
 TWO: Members = [file("c", b"3")]

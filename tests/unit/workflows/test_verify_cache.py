@@ -14,12 +14,12 @@ from envbuilder.bases.file_store import FileStore
 from envbuilder.bases.tree_store import DebianStore
 from envbuilder.core.cache_directories import ROOMS
 from envbuilder.core.tree_manifests import holds, manifest_of, write_manifest
-from envbuilder.model.images import AssembledImage
+from envbuilder.oci.images import AssembledImage
+from envbuilder.oci.store import Store
 from envbuilder.running.images import in_use
-from envbuilder.store import Store
 from envbuilder.workflows.verify_cache import CacheState, verify_cache
 from tests.unit.bases.test_tree_store import tree_in
-from tests.unit.delivering.images import file, image
+from tests.unit.oci.layout.images import file, image
 
 LOCK = "sha256:" + "ab" * 32
 

@@ -17,10 +17,10 @@ from envbuilder.core.versions import Release
 from envbuilder.indexing.index import IndexFile
 from envbuilder.model.locks import Lock, PackageGroup, PackagePin
 from envbuilder.model.trees import DebianTree
-from envbuilder.runtime.sandbox import Sandbox
-from envbuilder.store import Store
-from envbuilder.tar.members import file_of
-from envbuilder.tar.writing import write
+from envbuilder.oci.runtime.sandbox import Sandbox
+from envbuilder.oci.store import Store
+from envbuilder.oci.tar.members import file_of
+from envbuilder.oci.tar.writing import write
 from envbuilder.workflows.assemble_ports import AssemblePorts
 from tests.fakes.catalogs import good_lock
 from tests.unit.assembling.wheels import wheel

@@ -22,7 +22,7 @@ from envbuilder.bases.deb.signatures import Keyring
 from envbuilder.core.errors import SourceUnreachable, ToolMissing, VerificationFailed
 from envbuilder.core.http.credentials import Logins, with_login
 from envbuilder.core.http.web import Web
-from envbuilder.store import Store
+from envbuilder.oci.store import Store
 from tests.fakes.debian_keys import Key, signed
 from tests.unit.bases.deb.test_index import paragraph
 

@@ -10,7 +10,7 @@ import pytest
 
 from envbuilder.bases.deb.package_file import DebFile, open_deb
 from envbuilder.core.errors import VerificationFailed
-from envbuilder.tar.members import Kind
+from envbuilder.oci.tar.members import Kind
 from tests.unit.bases.deb.debs import Content, ar_of, deb, tar_of
 
 FILES: dict[str, Content] = {

@@ -10,7 +10,7 @@ import pytest
 
 from envbuilder.bases.deb.tree import added_tree, base_tree
 from envbuilder.core.errors import VerificationFailed
-from envbuilder.tar.members import Kind, Member
+from envbuilder.oci.tar.members import Kind, Member
 from tests.unit.bases.deb.debs import MTIME, Content, deb
 
 BASE: Mapping[str, Content] = {

@@ -9,8 +9,8 @@ import pytest
 from envbuilder.bases.deb.tree import UnpackedTree, added_tree, base_tree
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.model.locks import OsPackagePin
-from envbuilder.tar.members import Kind, Member, file_of
-from envbuilder.tar.writing import write
+from envbuilder.oci.tar.members import Kind, Member, file_of
+from envbuilder.oci.tar.writing import write
 from tests.unit.bases.deb.debs import MTIME, Content, deb
 
 EPOCH = MTIME - 1000

@@ -19,7 +19,7 @@ from envbuilder.core.http.limits import WINDOW, Pace, Stalled, Stalls, TooLong, 
 from envbuilder.core.http.web import Web
 from envbuilder.indexing.fetching import fetch, fetch_into
 from envbuilder.indexing.index import IndexFile
-from envbuilder.store import Store
+from envbuilder.oci.store import Store
 
 
 @contextmanager

@@ -1,0 +1,1 @@
+"""OCI images as documents and blobs: store, tar, layouts, registries, runtimes."""

@@ -1,0 +1,54 @@
+"""An image as one tar that is an OCI layout and what `docker save` writes at the same time.
+
+`skopeo copy oci-archive:…` reads it by the index, `docker load` by `manifest.json`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from envbuilder.oci.images import AssembledImage
+from envbuilder.oci.layout import contents
+from envbuilder.oci.layout.contents import blob_name
+from envbuilder.oci.store import Store, full_disk
+from envbuilder.oci.tar.members import Kind, Member, file_of, opened_at
+from envbuilder.oci.tar.writing import Written, write
+
+
+def write_archive(image: AssembledImage, store: Store, out: Path, names: Sequence[str]) -> Written:
+    """Write an image and what is attached to it; the bytes depend on image and names only.
+
+    Args:
+        image: What to write.
+        store: Has the layers; they are verified.
+        out: File to write; it appears only when it is complete.
+        names: As in `write_layout`; `docker load` gives those that are `repository:tag`.
+
+    Raises:
+        UsageError: A name cannot be one.
+        VerificationFailed: A layer is damaged, or not in the store.
+        DiskFull: There is no room.
+    """
+    wanted = contents.checked_names(names)
+    layers = contents.verified_layers(image, store)
+    small = {
+        contents.LAYOUT_FILE: contents.LAYOUT,
+        contents.INDEX_FILE: contents.index(contents.index_entries(image, wanted)),
+        contents.DOCKER_FILE: contents.docker_manifest(image, wanted),
+    }
+    for document in contents.small_documents(image):
+        small[blob_name(document.descriptor.digest)] = document.content
+    members = [file_of(name, content, mtime=0) for name, content in small.items()]
+    for blob, path in layers.blobs:
+        size = path.stat().st_size
+        opener = partial(opened_at, path, 0)
+        members.append(Member(path=blob_name(blob.digest), kind=Kind.FILE, mode=0o644, mtime=0, size=size, open=opener))
+    members += [_folder("blobs"), _folder("blobs/sha256")]
+    with full_disk(out):
+        return write(members, out)
+
+
+def _folder(path: str) -> Member:
+    return Member(path=path, kind=Kind.FOLDER, mode=0o755, mtime=0)

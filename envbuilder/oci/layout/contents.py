@@ -1,0 +1,118 @@
+"""What an image consists of at a destination: blobs under their digests, and the documents that list them.
+
+Source: OCI image specification 1.1, "Image Layout"; `manifest.json` as `docker save` writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from envbuilder.core.errors import UsageError, VerificationFailed
+from envbuilder.core.references import ImageRef
+from envbuilder.oci.images import EMPTY_TYPE, INDEX_TYPE, AssembledImage, Descriptor, Document
+from envbuilder.oci.layout.documents import Record, as_record, document, entry, parsed, text, written
+from envbuilder.oci.store import Store
+
+LAYOUT_FILE = "oci-layout"
+INDEX_FILE = "index.json"
+DOCKER_FILE = "manifest.json"
+LAYOUT = b'{"imageLayoutVersion":"1.0.0"}'
+NAME = "org.opencontainers.image.ref.name"
+_EMPTY = document(EMPTY_TYPE, b"{}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layers:
+    """The verified files of an image's layers.
+
+    Attributes:
+        blobs: What each is, and where; lowest first, each digest once.
+    """
+
+    blobs: tuple[tuple[Descriptor, Path], ...]
+
+
+def verified_layers(image: AssembledImage, store: Store) -> Layers:
+    """All layers of an image, read as a whole and found to be right.
+
+    Raises:
+        VerificationFailed: One is damaged, or not in the store.
+    """
+    once = {layer.blob.digest: layer.blob for layer in image.layers}
+    return Layers(blobs=tuple((blob, verified(blob, store)) for blob in once.values()))
+
+
+def verified(blob: Descriptor, store: Store) -> Path:
+    """The file of one layer; errors as in `verified_layers`."""
+    try:
+        return store.verified(blob.digest)
+    except FileNotFoundError as error:
+        raise VerificationFailed(
+            f"the layer {blob.digest} is not in the cache folder", hint="build the image again"
+        ) from error
+
+
+def small_documents(image: AssembledImage) -> tuple[Document, ...]:
+    """All blobs that are held in memory, each digest once: configuration, what is attached, manifests last."""
+    attached = [document for _, document in image.attached]
+    manifests = [document for document, _ in image.attached]
+    empty = [_EMPTY] if any(_has_no_config(manifest) for manifest in manifests) else []
+    ordered = (image.config, *attached, *empty, image.manifest, *manifests)
+    return tuple({document.descriptor.digest: document for document in ordered}.values())
+
+
+def _has_no_config(manifest: Document) -> bool:
+    return text(as_record(as_record(parsed(manifest.content)).get("config")), "digest") == _EMPTY.descriptor.digest
+
+
+def blob_name(digest: str) -> str:
+    """Path of a blob in a layout."""
+    return f"blobs/{digest.replace(':', '/')}"
+
+
+def index_entries(image: AssembledImage, names: Sequence[str]) -> tuple[Record, ...]:
+    """What an index says about an image: once for each name, then what is attached to it."""
+    named: list[Record] = [entry(image.manifest.descriptor) | {"annotations": {NAME: name}} for name in names]
+    attached: list[Record] = [_attached_entry(manifest) for manifest, _ in image.attached]
+    return (*(named or [entry(image.manifest.descriptor)]), *attached)
+
+
+def _attached_entry(manifest: Document) -> Record:
+    content = as_record(parsed(manifest.content))
+    artifact = text(content, "artifactType") or text(as_record(content.get("config")), "mediaType")
+    return entry(manifest.descriptor) | ({"artifactType": artifact} if artifact else {})
+
+
+def index(entries: Iterable[Record]) -> bytes:
+    """An index as bytes."""
+    return written({"schemaVersion": 2, "mediaType": INDEX_TYPE, "manifests": list(entries)})
+
+
+def docker_manifest(image: AssembledImage, names: Sequence[str]) -> bytes:
+    """`manifest.json` of `docker save`; names that no engine would take are left out."""
+    tags = sorted({tag for name in names if (tag := _tag(name))})
+    layers = [blob_name(layer.blob.digest) for layer in image.layers]
+    config = blob_name(image.config.descriptor.digest)
+    return written([{"Config": config, "RepoTags": tags or None, "Layers": layers}])
+
+
+def _tag(name: str) -> str:
+    try:
+        reference = ImageRef.parse(name)
+    except ValueError:
+        return ""
+    return "" if reference.digest else str(reference)
+
+
+def checked_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Names, each once.
+
+    Raises:
+        UsageError: One is empty, or has characters that the specification does not allow.
+    """
+    for name in names:
+        if not name or not all(part.isascii() and (part.isalnum() or part in "-._:@/+") for part in name):
+            raise UsageError(f"{name!r} cannot be the name of an image", hint="use letters, digits and -._:@/+")
+    return tuple(dict.fromkeys(names))

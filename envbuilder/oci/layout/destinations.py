@@ -1,0 +1,136 @@
+"""A folder or a tar, as a place where files can be looked up by their name."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Protocol, cast
+
+from envbuilder.core.archives.member_names import BadArchive
+from envbuilder.core.archives.tar_reader import FILE, SYMLINK, FileStream, TarReader
+from envbuilder.core.errors import UsageError
+from envbuilder.oci.tar.members import opened_at
+
+_LINKS = 8
+
+
+class Place(Protocol):
+    """Where an image lies."""
+
+    def has(self, name: str) -> bool:
+        """Whether there is a file with this name."""
+        ...
+
+    def open(self, name: str) -> BinaryIO:
+        """The file with this name, which must be there."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folder:
+    """Files of a folder; it has none whose name leads out of it."""
+
+    path: Path
+
+    def has(self, name: str) -> bool:
+        """See `Place.has`."""
+        outside = name.startswith("/") or ".." in name.split("/")
+        return not outside and (self.path / name).is_file()
+
+    def open(self, name: str) -> BinaryIO:
+        """See `Place.open`."""
+        return (self.path / name).open("rb")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tar:
+    """Files of an uncompressed tar.
+
+    Attributes:
+        path: The tar.
+        files: Where each begins, and its bytes.
+    """
+
+    path: Path
+    files: Mapping[str, tuple[int, int]]
+
+    def has(self, name: str) -> bool:
+        """See `Place.has`."""
+        return name in self.files
+
+    def open(self, name: str) -> BinaryIO:
+        """See `Place.open`."""
+        offset, size = self.files[name]
+        return cast("BinaryIO", io.BufferedReader(_Part(opened_at(self.path, offset), size)))
+
+
+def place_of(path: Path) -> Place:
+    """What is at a path.
+
+    Raises:
+        UsageError: Neither a folder nor an uncompressed tar.
+    """
+    if path.is_dir():
+        return Folder(path=path)
+    if not path.is_file():
+        raise UsageError(f"there is no image at {path}")
+    try:
+        with path.open("rb") as stream:
+            return Tar(path=path, files=_files(TarReader(FileStream(stream, path.stat().st_size), path.name)))
+    except BadArchive as error:
+        raise UsageError(
+            f"{path} is neither a folder nor a tar: {error}", hint="unpack it first when it is compressed"
+        ) from error
+
+
+def _files(archive: TarReader) -> dict[str, tuple[int, int]]:
+    """Where files are; older engines write a layer once and links to it, in either order."""
+    files, links = dict[str, tuple[int, int]](), dict[str, str]()
+    for entry in archive.entries():
+        if entry.flag == FILE:
+            files[entry.path] = (entry.offset, entry.size)
+        elif entry.flag == SYMLINK:
+            links[entry.path] = _joined(entry.path, entry.target)
+        elif entry.link_to:
+            links[entry.path] = entry.link_to
+    for name, target in links.items():
+        for _ in range(_LINKS):
+            target = links.get(target, target)  # noqa: PLW2901  follows it
+        if target in files:
+            files.setdefault(name, files[target])
+    return files
+
+
+def _joined(name: str, target: str) -> str:
+    parts = name.split("/")[:-1]
+    for part in target.split("/"):
+        if part == "..":
+            del parts[-1:]
+        elif part not in {"", "."}:
+            parts.append(part)
+    return "/".join(parts)
+
+
+class _Part(io.RawIOBase):
+    """So many bytes of a stream from where it is."""
+
+    def __init__(self, stream: BinaryIO, size: int) -> None:
+        self._stream = stream
+        self._left = size
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: object) -> int:
+        view = memoryview(cast("bytearray", buffer))
+        data = self._stream.read(min(len(view), self._left))
+        view[: len(data)] = data
+        self._left -= len(data)
+        return len(data)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._stream.close()
+        super().close()

@@ -1,0 +1,131 @@
+"""An image in a folder as an OCI image layout, beside others that are there already."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from envbuilder.core.errors import UsageError
+from envbuilder.core.file_locks import hold
+from envbuilder.core.files import replacing, sha256_of
+from envbuilder.oci.images import AssembledImage, Descriptor
+from envbuilder.oci.layout import contents
+from envbuilder.oci.layout.contents import INDEX_FILE, LAYOUT, LAYOUT_FILE, NAME, blob_name
+from envbuilder.oci.layout.documents import Record, as_record, as_records, parsed, text
+from envbuilder.oci.store import Store, full_disk
+
+
+def write_layout(image: AssembledImage, store: Store, folder: Path, names: Sequence[str]) -> None:
+    """Put an image and what is attached to it into a layout, which is made when it is not there.
+
+    The index is replaced last, so whoever reads sees the layout as it was or with the whole image. Blobs of images
+    whose names are taken away stay.
+
+    Args:
+        image: What to write.
+        store: Has the layers; they are verified. Blobs become hard links to its files where that is possible.
+        folder: The layout.
+        names: Values of `org.opencontainers.image.ref.name`; they are taken from other images of the layout.
+
+    Raises:
+        UsageError: Something else is in the way, or a name cannot be one.
+        VerificationFailed: A layer is damaged, or not in the store.
+        DiskFull: There is no room.
+    """
+    wanted = contents.checked_names(names)
+    layers = contents.verified_layers(image, store)
+    with full_disk(folder / LAYOUT_FILE):
+        _prepare(folder)
+        with _locked(folder):
+            others = _others(folder, image, wanted)
+            (folder / "blobs" / "sha256").mkdir(parents=True, exist_ok=True)
+            for blob, source in layers.blobs:
+                _place(blob, source, folder)
+            for document in contents.small_documents(image):
+                _replace(folder / blob_name(document.descriptor.digest), document.content)
+            _replace(folder / INDEX_FILE, contents.index((*others, *contents.index_entries(image, wanted))))
+
+
+def _prepare(folder: Path) -> None:
+    """Make a valid layout of a folder that is not there or empty."""
+    if folder.is_dir() and any(folder.iterdir()):
+        version = as_record(parsed(_content(folder / LAYOUT_FILE))).get("imageLayoutVersion")
+        if not isinstance(version, str) or not version.startswith("1."):
+            raise UsageError(f"{folder} is in the way: it is no OCI image layout", hint="name a new or an empty folder")
+        return
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise UsageError(f"{folder} is in the way: it is no folder", hint="name a new or an empty folder")
+    part = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}.part")
+    try:
+        (part / "blobs" / "sha256").mkdir(parents=True)
+        (part / LAYOUT_FILE).write_bytes(LAYOUT)
+        (part / INDEX_FILE).write_bytes(contents.index(()))
+        _settle(part, folder)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _settle(part: Path, folder: Path) -> None:
+    try:
+        part.rename(folder)
+    except OSError:
+        # Another process was faster, which is as good.
+        if not (folder / LAYOUT_FILE).is_file():
+            raise
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Makes other processes wait that write to the same layout."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        hold(handle, folder / INDEX_FILE)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _others(folder: Path, image: AssembledImage, names: Sequence[str]) -> tuple[Record, ...]:
+    """What stays in the index as it is."""
+    path = folder / INDEX_FILE
+    index = as_record(parsed(_content(path)))
+    if path.exists() and not isinstance(index.get("manifests"), list):
+        raise UsageError(f"{path} is no index of images", hint="name a new or an empty folder")
+    again = {manifest.descriptor.digest for manifest, _ in image.attached}
+    kept = []
+    for listed in as_records(index.get("manifests")):
+        name, digest = text(as_record(listed.get("annotations")), NAME), text(listed, "digest")
+        nameless = digest == image.manifest.descriptor.digest and not name
+        if name not in names and not nameless and digest not in again:
+            kept.append(listed)
+    return tuple(kept)
+
+
+def _content(path: Path) -> bytes:
+    return path.read_bytes() if path.is_file() else b""
+
+
+def _place(blob: Descriptor, source: Path, folder: Path) -> None:
+    """One layer, linked or copied; one that is there already stays when it is right."""
+    target = folder / blob_name(blob.digest)
+    if target.is_file() and (target.samefile(source) or sha256_of(target) == blob.digest):
+        return
+    part = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
+    try:
+        os.link(source, part)
+        part.replace(target)
+    except OSError:
+        # Another file system, one without links, or a file that is not ours to link to.
+        with replacing(target) as out, source.open("rb") as stream:
+            shutil.copyfileobj(stream, out, 1 << 20)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    with replacing(path) as stream:
+        stream.write(content)

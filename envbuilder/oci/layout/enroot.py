@@ -1,0 +1,64 @@
+"""What enroot and pyxis read of an image inside its root file system.
+
+Source: enroot's doc/image-format.md: `/etc/rc` starts the command, `/etc/environment` holds the variables, `/etc/fstab`
+the mounts.
+"""
+
+from __future__ import annotations
+
+import shlex
+
+from envbuilder.core.errors import UsageError
+from envbuilder.oci.images import AssembledImage
+from envbuilder.oci.layout.documents import as_record, parsed, text, texts
+from envbuilder.oci.tar.members import Member, file_of
+
+DIGEST_FILE = "etc/envbuilder-image"
+
+
+def start_files(image: AssembledImage, *, epoch: int) -> tuple[Member, ...]:
+    """Files for a root file system that is delivered without its configuration, and the digest it comes from.
+
+    Args:
+        image: Its configuration says what is started.
+        epoch: Time of the files, in seconds since 1970.
+
+    Raises:
+        UsageError: A variable or volume has a line end, which these files cannot say.
+    """
+    config = as_record(as_record(parsed(image.config.content)).get("config"))
+    volumes = [f"${{ENROOT_ROOTFS}}{path} {path} none x-create=dir,bind,rw,nosuid,nodev" for path in _volumes(config)]
+    return (
+        file_of(DIGEST_FILE, f"{image.manifest.descriptor.digest}\n".encode(), mtime=epoch),
+        file_of("etc/environment", _lines(texts(config, "Env")), mtime=epoch),
+        file_of("etc/fstab", _lines(volumes), mtime=epoch),
+        file_of("etc/rc", _start(config).encode(), mtime=epoch, mode=0o755),
+    )
+
+
+def _volumes(config: object) -> list[str]:
+    return sorted(as_record(as_record(config).get("Volumes")))
+
+
+def _lines(lines: list[str] | tuple[str, ...]) -> bytes:
+    for line in lines:
+        if "\n" in line:
+            raise UsageError(f"the image's configuration holds {line!r}, which cannot be written on one line")
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def _start(config: object) -> str:
+    record = as_record(config)
+    folder = shlex.quote(text(record, "WorkingDir") or "/")
+    entry_point = texts(record, "Entrypoint")
+    command = texts(record, "Cmd") if entry_point or texts(record, "Cmd") else ("/bin/sh",)
+    given = shlex.join(entry_point) + " " if entry_point else ""
+    return (
+        f"mkdir -p {folder} 2> /dev/null\n"
+        f"cd {folder} && unset OLDPWD || exit 1\n"
+        "if [ $# -gt 0 ]; then\n"
+        f'    exec {given}"$@"\n'
+        "else\n"
+        f"    exec {given}{shlex.join(command)}\n"
+        "fi\n"
+    )

@@ -1,0 +1,44 @@
+"""The tar of a layer as members of a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from envbuilder.core.archives.tar_reader import TarReader, TarStream
+from envbuilder.oci.tar.members import Member, member_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """One member of a layer.
+
+    Attributes:
+        member: What it is; its path is inside the tree, and `.` for the root itself.
+        link_to: Path of the member that it is a hard link to; empty when it is none.
+    """
+
+    member: Member
+    link_to: str
+
+
+class LayerTar:
+    """One layer, read once.
+
+    Args:
+        stream: The tar.
+        subject: What it is called in errors.
+    """
+
+    def __init__(self, stream: TarStream, subject: str) -> None:
+        self._tar = TarReader(stream, subject)
+        self.content = self._tar.content
+
+    def members(self) -> Iterator[Found]:
+        """The members in their order; the content of one can be read until the next is asked for.
+
+        Raises:
+            BadArchive: The tar is broken, or holds something that an image must not.
+        """
+        for entry in self._tar.entries():
+            yield Found(member=member_of(entry), link_to=entry.link_to)

@@ -1,0 +1,111 @@
+"""An image as a root file system in a folder, without root rights.
+
+The folder is made anew, and the merged tree has nothing below a link, so nothing is ever written through one.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import uuid
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import TypedDict
+
+from envbuilder.core.archives.confined_writer import Below
+from envbuilder.core.errors import UsageError
+from envbuilder.oci.images import AssembledImage
+from envbuilder.oci.layout.merge import LayerFile, Tree, merged, read
+from envbuilder.oci.store import Store, full_disk
+from envbuilder.oci.tar.members import Kind, Member
+
+_THREADS = 4
+_SET_IDS = stat.S_ISUID | stat.S_ISGID
+
+
+def unpack(image: AssembledImage, store: Store, folder: Path) -> None:
+    """Unpack an image into a folder, which appears only when it is complete.
+
+    As root, owners and modes are those of the image. As anybody else, everything is owned by the caller, set-user-id
+    and set-group-id bits are dropped, and the owner may read everything. Devices, pipes and extended attributes are
+    left out.
+
+    Args:
+        image: What to unpack.
+        store: Has its layers.
+        folder: Must not be there; its parent must.
+
+    Raises:
+        UsageError: The folder is there already.
+        VerificationFailed: A layer is damaged, or holds what would lead out of the folder; see `merging.merged`.
+        DiskFull: There is no room.
+    """
+    if folder.exists() or folder.is_symlink():
+        raise UsageError(f"{folder} is in the way", hint="name a folder that is not there, or remove it")
+    tree = merged(image, store)
+    part = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}.part")
+    try:
+        with full_disk(part):
+            part.mkdir(mode=0o700)
+            _write(tree, part, as_root=os.geteuid() == 0)
+            part.rename(folder)
+    finally:
+        remove_tree(part)
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder and all in it, also where folders may not be written; one that is not there is no error."""
+    if not folder.is_dir() or folder.is_symlink():
+        return
+    for place, folders, _ in os.walk(folder):
+        for name in folders:
+            path = Path(place, name)
+            if not path.is_symlink() and (mode := path.stat().st_mode) & 0o700 != 0o700:
+                path.chmod(stat.S_IMODE(mode) | 0o700)
+    shutil.rmtree(folder)
+
+
+def _write(tree: Tree, root: Path, *, as_root: bool) -> None:
+    with Below(root) as below:
+        for member in tree.folders:
+            below.folder(member.path, 0o700)
+        for member in tree.others:
+            if member.kind is Kind.SYMLINK:
+                below.symlink(member.path, member.target, mtime=member.mtime, owner=_owner(member, as_root=as_root))
+        write_layer = partial(_write_layer, root, as_root=as_root)
+        with ThreadPoolExecutor(min(_THREADS, os.cpu_count() or 1)) as pool:
+            # What one layer writes no other does, so their order does not matter.
+            for _ in pool.map(write_layer, tree.layers, tree.files):
+                pass
+        for member in reversed(tree.folders):
+            below.describe(member.path, **_description(member, as_root=as_root))
+        below.describe(".", mode=0o755)
+
+
+def _write_layer(root: Path, layer: LayerFile, wanted: Mapping[int, tuple[Member, ...]], *, as_root: bool) -> None:
+    with Below(root) as below:
+        for tar, (first, *others) in read(layer, wanted):
+            with below.file(first.path, **_description(first, as_root=as_root)) as stream:
+                stream.writelines(tar.content())
+            for other in others:
+                below.hard_link(other.path, first.path)
+
+
+class _Description(TypedDict):
+    mode: int
+    mtime: int
+    owner: tuple[int, int] | None
+
+
+def _description(member: Member, *, as_root: bool) -> _Description:
+    mode = member.mode
+    if not as_root:
+        mode = mode & ~_SET_IDS | (0o700 if member.kind is Kind.FOLDER else 0o400)
+    return {"mode": mode, "mtime": member.mtime, "owner": _owner(member, as_root=as_root)}
+
+
+def _owner(member: Member, *, as_root: bool) -> tuple[int, int] | None:
+    return (member.uid, member.gid) if as_root else None

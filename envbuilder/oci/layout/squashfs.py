@@ -1,0 +1,115 @@
+"""An image as one squashfs file, which Apptainer and enroot run as it is.
+
+The file's own digest depends on the version of mksquashfs (4.5.1 and 4.7.5 differ), so the digest of the image stands
+inside.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from envbuilder.core.errors import DiskFull, ToolFailed, ToolMissing
+from envbuilder.oci.images import AssembledImage
+from envbuilder.oci.layout.enroot import start_files
+from envbuilder.oci.layout.flatten import flat_tar
+from envbuilder.oci.layout.merge import Tree, merged
+from envbuilder.oci.runtime.command import RunResult
+from envbuilder.oci.runtime.host_tree import host_tree
+from envbuilder.oci.runtime.sandbox import FOREIGN, Limits, Sandbox, Task
+from envbuilder.oci.store import Store
+
+_TAIL_LINES = 8
+_OUT = "/mnt/image.sqsh"
+_LIMITS = Limits(processes=4096, output=1 << 20)
+"""Of mksquashfs, which bounds its memory by itself; an image may be larger than any number that could stand here."""
+_FULL = ("no space left on device", "disk quota exceeded")
+
+
+def write_squashfs(  # noqa: PLR0913  each says something else
+    image: AssembledImage, store: Store, out: Path, *, epoch: int, search_path: str, sandbox: Callable[[], Sandbox]
+) -> None:
+    """Write an image as a squashfs; the same image gives the same bytes with the same mksquashfs.
+
+    Args:
+        image: What to write.
+        store: Has its layers.
+        out: File to write; it appears only when it is complete.
+        epoch: Time of everything in it, in seconds since 1970.
+        search_path: Folders to find mksquashfs in, as in PATH.
+        sandbox: Gives what mksquashfs runs in: it reads what packages bring.
+
+    Raises:
+        ToolMissing: There is no mksquashfs, or no sandbox.
+        ToolFailed: It ended with an error.
+        VerificationFailed: As in `merging.merged`.
+        DiskFull: There is no room.
+    """
+    program = shutil.which("mksquashfs", path=search_path)
+    if program is None:
+        raise ToolMissing("there is no mksquashfs", hint="apt-get install squashfs-tools, or deliver an OCI layout")
+    tree = merged(image, store, on_top=start_files(image, epoch=epoch))
+    with TemporaryDirectory(dir=out.absolute().parent, prefix=f".{out.name}.") as name:
+        # Nobody else can enter the directory; so the account of the sandbox may write the file in it.
+        part = Path(name, "part")
+        part.touch()
+        mode = part.stat().st_mode
+        part.chmod(0o666)
+        tree_of_host = Path(name, "tree")
+        tree_of_host.mkdir()
+        task = Task(
+            tree=tree_of_host,
+            command=_command(program, epoch),
+            # Its time stamps come from the command; SOURCE_DATE_EPOCH beside them would be an error.
+            env=(("LC_ALL", "C"),),
+            uid=FOREIGN,
+            gid=FOREIGN,
+            mounts=host_tree(tree_of_host, Path(program)),
+            shared=((str(part), _OUT),),
+            timeout=math.inf,
+            limits=_LIMITS,
+        )
+        _pack(task, tree, sandbox())
+        part.chmod(mode)
+        part.replace(out)
+
+
+def _command(program: str, epoch: int) -> tuple[str, ...]:
+    return (
+        *(program, "-", _OUT, "-tar", "-noappend", "-no-xattrs", "-no-progress", "-quiet"),
+        *("-all-time", str(epoch), "-mkfs-time", str(epoch)),
+        *("-root-mode", "0755", "-root-uid", "0", "-root-gid", "0"),
+        *("-comp", "zstd", "-Xcompression-level", "3"),
+    )
+
+
+def _pack(task: Task, tree: Tree, sandbox: Sandbox) -> None:
+    reading, writing = os.pipe()
+
+    def run() -> RunResult:
+        with os.fdopen(reading, "rb") as given:  # closed at once when it ends: writing more is an error then
+            return sandbox.run(replace(task, given=given))
+
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(run)
+        with suppress(BrokenPipeError), os.fdopen(writing, "wb") as stream:  # then it has said why
+            stream.writelines(flat_tar(tree))
+        result = running.result()
+    if result.status:
+        raise _failure(result.status, result.stderr.decode(errors="replace"))
+
+
+def _failure(status: int, said: str) -> ToolFailed | DiskFull:
+    tail = "\n".join(f"  {line}" for line in said.splitlines()[-_TAIL_LINES:])
+    if any(word in said.lower() for word in _FULL):
+        return DiskFull(f"no room for the squashfs file; mksquashfs wrote\n{tail}")
+    return ToolFailed(
+        f"mksquashfs ended with status {status}; it wrote\n{tail}", hint="it must be 4.5 or newer, and know zstd"
+    )

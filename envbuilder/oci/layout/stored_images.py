@@ -1,0 +1,203 @@
+"""Reading an image that somebody wrote into a layout or an archive, to compare it with what it should be."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+from envbuilder.core.errors import UsageError, VerificationFailed
+from envbuilder.core.files import CHUNK
+from envbuilder.core.references import is_digest
+from envbuilder.oci.images import CONFIG_TYPE, MANIFEST_TYPE, Descriptor, Document, LayerFormat
+from envbuilder.oci.layout.contents import DOCKER_FILE, INDEX_FILE, NAME, blob_name
+from envbuilder.oci.layout.destinations import Place, place_of
+from envbuilder.oci.layout.documents import Record, as_record, as_records, descriptor, document, parsed, text, texts
+from envbuilder.oci.layout.layer_compression import Unpacked
+
+_DOCKER = "application/vnd.docker."
+_INDEX_TYPES = frozenset({"application/vnd.oci.image.index.v1+json", f"{_DOCKER}distribution.manifest.list.v2+json"})
+_FULL_NAME = "io.containerd.image.name"
+_LARGEST_DOCUMENT = 1 << 24
+_DEPTH = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredImage:
+    """An image as it lies somewhere; every digest in it was found to be right.
+
+    Attributes:
+        manifest: The manifest; None in what older engines save, which has none.
+        config: The configuration.
+        layers: Lowest first. Without a manifest, the digest of each is that of its file, the tar as it is.
+        diff_ids: Digests of their tars.
+        open: Opens the blob of a layer.
+    """
+
+    manifest: Document | None
+    config: Document
+    layers: tuple[Descriptor, ...]
+    diff_ids: tuple[str, ...]
+    open: Callable[[Descriptor], BinaryIO]
+
+
+def read_layout(path: Path, name: str = "") -> StoredImage:
+    """Read one image of an OCI layout (folder or tar), or of an archive by `docker save`.
+
+    Args:
+        path: The folder or the tar; the tar must not be compressed.
+        name: Its name in the layout, or `repository:tag`; empty when there is only one image.
+
+    Raises:
+        UsageError: Nothing is there that could hold images, or no image or several have this name.
+        VerificationFailed: A blob is missing, or is not what its digest says.
+    """
+    place = place_of(path)
+    if place.has(INDEX_FILE):
+        return _from_index(place, path, name)
+    if place.has(DOCKER_FILE):
+        return _from_docker(place, path, name)
+    raise UsageError(f"{path} holds no images", hint="name an OCI layout, or an archive by `docker save`")
+
+
+def _from_index(place: Place, path: Path, name: str) -> StoredImage:
+    index = as_record(parsed(_small(place, INDEX_FILE, path)))
+    listed = as_records(index.get("manifests"))
+    images = [entry for entry in listed if not _is_attached(entry, place, path)]
+    digests = {text(entry, "digest"): entry for entry in _called(name, [(entry, _names(entry)) for entry in images])}
+    chosen = _only(list(digests.values()), path, name, [known for entry in images for known in _names(entry)])
+    manifest = _manifest(place, path, chosen)
+    content = as_record(parsed(manifest.content))
+    config = _document(place, path, descriptor(as_record(content.get("config")), f"the manifest in {path}"))
+    layers = tuple(descriptor(layer, f"the manifest in {path}") for layer in as_records(content.get("layers")))
+    for layer in layers:
+        _check(place, path, layer)
+    return StoredImage(
+        manifest=manifest,
+        config=config,
+        layers=layers,
+        diff_ids=_diff_ids(config, len(layers), path),
+        open=lambda layer: place.open(blob_name(layer.digest)),
+    )
+
+
+def _called(name: str, known: list[tuple[Record, tuple[str, ...]]]) -> list[Record]:
+    """Entries of this name; when there is none, those where a registry's host stands in front of it."""
+    exact = [entry for entry, names in known if not name or name in names]
+    return exact or [entry for entry, names in known if any(one.endswith(f"/{name}") for one in names)]
+
+
+def _names(entry: Record) -> tuple[str, ...]:
+    annotations = as_record(entry.get("annotations"))
+    return tuple(name for name in (text(annotations, NAME), text(annotations, _FULL_NAME)) if name)
+
+
+def _is_attached(entry: Record, place: Place, path: Path) -> bool:
+    """Whether an entry of an index is about another one of its entries."""
+    if text(entry, "mediaType") in _INDEX_TYPES:
+        return False
+    return "subject" in as_record(parsed(_document(place, path, descriptor(entry, f"the index in {path}")).content))
+
+
+def _only(found: list[Record], path: Path, name: str, known: list[str]) -> Record:
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(sorted(set(known))) or "none has a name"
+    wanted = f"called {name}" if name else "that could be meant"
+    raise UsageError(f"{path} holds {len(found)} images {wanted}", hint=f"name one of them: {names}")
+
+
+def _manifest(place: Place, path: Path, entry: Record) -> Document:
+    """The manifest that an entry names, through indexes of several platforms."""
+    for _ in range(_DEPTH):
+        found = _document(place, path, descriptor(entry, f"the index in {path}"))
+        if found.descriptor.media_type not in _INDEX_TYPES:
+            return found
+        entries = as_records(as_record(parsed(found.content)).get("manifests"))
+        ours = [one for one in entries if _is_ours(one)] or list(entries)
+        entry = _only(ours, path, "linux/amd64", [])
+    raise VerificationFailed(f"{path} holds indexes within indexes")
+
+
+def _is_ours(entry: Record) -> bool:
+    platform = as_record(entry.get("platform"))
+    return (text(platform, "os"), text(platform, "architecture")) == ("linux", "amd64")
+
+
+def _from_docker(place: Place, path: Path, name: str) -> StoredImage:
+    entries = as_records(parsed(_small(place, DOCKER_FILE, path)))
+    chosen = _only(
+        _called(name, [(entry, texts(entry, "RepoTags")) for entry in entries]),
+        path,
+        name,
+        [known for entry in entries for known in texts(entry, "RepoTags")],
+    )
+    config = document(CONFIG_TYPE, _small(place, text(chosen, "Config"), path))
+    files = texts(chosen, "Layers")
+    diff_ids = _diff_ids(config, len(files), path)
+    layers = tuple(_layer_file(place, path, file, diff) for file, diff in zip(files, diff_ids, strict=True))
+    # The name of the file is the digest of the configuration: that is the id of the image.
+    if config.descriptor.digest.removeprefix("sha256:") not in text(chosen, "Config"):
+        raise VerificationFailed(f"the configuration in {path} is not what its name says")
+    where = {layer.digest: file for layer, file in zip(layers, files, strict=True)}
+    return StoredImage(
+        manifest=None,
+        config=config,
+        layers=layers,
+        diff_ids=diff_ids,
+        open=lambda layer: place.open(where[layer.digest]),
+    )
+
+
+def _diff_ids(config: Document, layers: int, path: Path) -> tuple[str, ...]:
+    found = texts(as_record(as_record(parsed(config.content)).get("rootfs")), "diff_ids")
+    if len(found) != layers or not all(map(is_digest, found)):
+        raise VerificationFailed(f"{path} holds {layers} layers of an image whose configuration names {len(found)}")
+    return found
+
+
+def _layer_file(place: Place, path: Path, file: str, diff_id: str) -> Descriptor:
+    if not place.has(file):
+        raise VerificationFailed(f"{path} lacks the layer {file}")
+    with Unpacked(place.open(file)) as stream:
+        digest, size = stream.diff_id(), stream.size
+    if digest != diff_id:
+        raise VerificationFailed(f"the layer {file} in {path} has the digest {digest}, not {diff_id}")
+    return Descriptor(media_type=LayerFormat.TAR.media_type, digest=digest, size=size)
+
+
+def _document(place: Place, path: Path, wanted: Descriptor) -> Document:
+    content = _small(place, blob_name(wanted.digest), path)
+    found = document(wanted.media_type or MANIFEST_TYPE, content)
+    if found.descriptor.digest != wanted.digest:
+        raise _damaged(path, wanted, found.descriptor.digest)
+    return found
+
+
+def _check(place: Place, path: Path, layer: Descriptor) -> None:
+    name, digest, size = blob_name(layer.digest), hashlib.sha256(), 0
+    if not place.has(name):
+        raise VerificationFailed(f"{path} lacks the layer {layer.digest}")
+    with place.open(name) as stream:
+        for piece in iter(partial(stream.read, CHUNK), b""):
+            digest.update(piece)
+            size += len(piece)
+    if (f"sha256:{digest.hexdigest()}", size) != (layer.digest, layer.size):
+        raise _damaged(path, layer, f"sha256:{digest.hexdigest()}")
+
+
+def _damaged(path: Path, wanted: Descriptor, found: str) -> VerificationFailed:
+    return VerificationFailed(f"{path} is damaged: what it holds as {wanted.digest} is {found}")
+
+
+def _small(place: Place, name: str, path: Path) -> bytes:
+    if not name or not place.has(name):
+        raise VerificationFailed(f"{path} lacks {name or 'a configuration'}")
+    with place.open(name) as stream:
+        content = stream.read(_LARGEST_DOCUMENT + 1)
+    if len(content) > _LARGEST_DOCUMENT:
+        raise VerificationFailed(f"{name} in {path} is too large for a document")
+    return content

@@ -1,0 +1,269 @@
+"""Requests to one repository of a registry: manifests, blobs, and the way from a refusal to a token."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+from envbuilder.core.errors import SourceUnreachable, VerificationFailed
+from envbuilder.core.http.origins import is_loopback, origin
+from envbuilder.core.references import ImageRef, is_digest
+from envbuilder.oci.images import INDEX_TYPE, MANIFEST_TYPE, Document
+from envbuilder.oci.registry.addresses import Place, has_host, place_of, siblings
+from envbuilder.oci.registry.auth import Authorizer
+from envbuilder.oci.registry.credentials import Credentials, RegistryLogins
+from envbuilder.oci.registry.documents import document, parsed, text
+from envbuilder.oci.registry.failures import Interrupted, refused
+from envbuilder.oci.registry.retries import Pacing, Patience
+from envbuilder.oci.registry.transport import Answer, Body, Request, Transport
+
+T = TypeVar("T")
+
+DOCKER_MANIFEST_TYPE = "application/vnd.docker.distribution.manifest.v2+json"
+DOCKER_LIST_TYPE = "application/vnd.docker.distribution.manifest.list.v2+json"
+ACCEPTED = (MANIFEST_TYPE, INDEX_TYPE, DOCKER_MANIFEST_TYPE, DOCKER_LIST_TYPE)
+
+_LONGEST_MANIFEST = 4 << 20  # what registries must take at least, OCI distribution spec 1.1, "Pushing Manifests"
+_LONGEST_ERROR = 1 << 16
+_BAD_REQUEST = 400
+_PROBES = 2  # a connection may break by chance
+
+
+class RegistryClient:
+    """Connections to registries, to be closed by `with`; may be used by several threads.
+
+    Args:
+        environ: Proxies, CA bundle, and the PATH of credential programs.
+        login_files: Files with credentials, as Docker and podman write them; need not be there.
+        pacing: Waits and time.
+        default: Gives the host that is asked for images whose names have none, and is only called for them; None
+            refuses such names. Nothing is pushed there.
+    """
+
+    def __init__(
+        self,
+        environ: Mapping[str, str],
+        login_files: Sequence[Path],
+        pacing: Pacing | None = None,
+        default: Callable[[], str] | None = None,
+    ) -> None:
+        self._default = default
+        self.pacing = pacing or Pacing()
+        self._logins = RegistryLogins(files=login_files, environ=environ)
+        self._transport = Transport(environ)
+        self._known: dict[str, tuple[str, Authorizer]] = {}
+        self._lock = threading.Lock()
+
+    def repository(self, reference: ImageRef, *, push: bool = False, mount_from: tuple[str, ...] = ()) -> Repository:
+        """The repository that a reference names; asks nothing of a registry that is not on this machine.
+
+        Args:
+            reference: Without a host, the default registry is meant.
+            push: Whether something will be written.
+            mount_from: Other repositories, as `HOST/NAME`, to take blobs from; those on other hosts are left out.
+
+        Raises:
+            UsageError: The reference has no host, and something will be written or there is no default.
+        """
+        place = self._place(reference, push=push)
+        others = siblings(mount_from, place)
+        base, authorizer = self._registry(place)
+        actions = "pull,push" if push else "pull"
+        scopes = (f"repository:{place.repository}:{actions}", *(f"repository:{other}:pull" for other in others))
+        return Repository(
+            place=place,
+            base=base,
+            scopes=scopes,
+            others=others,
+            pacing=self.pacing,
+            transport=self._transport,
+            authorizer=authorizer,
+        )
+
+    def _place(self, reference: ImageRef, *, push: bool) -> Place:
+        if has_host(reference) or push or self._default is None:
+            return place_of(reference)
+        return place_of(reference, self._default())
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._transport.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def _registry(self, place: Place) -> tuple[str, Authorizer]:
+        """Scheme and host, and the tokens for one repository: credentials may be for a part of a registry."""
+
+        def login() -> Credentials | None:
+            return self._logins.of(place.host, place.repository)
+
+        with self._lock:
+            known = f"{place.host}/{place.repository}"
+            if known not in self._known:
+                authorizer = Authorizer(place.host, self._transport, login, self.pacing)
+                self._known[known] = (f"{self._scheme(place.host)}://{place.host}", authorizer)
+            return self._known[known]
+
+    def _scheme(self, host: str) -> str:
+        """Plain http is only for this machine; what speaks TLS there breaks off, or answers 400 as Go's server does."""
+        if not is_loopback(host):
+            return "https"
+        probe = Request(method="GET", url=f"http://{host}/v2/", subject=host, local=True)
+        for _ in range(_PROBES):
+            try:
+                with self._transport.send(probe) as answer:
+                    return "https" if answer.status == _BAD_REQUEST else "http"
+            except Interrupted as error:
+                if not error.broke:
+                    return "http"
+        return "https"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repository:
+    """One repository of one registry.
+
+    Attributes:
+        place: Where it is.
+        base: Scheme and host.
+        scopes: What its tokens must allow.
+        others: Names of repositories of the same registry to mount blobs from.
+        pacing: Waits and time.
+        transport: Sends.
+        authorizer: Knows the tokens.
+    """
+
+    place: Place
+    base: str
+    scopes: tuple[str, ...]
+    others: tuple[str, ...]
+    pacing: Pacing
+    transport: Transport = field(repr=False)
+    authorizer: Authorizer = field(repr=False)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        what: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        body: Body = None,
+    ) -> Request:
+        """A request about this repository.
+
+        Args:
+            method: Such as `GET`.
+            path: Below the repository, such as `blobs/sha256:…`; or a whole address that the registry gave.
+            what: What it is about, for errors.
+            headers: Further headers.
+            body: As in `Request`.
+        """
+        url = path if "://" in path else f"{self.base}/v2/{self.place.repository}/{path}"
+        subject = f"{self.place}: {what}"
+        return Request(
+            method=method,
+            url=url,
+            subject=subject,
+            local=is_loopback(self.place.host),
+            headers=tuple((headers or {}).items()),
+            body=body,
+        )
+
+    def once(self, request: Request, accept: tuple[int, ...]) -> Answer:
+        """Send a request; a second time when the registry wants a (new) token first.
+
+        Args:
+            request: From `request`.
+            accept: Statuses that the caller understands.
+
+        Raises:
+            Interrupted: It may work when it is tried again.
+            SourceUnreachable: The answer is final.
+        """
+        shown = self.authorizer.header(self.scopes)
+        answer = self._sent(request, shown)
+        # A challenge of whoever we were redirected to must not see our login.
+        if answer.status == 401 and origin(answer.url) == origin(self.base):
+            with answer:
+                fresh = self.authorizer.renew(self.scopes, answer.challenges, shown)
+                if not fresh:
+                    raise self._refused(answer)
+            answer = self._sent(request, fresh)
+        if answer.status in accept:
+            return answer
+        with answer:
+            raise self._refused(answer)
+
+    def send(self, request: Request, accept: tuple[int, ...]) -> Answer:
+        """Send a request, again and again when that may help; arguments and errors as in `once`."""
+        return self.patiently(lambda: self.once(request, accept))
+
+    def patiently(self, ask: Callable[[], T]) -> T:
+        """Do something that may be interrupted, until it works or has failed five times."""
+        patience = Patience(self.pacing)
+        while True:
+            try:
+                return ask()
+            except Interrupted as error:
+                if not patience.lasts(error):
+                    raise
+
+    def manifest(self, name: str) -> Document | None:
+        """A manifest or index; None when there is none.
+
+        Args:
+            name: Tag or digest.
+
+        Raises:
+            SourceUnreachable: The registry does not answer, or refuses.
+            VerificationFailed: The content is not that of the digest.
+        """
+        request = self.request("GET", f"manifests/{name}", f"manifest {name}", headers={"Accept": ", ".join(ACCEPTED)})
+
+        def ask() -> Document | None:
+            with self.once(request, (200, 404)) as answer:
+                if answer.status == 404:
+                    return None
+                return _manifest(answer, answer.content(_LONGEST_MANIFEST), name)
+
+        return self.patiently(ask)
+
+    def put_manifest(self, manifest: Document, name: str) -> Mapping[str, str]:
+        """Write a manifest under a tag or its digest; gives the headers of the answer."""
+        headers = {"Content-Type": manifest.descriptor.media_type}
+        request = self.request("PUT", f"manifests/{name}", f"manifest {name}", headers=headers, body=manifest.content)
+        with self.send(request, (200, 201, 202)) as answer:
+            return answer.headers
+
+    def has_blob(self, digest: str) -> bool:
+        """Whether the registry has a blob in this repository."""
+        with self.send(self.request("HEAD", f"blobs/{digest}", f"blob {digest}"), (200, 404)) as answer:
+            return answer.status == 200
+
+    def _sent(self, request: Request, authorization: str) -> Answer:
+        own = authorization if origin(request.url) == origin(self.base) else ""
+        return self.transport.send(replace(request, authorization=own, secrets=self.authorizer.secrets()))
+
+    def _refused(self, answer: Answer) -> SourceUnreachable:
+        return refused(answer.subject, answer.status, answer.start(_LONGEST_ERROR), self.authorizer.secrets())
+
+
+def _manifest(answer: Answer, content: bytes, name: str) -> Document:
+    declared = answer.headers.get("Content-Type", "").partition(";")[0].strip()
+    found = document(text(parsed(content), "mediaType") or declared, content)
+    told = name if is_digest(name) else answer.headers.get("Docker-Content-Digest", "")
+    if is_digest(told) and found.descriptor.digest != told:
+        raise VerificationFailed(
+            f"{answer.subject}: what the registry gave has the digest {found.descriptor.digest}, not {told}",
+            hint="the registry, or a proxy before it, gave something else; try again, or use another registry",
+        )
+    return found

@@ -1,0 +1,196 @@
+"""Credentials for registries: from the files of Docker and of the containers tools, and the programs that they name."""
+
+from __future__ import annotations
+
+import base64
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from envbuilder.core.errors import Fault, InvalidInput, ToolFailed, ToolMissing
+from envbuilder.oci.registry.documents import Record, parsed, record, text
+
+_HELPER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_NOT_FOUND = "credentials not found in native keychain"
+_NOBODY = "<token>"  # the name that stands for "no name, the secret is an identity token"
+_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credentials:
+    """A name and a password, or an identity token; never shown.
+
+    Attributes:
+        user: Empty with an identity token.
+        password: Empty with an identity token.
+        identity: A token that the registry's token service gives further tokens for.
+    """
+
+    user: str = field(default="", repr=False)
+    password: str = field(default="", repr=False)
+    identity: str = field(default="", repr=False)
+
+    @property
+    def basic(self) -> str:
+        """Name and password as they stand in an `Authorization` header."""
+        return base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Texts that nobody may see."""
+        return tuple(filter(None, (self.password, self.identity, self.basic if self.user else "")))
+
+
+def login_files(environ: Mapping[str, str], home: Path) -> tuple[Path, ...]:
+    """Return the files that may hold credentials for registries, the first one first; they need not exist.
+
+    Source: containers-auth.json(5), https://docs.docker.com/reference/cli/docker/login/; read 2026-11.
+    """
+    named = environ.get("REGISTRY_AUTH_FILE")
+    runtime = environ.get("XDG_RUNTIME_DIR")
+    config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
+    return (
+        *([Path(named)] if named else []),
+        Path(environ.get("DOCKER_CONFIG") or home / ".docker") / "config.json",
+        *([Path(runtime) / "containers" / "auth.json"] if runtime else []),
+        config / "containers" / "auth.json",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistryLogins:
+    """Credentials of `docker login`, `podman login` and `skopeo login`.
+
+    Attributes:
+        files: Docker's `config.json` and the `auth.json` of others; the first that has a login decides.
+        environ: Environment of the credential programs, which are looked for on its PATH.
+        seconds: How long such a program may take.
+    """
+
+    files: Sequence[Path]
+    environ: Mapping[str, str]
+    seconds: float = _SECONDS
+
+    def of(self, host: str, repository: str = "") -> Credentials | None:
+        """Return the credentials for a repository; None when there are none.
+
+        Raises:
+            InvalidInput: A file is not what those programs write.
+            ToolMissing: A credential program that a file names is not installed.
+            ToolFailed: A credential program failed, or took too long.
+        """
+        for path in self.files:
+            file = _LoginFile(path=path, environ=self.environ, seconds=self.seconds)
+            found = file.of(host, repository)
+            if found:
+                return found
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _LoginFile:
+    """One file with credentials."""
+
+    path: Path
+    environ: Mapping[str, str]
+    seconds: float
+
+    def of(self, host: str, repository: str) -> Credentials | None:
+        config = self._config()
+        helper = text(record(config, "credHelpers"), host) or text(config, "credsStore")
+        found = self._asked(helper, host) if helper else None
+        return found or self._stored(record(config, "auths"), host, repository)
+
+    def _config(self) -> Record:
+        try:
+            content = self.path.read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return {}
+        except OSError as error:
+            raise self._fault("", f"cannot be read: {error.strerror}") from None
+        config = parsed(content)
+        if not config and content.strip() != b"{}":
+            raise self._fault("", "is not a JSON object")
+        return config
+
+    def _stored(self, auths: Record, host: str, repository: str) -> Credentials | None:
+        """The entry that says most about a repository: `HOST/TEAM` goes before `HOST`."""
+        wanted = f"{host}/{repository}/"
+        fitting = [name for name in auths if wanted.startswith(f"{_place_of(name)}/")]
+        for name in sorted(fitting, key=lambda each: len(_place_of(each)), reverse=True):
+            entry = record(auths, name)
+            if entry and text(entry, "identitytoken"):
+                return Credentials(identity=text(entry, "identitytoken"))
+            if entry:
+                return self._decoded(entry, name)
+        return None
+
+    def _decoded(self, entry: Record, name: str) -> Credentials | None:
+        user, password = text(entry, "username"), text(entry, "password")
+        if text(entry, "auth"):
+            try:
+                user, colon, password = base64.b64decode(text(entry, "auth"), validate=True).decode().partition(":")
+            except ValueError:
+                colon = ""
+            if not colon:
+                raise self._fault(f"auths[{name}].auth", "is not base64 of NAME:PASSWORD")
+        return Credentials(user=user, password=password.rstrip("\0")) if user else None
+
+    def _asked(self, helper: str, host: str) -> Credentials | None:
+        if not _HELPER_NAME.fullmatch(helper):
+            raise self._fault("credsStore or credHelpers", "names no credential program")
+        name = f"docker-credential-{helper}"
+        program = shutil.which(name, path=self.environ.get("PATH"))
+        if program is None:
+            raise ToolMissing(
+                f"{self.path} names the credential program {name}, which is not on the PATH",
+                hint=f"install {name}, or take it out of that file and run `docker login {host}`",
+            )
+        hint = f"see what `echo {host} | {name} get` says"
+        try:
+            ran = subprocess.run(
+                [program, "get"],
+                input=host.encode(),
+                capture_output=True,
+                env=dict(self.environ),
+                timeout=self.seconds,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise ToolFailed(f"{name} did not answer within {self.seconds:g} s", hint=hint) from None
+        except OSError as error:
+            raise ToolFailed(f"{name} cannot be started: {error.strerror}", hint=hint) from None
+        if ran.returncode:
+            if _NOT_FOUND in ran.stdout.decode(errors="replace"):
+                return None
+            # What it wrote may hold the secret.
+            raise ToolFailed(f"{name} ended with status {ran.returncode}", hint=hint)
+        return _told(parsed(ran.stdout), name, hint)
+
+    def _fault(self, place: str, problem: str) -> InvalidInput:
+        fault = Fault(file=str(self.path), line=0, field=place, problem=problem)
+        return InvalidInput((fault,), hint="mend that file, or run `docker login HOST` again")
+
+
+def _told(answer: Record, name: str, hint: str) -> Credentials | None:
+    user, secret = text(answer, "Username"), text(answer, "Secret")
+    if not secret:
+        if answer:
+            return None
+        raise ToolFailed(f"{name} gave no JSON object", hint=hint)
+    return Credentials(identity=secret) if user == _NOBODY else Credentials(user=user, password=secret)
+
+
+def _place_of(name: str) -> str:
+    """Return what a key of `auths` is about: `HOST`, or `HOST/PATH`; Docker writes some as addresses of an API.
+
+    Example:
+        >>> _place_of("https://registry.example/v1/"), _place_of("registry.example/team/")
+        ('registry.example', 'registry.example/team')
+    """
+    plain = name.removeprefix("https://").removeprefix("http://")
+    host, _, path = plain.partition("/")
+    return host if plain != name or not path or path.rstrip("/") in {"v1", "v2"} else plain.rstrip("/")

@@ -1,0 +1,93 @@
+"""What can go wrong with a registry, and the words for it; nothing secret gets into them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from http import HTTPStatus
+
+from envbuilder.core.errors import EnvbuilderError, SourceUnreachable
+from envbuilder.oci.registry.documents import parsed, records, text
+
+_MOST_ERRORS = 3
+_LONGEST_MESSAGE = 300
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+_NETWORK_HINT = "check network, proxy (HTTPS_PROXY, NO_PROXY) and CA bundle (SSL_CERT_FILE), then run the command again"
+
+
+class Interrupted(SourceUnreachable):
+    """It may work when it is tried again.
+
+    Attributes:
+        asked: Seconds that the registry asked to wait; None when it did not.
+        broke: Whether a connection was there, and ended without an answer.
+        stalled: Whether the registry was silent or too slow.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        asked: float | None = None,
+        broke: bool = False,
+        stalled: bool = False,
+        hint: str = _NETWORK_HINT,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.asked = asked
+        self.broke = broke
+        self.stalled = stalled
+
+
+class SessionLost(Interrupted):
+    """The registry has forgotten what was uploaded; only a new upload helps."""
+
+
+class Stopped(EnvbuilderError):
+    """Another transfer has failed: this one was given up. Never reaches a user."""
+
+
+def refused(subject: str, status: int, body: bytes, secrets: Iterable[str] = ()) -> SourceUnreachable:
+    """The error for an answer that is final.
+
+    Args:
+        subject: What was asked for, and of which registry.
+        status: HTTP status.
+        body: What the registry said.
+        secrets: Texts that must not be repeated, even if the registry does.
+    """
+    return SourceUnreachable(f"{subject}: {said(status, body, secrets)}", hint=_hint(status))
+
+
+def said(status: int, body: bytes, secrets: Iterable[str] = ()) -> str:
+    """The registry's own words: status, and code and message of its errors.
+
+    Example:
+        >>> said(404, b'{"errors":[{"code":"NAME_UNKNOWN","message":"no such name"}]}')
+        'the registry answers 404 Not Found (NAME_UNKNOWN: no such name)'
+    """
+    errors = records(parsed(body), "errors")[:_MOST_ERRORS]
+    words = "; ".join(": ".join(filter(None, (text(error, "code"), text(error, "message")))) for error in errors)
+    for secret in filter(None, secrets):
+        words = words.replace(secret, "…")
+    words = _CONTROL.sub(" ", words)[:_LONGEST_MESSAGE]
+    return f"the registry answers {status}{_phrase(status)}{f' ({words})' if words else ''}"
+
+
+def _phrase(status: int) -> str:
+    try:
+        return f" {HTTPStatus(status).phrase}"
+    except ValueError:
+        return ""
+
+
+def _hint(status: int) -> str:
+    if status in {401, 403}:
+        return "log in with `docker login HOST`, as someone who may do this"
+    if status == 404:
+        return "check repository, tag and digest"
+    if status == 413:
+        return (
+            "the registry, or the proxy before it, takes no uploads of this size: its operator has to raise the limit"
+        )
+    return "see what the registry's operator says about this answer"

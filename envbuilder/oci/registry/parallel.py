@@ -1,0 +1,85 @@
+"""Several transfers at a time; the first that fails ends the others."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from typing import TypeAlias, TypeVar
+
+from envbuilder.oci.registry.failures import Stopped
+from envbuilder.oci.transfers import Transfer
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+Listener: TypeAlias = Callable[[Transfer], None]
+
+
+def ignore(_transfer: Transfer) -> None:
+    """Listen to nothing."""
+
+
+class Watch:
+    """What transfers that run side by side share: one listener, told by one thread at a time, and a stop sign.
+
+    Args:
+        listener: Told about progress.
+    """
+
+    def __init__(self, listener: Listener = ignore) -> None:
+        self._listener = listener
+        self._lock = threading.Lock()
+        self._stopped = threading.Event()
+
+    def tell(self, item: str, current: int, total: int) -> None:
+        """Report bytes of an item.
+
+        Raises:
+            Stopped: Another transfer has failed.
+        """
+        if self._stopped.is_set():
+            raise Stopped("another transfer has failed")
+        with self._lock:
+            self._listener(Transfer(item=item, current=current, total=total))
+
+    def stop(self) -> None:
+        """Make all transfers end at their next report."""
+        self._stopped.set()
+
+
+def in_parallel(work: Callable[[T], R], items: Sequence[T], *, connections: int, watch: Watch) -> tuple[R, ...]:
+    """Do some work for each item.
+
+    Args:
+        work: Called in other threads; reports to the watch now and then, so that it ends when another one fails.
+        items: What to work on.
+        connections: Threads.
+        watch: Stopped at the first failure, or when this thread is interrupted.
+
+    Returns:
+        The results in the order of the items.
+
+    Raises:
+        Exception: The failure of the first item, in their order, that has failed by itself.
+    """
+    with ThreadPoolExecutor(max_workers=connections) as pool:
+        futures = [pool.submit(work, item) for item in items]
+        try:
+            rest = wait(futures, return_when=FIRST_EXCEPTION).not_done
+        except BaseException:
+            watch.stop()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        if rest:
+            watch.stop()
+            pool.shutdown(wait=True, cancel_futures=True)
+        _raise_first(futures)
+        return tuple(future.result() for future in futures)
+
+
+def _raise_first(futures: Sequence[Future[R]]) -> None:
+    failures = [future.exception() for future in futures if not future.cancelled()]
+    for failure in failures:
+        if failure is not None and not isinstance(failure, Stopped):
+            raise failure

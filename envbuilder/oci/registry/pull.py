@@ -1,0 +1,228 @@
+"""Finding an image in a registry, and getting its blobs into a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from envbuilder.core.errors import SourceUnreachable, VerificationFailed
+from envbuilder.core.references import ImageRef, is_digest
+from envbuilder.oci.images import Descriptor, Document
+from envbuilder.oci.registry.client import RegistryClient, Repository
+from envbuilder.oci.registry.documents import Record, descriptor, digest_of, parsed, record, records, text, texts
+from envbuilder.oci.registry.failures import Interrupted
+from envbuilder.oci.registry.parallel import Listener, Watch, ignore, in_parallel
+from envbuilder.oci.registry.retries import Patience
+from envbuilder.oci.registry.transport import Answer
+from envbuilder.oci.store import Receiver, Store
+
+_SYSTEM, _PROCESSOR = "linux", "amd64"
+_LONGEST_CONFIG = 16 << 20
+_CONNECTIONS = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteImage:
+    """An image for linux/amd64 in a registry.
+
+    Attributes:
+        reference: As it was asked for.
+        manifest: Its manifest, also where the reference names an index of several platforms.
+        config: Its configuration.
+        layers: Lowest first.
+    """
+
+    reference: ImageRef
+    manifest: Document
+    config: Document
+    layers: tuple[Descriptor, ...]
+
+    @property
+    def diff_ids(self) -> tuple[str, ...]:
+        """Digests of the tars of its layers.
+
+        Raises:
+            VerificationFailed: The configuration has none for each layer.
+        """
+        found = texts(record(parsed(self.config.content), "rootfs"), "diff_ids")
+        if len(found) != len(self.layers) or not all(map(is_digest, found)):
+            raise _wrong(
+                f"{self.reference}: configuration {self.config.descriptor.digest}",
+                "it does not name the digest of each layer",
+            )
+        return found
+
+
+def find(client: RegistryClient, reference: ImageRef) -> RemoteImage:
+    """Look an image up; its layers are not fetched.
+
+    Args:
+        client: Connections.
+        reference: A digest goes before a tag, and may be that of an index.
+
+    Raises:
+        UsageError: The reference has no host, and the client has no default.
+        SourceUnreachable: The registry does not answer or refuses, has no such image, or none for this platform.
+        VerificationFailed: What it gave is not what the digest says.
+    """
+    repository = client.repository(reference)
+    manifest = _present(repository, reference.digest or reference.tag)
+    if records(parsed(manifest.content), "manifests"):
+        subject = f"{repository.place}: index {reference.digest or reference.tag}"
+        manifest = _present(repository, _entry(parsed(manifest.content), subject).digest)
+    return _image(repository, reference, manifest)
+
+
+def fetch_blob(
+    client: RegistryClient,
+    reference: ImageRef,
+    blob: Descriptor,
+    store: Store,
+    *,
+    listener: Listener = ignore,
+) -> None:
+    """Get one blob into a store; errors as in `fetch_blobs`."""
+    fetch_blobs(client, reference, (blob,), store, listener=listener)
+
+
+def fetch_blobs(  # noqa: PLR0913  two of them say how
+    client: RegistryClient,
+    reference: ImageRef,
+    blobs: Sequence[Descriptor],
+    store: Store,
+    *,
+    listener: Listener = ignore,
+    connections: int = _CONNECTIONS,
+) -> None:
+    """Get blobs into a store, a few at a time; what is there is not fetched, what was begun is taken up.
+
+    Args:
+        client: Connections.
+        reference: Names the repository.
+        blobs: What to get.
+        store: Where to.
+        listener: Told about bytes, by one thread at a time; items are digests.
+        connections: Blobs at a time.
+
+    Raises:
+        SourceUnreachable: The registry does not answer, refuses, or does not have one of them.
+        VerificationFailed: What it gave was not what the digest says, twice; nothing of it is in the store.
+        DiskFull: There is no room.
+    """
+    wanted = [blob for blob in dict.fromkeys(blobs) if not store.has(blob.digest)]
+    if not wanted:
+        return
+    repository = client.repository(reference)
+    watch = Watch(listener)
+
+    def work(blob: Descriptor) -> None:
+        try:
+            _fetch(repository, blob, store, watch)
+        except VerificationFailed:
+            _fetch(repository, blob, store, watch)
+
+    in_parallel(work, wanted, connections=connections, watch=watch)
+
+
+def _present(repository: Repository, name: str) -> Document:
+    found = repository.manifest(name)
+    if found is None:
+        raise SourceUnreachable(
+            f"{repository.place} has no manifest {name}", hint="check repository, tag and digest; a mirror may lack it"
+        )
+    return found
+
+
+def _entry(index: Record, subject: str) -> Descriptor:
+    """The manifest for this platform: one without a variant goes first."""
+    fitting = [
+        entry
+        for entry in records(index, "manifests")
+        if text(record(entry, "platform"), "os") == _SYSTEM
+        and text(record(entry, "platform"), "architecture") == _PROCESSOR
+    ]
+    if not fitting:
+        raise SourceUnreachable(f"{subject} has no image for {_SYSTEM}/{_PROCESSOR}", hint="name another image")
+    return descriptor(min(fitting, key=lambda entry: text(record(entry, "platform"), "variant")), subject)
+
+
+def _image(repository: Repository, reference: ImageRef, manifest: Document) -> RemoteImage:
+    subject = f"{repository.place}: manifest {manifest.descriptor.digest}"
+    content = parsed(manifest.content)
+    if not record(content, "config"):
+        raise SourceUnreachable(
+            f"{subject} is no image manifest (its media type is {manifest.descriptor.media_type or 'not given'})",
+            hint="images in the form of Docker before 1.10 have to be pushed anew",
+        )
+    config = descriptor(record(content, "config"), subject)
+    return RemoteImage(
+        reference=reference,
+        manifest=manifest,
+        config=Document(descriptor=config, content=_small(repository, config)),
+        layers=tuple(descriptor(layer, subject) for layer in records(content, "layers")),
+    )
+
+
+def _small(repository: Repository, blob: Descriptor) -> bytes:
+    """A blob as a whole, verified."""
+    request = repository.request("GET", f"blobs/{blob.digest}", f"blob {blob.digest}")
+
+    def ask() -> bytes:
+        with repository.once(request, (200,)) as answer:
+            return answer.content(_LONGEST_CONFIG)
+
+    content = repository.patiently(ask)
+    if digest_of(content) != blob.digest:
+        raise _wrong(request.subject, f"its digest is {digest_of(content)}")
+    return content
+
+
+def _fetch(repository: Repository, blob: Descriptor, store: Store, watch: Watch) -> None:
+    with store.receiving(blob.digest) as receiver:
+        if receiver is None:
+            return
+        if receiver.size > blob.size:
+            receiver.restart()
+        patience = Patience(repository.pacing)
+        while receiver.size < blob.size:
+            try:
+                _read_on(repository, blob, receiver, watch)
+            except Interrupted as error:
+                if not patience.lasts(error, receiver.size):
+                    raise
+
+
+def _read_on(repository: Repository, blob: Descriptor, receiver: Receiver, watch: Watch) -> None:
+    """Append what one answer gives."""
+    start = receiver.size
+    headers = {"Range": f"bytes={start}-"} if start else {}
+    request = repository.request("GET", f"blobs/{blob.digest}", f"blob {blob.digest}", headers=headers)
+    with repository.once(request, (200, 206, 416) if start else (200,)) as answer:
+        if start and not _goes_on(answer, start):
+            receiver.restart()
+        for chunk in () if answer.status == 416 else _within(answer, blob.size - receiver.size, receiver):
+            receiver.write(chunk)
+            watch.tell(blob.digest, receiver.size, blob.size)
+    if receiver.size < blob.size:
+        raise Interrupted(f"{request.subject}: the registry gave only a part of it")
+
+
+def _within(answer: Answer, room: int, receiver: Receiver) -> Iterator[bytes]:
+    """The body, as long as it is not longer than it may be."""
+    for chunk in answer.chunks():
+        room -= len(chunk)
+        if room < 0:
+            receiver.restart()
+            raise _wrong(answer.subject, "it has more bytes than its manifest says")
+        yield chunk
+
+
+def _goes_on(answer: Answer, start: int) -> bool:
+    return answer.status == 206 and answer.headers.get("Content-Range", "").startswith(f"bytes {start}-")
+
+
+def _wrong(subject: str, problem: str) -> VerificationFailed:
+    return VerificationFailed(
+        f"{subject}: {problem}",
+        hint="the registry, or a proxy before it, gave something else; try again, or use another registry",
+    )

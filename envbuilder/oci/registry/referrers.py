@@ -1,0 +1,61 @@
+"""What refers to an image: found through its tag by clients of registries that keep no list of their own.
+
+Source: OCI distribution spec 1.1, "Pushing Manifests with Subject" and "Referrers Tag Schema".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from envbuilder.core.errors import SourceUnreachable
+from envbuilder.oci.images import EMPTY_TYPE, INDEX_TYPE, Document
+from envbuilder.oci.registry.client import Repository
+from envbuilder.oci.registry.documents import Record, document, parsed, record, records, text, written
+
+EMPTY = document(EMPTY_TYPE, b"{}")
+"""What manifests without a configuration name instead of one."""
+
+
+def needed(manifest: Document, content: Document) -> tuple[Document, ...]:
+    """The blobs of a manifest that refers to an image."""
+    config = text(record(parsed(manifest.content), "config"), "digest")
+    return (content, EMPTY) if config == EMPTY.descriptor.digest != content.descriptor.digest else (content,)
+
+
+def list_by_tag(repository: Repository, subject: str, manifests: Sequence[Document]) -> None:
+    """Add manifests to the index that stands for the list of what refers to a subject; those in it already stay.
+
+    Args:
+        repository: Where they are.
+        subject: Digest of the image.
+        manifests: What refers to it.
+
+    Raises:
+        SourceUnreachable: The registry does not answer or refuses, or has something else under that tag.
+    """
+    tag = subject.replace(":", "-")
+    found = repository.manifest(tag)
+    index = parsed(found.content) if found else {}
+    if found and not isinstance(index.get("manifests"), list):
+        raise SourceUnreachable(
+            f"{repository.place}: the tag {tag} is no index, so what refers to the image cannot be listed",
+            hint="remove that tag from the registry, then push again",
+        )
+    listed = list(records(index, "manifests"))
+    known = {text(entry, "digest") for entry in listed}
+    added = [_entry(manifest) for manifest in manifests if manifest.descriptor.digest not in known]
+    if added:
+        whole = {**index, "schemaVersion": 2, "mediaType": INDEX_TYPE, "manifests": [*listed, *added]}
+        repository.put_manifest(document(INDEX_TYPE, written(whole)), tag)
+
+
+def _entry(manifest: Document) -> Record:
+    content = parsed(manifest.content)
+    annotations = record(content, "annotations")
+    return {
+        "mediaType": manifest.descriptor.media_type,
+        "digest": manifest.descriptor.digest,
+        "size": manifest.descriptor.size,
+        "artifactType": text(content, "artifactType") or text(record(content, "config"), "mediaType"),
+        **({"annotations": annotations} if annotations else {}),
+    }

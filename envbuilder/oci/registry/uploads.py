@@ -1,0 +1,213 @@
+"""Uploading one blob: in chunks, taken up where the registry says that it broke, verified while it is read."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, BinaryIO
+from urllib.parse import urlencode
+
+from envbuilder.core.errors import EnvbuilderError, SourceUnreachable, VerificationFailed
+from envbuilder.core.http.limits import decimal
+from envbuilder.oci.images import Descriptor
+from envbuilder.oci.registry.client import Repository
+from envbuilder.oci.registry.failures import Interrupted, SessionLost
+from envbuilder.oci.registry.parallel import Watch
+from envbuilder.oci.registry.retries import Patience
+from envbuilder.oci.registry.transport import Answer
+
+if TYPE_CHECKING:
+    from hashlib import _Hash as Hash
+
+PIECE = 64 << 20
+"""Bytes in one request: so much is lost at most where a registry forgets a request that broke."""
+
+_LARGEST_PIECE = 1 << 50  # larger than any blob: the whole of it in one request
+_BLOCK = 1 << 17  # one write may take 20 s: a larger block needs a faster line
+_UPLOADS = "blobs/uploads/"
+_RANGE = re.compile(r"(?:bytes=)?0-([0-9]{1,18})")
+_SESSION_GONE = (404, 416)
+
+
+@dataclass(slots=True, kw_only=True)
+class Session:
+    """An upload that a registry has begun.
+
+    Attributes:
+        location: Where to send the next piece.
+        position: Bytes that the registry has.
+        smallest: Bytes that every piece but the last must have.
+    """
+
+    location: str
+    position: int
+    smallest: int
+
+
+def mount(repository: Repository, blob: Descriptor) -> bool:
+    """Let the registry take a blob from its other repositories; whether one of them had it."""
+    for other in repository.others:
+        path = f"{_UPLOADS}?{urlencode({'mount': blob.digest, 'from': other})}"
+        request = repository.request("POST", path, f"blob {blob.digest} from {other}")
+        try:
+            with repository.send(request, (201, 202)) as answer:
+                if answer.status == 201:
+                    return True
+        except Interrupted:
+            raise
+        except SourceUnreachable:  # a repository that may not be read is one that has nothing for us
+            continue
+        _cancel(repository, _session(answer, 0))
+    return False
+
+
+@dataclass(slots=True, kw_only=True)
+class Upload:
+    """One blob on its way.
+
+    Attributes:
+        repository: Where to.
+        blob: Its digest and size.
+        item: Its name in reports.
+        stream: Its content.
+        watch: Told about bytes.
+        piece: Bytes in one request.
+    """
+
+    repository: Repository
+    blob: Descriptor
+    item: str
+    stream: BinaryIO
+    watch: Watch
+    piece: int = PIECE
+    _hash: Hash = field(default_factory=hashlib.sha256, init=False)
+    _hashed: int = field(default=0, init=False)
+
+    def run(self) -> None:
+        """Send all of it.
+
+        Raises:
+            SourceUnreachable: The registry does not answer, refuses, or loses the upload again and again.
+            VerificationFailed: The content has not this digest; the registry has nothing of it.
+        """
+        session: Session | None = None
+        patience = Patience(self.repository.pacing)
+        while True:
+            try:
+                session = session or self._begin()
+                self._fill(session)
+            except Interrupted as error:
+                if not patience.lasts(error, session.position if session else 0):
+                    raise
+                session = self._taken_up(None if isinstance(error, SessionLost) else session)
+                if session is None and self.repository.has_blob(self.blob.digest):
+                    return  # only the answer to the last request was lost
+            else:
+                return
+
+    @property
+    def _subject(self) -> str:
+        return f"upload of blob {self.blob.digest}"
+
+    def _begin(self) -> Session:
+        request = self.repository.request("POST", _UPLOADS, self._subject)
+        with self.repository.once(request, (202,)) as answer:
+            return _session(answer, 0)
+
+    def _fill(self, session: Session) -> None:
+        while session.position < self.blob.size:
+            self._send_piece(session)
+        if f"sha256:{self._hash.hexdigest()}" != self.blob.digest:
+            _cancel(self.repository, session)
+            raise VerificationFailed(
+                f"the content for blob {self.blob.digest} has another digest; it was not pushed",
+                hint="run the command again: it makes or fetches that file anew",
+            )
+        mark = "&" if "?" in session.location else "?"
+        url = f"{session.location}{mark}digest={self.blob.digest}"
+        request = self.repository.request("PUT", url, self._subject)
+        with self.repository.once(request, (201, 204, *_SESSION_GONE)) as answer:
+            if answer.status in _SESSION_GONE:
+                raise self._lost()
+
+    def _send_piece(self, session: Session) -> None:
+        start = session.position
+        end = min(start + max(self.piece, session.smallest), self.blob.size)
+        headers = {
+            "Content-Type": "application/octet-stream",
+            "Content-Length": str(end - start),
+            "Content-Range": f"{start}-{end - 1}",
+        }
+        request = self.repository.request(
+            "PATCH", session.location, self._subject, headers=headers, body=lambda: self._pieces(start, end)
+        )
+        with self.repository.once(request, (201, 202, 204, *_SESSION_GONE)) as answer:
+            if answer.status in _SESSION_GONE:
+                raise self._lost()
+            if _position(answer) not in {None, end}:
+                raise Interrupted(f"{answer.subject}: the registry took only a part of it")
+            session.location = answer.location or session.location
+            session.position = end
+
+    def _pieces(self, start: int, end: int) -> Iterator[bytes]:
+        self.stream.seek(start)
+        while start < end:
+            data = self.stream.read(min(_BLOCK, end - start))
+            if not data:
+                raise VerificationFailed(
+                    f"the content for blob {self.blob.digest} is shorter than {self.blob.size} bytes",
+                    hint="run the command again: it makes or fetches that file anew",
+                )
+            self._see(start, data)
+            start += len(data)
+            yield data
+            self.watch.tell(self.item, start, self.blob.size)
+
+    def _see(self, start: int, data: bytes) -> None:
+        """Hash what was not hashed before: a piece may be read twice."""
+        fresh = data[max(self._hashed - start, 0) :]
+        self._hash.update(fresh)
+        self._hashed += len(fresh)
+
+    def _taken_up(self, session: Session | None) -> Session | None:
+        """The session with what the registry has of it; None when it is lost."""
+        if session is None:
+            return None
+        request = self.repository.request("GET", session.location, self._subject)
+        with self.repository.send(request, (200, 202, 204, 400, *_SESSION_GONE)) as answer:
+            position = _position(answer)
+            # "0-0" stands for one byte and, in the distribution project's registry, for none.
+            if answer.status >= 400 or not position or position == 1 or position > self._hashed:
+                return None
+            session.location = answer.location or session.location
+            session.position = position
+            return session
+
+    def _lost(self) -> SessionLost:
+        return SessionLost(
+            f"{self.repository.place}: {self._subject}: the registry has lost it", hint="try again later"
+        )
+
+
+def _session(answer: Answer, position: int) -> Session:
+    if not answer.location:
+        raise SourceUnreachable(f"{answer.subject}: the registry does not say where to", hint="ask its operator")
+    smallest = decimal(answer.headers.get("OCI-Chunk-Min-Length"), _LARGEST_PIECE)
+    return Session(location=answer.location, position=position, smallest=smallest)
+
+
+def _position(answer: Answer) -> int | None:
+    """How many bytes the registry has; None when it does not say."""
+    found = _RANGE.fullmatch(answer.headers.get("Range", "").strip())
+    return int(found[1]) + 1 if found else None
+
+
+def _cancel(repository: Repository, session: Session) -> None:
+    """Tell the registry that nothing more will come; it forgets the upload some day anyway."""
+    request = repository.request("DELETE", session.location, "an upload that is given up")
+    try:
+        repository.once(request, (200, 202, 204, 404)).close()
+    except EnvbuilderError:
+        return

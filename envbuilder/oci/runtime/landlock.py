@@ -1,0 +1,97 @@
+"""The interpreter of an image where the kernel makes no namespaces, as in a container of a CI service.
+
+Landlock and a filter of system calls need no rights. The command can read its tree and nothing else, write nothing but
+its standard output, and reach neither network nor other processes. It is weaker than a sandbox with a root of its own:
+whether a file exists can be seen. So build scripts of packages do not run in it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from envbuilder.core.errors import ToolMissing
+from envbuilder.oci.runtime import landlock_init as restricting
+from envbuilder.oci.runtime.command import RunResult
+from envbuilder.oci.runtime.limits import check_output, rlimits
+from envbuilder.oci.runtime.outputs import scratch
+from envbuilder.oci.runtime.programs import launch
+from envbuilder.oci.runtime.sandbox import Sandbox, Task
+from envbuilder.oci.runtime.seccomp import ALONE, program
+from envbuilder.oci.runtime.unconfined import on_this_host
+
+_READ = restricting.READ_FILE | restricting.EXECUTE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Landlock:
+    """The `Sandbox` over Landlock, for commands that need nothing but their tree.
+
+    Attributes:
+        work: For files of a run.
+        otherwise: Runs what needs more; None to refuse it.
+        refusal: Says why it is refused.
+    """
+
+    work: Path
+    otherwise: Sandbox | None = None
+    refusal: ToolMissing | None = None
+
+    @property
+    def name(self) -> str:
+        """See `Sandbox.name`."""
+        return "landlock"
+
+    @property
+    def version(self) -> str:
+        """See `Sandbox.version`."""
+        return str(restricting.version())
+
+    def run(self, task: Task) -> RunResult:
+        """See `Sandbox.run`.
+
+        Raises:
+            ToolMissing: The task needs more than its tree, and nothing else runs it.
+        """
+        if task.mounts or task.shared or task.files or task.copy_out or task.host_network:
+            if self.otherwise is not None:
+                return self.otherwise.run(task)
+            raise self.refusal or ToolMissing("no sandbox here can run this", hint="--engine docker")
+        with scratch(self.work) as folder:
+            described = folder / "task.json"
+            described.write_text(json.dumps(_described(task, folder)), "utf-8")
+            ended = launch(Path(restricting.__file__), described, task)
+        check_output(ended, task)
+        return RunResult(status=ended.status, stdout=ended.stdout, stderr=ended.stderr, timed_out=ended.timed_out)
+
+    def for_all(self, otherwise: Sandbox | None, refusal: ToolMissing) -> Landlock:
+        """Return this with what runs the rest, or else refuses it."""
+        return replace(self, otherwise=otherwise, refusal=refusal)
+
+
+def _described(task: Task, folder: Path) -> dict[str, object]:
+    return {
+        "command": [on_this_host(word, task, folder) for word in task.command],
+        "env": {name: on_this_host(value, task, folder) for name, value in task.env},
+        "folder": on_this_host(task.folder, task, folder),
+        "limits": rlimits(task.limits, shared_account=True),
+        "rules": list(_rules(task)),
+        "filter": program(ALONE).hex(),
+    }
+
+
+def _rules(task: Task) -> Iterator[tuple[str, int]]:
+    """Yield what can be reached: all of the tree can be listed, and read but for what is hidden."""
+    yield str(task.tree), restricting.READ_DIR
+    hidden = {task.tree / path.lstrip("/") for path in task.hidden}
+    pending = [task.tree]
+    while pending:
+        place = pending.pop()
+        if place in hidden or place.is_symlink():
+            continue
+        if any(place in path.parents for path in hidden):
+            pending += place.iterdir()
+        else:
+            yield str(place), _READ

@@ -1,0 +1,75 @@
+"""Limits of a command as the kernel, runc and file systems take them."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+from collections.abc import Mapping
+from pathlib import Path
+
+from envbuilder.core.errors import ToolFailed
+from envbuilder.oci.runtime.processes import Ended
+from envbuilder.oci.runtime.sandbox import Limits, Task
+
+_COUNTED_APART = (5, 14)
+"""First kernel that counts the processes of an account in each namespace of accounts by itself (ucounts)."""
+
+
+def rlimits(limits: Limits, *, shared_account: bool) -> Mapping[str, int]:
+    """Return limits of a process by their names in `resource`, none above what this process may have.
+
+    Args:
+        limits: What was asked for.
+        shared_account: Whether the command runs as the caller, whose other processes an old kernel counts too.
+    """
+    others = _own_threads() if shared_account and limits.processes and kernel() < _COUNTED_APART else 0
+    wanted = {
+        "RLIMIT_AS": limits.memory,
+        "RLIMIT_CPU": limits.seconds,
+        "RLIMIT_NPROC": limits.processes and limits.processes + others,
+        "RLIMIT_FSIZE": limits.file,
+        # A core file would be written to the working directory, or handed to a program of this host.
+        "RLIMIT_CORE": 0,
+    }
+    return {name: _lowered(name, value) for name, value in wanted.items() if value or name == "RLIMIT_CORE"}
+
+
+def _lowered(name: str, value: int) -> int:
+    _, hard = resource.getrlimit(getattr(resource, name))
+    return value if hard == resource.RLIM_INFINITY else min(value, hard)
+
+
+def size_option(limits: Limits) -> str:
+    """Return the end of the options of a temporary file system."""
+    return f",size={limits.file}" if limits.file else ""
+
+
+def check_output(ended: Ended, task: Task) -> None:
+    """Raise if a command wrote more than is kept of it.
+
+    Raises:
+        ToolFailed: It did.
+    """
+    if ended.flooded:
+        raise ToolFailed(
+            f"{task.command[0]} wrote more than {task.limits.output >> 20} MiB and was stopped",
+            hint="look at what it writes: envbuilder run IMAGE",
+        )
+
+
+def kernel() -> tuple[int, ...]:
+    """Return the first two numbers of the kernel's release."""
+    return tuple(int(number) for number in re.findall(r"\d+", os.uname().release)[:2])
+
+
+def _own_threads() -> int:
+    """Return how many threads this account has on this host."""
+    uid, total = os.getuid(), 0
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            if path.stat().st_uid == uid:
+                total += len(list((path / "task").iterdir()))
+        except OSError:
+            continue
+    return total

@@ -1,0 +1,82 @@
+"""Commands by the kernel's namespaces alone: no program is needed but Python."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from envbuilder.oci.runtime.command import RunResult
+from envbuilder.oci.runtime.limits import check_output, rlimits, size_option
+from envbuilder.oci.runtime.masked_paths import HIDDEN, LOCKED
+from envbuilder.oci.runtime.outputs import read_inside, scratch
+from envbuilder.oci.runtime.programs import launch
+from envbuilder.oci.runtime.root_mounts import Bind, Skeleton, make_skeleton
+from envbuilder.oci.runtime.sandbox import FOREIGN, Task
+from envbuilder.oci.runtime.seccomp import is_filtered, program
+
+INSIDE = Path(__file__).with_name("entering.py")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Namespaces:
+    """The `Sandbox` over namespaces.
+
+    Attributes:
+        version: Release of the kernel.
+        work: For files of a run.
+        as_root: Whether this process may make namespaces as root. Otherwise it makes a namespace of accounts first, in
+            which the account of the command is this one.
+    """
+
+    version: str
+    work: Path
+    as_root: bool
+
+    @property
+    def name(self) -> str:
+        """See `Sandbox.name`."""
+        return "namespaces"
+
+    def run(self, task: Task) -> RunResult:
+        """See `Sandbox.run`."""
+        with scratch(self.work) as folder:
+            skeleton = make_skeleton(task, folder)
+            place = folder / "task.json"
+            place.write_text(json.dumps(described(task, skeleton, as_root=self.as_root)), "utf-8")
+            ended = launch(INSIDE, place, task)
+            check_output(ended, task)
+            return RunResult(
+                status=ended.status,
+                stdout=ended.stdout,
+                stderr=ended.stderr,
+                timed_out=ended.timed_out,
+                copied=read_inside(*skeleton.copied) if skeleton.copied else None,
+            )
+
+
+def described(task: Task, skeleton: Skeleton, *, as_root: bool) -> dict[str, object]:
+    """Return a task as `entering.py` reads it."""
+    return {
+        "root": str(skeleton.root),
+        "parts": [_plain(bind) for bind in skeleton.parts],
+        "empty": list(skeleton.empty),
+        "binds": [_plain(bind) for bind in skeleton.binds],
+        "hidden": [*HIDDEN, *task.hidden],
+        "locked": list(LOCKED),
+        "command": list(task.command),
+        "env": dict(task.env),
+        "folder": task.folder,
+        "uid": task.uid,
+        "gid": task.gid,
+        "map_accounts": not as_root,
+        "own_accounts": as_root and task.uid == FOREIGN,
+        "limits": rlimits(task.limits, shared_account=not as_root),
+        "size": size_option(task.limits),
+        "filter": program().hex() if is_filtered() else "",
+        "host_network": task.host_network,
+    }
+
+
+def _plain(bind: Bind) -> dict[str, object]:
+    return {"source": str(bind.source), "target": bind.target, "writable": bind.writable}

@@ -1,0 +1,164 @@
+"""Waiting for a process, but not for ever."""
+
+from __future__ import annotations
+
+import math
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import IO
+
+from envbuilder.oci.runtime.command import Output
+
+KILLED = 137
+KEPT = 32 << 20
+_SECONDS_TO_DIE = 30.0
+_PIECE = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a process ended.
+
+    Attributes:
+        status: As a shell gives it: 128 and the signal when one ended it; 137 when its time was up.
+        stdout: What it wrote.
+        stderr: Likewise.
+        timed_out: Whether it was killed because its time was up.
+        flooded: Whether it was killed because it wrote more than what is kept.
+    """
+
+    status: int
+    stdout: bytes
+    stderr: bytes
+    timed_out: bool
+    flooded: bool = False
+
+
+def nothing_more() -> None:
+    """Killing the process group is enough."""
+
+
+def wait_for(  # noqa: PLR0913  one way to run a process
+    command: Sequence[str],
+    *,
+    timeout: float,
+    environ: Mapping[str, str],
+    kill: Callable[[], None] = nothing_more,
+    pass_fds: Sequence[int] = (),
+    output: Output | None = None,
+    given: IO[bytes] | None = None,
+    answer: IO[bytes] | None = None,
+    limit: int = KEPT,
+) -> Ended:
+    """Run a command until it ends or its time is up; after that nothing of it runs.
+
+    Args:
+        command: Program and arguments.
+        timeout: Seconds; may be infinite.
+        environ: Its environment.
+        kill: Kills what killing the command's process group does not.
+        pass_fds: Further open files that it gets.
+        output: Gets what it writes as it comes; then nothing of it is kept.
+        given: Open file that becomes standard input; None for an empty one.
+        answer: Open file that becomes standard output; None keeps what is written.
+        limit: Bytes of both streams together that are kept; the command is killed when it writes more.
+    """
+    process = subprocess.Popen(
+        command,
+        stdin=given or subprocess.DEVNULL,
+        stdout=answer or subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=dict(environ),
+        pass_fds=tuple(pass_fds),
+        start_new_session=True,
+    )
+    kept = _Kept(limit=limit)
+    timed_out = flooded = False
+    with process:
+        try:
+            _follow(process, timeout, output or kept.hear)
+        except (subprocess.TimeoutExpired, _Flooded) as error:
+            flooded = isinstance(error, _Flooded)
+            timed_out = not flooded
+            _end(process, kill)
+            _follow(process, _SECONDS_TO_DIE, output or kept.hear_what_fits)
+        except BaseException:
+            _end(process, kill)
+            raise
+    status = process.returncode if process.returncode >= 0 else 128 - process.returncode
+    return Ended(
+        status=KILLED if timed_out or flooded else status,
+        stdout=bytes(kept.streams[1]),
+        stderr=bytes(kept.streams[2]),
+        timed_out=timed_out,
+        flooded=flooded,
+    )
+
+
+class _Flooded(Exception):
+    """A process wrote more than what is kept."""
+
+
+@dataclass(kw_only=True)
+class _Kept:
+    """What a process wrote.
+
+    Attributes:
+        limit: Bytes of both streams together.
+        streams: Content by number of the stream.
+    """
+
+    limit: int
+    streams: dict[int, bytearray] = field(default_factory=lambda: {1: bytearray(), 2: bytearray()})
+
+    def hear(self, number: int, piece: bytes) -> None:
+        """Keep a piece.
+
+        Raises:
+            _Flooded: It is too much.
+        """
+        fits = self.hear_what_fits(number, piece)
+        if not fits:
+            raise _Flooded
+
+    def hear_what_fits(self, number: int, piece: bytes) -> bool:
+        """Keep as much of a piece as there is room for; tell whether that was all of it."""
+        room = self.limit - sum(map(len, self.streams.values()))
+        self.streams[number] += piece[:room]
+        return len(piece) <= room
+
+
+def _follow(process: subprocess.Popen[bytes], timeout: float, output: Callable[[int, bytes], object]) -> None:
+    """Hand on what a process writes until it has closed both streams and ended.
+
+    Raises:
+        subprocess.TimeoutExpired: Its time was up.
+    """
+    deadline = time.monotonic() + timeout
+    with selectors.DefaultSelector() as streams:
+        for number, stream in ((1, process.stdout), (2, process.stderr)):
+            if stream:
+                streams.register(stream, selectors.EVENT_READ, number)
+        while streams.get_map():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise subprocess.TimeoutExpired(process.args, timeout)
+            for key, _ in streams.select(None if left == math.inf else left):
+                piece = os.read(key.fd, _PIECE)
+                if piece:
+                    output(key.data, piece)
+                else:
+                    streams.unregister(key.fileobj)
+    process.wait(None if deadline == math.inf else max(deadline - time.monotonic(), 0))
+
+
+def _end(process: subprocess.Popen[bytes], kill: Callable[[], None]) -> None:
+    kill()
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)

@@ -1,0 +1,45 @@
+"""Start one of the programs of this package that give up rights and become a command."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from envbuilder.core.errors import ToolFailed
+from envbuilder.oci.runtime.processes import Ended, wait_for
+from envbuilder.oci.runtime.sandbox import Task
+
+
+def launch(program: Path, described: Path, task: Task) -> Ended:
+    """Run a command of a task through a program that reads how.
+
+    Args:
+        program: Takes the path of a JSON document, and an open file for what keeps it from becoming the command.
+        described: That document.
+        task: The task; its streams, time and output are used.
+
+    Raises:
+        ToolFailed: The kernel does not allow what the program needs.
+    """
+    reading, writing = os.pipe()
+    try:
+        ended = wait_for(
+            (sys.executable, "-I", "-S", str(program), str(described), str(writing)),
+            timeout=task.timeout,
+            environ={"PATH": os.defpath},
+            pass_fds=(writing,),
+            output=task.output,
+            given=task.given,
+            answer=task.answer,
+            limit=task.limits.output,
+        )
+    finally:
+        with suppress(OSError):
+            os.close(writing)
+        with os.fdopen(reading, "rb") as stream:
+            trouble = stream.read().decode("utf-8", "replace")
+    if trouble and not (ended.timed_out or ended.flooded):
+        raise ToolFailed(f"the kernel refuses: {trouble}", hint="install runc, or use --engine docker")
+    return ended

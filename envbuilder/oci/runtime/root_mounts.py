@@ -1,0 +1,223 @@
+"""A root for one run: an empty folder with the tree's parts mounted into it, so that the tree itself stays as it is.
+
+Mount points that the tree lacks (a file in `/opt/deep`, the folder `/mnt/data`) exist in this root only.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from envbuilder.core.errors import UsageError
+from envbuilder.oci.runtime.sandbox import Task
+
+PROC, DEV, SYS, SHM = "/proc", "/dev", "/sys", "/dev/shm"  # noqa: S108  in the new root
+WRITABLE = ("/tmp", "/run")  # noqa: S108  in the new root
+_OWN = (PROC, DEV, SYS, *WRITABLE)
+_RESOLVING = ("/etc/resolv.conf", "/etc/hosts")
+_LINKS = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bind:
+    """Something of this host in the new root.
+
+    Attributes:
+        source: Where it is.
+        target: Absolute path in the root.
+        writable: Whether it can be changed there.
+    """
+
+    source: Path
+    target: str
+    writable: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skeleton:
+    """A root before anything is mounted.
+
+    Attributes:
+        root: The folder that becomes the root.
+        binds: What to mount into it, in this order, after the file systems of `empty`.
+        parts: What to mount before that: the parts of the tree.
+        empty: Folders that get an empty file system of their own.
+        copied: Where `copy_out` will be on this host, as a folder and the path in it; empty for none.
+    """
+
+    root: Path
+    parts: tuple[Bind, ...]
+    empty: tuple[str, ...]
+    binds: tuple[Bind, ...]
+    copied: tuple[Path, str] | None
+
+
+def make_skeleton(task: Task, work: Path) -> Skeleton:
+    """Make the root for a task in an empty folder.
+
+    Args:
+        task: What will be run.
+        work: Gets the root, the task's files, and what it leaves.
+
+    Raises:
+        UsageError: Something of the host that should be mounted is not there.
+    """
+    kept = _holder(resolved(task.tree, task.copy_out)) if task.copy_out else ""
+    binds = (*_mounts(task), *_files(task, work))
+    wanted = [bind.target for bind in binds if not _below_own(bind.target)]
+    root = work / "root"
+    parts = _make_root(task.tree, root, wanted, task.folder)
+    for bind in binds:
+        if not _below_own(bind.target):
+            _make_point(root, bind)
+    writable: tuple[Bind, ...] = ()
+    if kept:
+        outside = work / "kept"
+        outside.mkdir()
+        outside.chmod(0o1777)
+        writable = (Bind(source=outside, target=kept, writable=True),)
+    return Skeleton(
+        root=root,
+        parts=parts,
+        empty=tuple(path for path in WRITABLE if path != kept),
+        binds=(*writable, *binds),
+        copied=_copied(task, work, kept),
+    )
+
+
+def resolved(tree: Path, path: str) -> str:
+    """An absolute path with the tree's links followed as from within the tree; what is missing is taken as written.
+
+    Raises:
+        UsageError: The path is not absolute, or its links go round in circles.
+    """
+    if not path.startswith("/"):
+        raise UsageError(f"{path!r} is no absolute path")
+    pending, done, links = [part for part in reversed(path.split("/")) if part], list[str](), 0
+    while pending:
+        part = pending.pop()
+        if part in {".", ".."}:
+            del done[len(done) - (part == "..") :]
+            continue
+        place = tree.joinpath(*done, part)
+        if not place.is_symlink():
+            done.append(part)
+            continue
+        links += 1
+        if links > _LINKS:
+            raise UsageError(f"the links of {path} go round in circles")
+        target = str(place.readlink())
+        done = [] if target.startswith("/") else done
+        pending += [one for one in reversed(target.split("/")) if one]
+    return "/" + "/".join(done)
+
+
+def _holder(path: str) -> str:
+    """The writable folder that a path is in; empty when it is in none."""
+    return next((folder for folder in WRITABLE if path.startswith(f"{folder}/")), "")
+
+
+def _below_own(path: str) -> bool:
+    return any(path.startswith(f"{own}/") for own in _OWN)
+
+
+def _mounts(task: Task) -> tuple[Bind, ...]:
+    shared = [(path, path) for path in _RESOLVING if task.host_network and Path(path).exists()]
+    binds = []
+    for source, target, writable in (
+        *((source, target, False) for source, target in (*shared, *task.mounts)),
+        *((source, target, True) for source, target in task.shared),
+    ):
+        if not Path(source).exists():
+            raise UsageError(f"{source} is to be mounted, but is not there")
+        binds.append(Bind(source=Path(source).resolve(), target=resolved(task.tree, target), writable=writable))
+    return tuple(binds)
+
+
+def _files(task: Task, work: Path) -> tuple[Bind, ...]:
+    folder = work / "files"
+    folder.mkdir()
+    binds = []
+    for number, (path, content) in enumerate(task.files):
+        place = folder / str(number)
+        place.write_bytes(content)
+        place.chmod(0o644)
+        binds.append(Bind(source=place, target=resolved(task.tree, path)))
+    return tuple(binds)
+
+
+def _make_root(tree: Path, root: Path, targets: Sequence[str], folder: str) -> tuple[Bind, ...]:
+    """Make the folders that cannot be the tree's own, and say what of the tree goes into them."""
+    start = resolved(tree, folder)
+    missing = [path for path in targets if not _there(tree, path)]
+    missing += [] if _there(tree, start) or _below_own(start) else [start]
+    opened = {"/", *(above for path in missing for above in _above(path))}
+    binds: list[Bind] = []
+    for path in sorted(opened):
+        place = root / path[1:]
+        place.mkdir()
+        # runc gives an empty file system the mode of the folder that it is mounted on.
+        place.chmod(0o1777 if path.endswith("tmp") else 0o755)
+        (root / path[1:]).chmod(0o755)
+        if _there(tree, path):
+            binds += _fill(tree, root, path, opened)
+    for path in (*_OWN, start):
+        place = root / path[1:]
+        if not place.exists() and not _below_own(path):
+            place.mkdir(mode=0o755, parents=True)
+        if path in WRITABLE:
+            place.chmod(0o1777)  # runc gives what it mounts there the mode of what was there
+    return tuple(binds)
+
+
+def _there(tree: Path, path: str) -> bool:
+    return (tree / path[1:]).exists()
+
+
+def _above(path: str) -> list[str]:
+    parts = path.split("/")[1:-1]
+    return ["/" + "/".join(parts[: depth + 1]) for depth in range(len(parts))]
+
+
+def _fill(tree: Path, root: Path, folder: str, opened: set[str]) -> list[Bind]:
+    binds = []
+    with os.scandir(tree / folder[1:]) as entries:
+        for entry in sorted(entries, key=lambda one: one.name):
+            path = f"{folder.rstrip('/')}/{entry.name}"
+            place = root / path[1:]
+            if path in opened or path in _OWN:
+                continue
+            if entry.is_symlink():
+                place.symlink_to(Path(entry.path).readlink())
+            elif entry.is_dir():
+                place.mkdir()
+                binds.append(Bind(source=Path(entry.path), target=path))
+            elif entry.is_file():
+                place.touch()
+                binds.append(Bind(source=Path(entry.path), target=path))
+    return binds
+
+
+def _make_point(root: Path, bind: Bind) -> None:
+    """A place to mount on, when it is in the new root itself; otherwise the tree has it."""
+    place = root / bind.target[1:]
+    if place.exists() or not place.parent.is_dir() or place.is_symlink():
+        return
+    if bind.source.is_dir():
+        place.mkdir()
+    else:
+        place.touch()
+
+
+def _copied(task: Task, work: Path, kept: str) -> tuple[Path, str] | None:
+    if not task.copy_out:
+        return None
+    path = resolved(task.tree, task.copy_out)
+    for number, (target, _) in enumerate(task.files):
+        if resolved(task.tree, target) == path:
+            return work / "files", str(number)
+    if kept:
+        return work / "kept", path.removeprefix(f"{kept}/")
+    return task.tree, path[1:]

@@ -1,0 +1,245 @@
+"""Commands by runc, as root or as anybody.
+
+Source: OCI runtime specification 1.0.2, `config.json`; seen with runc 1.1.5.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from envbuilder.core.errors import ToolFailed, UsageError
+from envbuilder.core.json_input import load_json
+from envbuilder.oci.runtime.command import RunResult
+from envbuilder.oci.runtime.limits import check_output, kernel, rlimits, size_option
+from envbuilder.oci.runtime.masked_paths import HIDDEN, LOCKED
+from envbuilder.oci.runtime.outputs import read_inside, scratch
+from envbuilder.oci.runtime.processes import Ended, wait_for
+from envbuilder.oci.runtime.root_mounts import DEV, PROC, SHM, SYS, Bind, Skeleton, make_skeleton
+from envbuilder.oci.runtime.sandbox import FOREIGN, Task
+from envbuilder.oci.runtime.seccomp import is_filtered, profile
+
+_SECONDS_TO_CLEAN = 30.0
+_RRO_RUNC, _RRO_KERNEL = (1, 1), (5, 12)
+"""First versions that make a mount read-only with all below it: runc's release notes of 1.1.0, mount_setattr(2)."""
+_CANNOT_START = (
+    (re.compile(r"executable file not found|no such file or directory|not a directory"), 127),
+    (re.compile(r"permission denied|exec format error|is a directory"), 126),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runc:
+    """The `Sandbox` over runc.
+
+    Attributes:
+        program: Where it is.
+        version: What it says of itself, such as `1.1.5`.
+        filters: Whether it was built with libseccomp.
+        work: For files of a run.
+        as_root: Whether this process may be root in a container without a mapping of accounts. Otherwise everything
+            runs as this account, which is root within.
+    """
+
+    program: str
+    version: str
+    work: Path
+    as_root: bool
+    filters: bool = False
+
+    @property
+    def name(self) -> str:
+        """See `Sandbox.name`."""
+        return "runc"
+
+    def run(self, task: Task) -> RunResult:
+        """See `Sandbox.run`."""
+        if task.asked and task.uid and not self.as_root:
+            raise UsageError(
+                f"runc without root rights cannot run a command as the account {task.uid}",
+                hint="leave the account away, or run as root",
+            )
+        with scratch(self.work) as folder:
+            skeleton = make_skeleton(task, folder)
+            (folder / "config.json").write_text(json.dumps(self._bundle(task, skeleton)), "utf-8")
+            ended = self._run(folder, f"envbuilder-{uuid.uuid4().hex}", task)
+            stopped = _complaint(folder / "log")
+            if stopped and not (ended.timed_out or ended.flooded):
+                return not_started(stopped)
+            check_output(ended, task)
+            return RunResult(
+                status=ended.status,
+                stdout=ended.stdout,
+                stderr=ended.stderr,
+                timed_out=ended.timed_out,
+                copied=read_inside(*skeleton.copied) if skeleton.copied else None,
+            )
+
+    def _bundle(self, task: Task, skeleton: Skeleton) -> Mapping[str, object]:
+        deep = _numbers(self.version) >= _RRO_RUNC and kernel() >= _RRO_KERNEL
+        return bundle(task, skeleton, as_root=self.as_root, filters=self.filters and is_filtered(), deep=deep)
+
+    def _run(self, folder: Path, name: str, task: Task) -> Ended:
+        base = (self.program, "--root", str(folder / "state"))
+        log = ("--log", str(folder / "log"), "--log-format", "json")
+        environ = {"PATH": os.defpath}
+        kill = partial(wait_for, (*base, "delete", "--force", name), timeout=_SECONDS_TO_CLEAN, environ=environ)
+
+        def remove() -> None:
+            kill()
+
+        try:
+            command = (*base, *log, "run", "--bundle", str(folder), name)
+            return wait_for(
+                command,
+                timeout=task.timeout,
+                environ=environ,
+                kill=remove,
+                output=task.output,
+                given=task.given,
+                answer=task.answer,
+                limit=task.limits.output,
+            )
+        finally:
+            if (folder / "state" / name).exists():
+                remove()
+
+
+def _complaint(log: Path) -> str:
+    """What runc says about a container that it could not start; empty when it could."""
+    lines = log.read_text("utf-8", "replace").splitlines() if log.is_file() else []
+    for line in lines:
+        try:
+            entry = load_json(line)
+        except ValueError:
+            continue
+        if isinstance(entry, dict) and entry.get("level") in {"error", "fatal"}:
+            return str(entry.get("msg", ""))
+    return ""
+
+
+def not_started(complaint: str) -> RunResult:
+    """The result for a command that cannot be started.
+
+    Raises:
+        ToolFailed: It is not about the command.
+    """
+    for pattern, status in _CANNOT_START:
+        if "exec" in complaint and pattern.search(complaint):
+            return RunResult(status=status, stdout=b"", stderr=f"{complaint}\n".encode(), timed_out=False)
+    raise ToolFailed(f"runc cannot start a container: {complaint}", hint="run through an engine: --engine docker")
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version.partition("+")[0])[:2])
+
+
+def bundle(
+    task: Task, skeleton: Skeleton, *, as_root: bool, filters: bool = False, deep: bool = False
+) -> Mapping[str, object]:
+    """The configuration of a container, as `config.json` has it.
+
+    Args:
+        task: What is run.
+        skeleton: Its root.
+        as_root: Whether accounts are those of this host.
+        filters: Whether runc can filter system calls.
+        deep: Whether runc can make a mount read-only with all below it.
+    """
+    uid, gid = (task.uid, task.gid) if as_root else (0, 0)
+    accounts = _accounts(task, as_root=as_root)
+    nothing: list[str] = []
+    capabilities = dict.fromkeys(("bounding", "effective", "inheritable", "permitted", "ambient"), nothing)
+    return {
+        "ociVersion": "1.0.2",
+        "process": {
+            "terminal": False,
+            "user": {"uid": uid, "gid": gid},
+            "args": list(task.command),
+            "env": [f"{name}={value}" for name, value in task.env],
+            "cwd": task.folder,
+            "capabilities": capabilities,
+            "noNewPrivileges": True,
+            "rlimits": [
+                {"type": name, "soft": value, "hard": value}
+                for name, value in rlimits(task.limits, shared_account=not as_root).items()
+            ],
+        },
+        "root": {"path": str(skeleton.root), "readonly": True},
+        "hostname": "envbuilder",
+        "mounts": list(_mounts(task, skeleton, as_root=as_root, deep=deep)),
+        "linux": {
+            "namespaces": [{"type": kind} for kind in _namespaces(task, own_accounts=bool(accounts))],
+            **accounts,
+            "maskedPaths": [*HIDDEN, *task.hidden],
+            "readonlyPaths": list(LOCKED),
+            **({"seccomp": profile()} if filters else {}),
+            **({"resources": _resources(task)} if as_root else {}),
+        },
+    }
+
+
+def _resources(task: Task) -> dict[str, object]:
+    memory = {"memory": {"limit": task.limits.memory}} if task.limits.memory else {}
+    return {"pids": {"limit": task.limits.processes or -1}, **memory}
+
+
+def _namespaces(task: Task, *, own_accounts: bool) -> Iterator[str]:
+    yield from ("pid", "ipc", "uts", "mount")
+    if not task.host_network:
+        yield "network"
+    if own_accounts:
+        yield "user"
+
+
+def _accounts(task: Task, *, as_root: bool) -> dict[str, object]:
+    """The accounts that exist in a namespace of its own; nothing where those of this host are used."""
+    if not as_root:
+        return {"uidMappings": [_mapped(0, os.geteuid())], "gidMappings": [_mapped(0, os.getegid())]}
+    if task.uid != FOREIGN:
+        return {}
+    # runc itself prepares the root as account 0, and then becomes the other.
+    both = [_mapped(number, number) for number in (0, FOREIGN)]
+    return {"uidMappings": both, "gidMappings": both}
+
+
+def _mapped(inside: int, outside: int) -> dict[str, int]:
+    return {"containerID": inside, "hostID": outside, "size": 1}
+
+
+def _mounts(task: Task, skeleton: Skeleton, *, as_root: bool, deep: bool) -> Iterator[dict[str, object]]:
+    bind = partial(_bind, as_root=as_root, deep=deep)
+    size = [option for option in size_option(task.limits).split(",") if option]
+    yield from map(bind, skeleton.parts)
+    yield _mount(PROC, "proc", "nosuid", "noexec", "nodev")
+    yield _mount(DEV, "tmpfs", "nosuid", "strictatime", "mode=755", "size=65536k")
+    yield _mount(f"{DEV}/pts", "devpts", "nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620")
+    yield _mount(SHM, "tmpfs", "nosuid", "noexec", "nodev", "mode=1777", *size)
+    if task.host_network and not as_root:
+        # Only who rules over the network's namespace may mount it anew, without the file systems below it.
+        yield bind(Bind(source=Path(SYS), target=SYS))
+    else:
+        yield _mount(SYS, "sysfs", "nosuid", "noexec", "nodev", "ro")
+    for folder in skeleton.empty:
+        yield _mount(folder, "tmpfs", "nosuid", "nodev", "mode=1777", *size)
+    yield from map(bind, skeleton.binds)
+
+
+def _mount(target: str, kind: str, *options: str) -> dict[str, object]:
+    return {"destination": target, "type": kind, "source": kind, "options": list(options)}
+
+
+def _bind(bind: Bind, *, as_root: bool, deep: bool) -> dict[str, object]:
+    # What the source's file system forbids must be said again: without root rights it cannot be taken back.
+    noexec = ["noexec"] if os.statvfs(bind.source).f_flag & os.ST_NOEXEC else []
+    # `ro` stops at mounts below. Where runc cannot go on, root leaves them out, and others have no rights in them.
+    whole = "rbind" if deep or bind.writable or not as_root else "bind"
+    read_only = [] if bind.writable else ["ro", "rro"] if deep else ["ro"]
+    options = [whole, "nosuid", "nodev", *noexec, *read_only]
+    return {"destination": bind.target, "type": "none", "source": str(bind.source), "options": options}

@@ -1,0 +1,73 @@
+"""Commands without a sandbox, on this machine as the caller: only for those who allow it by an option.
+
+Words of the command and of the environment that are absolute paths in the sandbox become those of this machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from envbuilder.oci.runtime.command import RunResult
+from envbuilder.oci.runtime.limits import check_output
+from envbuilder.oci.runtime.outputs import read_inside, scratch
+from envbuilder.oci.runtime.processes import wait_for
+from envbuilder.oci.runtime.sandbox import Task
+
+_TEMPORARY = "/tmp"  # noqa: S108  in the sandbox
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unconfined:
+    """The `Sandbox` that is none: network, home directory and all that the caller may read and write are there.
+
+    Attributes:
+        work: For files of a run.
+    """
+
+    work: Path
+
+    @property
+    def name(self) -> str:
+        """See `Sandbox.name`."""
+        return "host"
+
+    @property
+    def version(self) -> str:
+        """See `Sandbox.version`."""
+        return ""
+
+    def run(self, task: Task) -> RunResult:
+        """See `Sandbox.run`."""
+        with scratch(self.work) as folder:
+            ended = wait_for(
+                [on_this_host(word, task, folder) for word in task.command],
+                timeout=task.timeout,
+                environ={name: on_this_host(value, task, folder) for name, value in task.env},
+                output=task.output,
+                given=task.given,
+                answer=task.answer,
+                limit=task.limits.output,
+            )
+            check_output(ended, task)
+            kept = task.copy_out.removeprefix(f"{_TEMPORARY}/")
+            return RunResult(
+                status=ended.status,
+                stdout=ended.stdout,
+                stderr=ended.stderr,
+                timed_out=ended.timed_out,
+                copied=read_inside(folder, kept) if task.copy_out else None,
+            )
+
+
+def on_this_host(word: str, task: Task, folder: Path) -> str:
+    """Return a word with the paths in it, between colons, as they are on this machine."""
+    return ":".join(_place(part, task, folder) for part in word.split(":")) if word.startswith("/") else word
+
+
+def _place(path: str, task: Task, folder: Path) -> str:
+    outside = {target: source for source, target in (*task.mounts, *task.shared)} | {_TEMPORARY: str(folder)}
+    for target, source in outside.items():
+        if path == target or path.startswith(f"{target}/"):
+            return source + path.removeprefix(target)
+    return str(task.tree / path[1:]) if path.startswith("/") else path

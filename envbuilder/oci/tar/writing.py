@@ -1,0 +1,107 @@
+"""Write a tree as a tar that depends on nothing but the tree.
+
+The order is that of the paths as bytes, owner names are empty, and the headers are our own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from envbuilder.core.errors import VerificationFailed
+from envbuilder.core.files import CHUNK, replacing
+from envbuilder.oci.tar.headers import END, headers, ordered, padding
+from envbuilder.oci.tar.members import Kind, Member
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A tar that was written.
+
+    Attributes:
+        path: Where it is.
+        sha256: 64 hexadecimal digits, of the file as it is on disk.
+        size: Bytes on disk.
+    """
+
+    path: Path
+    sha256: str
+    size: int
+
+
+def write(members: Iterable[Member], out: Path, *, gzipped: bool = False) -> Written:
+    """Write members as a tar, sorted by path; `out` appears only when it is complete.
+
+    Members that share a file (equal `identity`) become hard links to the first of them in that order. Contents are
+    streamed. The gzip variant (level 6, no name, no time) has equal bytes wherever zlib is the same library.
+
+    Args:
+        members: In any order; no path may come twice.
+        out: File to write; its folder must exist.
+        gzipped: Compress.
+
+    Raises:
+        VerificationFailed: A file became shorter while it was read.
+        ValueError: A path comes twice.
+    """
+    with replacing(out) as stream:
+        sink = _Sink(stream=stream, packer=zlib.compressobj(6, zlib.DEFLATED, 31) if gzipped else None)
+        for chunk in _blocks(ordered(members)):
+            sink.write(chunk)
+        sink.finish()
+    return Written(path=out, sha256=sink.digest.hexdigest(), size=sink.size)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Sink:
+    """Counts and digests what reaches the disk."""
+
+    stream: BinaryIO
+    packer: zlib._Compress | None
+    digest: hashlib._Hash = field(default_factory=hashlib.sha256)
+    size: int = 0
+
+    def write(self, data: bytes) -> None:
+        self._store(self.packer.compress(data) if self.packer else data)
+
+    def finish(self) -> None:
+        if self.packer:
+            self._store(self.packer.flush())
+
+    def _store(self, data: bytes) -> None:
+        self.digest.update(data)
+        self.size += len(data)
+        self.stream.write(data)
+
+
+def _blocks(members: Iterable[Member]) -> Iterator[bytes]:
+    first_of: dict[str, str] = {}
+    for member in members:
+        first = first_of.setdefault(member.identity, member.path) if member.identity else member.path
+        if first != member.path:
+            yield from headers(member, link_to=first)
+            continue
+        yield from headers(member)
+        if member.kind is Kind.FILE:
+            yield from _content(member)
+    yield END
+
+
+def _content(member: Member) -> Iterator[bytes]:
+    left = member.size
+    if not left:
+        return
+    with member.open() as stream:
+        while left:
+            chunk = stream.read(min(left, CHUNK))
+            if not chunk:
+                raise VerificationFailed(
+                    f"{member.path} became shorter while it was packed", hint="try again when nothing writes to it"
+                )
+            left -= len(chunk)
+            yield chunk
+    yield padding(member.size)

@@ -1,0 +1,56 @@
+"""Waiting for processes that write too much, or not at all."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from envbuilder.core.errors import ToolFailed
+from envbuilder.oci.runtime.limits import check_output
+from envbuilder.oci.runtime.processes import KILLED, Ended, wait_for
+from envbuilder.oci.runtime.sandbox import Limits, Task
+
+MIB = 1 << 20
+
+
+def shell(script: str, **more: object) -> Ended:
+    fields: dict[str, object] = {"timeout": math.inf, "environ": {"PATH": "/usr/bin:/bin"}, **more}
+    return wait_for(("/bin/sh", "-c", script), **fields)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("script", ["yes", "yes >&2", "yes & yes >&2"])
+def test_a_process_that_writes_without_end_is_killed(script: str) -> None:
+    ended = shell(script, limit=MIB)
+    assert ended.flooded
+    assert ended.status == KILLED
+    assert not ended.timed_out
+    assert len(ended.stdout) + len(ended.stderr) == MIB
+
+
+def test_as_much_as_the_limit_is_kept() -> None:
+    ended = shell("head -c 1000 /dev/zero; head -c 24 /dev/zero >&2", limit=1024)
+    assert (ended.status, len(ended.stdout), len(ended.stderr), ended.flooded) == (0, 1000, 24, False)
+
+
+def test_a_process_whose_time_is_up_is_killed() -> None:
+    ended = shell("exec sleep 100", timeout=0.1)
+    assert (ended.timed_out, ended.flooded, ended.status) == (True, False, KILLED)
+
+
+def test_files_are_standard_input_and_output() -> None:
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as answer:
+        given.write(b"x" * 2000)
+        given.seek(0)
+        ended = shell("cat; echo err >&2", given=given, answer=answer, limit=100)
+        answer.seek(0)
+        assert answer.read() == b"x" * 2000
+    assert (ended.stdout, ended.stderr) == (b"", b"err\n")
+
+
+def test_the_error_names_command_and_limit(tmp_path: Path) -> None:
+    task = Task(tree=tmp_path, command=("/bin/x",), limits=Limits(output=3 * MIB))
+    with pytest.raises(ToolFailed, match="/bin/x wrote more than 3 MiB"):
+        check_output(Ended(status=KILLED, stdout=b"", stderr=b"", timed_out=False, flooded=True), task)

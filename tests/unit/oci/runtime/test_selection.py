@@ -1,0 +1,49 @@
+"""Whether foreign code runs at all, and where."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from envbuilder.core.errors import ToolMissing
+from envbuilder.oci.runtime.landlock import Landlock
+from envbuilder.oci.runtime.sandbox import FOREIGN, Task
+from envbuilder.oci.runtime.selection import confined
+from envbuilder.oci.runtime.unconfined import Unconfined
+from tests.unit.running.test_runner import Telling
+
+
+def test_foreign_code_runs_in_the_first_sandbox_that_works(tmp_path: Path) -> None:
+    works = Telling()
+    assert confined((Telling(trouble="no user namespaces"), works), Unconfined(work=tmp_path)) is works
+    assert [task.uid for task in works.tasks] == [FOREIGN]
+
+
+def test_without_a_sandbox_it_is_refused_with_the_option_that_allows_it() -> None:
+    with pytest.raises(ToolMissing, match=r"(?s)only run in a sandbox.*no user namespaces") as caught:
+        confined((Telling(trouble="no user namespaces"),), None)
+    assert "--engine docker" in caught.value.hint
+    assert "--allow-host-builds" in caught.value.hint
+
+
+def test_without_a_sandbox_it_runs_here_where_that_is_allowed(tmp_path: Path) -> None:
+    here = Unconfined(work=tmp_path)
+    assert confined((Telling(trouble="no user namespaces"),), here) is here
+
+
+def test_what_needs_only_its_tree_goes_on_by_landlock_and_the_rest_is_refused(tmp_path: Path) -> None:
+    weaker = Landlock(work=tmp_path / "work")
+    chosen = confined((Telling(trouble="no user namespaces"),), None, weaker)
+    assert chosen.name == "landlock"
+    task = Task(tree=tmp_path, command=("/bin/true",), mounts=((str(tmp_path), "/mnt"),))
+    with pytest.raises(ToolMissing, match="no user namespaces") as caught:
+        chosen.run(task)
+    assert "--allow-host-builds" in caught.value.hint
+
+
+def test_what_landlock_cannot_run_is_run_as_the_caller_where_that_is_allowed(tmp_path: Path) -> None:
+    here = Telling()
+    chosen = confined((Telling(trouble="no user namespaces"),), here, Landlock(work=tmp_path / "work"))
+    chosen.run(Task(tree=tmp_path, command=("/bin/true",), copy_out="/tmp/x"))
+    assert [task.copy_out for task in here.tasks] == ["/tmp/x"]
