@@ -14,17 +14,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from envbuilder.catalog.api import plain_api
-from envbuilder.catalog.loading import load_catalog
+from envbuilder.catalog.api_names import ApiMap, ApiModule
+from envbuilder.catalog.environments import Environment
+from envbuilder.catalog.load.api_names import plain_api
+from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.places import places
 from envbuilder.core.http.web import Web
 from envbuilder.core.versions import Release
 from envbuilder.core.yaml.canonical import Plain, dump
 from envbuilder.indexing.index import Index, IndexFile
-from envbuilder.model.api import ApiMap, ApiModule
 from envbuilder.model.locks import Sources
-from envbuilder.model.rows import Environment
 from tools.api_names import Names, keras_names, names_by_import, names_of_wheel
 from tools.remote_wheel import linux_wheel, open_wheel
 

@@ -17,9 +17,9 @@ from envbuilder.assembling.target_python import TargetPython, unpacked
 from envbuilder.assembling.wheel_file import Wheel, open_wheel
 from envbuilder.assembling.wheels import Prefix
 from envbuilder.assembling.zlib_library import Deflate, original
+from envbuilder.catalog.environments import PythonProvider
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.model.locks import Lock, OwnFile, PackageGroup, PackagePin
-from envbuilder.model.rows import PythonProvider
 from envbuilder.oci.images import ImageLayerPin
 from envbuilder.oci.runtime.sandbox import Sandbox
 from envbuilder.oci.store import Store

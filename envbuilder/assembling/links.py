@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable
 
 from envbuilder.assembling.entries import Entry, link
+from envbuilder.catalog.cuda import LibraryLink
 from envbuilder.core.errors import VerificationFailed
-from envbuilder.model.cuda import LibraryLink
 
 FOLDER = "usr/lib/x86_64-linux-gnu"
 _LIBRARY = re.compile(r"nvidia/[^/]+/lib/(?P<name>lib[^/]+\.so[^/]*)")

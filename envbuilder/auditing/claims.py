@@ -5,9 +5,9 @@ from __future__ import annotations
 from packaging.version import Version
 
 from envbuilder.auditing.recording import record
+from envbuilder.catalog.claims import Claims, CudaClaims
 from envbuilder.core.versions import Release
 from envbuilder.model.audits import MeasuredWheel
-from envbuilder.model.claims import Claims, CudaClaims
 from envbuilder.model.measurements import Measurement
 
 _NONE = Release("0")

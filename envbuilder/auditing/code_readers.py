@@ -9,7 +9,7 @@ from typing import Protocol
 from elftools.elf.elffile import ELFFile
 
 from envbuilder.auditing.code import avx_need, cudnn_reading, opened_sonames
-from envbuilder.model.cuda import CudnnRule
+from envbuilder.catalog.cuda import CudnnRule
 
 
 class CudnnSeen(Protocol):

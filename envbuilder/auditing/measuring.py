@@ -16,11 +16,11 @@ from envbuilder.auditing.build_info import read_build_info
 from envbuilder.auditing.code_readers import CodeReaders, CudnnSeen
 from envbuilder.auditing.gpu_code import read_gpu_code
 from envbuilder.auditing.metadata import WheelMetadata, read_file_name, read_metadata
+from envbuilder.catalog.cuda import CudnnNeed
 from envbuilder.core.corrupt_file import Damaged, invalid
 from envbuilder.core.elf import open_elf, read_shared_object, reading_elf
 from envbuilder.core.files import sha256_of
 from envbuilder.core.versions import Release
-from envbuilder.model.cuda import CudnnNeed
 from envbuilder.model.measurements import BuildValue, MeasuredLibrary, Measurement, is_main
 
 _LIBRARY = re.compile(r".*\.so(\.\d+)*")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from envbuilder.catalog.cuda import CudnnRule
 from envbuilder.core.versions import Release
-from envbuilder.model.cuda import CudnnRule
 from envbuilder.model.measurements import FamilyCode, MeasuredLibrary, Measurement, PtxTarget
 
 _RULES = {

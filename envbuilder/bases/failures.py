@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from envbuilder.bases.programs import Ran
+from envbuilder.catalog.environments import BaseSystem
 from envbuilder.core.errors import DiskFull, EnvbuilderError, SourceUnreachable, ToolFailed, VerificationFailed
-from envbuilder.model.rows import BaseSystem
 
 _CREDENTIALS = re.compile(r"(?<=://)[^/\s@]+@")
 _SHOWN_LINES = 12

@@ -11,12 +11,12 @@ from envbuilder.bases.file_store import FileStore
 from envbuilder.bases.installed import InstalledPython
 from envbuilder.bases.python_archive import PythonArchive, inspect
 from envbuilder.bases.tree_store import DebianStore
+from envbuilder.catalog.environments import BaseKind, BaseSystem, PythonProvider
 from envbuilder.core.errors import EnvbuilderError, ToolMissing, UsageError, VerificationFailed
 from envbuilder.core.names import file_name
 from envbuilder.core.versions import Release
 from envbuilder.model.locations import Refused
 from envbuilder.model.locks import BasePin, PythonPin, Sources
-from envbuilder.model.rows import BaseKind, BaseSystem, PythonProvider
 from envbuilder.model.trees import DebianTree
 
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from envbuilder.building.engine import Engine, Listener
+from envbuilder.catalog.environments import BaseKind, BaseSystem
 from envbuilder.core.errors import EngineUnavailable, EnvbuilderError, VerificationFailed
 from envbuilder.core.references import ImageRef
 from envbuilder.model.builds import ImageInfo
 from envbuilder.model.locations import Refused
 from envbuilder.model.locks import BasePin, Sources
-from envbuilder.model.rows import BaseKind, BaseSystem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from envbuilder.core.versions import Release
-from envbuilder.model.rows import (
+from envbuilder.catalog.environments import (
     BaseChoice,
     BaseKind,
     BaseSystem,
@@ -19,6 +18,7 @@ from envbuilder.model.rows import (
     PublicationState,
     PythonProvider,
 )
+from envbuilder.core.versions import Release
 
 OLDEST_STANDALONE = Release("3.8")
 """Oldest CPython that python-build-standalone has for Linux on x86-64 with glibc.

@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envbuilder.catalog.coverage import support_by
-from envbuilder.catalog.driver_judgement import driver_reasons
-from envbuilder.catalog.drivers import DriverNeed, need_of
-from envbuilder.catalog.gpu_judgement import code_reasons, gpu_label, on
+from envbuilder.catalog.cuda import Coverage, CudaFacts
+from envbuilder.catalog.driver_requirements import DriverNeed, need_of
+from envbuilder.catalog.driver_rules import driver_reasons
+from envbuilder.catalog.environments import BaseChoice, Environment
 from envbuilder.catalog.gpu_names import capability_of, is_sold_with_arm
+from envbuilder.catalog.gpu_rules import code_reasons, gpu_label, on
+from envbuilder.catalog.machine import Host, HostGpu
 from envbuilder.catalog.verdicts import (
     Aspect,
     Compatibility,
@@ -25,9 +28,6 @@ from envbuilder.catalog.verdicts import (
     stack_of,
 )
 from envbuilder.core.versions import Release
-from envbuilder.model.cuda import Coverage, CudaFacts
-from envbuilder.model.hosts import Host, HostGpu
-from envbuilder.model.rows import BaseChoice, Environment
 
 SERVED_PROCESSORS = frozenset({"x86_64", "amd64"})
 """Names of the processor architecture that the wheels and images of the catalog are for."""

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from envbuilder.catalog.cuda import Coverage, CudaFacts, CudaNeed, GpuModel, KernelFamily
+from envbuilder.catalog.environments import BaseChoice, Environment
 from envbuilder.core.versions import Release
-from envbuilder.model.cuda import Coverage, CudaFacts, CudaNeed, GpuModel, KernelFamily
-from envbuilder.model.rows import BaseChoice, Environment
 
 
 class Part(StrEnum):

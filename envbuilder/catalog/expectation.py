@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from packaging.version import Version
 
-from envbuilder.catalog.drivers import need_of
+from envbuilder.catalog.cuda import CudaFacts, CudaNeed, CudnnNeed
+from envbuilder.catalog.driver_requirements import need_of
 from envbuilder.catalog.verdicts import Stack
 from envbuilder.core.memory_policy import MemoryPolicy
 from envbuilder.core.versions import Release
-from envbuilder.model.cuda import CudaFacts, CudaNeed, CudnnNeed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from envbuilder.catalog.tables import read_sources
+from envbuilder.catalog.load.tables import read_sources
 from envbuilder.core.text_files import read_text
 from envbuilder.core.versions import Release
 from envbuilder.core.yaml.fields import Fields, Reader

@@ -6,10 +6,10 @@ import difflib
 import re
 from collections.abc import Iterator
 
+from envbuilder.catalog.cuda import CudaFacts, GpuModel
+from envbuilder.catalog.machine import HostGpu
 from envbuilder.core.errors import UsageError
 from envbuilder.core.versions import Release
-from envbuilder.model.cuda import CudaFacts, GpuModel
-from envbuilder.model.hosts import HostGpu
 
 _VENDOR = re.compile(r"\b(nvidia|geforce|tesla|quadro|grid|gpu)\b")
 _GLUED = re.compile(r"^(rtx|gtx|titan)(?=[\dx])")

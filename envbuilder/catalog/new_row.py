@@ -13,12 +13,12 @@ from datetime import date
 
 from packaging.version import Version
 
+from envbuilder.catalog.claims import Claims, CudaClaims
+from envbuilder.catalog.environments import BaseChoice, Catalog, CudaProvider, Environment
 from envbuilder.catalog.writing import with_measured
 from envbuilder.core.errors import UsageError
 from envbuilder.core.versions import Release
 from envbuilder.core.yaml.canonical import Plain
-from envbuilder.model.claims import Claims, CudaClaims
-from envbuilder.model.rows import BaseChoice, Catalog, CudaProvider, Environment
 
 _LOWER_BOUND = re.compile(r"^([A-Za-z0-9._-]+)[^=>]*(?:.*?)(?:>=|==)\s*([0-9][^,;)\s]*)")
 

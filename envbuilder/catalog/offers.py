@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from envbuilder.catalog.buildable import Buildability, Buildable, Inventory, on_base
 from envbuilder.catalog.compatibility import judge
+from envbuilder.catalog.cuda import CudaFacts
+from envbuilder.catalog.environments import Environment
+from envbuilder.catalog.machine import Host
 from envbuilder.catalog.verdicts import Compatibility, Fit
-from envbuilder.model.cuda import CudaFacts
-from envbuilder.model.hosts import Host
-from envbuilder.model.rows import Environment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

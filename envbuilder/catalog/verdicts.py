@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from envbuilder.catalog.coverage import GpuSupport
-from envbuilder.catalog.drivers import DriverNeed
+from envbuilder.catalog.cuda import CudaNeed
+from envbuilder.catalog.driver_requirements import DriverNeed
+from envbuilder.catalog.environments import BaseChoice, BaseKind, Environment, FrameworkWheel
+from envbuilder.catalog.machine import HostGpu
+from envbuilder.catalog.sources import Advisory, Source
 from envbuilder.core.versions import Release
-from envbuilder.model.cuda import CudaNeed
-from envbuilder.model.hosts import HostGpu
-from envbuilder.model.rows import BaseChoice, BaseKind, Environment, FrameworkWheel
-from envbuilder.model.sources import Advisory, Source
 
 
 class Fit(StrEnum):

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from envbuilder.catalog.claims import Claims, CudaClaims
+from envbuilder.catalog.cuda import KernelFamily
 from envbuilder.core.errors import Fault, InvalidInput
 from envbuilder.core.yaml.canonical import Plain, dump
 from envbuilder.core.yaml.documents import parse
 from envbuilder.core.yaml.plain import plain_of
-from envbuilder.model.claims import Claims, CudaClaims
-from envbuilder.model.cuda import KernelFamily
 
 _FEATURES = ("libcupti.so", "libnvshmem_host.so")
 """Libraries of the profiler and of multi-node communication: everything else works without them."""

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from envbuilder.catalog.compatibility import judge_stack
 from envbuilder.catalog.expectation import CudaExpectation, Expectation
+from envbuilder.catalog.machine import HostGpu
 from envbuilder.catalog.verdicts import Aspect, Fit, Reason
 from envbuilder.checking.check import not_seen
 from envbuilder.model.facts import Driver, DriverInterface, Facts, Seen, Unseen
 from envbuilder.model.findings import Failed, NotProven, Outcome, Passed
 from envbuilder.model.host_of_facts import host_of
-from envbuilder.model.hosts import HostGpu
 
 RUN_WITH_GPUS = (
     "run on a host with an NVIDIA driver and the NVIDIA Container Toolkit, with `docker run --gpus all`; there"

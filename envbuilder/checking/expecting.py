@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from packaging.version import Version
 
+from envbuilder.catalog.cuda import CudaFacts
+from envbuilder.catalog.environments import Environment
 from envbuilder.catalog.expectation import CudaExpectation, Expectation
 from envbuilder.catalog.verdicts import stack_of
 from envbuilder.core.memory_policy import HOOK
 from envbuilder.core.references import normalized
 from envbuilder.model.closures import Closure
-from envbuilder.model.cuda import CudaFacts
 from envbuilder.model.locks import Lock, PackageGroup
-from envbuilder.model.rows import Environment
 
 
 def expect(environment: Environment, lock: Lock, tables: CudaFacts) -> Expectation:

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import click
 
-from envbuilder.advising.advice import Spec, Wanted
-from envbuilder.advising.advise import advise, described
-from envbuilder.advising.ranges import release_of, spec_of
+from envbuilder.catalog.advise.advice import Spec, Wanted
+from envbuilder.catalog.advise.recommend import advise, described
+from envbuilder.catalog.advise.version_ranges import release_of, spec_of
+from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.gpu_names import gpu_asked
-from envbuilder.catalog.loading import load_catalog
+from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.catalog.machine import Host
 from envbuilder.cli.advice import answer_document, answer_text, asked_text, width
 from envbuilder.cli.inventory import inventory
 from envbuilder.cli.output import json_option, print_json
@@ -19,8 +21,6 @@ from envbuilder.core.errors import UsageError
 from envbuilder.core.text_files import read_text
 from envbuilder.core.versions import Release
 from envbuilder.model.host_of_facts import host_of
-from envbuilder.model.hosts import Host
-from envbuilder.model.rows import Catalog
 from envbuilder.probing.decoding import decode
 
 

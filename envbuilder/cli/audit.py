@@ -11,8 +11,9 @@ from pathlib import Path
 import click
 from packaging.version import Version
 
-from envbuilder.catalog.loading import load_catalog
-from envbuilder.catalog.naming import matching
+from envbuilder.catalog.environments import Catalog
+from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.catalog.selection import matching
 from envbuilder.cli.auditing import audit_ports
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.options import python_option, source_options
@@ -25,7 +26,6 @@ from envbuilder.core.versions import Release
 from envbuilder.core.yaml.requirements import pep440
 from envbuilder.model.audits import Audit
 from envbuilder.model.locks import Sources
-from envbuilder.model.rows import Catalog
 from envbuilder.workflows.audit import AuditPorts, audit_file, audit_release, audit_row, record_audit
 
 _TOO_LONG = ("libraries", "elf_needed_main")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from envbuilder.catalog.loading import load_catalog
-from envbuilder.catalog.naming import matching
+from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.catalog.selection import matching
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.options import source_options
 from envbuilder.cli.output import folded, json_option, notice, print_json

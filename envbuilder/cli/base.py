@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from envbuilder.bases.debian import BootstrapArchive
-from envbuilder.catalog.loading import load_catalog
+from envbuilder.catalog.environments import BaseKind, BaseSystem, Catalog
+from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.options import debian_options
 from envbuilder.cli.output import json_option, notice, print_json, size, table
@@ -13,7 +14,6 @@ from envbuilder.cli.places import places
 from envbuilder.core.errors import EngineUnavailable, UsageError
 from envbuilder.core.references import ImageRef
 from envbuilder.model.locks import Sources
-from envbuilder.model.rows import BaseKind, BaseSystem, Catalog
 from envbuilder.planning.layers import base_reference
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import click
 from packaging.version import Version
 
-from envbuilder.catalog.loading import load_catalog
-from envbuilder.catalog.naming import matching
+from envbuilder.catalog.environments import Catalog
+from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.catalog.selection import matching
 from envbuilder.cli import build_assemble, build_docker
 from envbuilder.cli.bundles import opened_bundle
 from envbuilder.cli.composition import Composition
@@ -24,7 +25,6 @@ from envbuilder.core.errors import EngineUnavailable, EnvbuilderError, UsageErro
 from envbuilder.core.references import ImageRef
 from envbuilder.model.builds import Builder
 from envbuilder.model.locks import Lock, Sources
-from envbuilder.model.rows import Catalog
 from envbuilder.oci.images import LayerFormat
 
 _FORMATS = click.Choice([each.value for each in LayerFormat])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from envbuilder.catalog.loading import load_catalog
+from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.advice import width
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.locks import known_lock

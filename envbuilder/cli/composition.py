@@ -28,6 +28,7 @@ from envbuilder.bases.uv_tool import fetch_uv, find_uv, uv_version
 from envbuilder.building.docker_engine import connect
 from envbuilder.building.engine import Engine, Listener
 from envbuilder.building.registry_bases import RegistryBases, fetch_base
+from envbuilder.catalog.environments import BaseChoice, BaseKind, Catalog
 from envbuilder.cli.daemonless import PROBE, Daemonless
 from envbuilder.cli.debian import EPOCH, DebianTrees
 from envbuilder.cli.places import KEYRING_VARIABLE, Places
@@ -50,7 +51,6 @@ from envbuilder.locking.uv_resolver import UvResolver
 from envbuilder.model.closures import Chosen
 from envbuilder.model.locations import Located, OsPackages, Refused
 from envbuilder.model.locks import BasePin, Lock, OwnFile, Sources, Spec, ToolName, ToolPin
-from envbuilder.model.rows import BaseChoice, BaseKind, Catalog
 from envbuilder.model.trees import DebianTree, PythonArchive
 from envbuilder.oci.registry.pull import find
 from envbuilder.oci.runtime.landlock import Landlock

@@ -15,6 +15,7 @@ from envbuilder.bases.provided import PACKAGES, provided
 from envbuilder.bases.tree_content import TreeContent
 from envbuilder.building.docker_engine import default_registry
 from envbuilder.building.engine import Listener
+from envbuilder.catalog.environments import BaseKind
 from envbuilder.cli.debian import EPOCH
 from envbuilder.core.cache_directories import TREES
 from envbuilder.core.errors import SourceUnreachable
@@ -23,7 +24,6 @@ from envbuilder.core.references import ImageRef
 from envbuilder.indexing.fetching import fetch_into
 from envbuilder.indexing.index import IndexFile
 from envbuilder.model.locks import BasePin, Lock, PackagePin, Sources
-from envbuilder.model.rows import BaseKind
 from envbuilder.oci.images import AssembledImage, Descriptor, ImageLayerPin
 from envbuilder.oci.layout.rootfs import unpack
 from envbuilder.oci.registry.client import RegistryClient

@@ -18,6 +18,7 @@ from envbuilder.bases.deb.tree import added_tree, base_tree
 from envbuilder.bases.debian import BootstrapArchive, bootstrap
 from envbuilder.bases.programs import Host
 from envbuilder.bases.tree_store import DebianStore
+from envbuilder.catalog.environments import BaseSystem
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.core.http.web import Web
 from envbuilder.core.versions import Release
@@ -25,7 +26,6 @@ from envbuilder.indexing.fetching import fetch_into
 from envbuilder.indexing.index import IndexFile
 from envbuilder.model.locations import OsPackages
 from envbuilder.model.locks import BasePin, Lock, OsPackagePin
-from envbuilder.model.rows import BaseSystem
 from envbuilder.model.trees import DebianTree
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import Member, of_tar

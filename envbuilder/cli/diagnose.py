@@ -11,9 +11,9 @@ from typing import BinaryIO
 
 import click
 
-from envbuilder.catalog.api import load_api
 from envbuilder.catalog.failures import load_failures
-from envbuilder.catalog.loading import load_catalog
+from envbuilder.catalog.load.api_names import load_api
+from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.diagnosed import as_document, as_text
 from envbuilder.cli.inventory import inventory

@@ -75,7 +75,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     asked = _Asked(facts_file=facts_file, container=container or "", python=python or "", imports=imports)
     look = _look(here, asked, timeout)
     # From here on this host is looked at; what is only needed afterwards is imported meanwhile.
-    from envbuilder.catalog.loading import load_catalog  # noqa: PLC0415
+    from envbuilder.catalog.load.catalog import load_catalog  # noqa: PLC0415
     from envbuilder.cli.doctor_document import doctor_document  # noqa: PLC0415
     from envbuilder.cli.doctor_text import doctor_text  # noqa: PLC0415
     from envbuilder.cli.inventory import inventory  # noqa: PLC0415

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from envbuilder.catalog.machine import Host
 from envbuilder.cli.compatibility import offer_document
 from envbuilder.cli.doctor_versions import versions_document
 from envbuilder.examining.examination import Examination
 from envbuilder.model.examinations import MachineFinding
 from envbuilder.model.host_of_facts import host_of
-from envbuilder.model.hosts import Host
 from envbuilder.probing.surroundings import surroundings_document
 from envbuilder.workflows.doctor import Looked
 

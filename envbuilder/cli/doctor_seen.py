@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from envbuilder.catalog.machine import Host, HostGpu
 from envbuilder.examining.around import called
 from envbuilder.examining.gpus import size
 from envbuilder.examining.machine import SHM
 from envbuilder.examining.view import View
 from envbuilder.model.hardware_facts import NvmlGpu
 from envbuilder.model.host_of_facts import host_of
-from envbuilder.model.hosts import Host, HostGpu
 from envbuilder.model.surroundings import EngineAnswers, SourceSeen, Surroundings
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import click
 
 from envbuilder.catalog.buildable import Buildability, Inventory
+from envbuilder.catalog.environments import Catalog, Environment
+from envbuilder.catalog.machine import Host
 from envbuilder.catalog.offers import offer
 from envbuilder.catalog.verdicts import Compatibility
 from envbuilder.cli.advice import host_text, width
@@ -18,8 +20,6 @@ from envbuilder.cli.output import folded, heading, print_json
 from envbuilder.core.errors import UsageError
 from envbuilder.core.text_files import read_text
 from envbuilder.model.host_of_facts import host_of
-from envbuilder.model.hosts import Host
-from envbuilder.model.rows import Catalog, Environment
 from envbuilder.probing.decoding import decode
 from envbuilder.probing.here import quick_facts
 

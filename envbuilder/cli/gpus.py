@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from envbuilder.catalog.coverage import Architecture, GpuSupport, Reason, architectures, support
+from envbuilder.catalog.environments import BaseChoice, Catalog, Environment
 from envbuilder.cli.output import folded, heading
-from envbuilder.model.rows import BaseChoice, Catalog, Environment
 from envbuilder.reporting.gpu_marks import BASIS, LEGEND, driver, generations, mark, ptx_drivers, reasons
 
 WIDTH = 120

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from envbuilder.catalog.loading import load_catalog
-from envbuilder.catalog.naming import find
+from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.catalog.selection import find
 from envbuilder.cli.places import places
 from envbuilder.cli.targets import write_text
 from envbuilder.core.errors import UsageError

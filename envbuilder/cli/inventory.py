@@ -11,13 +11,13 @@ from envbuilder.bases.packed import packed_pythons
 from envbuilder.bases.tree_store import DebianStore
 from envbuilder.building.local_images import image_names
 from envbuilder.catalog.buildable import Buildability, Inventory
+from envbuilder.catalog.environments import BaseKind, BaseSystem, Catalog, PythonProvider
 from envbuilder.cli.places import NOWHERE, Places
 from envbuilder.core.errors import UsageError
 from envbuilder.core.references import ImageRef
 from envbuilder.core.versions import Release
 from envbuilder.locking.mirrors import debian_mirror
 from envbuilder.model.locks import Sources
-from envbuilder.model.rows import BaseKind, BaseSystem, Catalog, PythonProvider
 
 _ENGINE_SECONDS = 0.5
 _UV_MIRROR = "UV_PYTHON_INSTALL_MIRROR"

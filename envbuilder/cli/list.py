@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 import click
 
 from envbuilder.catalog.buildable import Buildability, Buildable, buildable
-from envbuilder.catalog.loading import load_catalog
-from envbuilder.catalog.naming import matching
+from envbuilder.catalog.environments import Catalog, Environment
+from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.catalog.selection import matching
 from envbuilder.cli.buildable import buildable_document, buildable_notes
 from envbuilder.cli.inventory import inventory
 from envbuilder.cli.output import folded, json_option, print_json, table
 from envbuilder.cli.places import places
-from envbuilder.model.rows import Catalog, Environment
 
 HERE = "-here-"
 _BUILDS = {Buildability.YES: "yes", Buildability.UNKNOWN: "maybe", Buildability.NO: "no"}

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from envbuilder.catalog.loading import load_catalog
+from envbuilder.catalog.environments import Catalog
+from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.changes import change_document, print_changes
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.imaging import with_image
@@ -23,7 +24,6 @@ from envbuilder.locking.diff import compare
 from envbuilder.locking.lockfile import digest, dump
 from envbuilder.locking.spec import with_sources
 from envbuilder.model.locks import Lock, Sources, Spec
-from envbuilder.model.rows import Catalog
 from envbuilder.workflows.lock import check
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 from packaging.version import Version
 
-from envbuilder.catalog.loading import load_catalog
+from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.locks import known_lock
 from envbuilder.cli.options import source_options, tensorflow_option

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import click
 
-from envbuilder.catalog.loading import load_catalog
-from envbuilder.catalog.naming import find, matching
+from envbuilder.catalog.evidence import Grade
+from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.catalog.selection import find, matching
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.options import source_options
 from envbuilder.cli.output import folded, json_option, notice, print_json
 from envbuilder.cli.places import places
 from envbuilder.cli.proving import Proving
 from envbuilder.cli.watching import watched
-from envbuilder.model.evidence import Grade
 from envbuilder.model.locks import Sources
 from envbuilder.workflows.prove import Proven, prove
 

@@ -11,12 +11,12 @@ from functools import cached_property
 from pathlib import Path
 
 from envbuilder.building.engine import Listener
+from envbuilder.catalog.environments import BaseChoice, Environment
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.recording import records_of
 from envbuilder.model.facts import Facts
 from envbuilder.model.findings import Report
 from envbuilder.model.locks import Lock, Sources, Spec
-from envbuilder.model.rows import BaseChoice, Environment
 from envbuilder.probing.interpreters import probe_python
 from envbuilder.probing.requests import ProbeRequest
 from envbuilder.proving.environments import BareEnvironments

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from envbuilder.bases.installed import installed_pythons
-from envbuilder.catalog.loading import load_catalog
+from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.output import json_option, notice, print_json, size, table
 from envbuilder.cli.places import places

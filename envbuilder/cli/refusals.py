@@ -14,12 +14,12 @@ from envbuilder.catalog.buildable import (
     nearest_buildable,
     on_base,
 )
-from envbuilder.catalog.naming import select
+from envbuilder.catalog.environments import Catalog, Environment, PythonProvider
+from envbuilder.catalog.selection import select
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.inventory import inventory
 from envbuilder.core.errors import NoUsableBase
 from envbuilder.model.locks import Lock, Spec
-from envbuilder.model.rows import Catalog, Environment, PythonProvider
 from envbuilder.workflows.lock import lock
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from envbuilder.catalog.loading import load_catalog
+from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.locks import obtain_lock
 from envbuilder.cli.options import source_options

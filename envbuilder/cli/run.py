@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from envbuilder.catalog.loading import load_catalog
+from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.image_names import reference_of
 from envbuilder.cli.options import MEMORY

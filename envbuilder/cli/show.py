@@ -9,8 +9,10 @@ import click
 
 from envbuilder.catalog.buildable import Inventory, on_base
 from envbuilder.catalog.coverage import support
-from envbuilder.catalog.loading import load_catalog
-from envbuilder.catalog.naming import find
+from envbuilder.catalog.cuda import CudaNeed
+from envbuilder.catalog.environments import BaseChoice, Catalog, Constraint, Environment
+from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.catalog.selection import find
 from envbuilder.cli import show_lock
 from envbuilder.cli.buildable import buildable_line
 from envbuilder.cli.inventory import inventory
@@ -18,8 +20,6 @@ from envbuilder.cli.output import folded, heading, json_option, print_json
 from envbuilder.cli.places import places
 from envbuilder.cli.show_document import document
 from envbuilder.cli.targets import read_lock
-from envbuilder.model.cuda import CudaNeed
-from envbuilder.model.rows import BaseChoice, Catalog, Constraint, Environment
 
 
 @click.command("show")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from envbuilder.catalog.buildable import Inventory, buildable, on_base
+from envbuilder.catalog.cuda import CudaNeed
+from envbuilder.catalog.environments import BaseChoice, Catalog, Constraint, Environment, OtherRelease
+from envbuilder.catalog.sources import Advisory
 from envbuilder.cli.buildable import buildable_document
-from envbuilder.model.cuda import CudaNeed
-from envbuilder.model.rows import BaseChoice, Catalog, Constraint, Environment, OtherRelease
-from envbuilder.model.sources import Advisory
 
 
 def document(catalog: Catalog, row: Environment, available: Inventory) -> dict[str, object]:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from envbuilder.catalog.naming import select
+from envbuilder.catalog.environments import Catalog
+from envbuilder.catalog.selection import select
 from envbuilder.core.errors import InvalidInput, UsageError
 from envbuilder.core.files import replacing
 from envbuilder.core.text_files import read_text
@@ -18,7 +19,6 @@ from envbuilder.locking.lockfile import load, was_written_here
 from envbuilder.locking.own_files import surveyed
 from envbuilder.locking.spec import read_spec
 from envbuilder.model.locks import Lock, Spec
-from envbuilder.model.rows import Catalog
 
 SPEC = Path("envbuilder.yaml")
 LOCK = Path("envbuilder.lock")

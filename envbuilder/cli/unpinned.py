@@ -8,14 +8,14 @@ from pathlib import Path
 
 from envbuilder.bases.locating import PythonArchives, pin_of_tree
 from envbuilder.catalog.buildable import Buildability, on_base
-from envbuilder.catalog.naming import select
+from envbuilder.catalog.environments import BaseChoice, BaseKind, BaseSystem, Environment, PythonProvider
+from envbuilder.catalog.selection import select
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.inventory import inventory
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.versions import Release
 from envbuilder.locking.unpinned import UnpinnedBases, UnpinnedOsPackages, UnpinnedPythons
 from envbuilder.model.locks import BasePin, Lock, Spec
-from envbuilder.model.rows import BaseChoice, BaseKind, BaseSystem, Environment, PythonProvider
 from envbuilder.model.trees import PythonArchive
 from envbuilder.workflows.lock import lock
 

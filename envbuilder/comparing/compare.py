@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from envbuilder.catalog.environments import Catalog
 from envbuilder.comparing.gpus import MEMORY_TOPICS, MODEL_TOPICS, SETTING_TOPICS
 from envbuilder.comparing.machine import HOST_TOPICS, SYSTEM_TOPICS
 from envbuilder.comparing.software import PACKAGE_TOPICS, POLICY_TOPICS, VERSION_TOPICS
 from envbuilder.comparing.topics import Pair
 from envbuilder.core.errors import UsageError
 from envbuilder.model.comparisons import Comparison, Difference, Side, SideKind
-from envbuilder.model.rows import Catalog
 
 _TABLE = (
     *MEMORY_TOPICS,

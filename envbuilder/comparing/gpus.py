@@ -9,13 +9,13 @@ from packaging.version import InvalidVersion, Version
 
 from envbuilder.catalog.compatibility import judge_stack
 from envbuilder.catalog.coverage import support_of
+from envbuilder.catalog.cuda import Coverage
+from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.verdicts import Aspect, Compatibility, stack_of
 from envbuilder.comparing.topics import Pair, Topic, nearly, size
 from envbuilder.core.versions import Release
 from envbuilder.model.comparisons import Effect, Side, Where
-from envbuilder.model.cuda import Coverage
 from envbuilder.model.hardware_facts import GpuProcess, NvmlGpu
-from envbuilder.model.rows import Catalog, Environment
 
 
 def _count(side: Side) -> int | None:

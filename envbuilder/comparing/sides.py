@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from envbuilder.catalog.machine import HostGpu
 from envbuilder.core.memory_policy import VARIABLE, MemoryPolicy, parse
 from envbuilder.core.versions import Release
 from envbuilder.model.comparisons import Side, SideKind
 from envbuilder.model.facts import Facts, Seen
 from envbuilder.model.hardware_facts import NvmlGpu
 from envbuilder.model.host_of_facts import host_of
-from envbuilder.model.hosts import HostGpu
 from envbuilder.model.locks import Lock
 
 

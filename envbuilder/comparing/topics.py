@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from envbuilder.catalog.environments import Catalog
 from envbuilder.model.comparisons import Difference, Effect, Side, Where
-from envbuilder.model.rows import Catalog
 
 T = TypeVar("T")
 _UNITS = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))

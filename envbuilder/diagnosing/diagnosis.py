@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 
+from envbuilder.catalog.api_names import ApiMap
 from envbuilder.catalog.buildable import Inventory
+from envbuilder.catalog.environments import Catalog
 from envbuilder.diagnosing.evidence import Evidence, Hit
 from envbuilder.diagnosing.judging import Ranked, rank
 from envbuilder.diagnosing.judging_doubt import UNDECIDED
@@ -17,9 +19,7 @@ from envbuilder.diagnosing.rows import row_of
 from envbuilder.diagnosing.scanning import scan
 from envbuilder.diagnosing.scene import Scene, hits_of
 from envbuilder.diagnosing.stating import Stated, stated
-from envbuilder.model.api import ApiMap
 from envbuilder.model.failures import Failures, Role
-from envbuilder.model.rows import Catalog
 
 _LINES = 20
 _QUOTES = 4

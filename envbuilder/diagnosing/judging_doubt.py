@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from packaging.version import Version
 
+from envbuilder.catalog.keras import KerasRule
 from envbuilder.diagnosing.scene import Scene, Scores, at_least, at_most
-from envbuilder.model.keras import KerasRule
 
 UNDECIDED = 0.58
 """Most that the first cause gets where one symptom has several causes."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from envbuilder.catalog.drivers import is_too_old
+from envbuilder.catalog.driver_requirements import is_too_old
+from envbuilder.catalog.environments import Environment
+from envbuilder.catalog.machine import Host
 from envbuilder.core.versions import Release
 from envbuilder.diagnosing.judging import LEAST, Ranked
 from envbuilder.diagnosing.scene import Scene
 from envbuilder.diagnosing.stating import Stated
-from envbuilder.model.hosts import Host
-from envbuilder.model.rows import Environment
 
 _FREE_ENOUGH = 0.7
 

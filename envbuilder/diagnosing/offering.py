@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from envbuilder.advising.advice import Advice, Topic, Wanted
-from envbuilder.advising.advise import described, every
-from envbuilder.advising.ranges import spec_of
+from envbuilder.catalog.advise.advice import Advice, Topic, Wanted
+from envbuilder.catalog.advise.recommend import described, every
+from envbuilder.catalog.advise.version_ranges import spec_of
 from envbuilder.catalog.buildable import buildable
+from envbuilder.catalog.cuda import CudaFacts
+from envbuilder.catalog.environments import Environment
 from envbuilder.catalog.gpu_names import model_named
+from envbuilder.catalog.machine import HostGpu
+from envbuilder.catalog.vendor_builds import VendorBuild
 from envbuilder.catalog.verdicts import Fit
 from envbuilder.core.versions import Release
 from envbuilder.diagnosing.scene import Scene
-from envbuilder.model.cuda import CudaFacts
-from envbuilder.model.hosts import HostGpu
-from envbuilder.model.rows import Environment
-from envbuilder.model.vendor_builds import VendorBuild
 
 _FIXED = {Topic.DRIVER, Topic.GPU, Topic.PROCESSOR, Topic.KIND, Topic.BUILD}
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from envbuilder.catalog.environments import Environment
+from envbuilder.catalog.vendor_builds import VendorBuild
 from envbuilder.core.versions import Release
 from envbuilder.diagnosing.offering import Offering, nearest, vendor_builds, vendor_note
 from envbuilder.diagnosing.remedy_words import Remedy, build
 from envbuilder.diagnosing.scene import Scene
-from envbuilder.model.rows import Environment
-from envbuilder.model.vendor_builds import VendorBuild
 
 _CAPABILITY = "nvidia-smi --query-gpu=name,compute_cap --format=csv"
 _NEAREST = "the nearest environment that"

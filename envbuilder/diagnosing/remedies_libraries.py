@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from envbuilder.catalog.cuda import CudnnRule
+from envbuilder.catalog.environments import Environment
 from envbuilder.core.versions import Release
 from envbuilder.diagnosing.remedy_words import Remedy, build, listed
 from envbuilder.diagnosing.rows import rows_for_cuda, rows_that_fit
 from envbuilder.diagnosing.scene import Scene
-from envbuilder.model.cuda import CudnnRule
-from envbuilder.model.rows import Environment
 
 _VERSION = "python -m pip list | grep -i tensorflow"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from envbuilder.model.rows import Environment
+from envbuilder.catalog.environments import Environment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

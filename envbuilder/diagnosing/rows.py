@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.core.versions import Release, release_of
 from envbuilder.diagnosing.stating import Stated
-from envbuilder.model.rows import Catalog, Environment
 
 _DLL = re.compile(r"cudart64_(\d+?)(\d)\.dll")
 

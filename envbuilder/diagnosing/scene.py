@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from envbuilder.catalog.api_names import ApiMap
 from envbuilder.catalog.buildable import Buildability, Inventory, buildable
 from envbuilder.catalog.coverage import Part, support_by
-from envbuilder.catalog.drivers import is_older, need_of
+from envbuilder.catalog.cuda import Coverage
+from envbuilder.catalog.driver_requirements import is_older, need_of
+from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.core.versions import Release
 from envbuilder.diagnosing.evidence import Evidence, Hit
 from envbuilder.diagnosing.stating import Stated
-from envbuilder.model.api import ApiMap
-from envbuilder.model.cuda import Coverage
 from envbuilder.model.failures import Failures, Role
-from envbuilder.model.rows import Catalog, Environment
 
 Scores: TypeAlias = Mapping[str, float]
 Judge: TypeAlias = "Callable[[Scene, Scores], Scores]"

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from envbuilder.catalog.buildable import Buildability
+from envbuilder.catalog.environments import Catalog, Environment
+from envbuilder.catalog.machine import Host
 from envbuilder.catalog.offers import Offer
 from envbuilder.catalog.verdicts import Fit
 from envbuilder.examining.installed import Installed
 from envbuilder.examining.nearest import row_of
 from envbuilder.model.examinations import Remedy
-from envbuilder.model.hosts import Host
 from envbuilder.model.installed import Nearest
-from envbuilder.model.rows import Catalog, Environment
 
 
 @dataclass(frozen=True, kw_only=True)

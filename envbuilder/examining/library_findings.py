@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
+from envbuilder.catalog.cuda import CudaNeed
 from envbuilder.examining.case import Case
 from envbuilder.examining.nearest import row_of
-from envbuilder.model.cuda import CudaNeed
 from envbuilder.model.examinations import MachineFinding, Remedy, Severity
 from envbuilder.model.facts import Seen
 from envbuilder.model.installed import InstalledLibrary, Origin

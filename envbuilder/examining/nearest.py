@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 
 from packaging.version import Version
 
+from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.core.versions import Release
 from envbuilder.examining.installed import Installed, as_version
 from envbuilder.model.closures import Closure
 from envbuilder.model.installed import Difference, Nearest
-from envbuilder.model.rows import Catalog, Environment
 
 SHOWN = ("keras", "tf-keras", "numpy", "protobuf", "h5py")
 """The packages that decide most often whether a program runs; the order in which they are shown."""

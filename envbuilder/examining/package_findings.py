@@ -9,13 +9,13 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from envbuilder.catalog.keras import KerasRule
+from envbuilder.catalog.sources import Breakage
 from envbuilder.examining.case import Case
 from envbuilder.examining.installed import KERAS, TENSORFLOW, as_version
 from envbuilder.model.examinations import MachineFinding, Remedy, Severity
 from envbuilder.model.facts import NOT_ASKED, Unseen
-from envbuilder.model.keras import KerasRule
 from envbuilder.model.software_facts import Distribution
-from envbuilder.model.sources import Breakage
 
 _ANY = SpecifierSet()
 _NOT_TRIED = {NOT_ASKED.kind, "NotReached"}

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from envbuilder.catalog.buildable import Inventory
+from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.offers import offer
 from envbuilder.examining import around, driver, gpus, machine, settings
 from envbuilder.examining.examination import Examination
@@ -16,7 +17,6 @@ from envbuilder.examining.view import View
 from envbuilder.model.examinations import MachineFinding, Severity
 from envbuilder.model.facts import Facts
 from envbuilder.model.host_of_facts import host_of
-from envbuilder.model.rows import Catalog
 from envbuilder.model.surroundings import Surroundings
 
 Examine: TypeAlias = Callable[[View], Iterator[MachineFinding]]

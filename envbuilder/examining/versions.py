@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
+from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.offers import Offer
 from envbuilder.core.versions import Release
 from envbuilder.examining import library_findings, package_findings
@@ -16,7 +17,6 @@ from envbuilder.model.examinations import MachineFinding
 from envbuilder.model.facts import Facts
 from envbuilder.model.host_of_facts import host_of
 from envbuilder.model.installed import InstalledTensorFlow, Versions
-from envbuilder.model.rows import Catalog
 
 Closures: TypeAlias = Callable[[str], tuple[Closure, ...]]
 

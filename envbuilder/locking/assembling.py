@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 
 from packaging.version import Version
 
+from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import MemoryPolicy
 from envbuilder.locking.inputs import inputs
 from envbuilder.model.locations import Located, Refused
 from envbuilder.model.locks import CudaPin, Lock, OsPackagePin, PackagePin, Spec, ToolPin
-from envbuilder.model.rows import Catalog, Environment
 
 _ASYNC_SINCE = Version("2.6")
 """First release where `TF_GPU_ALLOCATOR=cuda_malloc_async` works.

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Protocol
 
+from envbuilder.catalog.environments import BaseChoice, BaseSystem, Environment, PythonProvider
 from envbuilder.core.errors import NoUsableBase, UsageError
 from envbuilder.core.versions import Release
 from envbuilder.model.locations import Located, Location, Refused
 from envbuilder.model.locks import BasePin, PythonPin, Sources, Spec
-from envbuilder.model.rows import BaseChoice, BaseSystem, Environment, PythonProvider
 
 
 class BaseSource(Protocol):

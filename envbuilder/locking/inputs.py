@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from envbuilder.catalog.environments import BaseChoice, Environment
 from envbuilder.core.versions import Release
 from envbuilder.model.locks import OwnFile, Spec
-from envbuilder.model.rows import BaseChoice, Environment
 
 UPGRADED = "upgraded"
 """Input of a lock whose packages were moved on purpose: the day."""

@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from envbuilder.catalog.cuda import LibraryLink
+from envbuilder.catalog.environments import BaseKind, CudaProvider, PythonProvider
 from envbuilder.core.errors import Fault, InvalidInput
 from envbuilder.core.image_paths import allowable
 from envbuilder.core.memory_policy import ALL
@@ -36,7 +38,6 @@ from envbuilder.core.yaml.fields import Fields, Reader
 from envbuilder.core.yaml.image_paths import image_path
 from envbuilder.core.yaml.requirements import sha256
 from envbuilder.locking.settings import account, variables
-from envbuilder.model.cuda import LibraryLink
 from envbuilder.model.locks import (
     LOCK_SCHEMA,
     BasePin,
@@ -51,7 +52,6 @@ from envbuilder.model.locks import (
     ToolPin,
     User,
 )
-from envbuilder.model.rows import BaseKind, CudaProvider, PythonProvider
 from envbuilder.model.tensorflows import DISTRIBUTIONS
 from envbuilder.oci.images import Descriptor, ImageLayerPin, ImagePin, LayerFormat
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from envbuilder.catalog.environments import BaseChoice, Environment
 from envbuilder.locking.resolver import Resolution
 from envbuilder.locking.uv_resolver import BUILD_TOOLS, BUILD_TOOLS_CUTOFF
 from envbuilder.model.closures import Chosen
 from envbuilder.model.locks import PackageGroup, PackagePin, Spec
-from envbuilder.model.rows import BaseChoice, Environment
 from envbuilder.model.tensorflows import DISTRIBUTIONS
 
 _BUILD_CONSTRAINTS = ("setuptools<82",)

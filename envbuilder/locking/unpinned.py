@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from envbuilder.catalog.environments import BaseChoice, BaseKind, BaseSystem, PythonProvider
 from envbuilder.core.versions import Release
 from envbuilder.locking.choosing import PythonSource
 from envbuilder.model.locations import Located, OsPackages, Refused
 from envbuilder.model.locks import BasePin, OsPackagePin, PythonPin, Sources, Spec
-from envbuilder.model.rows import BaseChoice, BaseKind, BaseSystem, PythonProvider
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from packaging.version import Version
 
-from envbuilder.model.claims import Claims, Comparison
+from envbuilder.catalog.claims import Claims, Comparison
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

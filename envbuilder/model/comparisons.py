@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from envbuilder.catalog.machine import Host
 from envbuilder.core.memory_policy import MemoryPolicy
 from envbuilder.core.versions import Release
 from envbuilder.model.hardware_facts import NvmlGpu
-from envbuilder.model.hosts import Host
 
 
 class SideKind(StrEnum):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from envbuilder.catalog.sources import Source
 from envbuilder.core.versions import Release
-from envbuilder.model.sources import Source
 
 
 class Role(StrEnum):

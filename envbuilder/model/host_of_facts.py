@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from envbuilder.catalog.machine import Host, HostGpu
 from envbuilder.core.observation import Seen
 from envbuilder.core.versions import Release
 from envbuilder.model.facts import DriverInterface, Facts, Gpu
 from envbuilder.model.hardware_facts import NvmlGpu
 from envbuilder.model.host_facts import SmiGpu
-from envbuilder.model.hosts import Host, HostGpu
 
 _NO_DEVICE = 100
 """CUDA_ERROR_NO_DEVICE."""

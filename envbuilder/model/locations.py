@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from envbuilder.catalog.environments import BaseChoice
 from envbuilder.model.locks import BasePin, OsPackagePin, PythonPin
-from envbuilder.model.rows import BaseChoice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

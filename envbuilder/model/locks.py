@@ -8,10 +8,10 @@ from enum import StrEnum
 
 from packaging.version import Version
 
+from envbuilder.catalog.cuda import LibraryLink
+from envbuilder.catalog.environments import BaseKind, CudaProvider, PythonProvider
 from envbuilder.core.memory_policy import ALL, MemoryPolicy
 from envbuilder.core.versions import Release
-from envbuilder.model.cuda import LibraryLink
-from envbuilder.model.rows import BaseKind, CudaProvider, PythonProvider
 from envbuilder.oci.images import ImagePin
 
 LOCK_SCHEMA = 2

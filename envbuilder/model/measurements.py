@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from envbuilder.catalog.cuda import CudnnNeed, KernelFamily
 from envbuilder.core.versions import Release
-from envbuilder.model.cuda import CudnnNeed, KernelFamily
 
 BuildValue: TypeAlias = "str | bool | tuple[str, ...]"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from envbuilder.model.cuda import LibraryLink
+from envbuilder.catalog.cuda import LibraryLink
 from envbuilder.model.locks import Lock, OsPackagePin, OwnFile, PackagePin
 
 

@@ -10,9 +10,9 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable
 
+from envbuilder.catalog.environments import PythonProvider
 from envbuilder.model.locks import Lock, PackageGroup, PackagePin
 from envbuilder.model.plans import Layer, LayerKind, Plan
-from envbuilder.model.rows import PythonProvider
 from envbuilder.oci.images import LayerFormat
 
 VERSION = 1

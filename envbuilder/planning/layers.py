@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import hashlib
 
+from envbuilder.catalog.environments import BaseKind, PythonProvider
 from envbuilder.core.memory_policy import GROWTH, HOOK, VARIABLE
 from envbuilder.core.references import ImageRef
 from envbuilder.model.locks import Lock, PackageGroup, PackagePin
 from envbuilder.model.plans import Layer, LayerKind, Plan
-from envbuilder.model.rows import BaseKind, PythonProvider
 
 LABEL_BASE = "io.envbuilder.base"
 LABEL_ENVIRONMENT = "io.envbuilder.environment"

@@ -8,10 +8,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+from envbuilder.catalog.machine import Host, HostGpu
 from envbuilder.core.errors import ToolFailed
 from envbuilder.core.versions import release_of
 from envbuilder.model.facts import Facts
-from envbuilder.model.hosts import Host, HostGpu
 from envbuilder.probing.containers import read_answer
 from envbuilder.probing.joining import probe_source
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from envbuilder.model.rows import Environment
+from envbuilder.catalog.environments import Environment
 from envbuilder.rendering.templates import environment
 
 

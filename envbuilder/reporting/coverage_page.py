@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from envbuilder.catalog.coverage import GpuSupport, architectures, support
-from envbuilder.model.cuda import Coverage
-from envbuilder.model.rows import Catalog, Environment
+from envbuilder.catalog.cuda import Coverage
+from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.reporting.gpu_marks import BASIS, LEGEND, driver, generations, mark, ptx_drivers, reasons
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from envbuilder.catalog.coverage import GpuSupport
+from envbuilder.catalog.cuda import Coverage
 from envbuilder.core.versions import Release
-from envbuilder.model.cuda import Coverage
 
 LEGEND = (
     ("code", "machine code for all kernels: runs at once"),

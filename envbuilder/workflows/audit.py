@@ -12,8 +12,11 @@ from pathlib import Path
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
+from envbuilder.catalog.claims import claims_of, compare
+from envbuilder.catalog.environments import Catalog, Environment, FrameworkWheel, OtherRelease
+from envbuilder.catalog.evidence import Measured
+from envbuilder.catalog.load.evidence import Proof, dump_proof
 from envbuilder.catalog.new_row import NewRelease, library_set, model_for, new_row
-from envbuilder.catalog.proof import Proof, dump_proof
 from envbuilder.catalog.writing import read_row, row_text, with_library_set, with_measured
 from envbuilder.core.errors import ResolutionFailed, UsageError
 from envbuilder.core.references import normalized
@@ -21,9 +24,6 @@ from envbuilder.core.versions import Release
 from envbuilder.indexing.index import Index, IndexFile
 from envbuilder.locking.wheels import Candidate, best
 from envbuilder.model.audits import Audit, MeasuredWheel
-from envbuilder.model.claims import claims_of, compare
-from envbuilder.model.evidence import Measured
-from envbuilder.model.rows import Catalog, Environment, FrameworkWheel, OtherRelease
 from envbuilder.proving.records import Records
 
 _NEWEST_GLIBC = Release("2.40")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from envbuilder.catalog.environments import Catalog
 from envbuilder.comparing.compare import compare
 from envbuilder.comparing.sides import side_of_facts, side_of_lock
 from envbuilder.model.comparisons import Comparison, Side
 from envbuilder.model.facts import Facts
 from envbuilder.model.locks import Lock
-from envbuilder.model.rows import Catalog
 
 
 def compare_two(catalog: Catalog, a: tuple[str, Facts | Lock], b: tuple[str, Facts | Lock]) -> Comparison:

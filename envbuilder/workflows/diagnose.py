@@ -6,19 +6,19 @@ from collections.abc import Callable
 
 from packaging.version import Version
 
+from envbuilder.catalog.api_names import ApiMap
 from envbuilder.catalog.buildable import Inventory
-from envbuilder.catalog.naming import find
+from envbuilder.catalog.environments import Catalog, Environment
+from envbuilder.catalog.selection import find
 from envbuilder.core.errors import UnknownEnvironment
 from envbuilder.core.observation import Seen
 from envbuilder.core.versions import Release
 from envbuilder.diagnosing.diagnosis import Diagnosis, diagnose
 from envbuilder.diagnosing.known import Known
-from envbuilder.model.api import ApiMap
 from envbuilder.model.facts import Facts
 from envbuilder.model.failures import Failures
 from envbuilder.model.host_of_facts import host_of
 from envbuilder.model.locks import Lock
-from envbuilder.model.rows import Catalog, Environment
 
 
 def diagnose_log(  # noqa: PLR0913  each is asked of the caller alone

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from envbuilder.catalog.buildable import Inventory
+from envbuilder.catalog.environments import Catalog
 from envbuilder.core.errors import EnvbuilderError, ToolFailed
 from envbuilder.examining.examination import Examination
 from envbuilder.examining.table import examine_machine
 from envbuilder.examining.versions import Closures
 from envbuilder.model.facts import Facts
-from envbuilder.model.rows import Catalog
 from envbuilder.model.surroundings import Surroundings
 from envbuilder.oci.runtime.command import RunResult
 from envbuilder.probing.containers import PYTHON, SHARE_FOR_TENSORFLOW, read_answer

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Protocol, TypeAlias
 
-from envbuilder.catalog.naming import select
+from envbuilder.catalog.environments import BaseChoice, BaseKind, Catalog, CudaProvider, Environment, PythonProvider
+from envbuilder.catalog.selection import select
 from envbuilder.core.errors import UsageError
 from envbuilder.core.versions import Release
 from envbuilder.core.yaml.requirements import requirement_name
@@ -30,7 +31,6 @@ from envbuilder.model.locks import (
     Spec,
     ToolPin,
 )
-from envbuilder.model.rows import BaseChoice, BaseKind, Catalog, CudaProvider, Environment, PythonProvider
 from envbuilder.model.tensorflows import tensorflows
 
 

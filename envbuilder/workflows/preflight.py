@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from envbuilder.catalog.compatibility import judge
+from envbuilder.catalog.environments import Catalog
+from envbuilder.catalog.machine import Host
 from envbuilder.catalog.verdicts import Fit
-from envbuilder.model.hosts import Host
-from envbuilder.model.rows import Catalog
 
 
 def misfits(catalog: Catalog, environment: str, base: str, host: Host | None) -> tuple[str, ...]:

@@ -9,7 +9,10 @@ from datetime import date
 from pathlib import Path
 from typing import Protocol
 
-from envbuilder.catalog.proof import Proof, dump_proof
+from envbuilder.catalog.cuda import CudaFacts
+from envbuilder.catalog.environments import BaseChoice, Environment
+from envbuilder.catalog.evidence import BuiltImage, Evidence, Grade, RanOnCpu, RanOnGpu, Resolved, Unproven
+from envbuilder.catalog.load.evidence import Proof, dump_proof
 from envbuilder.checking.expecting import expect_bare
 from envbuilder.checking.judging import judge_bare
 from envbuilder.core.errors import EngineError, EnvbuilderError, ResolutionFailed, SourceUnreachable, ToolFailed
@@ -17,11 +20,8 @@ from envbuilder.locking.requests import build_request, row_request
 from envbuilder.locking.resolver import Resolver
 from envbuilder.locking.shipped import ShippedClosures, dump_closures, merged, request_digest
 from envbuilder.model.closures import Closure
-from envbuilder.model.cuda import CudaFacts
-from envbuilder.model.evidence import BuiltImage, Evidence, Grade, RanOnCpu, RanOnGpu, Resolved, Unproven
 from envbuilder.model.facts import Facts
 from envbuilder.model.findings import Report
-from envbuilder.model.rows import BaseChoice, Environment
 from envbuilder.proving.interpreters import HostPython
 from envbuilder.proving.records import Records
 from envbuilder.workflows.lock import Measure, with_sizes

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date
 
+from envbuilder.catalog.environments import Environment
+from envbuilder.catalog.evidence import BuiltImage, Evidence, Grade, RanOnGpu
 from envbuilder.core.errors import ToolFailed
 from envbuilder.locking.lockfile import digest
 from envbuilder.locking.requests import row_request
 from envbuilder.locking.shipped import ShippedClosures
-from envbuilder.model.evidence import BuiltImage, Evidence, Grade, RanOnGpu
 from envbuilder.model.findings import Report, Tier
 from envbuilder.model.locks import Lock, Spec
-from envbuilder.model.rows import Environment
 from envbuilder.workflows.validate import Validation
 
 TAG = "envbuilder/proving-{row}:latest"

@@ -8,9 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from envbuilder.catalog.environments import BaseKind, PythonProvider
 from envbuilder.locking.lockfile import digest
 from envbuilder.model.locks import Lock, OwnFile, Spec
-from envbuilder.model.rows import BaseKind, PythonProvider
 
 _SHOWN = 5
 

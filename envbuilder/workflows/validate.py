@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 from packaging.version import Version
 
+from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.expectation import Expectation
-from envbuilder.catalog.naming import select
+from envbuilder.catalog.selection import select
 from envbuilder.checking.expecting import expect
 from envbuilder.checking.judging import judge
 from envbuilder.core.errors import UsageError
@@ -16,7 +17,6 @@ from envbuilder.core.memory_policy import VARIABLE, MemoryPolicy
 from envbuilder.model.facts import NOT_ASKED, Facts, Unseen
 from envbuilder.model.findings import Report, Tier
 from envbuilder.model.locks import Lock
-from envbuilder.model.rows import Catalog
 from envbuilder.probing.containers import probe_image
 from envbuilder.probing.requests import request_for
 from envbuilder.workflows.lock_inside import ImageEngine, lock_inside, no_hook

@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from envbuilder.catalog.loading import load_catalog
+from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.core.http.web import Web
 from envbuilder.indexing.fetching import fetch
 from envbuilder.indexing.uv_index import UvIndex

@@ -22,9 +22,9 @@ from envbuilder.bases.python_archive import inspect, pack
 from envbuilder.bases.tree_store import DebianStore
 from envbuilder.bases.uv_python import from_uv
 from envbuilder.bases.uv_tool import find_uv
+from envbuilder.catalog.environments import BaseKind, BaseSystem, Publication, PublicationState
 from envbuilder.core.errors import SourceUnreachable, UsageError
 from envbuilder.core.versions import Release
-from envbuilder.model.rows import BaseKind, BaseSystem, Publication, PublicationState
 from envbuilder.model.trees import DebianTree, PythonArchive
 from envbuilder.oci.tar.members import Kind, Member, of_tar
 

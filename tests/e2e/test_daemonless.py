@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from envbuilder.catalog.environments import BaseKind
 from envbuilder.locking.lockfile import dump, load
 from envbuilder.model.locks import BasePin
-from envbuilder.model.rows import BaseKind
 from tests.e2e.conftest import MARKER, Ended, Tool
 
 ROW = "tf-2.15-cpu"

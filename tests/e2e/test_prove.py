@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.catalog.loading import load_catalog
-from envbuilder.catalog.naming import find
-from envbuilder.catalog.proof import Proof, dump_proof
+from envbuilder.catalog.evidence import Documented, Measured
+from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.catalog.load.evidence import Proof, dump_proof
+from envbuilder.catalog.selection import find
 from envbuilder.locking.lockfile import load
 from envbuilder.locking.shipped import load_closures
-from envbuilder.model.evidence import Documented, Measured
 from tests.e2e.conftest import Tool
 
 ROW = "tf-2.15-cpu"

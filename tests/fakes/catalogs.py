@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from envbuilder.catalog.loading import load_catalog
-from envbuilder.catalog.naming import find
+from envbuilder.catalog.environments import Catalog, Environment
+from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.catalog.selection import find
 from envbuilder.locking.lockfile import load
 from envbuilder.model.locks import Lock
-from envbuilder.model.rows import Catalog, Environment
 
 ROOT = Path(__file__).parents[2]
 MATRICES = ROOT / "matrices"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from envbuilder.catalog.environments import BaseKind
 from envbuilder.locking.resolver import Resolution, Resolver
 from envbuilder.locking.shipped import ShippedClosures
 from envbuilder.model.closures import Chosen, Closure
 from envbuilder.model.locks import ToolPin
-from envbuilder.model.rows import BaseKind
 from envbuilder.planning.layers import HEAVY
 from envbuilder.workflows.lock import LockPorts, OsResolver
 from tests.fakes.resolver import FakeOsResolver, FakeResolver, made_up_sha256

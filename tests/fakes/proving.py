@@ -10,17 +10,17 @@ from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
-from envbuilder.catalog.proof import Proof, read_proof
+from envbuilder.catalog.environments import BaseChoice, Environment
+from envbuilder.catalog.evidence import BuiltImage, Evidence, Grade, RanOnGpu
+from envbuilder.catalog.load.evidence import Proof, read_proof
 from envbuilder.core.errors import EnvbuilderError
 from envbuilder.core.versions import Release
 from envbuilder.core.yaml.fields import Reader
 from envbuilder.locking.requests import row_request
 from envbuilder.locking.shipped import ClosureFolder
 from envbuilder.model.closures import Closure
-from envbuilder.model.evidence import BuiltImage, Evidence, Grade, RanOnGpu
 from envbuilder.model.facts import Fact, Facts, Imported, Unseen
 from envbuilder.model.findings import CheckResult, Failed, Passed, Report, Tier
-from envbuilder.model.rows import BaseChoice, Environment
 from envbuilder.probing import decode
 from envbuilder.proving.interpreters import HostPython
 from envbuilder.proving.records import Records

@@ -6,13 +6,13 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 
+from envbuilder.catalog.environments import BaseChoice, BaseKind
 from envbuilder.core.errors import ResolutionFailed
 from envbuilder.core.references import normalized
 from envbuilder.locking.resolver import Resolution
 from envbuilder.model.closures import Chosen
 from envbuilder.model.locations import Located, OsPackages, Refused
 from envbuilder.model.locks import OsPackagePin, Spec
-from envbuilder.model.rows import BaseChoice, BaseKind
 
 
 def made_up_sha256(name: str) -> str:

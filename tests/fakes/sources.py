@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from envbuilder.catalog.environments import BaseKind, BaseSystem, PythonProvider
 from envbuilder.core.versions import Release
 from envbuilder.model.locations import Refused
 from envbuilder.model.locks import BasePin, OsPackagePin, PythonPin, Sources
-from envbuilder.model.rows import BaseKind, BaseSystem, PythonProvider
 from tests.fakes.resolver import made_up_sha256
 
 

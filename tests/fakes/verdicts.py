@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from envbuilder.catalog.compatibility import judge
+from envbuilder.catalog.cuda import CudaFacts
+from envbuilder.catalog.environments import Environment
+from envbuilder.catalog.machine import Host
 from envbuilder.catalog.verdicts import Compatibility, Fit
-from envbuilder.model.cuda import CudaFacts
-from envbuilder.model.hosts import Host
-from envbuilder.model.rows import Environment
 
 
 def judge_environment(facts: CudaFacts, row: Environment, host: Host) -> Compatibility:

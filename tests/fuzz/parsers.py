@@ -29,8 +29,9 @@ from envbuilder.building.classic_stream import ClassicReader
 from envbuilder.building.docker_context import endpoint
 from envbuilder.building.protobuf_wire import MalformedMessage
 from envbuilder.catalog.buildable import Inventory
+from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.failures import load_failures
-from envbuilder.catalog.loading import load_catalog
+from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.doctor_text import doctor_text
 from envbuilder.core.archives.extraction import extract
 from envbuilder.core.corrupt_file import Damaged
@@ -50,7 +51,6 @@ from envbuilder.locking.lockfile import load
 from envbuilder.locking.shipped import ClosureFolder
 from envbuilder.locking.spec import read_spec
 from envbuilder.model.failures import Failures
-from envbuilder.model.rows import Catalog
 from envbuilder.oci.layout.layer_compression import unpacked
 from envbuilder.oci.layout.layer_tar import LayerTar
 from envbuilder.oci.layout.stored_images import read_layout

@@ -7,10 +7,10 @@ from dataclasses import replace
 from datetime import date
 from functools import cache
 
+from envbuilder.catalog.environments import Environment
 from envbuilder.core.memory_policy import GROWTH
 from envbuilder.locking.lockfile import dump
 from envbuilder.model.locks import Lock, OwnFile, Spec, User
-from envbuilder.model.rows import Environment
 from envbuilder.rendering.spec import render_spec
 from envbuilder.workflows.lock import lock
 from envbuilder.workflows.render import rendered

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from envbuilder.model.rows import Environment
+from envbuilder.catalog.environments import Environment
 from tests.fakes.catalogs import real_row
 from tests.golden.products import SHOWN, image_files, images, shared_files, spec_file
 

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import yaml
 
-from envbuilder.catalog.api import load_api
+from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.failures import load_failures
+from envbuilder.catalog.load.api_names import load_api
 from envbuilder.diagnosing.diagnosis import Diagnosis, diagnose
 from envbuilder.model.failures import Failures
-from envbuilder.model.rows import Catalog
 from tests.fakes.catalogs import MATRICES, real_catalog
 
 NOTHING = "(nothing found)"

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from envbuilder.catalog.environments import Catalog, Environment
+from envbuilder.catalog.evidence import Grade
 from envbuilder.core.yaml.canonical import dump
 from envbuilder.core.yaml.documents import parse
 from envbuilder.core.yaml.plain import plain_of
 from envbuilder.locking.shipped import ClosureFolder
-from envbuilder.model.evidence import Grade
-from envbuilder.model.rows import Catalog, Environment
 from envbuilder.model.tensorflows import tensorflows
 from tests.fakes.catalogs import MATRICES, real_catalog
 

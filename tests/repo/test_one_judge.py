@@ -8,11 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from envbuilder.advising.advice import Advice, Verdict, Wanted
-from envbuilder.advising.advise import every
+from envbuilder.catalog.advise.advice import Advice, Verdict, Wanted
+from envbuilder.catalog.advise.recommend import every
 from envbuilder.catalog.buildable import Buildability, Inventory, on_base
 from envbuilder.catalog.compatibility import judge, judge_stack
+from envbuilder.catalog.environments import BaseChoice, Environment
 from envbuilder.catalog.expectation import CudaExpectation
+from envbuilder.catalog.machine import Host
 from envbuilder.catalog.verdicts import Compatibility, Fit, stack_of
 from envbuilder.checking.driver import driver_floor
 from envbuilder.checking.gpu import gpu_architecture_covered
@@ -23,8 +25,6 @@ from envbuilder.examining.table import examine_machine
 from envbuilder.model.facts import Facts, Gpu, Seen
 from envbuilder.model.findings import Failed
 from envbuilder.model.host_of_facts import host_of
-from envbuilder.model.hosts import Host
-from envbuilder.model.rows import BaseChoice, Environment
 from envbuilder.probing.decoding import decode
 from envbuilder.workflows.preflight import misfits
 from tests.fakes.catalogs import real_catalog, real_row

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.catalog.proof import Proof, dump_proof
+from envbuilder.catalog.environments import Environment
+from envbuilder.catalog.evidence import BuiltImage, Evidence, Grade, RanOnCpu, RanOnGpu, Resolved
+from envbuilder.catalog.load.evidence import Proof, dump_proof
 from envbuilder.locking.requests import row_request
 from envbuilder.locking.shipped import ClosureFolder, dump_closures
-from envbuilder.model.evidence import BuiltImage, Evidence, Grade, RanOnCpu, RanOnGpu, Resolved
-from envbuilder.model.rows import Environment
 from tests.fakes.catalogs import MATRICES, real_catalog
 
 ROWS = real_catalog().environments

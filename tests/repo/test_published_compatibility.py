@@ -10,12 +10,12 @@ import yaml
 
 from envbuilder.catalog.compatibility import judge
 from envbuilder.catalog.coverage import support_of
+from envbuilder.catalog.cuda import Coverage
+from envbuilder.catalog.environments import BaseChoice, BaseKind, Environment
 from envbuilder.catalog.gpu_names import capability_of
+from envbuilder.catalog.machine import Host, HostGpu
 from envbuilder.catalog.verdicts import Compatibility, Fit, Rule
 from envbuilder.core.versions import Release
-from envbuilder.model.cuda import Coverage
-from envbuilder.model.hosts import Host, HostGpu
-from envbuilder.model.rows import BaseChoice, BaseKind, Environment
 from tests.fakes.catalogs import DATA, real_catalog, real_row
 from tests.fakes.verdicts import judge_environment
 

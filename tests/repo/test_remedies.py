@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from envbuilder.catalog.cuda import CudnnRule
+from envbuilder.catalog.environments import CudaProvider, Environment
 from envbuilder.core.versions import Release
-from envbuilder.model.cuda import CudnnRule
 from envbuilder.model.locks import Spec
-from envbuilder.model.rows import CudaProvider, Environment
 from envbuilder.workflows.lock import lock
 from envbuilder.workflows.render import rendered
 from tests.fakes.catalogs import TEMPLATES, real_catalog, real_row

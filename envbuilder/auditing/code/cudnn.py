@@ -24,7 +24,7 @@ from envbuilder.auditing.code.following import walk
 from envbuilder.auditing.code.image import Function, Image
 from envbuilder.auditing.code.machine import Machine, Register
 from envbuilder.auditing.code.opcodes import Space
-from envbuilder.model.cuda import CudnnRule
+from envbuilder.catalog.cuda import CudnnRule
 
 _INIT = re.compile(rb"_ZN[0-9a-z_]{1,80}12CudnnSupport4InitEv")
 _COMPATIBLE = re.compile(rb"_ZN[0-9a-z_]{1,80}34IsSourceCompatibleWithCudnnLibrary[0-9A-Za-z_]{1,80}")

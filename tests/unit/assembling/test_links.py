@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from envbuilder.assembling.links import FOLDER, library_links
+from envbuilder.catalog.cuda import LibraryLink
 from envbuilder.core.errors import VerificationFailed
-from envbuilder.model.cuda import LibraryLink
 
 SITE = "opt/venv/lib/python3.8/site-packages"
 PATHS = (

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from envbuilder.auditing.code_readers import CodeReaders
 from envbuilder.auditing.measuring import measure
 from envbuilder.auditing.recording import record
+from envbuilder.catalog.cuda import CudnnNeed, CudnnRule, KernelFamily
 from envbuilder.core.elf import read_shared_object
 from envbuilder.core.errors import InvalidInput
 from envbuilder.core.versions import Release
-from envbuilder.model.cuda import CudnnNeed, CudnnRule, KernelFamily
 from envbuilder.model.measurements import Measurement
 from tests.unit.auditing.wheels import (
     CUBIN,

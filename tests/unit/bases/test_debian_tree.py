@@ -16,6 +16,7 @@ from envbuilder.bases.cleaning import cleaned
 from envbuilder.bases.debian import BootstrapArchive, bootstrap
 from envbuilder.bases.failures import without_credentials
 from envbuilder.bases.programs import Host, LineListener, Ran, ignore_line, run_program
+from envbuilder.catalog.environments import BaseKind, BaseSystem, Publication, PublicationState
 from envbuilder.core.errors import (
     DiskFull,
     EnvbuilderError,
@@ -25,7 +26,6 @@ from envbuilder.core.errors import (
     VerificationFailed,
 )
 from envbuilder.core.versions import Release
-from envbuilder.model.rows import BaseKind, BaseSystem, Publication, PublicationState
 from envbuilder.model.trees import DebianTree
 from envbuilder.oci.tar.members import Kind, Member, file_of, of_tar
 

@@ -15,11 +15,11 @@ from envbuilder.bases.packed import packed_pythons
 from envbuilder.bases.python_survey import inspect
 from envbuilder.bases.tree_store import DebianStore
 from envbuilder.catalog.buildable import PackedPython
+from envbuilder.catalog.environments import BaseSystem
 from envbuilder.core.errors import EnvbuilderError, SourceUnreachable, ToolMissing, UsageError, VerificationFailed
 from envbuilder.core.versions import Release
 from envbuilder.model.locations import Refused
 from envbuilder.model.locks import PythonPin, Sources
-from envbuilder.model.rows import BaseSystem
 from envbuilder.model.trees import DebianTree, PythonArchive
 from envbuilder.oci.tar import writing as tarball
 from envbuilder.oci.tar.members import file_of

@@ -14,9 +14,9 @@ from envbuilder.catalog.buildable import (
     each_base,
     nearest_buildable,
 )
-from envbuilder.catalog.naming import find
+from envbuilder.catalog.environments import Environment
+from envbuilder.catalog.selection import find
 from envbuilder.core.versions import Release
-from envbuilder.model.rows import Environment
 from tests.fakes.catalogs import real_catalog
 
 CATALOG = real_catalog()

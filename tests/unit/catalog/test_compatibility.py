@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.compatibility import judge
+from envbuilder.catalog.cuda import GpuModel
+from envbuilder.catalog.environments import Environment
+from envbuilder.catalog.machine import Host, HostGpu
 from envbuilder.catalog.verdicts import Compatibility, Fit, Rule
 from envbuilder.core.versions import Release
 from envbuilder.examining.table import examine_machine
-from envbuilder.model.cuda import GpuModel
-from envbuilder.model.hosts import Host, HostGpu
-from envbuilder.model.rows import Environment
 from tests.fakes.catalogs import real_catalog, real_row
 from tests.fakes.verdicts import judge_environment
 from tests.unit.examining.machines import around, view, without_driver

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from envbuilder.advising.ranges import release_of, spec_of
+from envbuilder.catalog.advise.version_ranges import release_of, spec_of
 from envbuilder.catalog.gpu_names import gpu_asked, model_named
 from envbuilder.core.errors import UsageError
 from tests.fakes.catalogs import real_catalog

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.catalog.loading import load_catalog
-from envbuilder.catalog.rules import RULES, Rule
+from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.catalog.load.rules import RULES, Rule
 from envbuilder.core.errors import InvalidInput
 from tests.unit.core.yaml.invalid import DATA, INVALID, Patch, assert_faults, cases, read_patch
 

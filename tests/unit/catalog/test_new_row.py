@@ -8,14 +8,14 @@ from datetime import date
 import pytest
 from packaging.version import Version
 
+from envbuilder.catalog.claims import Claims, claims_of
+from envbuilder.catalog.cuda import CudnnNeed, CudnnRule
+from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.new_row import NewRelease, library_set, model_for, new_row
 from envbuilder.catalog.writing import read_row
 from envbuilder.core.errors import UsageError
 from envbuilder.core.versions import Release
 from envbuilder.core.yaml.canonical import Plain
-from envbuilder.model.claims import Claims, claims_of
-from envbuilder.model.cuda import CudnnNeed, CudnnRule
-from envbuilder.model.rows import Catalog
 from tests.fakes.catalogs import DATA, small_catalog, small_row
 
 CATALOG = small_catalog()

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from envbuilder.catalog.claims import claims_of
+from envbuilder.catalog.cuda import CudnnNeed, CudnnRule, KernelFamily
 from envbuilder.catalog.writing import read_row, row_text, with_measured
 from envbuilder.core.errors import InvalidInput
 from envbuilder.core.versions import Release
-from envbuilder.model.claims import claims_of
-from envbuilder.model.cuda import CudnnNeed, CudnnRule, KernelFamily
 from tests.fakes.catalogs import DATA, MATRICES, small_row
 
 ROW = DATA / "catalog" / "environments" / "tf-2.4-cuda11.0.yaml"

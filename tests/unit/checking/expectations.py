@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from packaging.version import Version
 
+from envbuilder.catalog.cuda import CudaNeed, CudnnNeed, CudnnRule, GpuCode, KernelFamily
 from envbuilder.catalog.expectation import CudaExpectation, Expectation
 from envbuilder.catalog.verdicts import stack_of
 from envbuilder.core.versions import Release
-from envbuilder.model.cuda import CudaNeed, CudnnNeed, CudnnRule, GpuCode, KernelFamily
 from tests.fakes.catalogs import real_catalog, real_row
 
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from envbuilder.catalog.environments import BaseKind, CudaProvider, Environment, PythonProvider
 from envbuilder.checking import expect
 from envbuilder.core.memory_policy import ALL
 from envbuilder.core.versions import Release
 from envbuilder.model.locks import BasePin, CudaPin, Lock, PackageGroup, PackagePin, PythonPin, User
-from envbuilder.model.rows import BaseKind, CudaProvider, Environment, PythonProvider
 from tests.fakes.catalogs import real_row
 from tests.unit.checking.expectations import TF_2_20
 

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
+from envbuilder.catalog.machine import Host, HostGpu
 from envbuilder.cli import preflight
 from envbuilder.cli.places import places
 from envbuilder.core.versions import Release
 from envbuilder.locking.lockfile import dump
-from envbuilder.model.hosts import Host, HostGpu
 from envbuilder.model.locks import Spec
 from envbuilder.workflows.lock import lock
 from tests.fakes.catalogs import real_catalog

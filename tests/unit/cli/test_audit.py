@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.catalog.loading import load_catalog
+from envbuilder.catalog.load.catalog import load_catalog
 from tests.fakes.catalogs import DATA
 from tests.unit.auditing.wheels import METADATA, elf, wheel
 from tests.unit.cli.running import CommandLine

@@ -9,12 +9,12 @@ from functools import cache
 import click
 import pytest
 
-from envbuilder.catalog.tables import read_cuda
+from envbuilder.catalog.cuda import GpuCode, KernelFamily
+from envbuilder.catalog.environments import Catalog, Environment
+from envbuilder.catalog.load.tables import read_cuda
 from envbuilder.cli.gpus import gpu_document, gpu_table
 from envbuilder.core.versions import Release
 from envbuilder.core.yaml.fields import Reader
-from envbuilder.model.cuda import GpuCode, KernelFamily
-from envbuilder.model.rows import Catalog, Environment
 from tests.fakes.catalogs import MATRICES, real_catalog, small_catalog
 
 GPU_ROW = "tf-2.4-cuda11.0"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from envbuilder.catalog.evidence import Grade
 from envbuilder.cli.proving import bare_environ
-from envbuilder.model.evidence import Grade
 from envbuilder.workflows.prove import prove
 from tests.fakes.catalogs import DATA, small_row
 from tests.fakes.proving import world

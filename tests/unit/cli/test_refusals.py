@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envbuilder.catalog.buildable import Buildability, Inventory, PackedPython
-from envbuilder.catalog.naming import find
+from envbuilder.catalog.selection import find
 from envbuilder.cli.refusals import explained
 from envbuilder.core.errors import NoUsableBase
 from envbuilder.core.versions import Release

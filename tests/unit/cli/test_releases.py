@@ -11,7 +11,7 @@ import pytest
 from packaging.version import Version
 
 from envbuilder.bases.file_store import FileStore
-from envbuilder.catalog.loading import load_catalog
+from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.daemonless import PROBE
 from envbuilder.core.memory_policy import HOOK
 from envbuilder.locking.lockfile import dump

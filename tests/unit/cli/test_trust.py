@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from envbuilder.catalog.environments import PythonProvider
 from envbuilder.core.versions import Release
 from envbuilder.locking.lockfile import dump
 from envbuilder.model.locks import Lock, PythonPin, ToolPin
-from envbuilder.model.rows import PythonProvider
 from envbuilder.oci.store import Store
 from envbuilder.workflows.bundle import BundlePorts, bundle
 from tests.fakes.catalogs import good_lock

@@ -5,14 +5,14 @@ from __future__ import annotations
 import io
 from functools import cache
 
-from envbuilder.catalog.api import load_api
+from envbuilder.catalog.api_names import ApiMap
 from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.failures import load_failures
+from envbuilder.catalog.load.api_names import load_api
 from envbuilder.diagnosing.diagnosis import Diagnosis, diagnose
 from envbuilder.diagnosing.evidence import Evidence
 from envbuilder.diagnosing.known import Known
 from envbuilder.diagnosing.scanning import scan
-from envbuilder.model.api import ApiMap
 from envbuilder.model.failures import Failures
 from tests.fakes.catalogs import MATRICES, real_catalog
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from envbuilder.catalog.buildable import Inventory, PackedPython
+from envbuilder.catalog.machine import Host, HostGpu
 from envbuilder.core.versions import Release
 from envbuilder.diagnosing.known import Known
 from envbuilder.diagnosing.stating import size_of
-from envbuilder.model.hosts import Host, HostGpu
 from tests.fakes.catalogs import real_catalog
 from tests.unit.diagnosing.logs import CUDNN_MISSING, judged
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 
 from envbuilder.catalog.buildable import Buildability, Inventory
+from envbuilder.catalog.machine import Host
 from envbuilder.catalog.offers import Offer, offer
 from envbuilder.core.versions import Release
 from envbuilder.examining.case import Case
@@ -15,7 +16,6 @@ from envbuilder.examining.versions import case_of
 from envbuilder.locking.shipped import ClosureFolder
 from envbuilder.model.facts import Facts, Seen
 from envbuilder.model.host_of_facts import host_of
-from envbuilder.model.hosts import Host
 from envbuilder.model.software_facts import CudaFile, Distribution, SoftwareFacts, TensorFlowFiles
 from tests.fakes.catalogs import MATRICES, real_catalog, real_row
 from tests.unit.examining.machines import NO_LIBCUDA, NO_NVML, facts, host

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from envbuilder.catalog.cuda import LibraryLink
+from envbuilder.catalog.environments import BaseKind, CudaProvider, PythonProvider
 from envbuilder.core.memory_policy import parse
 from envbuilder.core.names import variable_problem
 from envbuilder.core.versions import Release
-from envbuilder.model.cuda import LibraryLink
 from envbuilder.model.locks import (
     BasePin,
     CudaPin,
@@ -21,7 +22,6 @@ from envbuilder.model.locks import (
     ToolPin,
     User,
 )
-from envbuilder.model.rows import BaseKind, CudaProvider, PythonProvider
 
 # What one line of a spec or a matrix can hold.
 LINES = st.text(st.characters(min_codepoint=32, max_codepoint=0x7E) | st.sampled_from("äß€語😀"), max_size=16)

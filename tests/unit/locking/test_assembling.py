@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 from packaging.version import Version
 
+from envbuilder.catalog.environments import Environment, PythonProvider
 from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import parse
 from envbuilder.locking.assembling import Ingredients, assemble, refuse_policy
 from envbuilder.model.locations import Located, Refused
 from envbuilder.model.locks import BasePin, Lock, PythonPin, Spec
-from envbuilder.model.rows import Environment, PythonProvider
 from tests.fakes.catalogs import small_catalog, small_row
 
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from envbuilder.catalog.environments import BaseChoice
 from envbuilder.core.errors import NoUsableBase, UsageError
 from envbuilder.core.versions import Release
 from envbuilder.locking.choosing import choose
 from envbuilder.model.locations import Located, Location, Refused
 from envbuilder.model.locks import BasePin, PythonPin, Spec
-from envbuilder.model.rows import BaseChoice
 from tests.fakes.catalogs import small_row
 
 ROW = small_row("tf-2.4-cuda11.0")

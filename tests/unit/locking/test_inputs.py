@@ -7,13 +7,13 @@ from datetime import date
 
 import pytest
 
+from envbuilder.catalog.cuda import LibraryLink
+from envbuilder.catalog.environments import Environment
 from envbuilder.core.memory_policy import GROWTH
 from envbuilder.core.versions import Release
 from envbuilder.locking.diff import staleness
 from envbuilder.locking.inputs import inputs
-from envbuilder.model.cuda import LibraryLink
 from envbuilder.model.locks import Lock, Spec, User
-from envbuilder.model.rows import Environment
 from tests.fakes.catalogs import good_lock, small_row
 
 ROW = small_row("tf-2.4-cuda11.0")

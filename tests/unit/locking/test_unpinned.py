@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from envbuilder.catalog.environments import BaseKind, Environment
 from envbuilder.core.versions import Release
 from envbuilder.locking.lockfile import dump, load
 from envbuilder.locking.resolver import Resolution
@@ -15,7 +16,6 @@ from envbuilder.locking.unpinned import UnpinnedBases, UnpinnedOsPackages, Unpin
 from envbuilder.model.closures import Chosen
 from envbuilder.model.locations import Refused
 from envbuilder.model.locks import BasePin, Lock, OsPackagePin, PythonPin, Sources, Spec
-from envbuilder.model.rows import BaseKind, Environment
 from envbuilder.planning.layers import plan
 from envbuilder.workflows.lock import lock
 from envbuilder.workflows.render import rendered

@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
+from envbuilder.catalog.cuda import LibraryLink
+from envbuilder.catalog.environments import BaseKind, PythonProvider
 from envbuilder.core import memory_policy as memory
 from envbuilder.core.versions import Release
-from envbuilder.model.cuda import LibraryLink
 from envbuilder.model.locks import (
     CudaPin,
     Lock,
@@ -21,7 +22,6 @@ from envbuilder.model.locks import (
     ToolPin,
     User,
 )
-from envbuilder.model.rows import BaseKind, PythonProvider
 from envbuilder.oci.images import LayerFormat
 from envbuilder.planning.keys import layer_key, python_key
 from envbuilder.planning.layers import plan

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from envbuilder.catalog.environments import BaseKind, PythonProvider
 from envbuilder.core.memory_policy import ALL, GROWTH, HOOK, VARIABLE, MemoryPolicy, parse
 from envbuilder.core.versions import Release
 from envbuilder.model.locks import Lock, PackageGroup, PythonPin, ToolPin
 from envbuilder.model.plans import LayerKind, Plan
-from envbuilder.model.rows import BaseKind, PythonProvider
 from envbuilder.planning.layers import (
     HEAVY,
     LABEL_BASE,

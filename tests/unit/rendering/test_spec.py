@@ -6,9 +6,9 @@ import re
 
 import pytest
 
+from envbuilder.catalog.environments import Environment
 from envbuilder.locking.spec import read_spec
 from envbuilder.model.locks import Spec
-from envbuilder.model.rows import Environment
 from envbuilder.rendering.spec import render_spec
 from tests.fakes.catalogs import TEMPLATES, real_catalog
 

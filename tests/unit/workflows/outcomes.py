@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from envbuilder.model.evidence import Grade, RanOnCpu, Resolved
-from envbuilder.model.rows import Environment
+from envbuilder.catalog.environments import Environment
+from envbuilder.catalog.evidence import Grade, RanOnCpu, Resolved
 from envbuilder.workflows.prove import Proven
 
 

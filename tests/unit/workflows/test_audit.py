@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from envbuilder.catalog.loading import load_catalog
-from envbuilder.catalog.naming import find
+from envbuilder.catalog.claims import Claims, claims_of
+from envbuilder.catalog.environments import OtherRelease
+from envbuilder.catalog.evidence import Documented, Measured
+from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.catalog.selection import find
 from envbuilder.core.errors import ResolutionFailed, UsageError
 from envbuilder.core.versions import Release
 from envbuilder.indexing.index import IndexFile
 from envbuilder.model.audits import MeasuredWheel
-from envbuilder.model.claims import Claims, claims_of
-from envbuilder.model.evidence import Documented, Measured
-from envbuilder.model.rows import OtherRelease
 from envbuilder.proving.records import Records
 from envbuilder.workflows.audit import (
     AuditPorts,

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
+from envbuilder.catalog.environments import Catalog, OtherRelease
+from envbuilder.catalog.evidence import Grade
 from envbuilder.core.errors import NoUsableBase, ResolutionFailed, UnknownEnvironment, UsageError
 from envbuilder.core.memory_policy import parse
 from envbuilder.core.versions import Release
@@ -16,9 +18,7 @@ from envbuilder.locking.lockfile import dump, load
 from envbuilder.locking.requests import row_request
 from envbuilder.locking.shipped import ClosureFolder, dump_closures, request_digest
 from envbuilder.model.closures import Chosen, Closure
-from envbuilder.model.evidence import Grade
 from envbuilder.model.locks import Lock, PackageGroup, Sources, Spec
-from envbuilder.model.rows import Catalog, OtherRelease
 from envbuilder.workflows.lock import as_shipped, check, lock, upgraded
 from envbuilder.workflows.prove import prove
 from tests.fakes.catalogs import real_catalog, small_catalog, small_row

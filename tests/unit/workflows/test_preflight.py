@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from envbuilder.catalog.machine import Host, HostGpu
 from envbuilder.core.versions import Release
-from envbuilder.model.hosts import Host, HostGpu
 from envbuilder.workflows.preflight import misfits
 from tests.fakes.catalogs import real_catalog
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from envbuilder.catalog.evidence import Grade, RanOnCpu, Resolved
 from envbuilder.core.errors import EnvbuilderError, SourceUnreachable, ToolFailed
 from envbuilder.core.versions import Release
 from envbuilder.locking.resolver import Resolution
 from envbuilder.locking.shipped import dump_closures
 from envbuilder.model.closures import Chosen, Closure
-from envbuilder.model.evidence import Grade, RanOnCpu, Resolved
 from envbuilder.workflows.prove import prove
 from tests.fakes.catalogs import small_row
 from tests.fakes.proving import TODAY, World, facts_without_import, world

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from envbuilder.catalog.environments import Environment
+from envbuilder.catalog.evidence import BuiltImage, Grade, RanOnGpu
 from envbuilder.core.errors import BuildFailed, EngineUnavailable, SourceUnreachable
-from envbuilder.model.evidence import BuiltImage, Grade, RanOnGpu
-from envbuilder.model.rows import Environment
 from envbuilder.workflows.prove import prove
 from tests.fakes.catalogs import small_row
 from tests.fakes.proving import TODAY, World, facts_without_import, world

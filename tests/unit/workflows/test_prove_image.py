@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from envbuilder.catalog.environments import Environment
+from envbuilder.catalog.evidence import BuiltImage, Grade, RanOnGpu
 from envbuilder.core.errors import BuildFailed, EnvbuilderError, ToolFailed
 from envbuilder.locking.lockfile import digest
 from envbuilder.locking.shipped import ClosureFolder
-from envbuilder.model.evidence import BuiltImage, Grade, RanOnGpu
 from envbuilder.model.findings import Report, Tier
 from envbuilder.model.locks import Lock, Spec
-from envbuilder.model.rows import Environment
 from envbuilder.workflows.lock import lock
 from envbuilder.workflows.prove import prove
 from envbuilder.workflows.prove_image import ImageProof

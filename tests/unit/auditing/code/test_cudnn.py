@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from envbuilder.auditing.code import CudnnReading, cudnn_reading
-from envbuilder.model.cuda import CudnnRule
+from envbuilder.catalog.cuda import CudnnRule
 from tests.unit.auditing.code.elves import CODE, DATA, ROOM, Code, elf, stub
 
 INIT = "_ZN15stream_executor3gpu12CudnnSupport4InitEv"

@@ -1,0 +1,84 @@
+"""What there is to choose from: every row, with its patch releases, on each of its bases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from envbuilder.catalog.advise.advice import Wanted
+from envbuilder.catalog.environments import BaseChoice, Catalog, Environment, PythonProvider
+from envbuilder.core.versions import Release
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One image that could be built.
+
+    Attributes:
+        row: The row, with the patch release that is meant.
+        own: The row as the catalog has it.
+        choice: The base, with the interpreter that is meant.
+        place: Place of the base in the row's order of preference, from 0.
+    """
+
+    row: Environment
+    own: Environment
+    choice: BaseChoice
+    place: int
+
+    @property
+    def is_own_release(self) -> bool:
+        """Whether it is the release that the row is about."""
+        return self.row.framework.version == self.own.framework.version
+
+    @property
+    def has_own_python(self) -> bool:
+        """Whether it is the interpreter that the row has on this base."""
+        return self.choice.python == self.own.bases[self.place].python
+
+
+def candidates(catalog: Catalog, wanted: Wanted) -> Iterator[Candidate]:
+    """Everything that comes into question.
+
+    A row's own release comes alone where it is one that was asked for and has the interpreter; its other releases come
+    with it where it does not.
+    """
+    for own in catalog.environments:
+        if wanted.cpu and own.cuda is not None:
+            continue
+        for row in _releases(own, wanted):
+            for place, choice in enumerate(row.bases):
+                python = _python(row, choice, wanted.python)
+                if python is not None:
+                    yield Candidate(row=row, own=own, choice=replace(choice, python=python), place=place)
+
+
+def _releases(own: Environment, wanted: Wanted) -> Iterator[Environment]:
+    yield own
+    is_asked = wanted.tensorflow is None or own.framework.version in wanted.tensorflow
+    if is_asked and (wanted.python is None or wanted.python in own.pythons):
+        return
+    for other in own.framework.others:
+        row = own.release(other.version)
+        if row is not None and (wanted.tensorflow is None or other.version in wanted.tensorflow):
+            yield row
+
+
+def _python(row: Environment, choice: BaseChoice, asked: Release | None) -> Release | None:
+    """The interpreter that an image would have; None when the release has no wheel for any that the base can have."""
+    if choice.python_provider is PythonProvider.OS:
+        return choice.python if choice.python in row.pythons else None
+    if asked is not None and asked in row.pythons:
+        return asked
+    if asked is None and choice.python in row.pythons:
+        return choice.python
+    wish = asked or choice.python
+    return min(row.pythons, key=lambda python: python_distance(wish, python), default=None)
+
+
+def python_distance(one: Release | None, other: Release) -> int:
+    """How many minor releases two interpreters are apart; 0 where none was asked for."""
+    if one is None:
+        return 0
+    (major, minor), (other_major, other_minor) = one.head(2), other.head(2)
+    return abs(major - other_major) * 100 + abs(minor - other_minor)

@@ -1,0 +1,48 @@
+"""What to type to get an environment."""
+
+from __future__ import annotations
+
+from packaging.version import Version
+
+from envbuilder.catalog.advise.candidates import Candidate
+from envbuilder.catalog.environments import Environment
+
+
+def steps(candidate: Candidate, keras: Version | None) -> tuple[str, ...]:
+    """Commands, in order; where a spec is needed, what to write into it stands between them.
+
+    Args:
+        candidate: What to build.
+        keras: Standalone Keras to install with it; None when none is needed, or TensorFlow brings it.
+    """
+    python = None if candidate.has_own_python else candidate.choice.python
+    extra = None if keras is None or brings_keras(candidate.row) else keras
+    if python is None and extra is None:
+        return (_build(candidate),)
+    lines = [
+        f'tensorflow: "{candidate.row.framework.version}"' if not candidate.is_own_release else "",
+        f'base: "{candidate.choice.system.id}"' if candidate.place else "",
+        f'python: "{python}"' if python else "",
+        f'packages: ["keras=={extra}"]' if extra else "",
+    ]
+    written = "; ".join(filter(None, lines))
+    return (
+        f"envbuilder init {candidate.own.id}",
+        f"# in envbuilder.yaml: {written}",
+        "envbuilder lock",
+        "envbuilder build",
+    )
+
+
+def brings_keras(row: Environment) -> bool:
+    """Whether TensorFlow asks for standalone Keras itself; source: metadata of the wheels, from 2.6 on."""
+    return row.framework.version.release[:2] >= (2, 6)
+
+
+def _build(candidate: Candidate) -> str:
+    words = ["envbuilder build", candidate.own.id]
+    if not candidate.is_own_release:
+        words.append(f"--tensorflow {candidate.row.framework.version}")
+    if candidate.place:
+        words.append(f"--base {candidate.choice.system.id}")
+    return " ".join(words)

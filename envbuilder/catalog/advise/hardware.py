@@ -1,0 +1,134 @@
+"""Reasons from the machines that are to run an environment: the compatibility verdict, in the terms of `advise`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from envbuilder.catalog.advise.advice import Change, Reason, Topic, Wanted, Weight
+from envbuilder.catalog.advise.candidates import Candidate
+from envbuilder.catalog.compatibility import judge
+from envbuilder.catalog.coverage import GpuSupport
+from envbuilder.catalog.cuda import Coverage, CudaFacts
+from envbuilder.catalog.driver_requirements import need_of
+from envbuilder.catalog.gpu_rules import on
+from envbuilder.catalog.machine import Host
+from envbuilder.catalog.verdicts import Aspect, Compatibility, Fit, Rule, worst
+from envbuilder.catalog.verdicts import Reason as Judged
+from envbuilder.core.versions import Release
+
+_TOPICS = {
+    Aspect.PROCESSOR: Topic.PROCESSOR,
+    Aspect.KIND: Topic.KIND,
+    Aspect.GPU: Topic.GPU,
+    Aspect.DRIVER: Topic.DRIVER,
+}
+_PRICES = {
+    Rule.NO_GPU: 9,
+    Rule.GPU_CODE: 3,
+    Rule.FORWARD_COMPATIBILITY: 2,
+    Rule.IMAGE_DRIVER_GATE: 1,
+    Rule.OTHER_GPU: 1,
+    # Environments without a known trap are not better for that: nobody looked.
+    Rule.KNOWN_TRAP: 0,
+}
+"""What a caveat costs beside the others; the order matters, the unit does not. A doubt costs nothing by itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HardwareView:
+    """What a candidate means for all machines.
+
+    Attributes:
+        reasons: One for each comparison.
+        verdicts: One for each machine.
+        driver: Oldest driver for all GPUs; None for a CPU environment, or if it is not known.
+    """
+
+    reasons: tuple[Reason, ...]
+    verdicts: tuple[Compatibility, ...]
+    driver: Release | None
+
+    @property
+    def supports(self) -> tuple[GpuSupport, ...]:
+        """What each kind of GPU gets."""
+        return tuple(kind.support for verdict in self.verdicts for kind in verdict.gpus if kind.support is not None)
+
+    @property
+    def coverage(self) -> Coverage | None:
+        """The worst that a GPU gets; None without GPUs."""
+        order = (Coverage.NONE, Coverage.JIT, Coverage.MACHINE_CODE)
+        return min((support.coverage for support in self.supports), key=order.index, default=None)
+
+    @property
+    def fit(self) -> Fit | None:
+        """The worst verdict of all machines; None without machines."""
+        return worst(verdict.fit for verdict in self.verdicts) if self.verdicts else None
+
+
+def view(facts: CudaFacts, wanted: Wanted, candidate: Candidate) -> HardwareView:
+    """Judge a candidate on all machines."""
+    # A single machine need not be named in every sentence.
+    hosts = wanted.hosts if len(wanted.hosts) > 1 else tuple(replace(host, name="") for host in wanted.hosts)
+    verdicts = tuple(judge(facts, candidate.row, candidate.choice, host) for host in hosts)
+    reasons = [
+        reason
+        for host, verdict in zip(hosts, verdicts, strict=True)
+        for reason in (*_kind(wanted, host, candidate), *map(_reason, _compared(verdict)))
+    ]
+    if not hosts and candidate.row.cuda is None and not wanted.cpu:
+        reasons.append(Reason(topic=Topic.KIND, weight=Weight.COST, text="it uses no GPU", price=9))
+    return HardwareView(
+        reasons=tuple(dict.fromkeys(reasons)), verdicts=verdicts, driver=_driver(facts, candidate, verdicts)
+    )
+
+
+def _driver(facts: CudaFacts, candidate: Candidate, verdicts: tuple[Compatibility, ...]) -> Release | None:
+    if candidate.row.cuda is None or candidate.choice.cuda is None:
+        return None
+    needs = [need_of(facts, candidate.choice.cuda, ()), *(each.driver for each in verdicts if each.driver is not None)]
+    return max(need.least for need in needs) if all(need.known for need in needs) else None
+
+
+def _compared(verdict: Compatibility) -> tuple[Judged, ...]:
+    return tuple(reason for reason in verdict.reasons if reason.rule is not Rule.CPU_BUILD)
+
+
+def _kind(wanted: Wanted, host: Host, candidate: Candidate) -> Iterator[Reason]:
+    """Yield what a CPU environment means to those who have a GPU, or have none."""
+    if candidate.row.cuda is not None:
+        return
+    if wanted.cpu or host.gpus == ():
+        yield Reason(topic=Topic.KIND, weight=Weight.FOR, text=f"it needs neither GPU nor driver{on(host)}")
+    elif host.gpus:
+        yield Reason(
+            topic=Topic.KIND,
+            weight=Weight.AGAINST,
+            text=f"it uses no GPU, and there are some{on(host)}",
+            asked="GPU",
+            has="CPU",
+            change=Change(topic=Topic.KIND, text="compute on the processor only"),
+        )
+    else:
+        yield Reason(topic=Topic.KIND, weight=Weight.COST, text="it uses no GPU", price=9)
+
+
+def _reason(judged: Judged) -> Reason:
+    topic = _TOPICS[judged.aspect]
+    return Reason(
+        topic=topic,
+        weight=_weight(judged),
+        text=judged.text,
+        asked=judged.asked,
+        has=judged.has,
+        sources=judged.sources,
+        change=Change(topic=topic, text=judged.change) if judged.fit is Fit.NO else None,
+        price=0 if judged.fit is Fit.UNKNOWN else _PRICES.get(judged.rule, 1),
+        is_doubt=judged.fit is Fit.UNKNOWN,
+    )
+
+
+def _weight(judged: Judged) -> Weight:
+    if judged.fit is Fit.NO:
+        return Weight.AGAINST
+    return Weight.FOR if judged.fit is Fit.FITS and not judged.is_caveat else Weight.COST

@@ -1,0 +1,159 @@
+"""Recommend environments of the catalog for some wishes and machines, with reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from packaging.version import Version
+
+from envbuilder.catalog.advise.advice import Advice, Answer, Change, Reason, Spec, Topic, Verdict, Wanted, Weight
+from envbuilder.catalog.advise.candidates import Candidate, candidates
+from envbuilder.catalog.advise.commands import steps
+from envbuilder.catalog.advise.hardware import HardwareView, view
+from envbuilder.catalog.advise.keras import keras_reasons, keras_to_install
+from envbuilder.catalog.advise.proof_level import proven_on
+from envbuilder.catalog.advise.ranking import order
+from envbuilder.catalog.advise.software import software_reasons
+from envbuilder.catalog.buildable import Buildability, Buildable, on_base
+from envbuilder.catalog.environments import Catalog, Environment
+from envbuilder.catalog.gpu_names import capability_of
+from envbuilder.catalog.machine import Host, HostGpu
+from envbuilder.catalog.vendor_builds import VendorBuild
+from envbuilder.core.versions import Release
+
+
+def advise(catalog: Catalog, wanted: Wanted) -> Answer:
+    """Environments for what is wanted; where there are none, the nearest, and what to change.
+
+    Returns:
+        At least one environment, fitting or near, for every catalog that has a row of the kind that is wanted.
+    """
+    found = every(catalog, wanted)
+    fitting = _each_row_first(tuple(advice for advice in found if advice.verdict is not Verdict.NOT))
+    nearest = () if fitting else _nearest(found)
+    return Answer(fitting=fitting, nearest=nearest, elsewhere=_elsewhere(catalog, wanted, fitting or nearest))
+
+
+def _each_row_first(ranked: tuple[Advice, ...]) -> tuple[Advice, ...]:
+    """The best of each row, then what else these rows can do."""
+    first: dict[str, Advice] = {}
+    for advice in ranked:
+        first.setdefault(advice.environment, advice)
+    best = tuple(first.values())
+    return (*best, *(advice for advice in ranked if advice is not first[advice.environment]))
+
+
+def described(driver: Release | None, gpus: tuple[HostGpu, ...]) -> tuple[Host, ...]:
+    """Return the machines that a driver and GPUs without a machine stand for: one for each GPU, all with that driver.
+
+    Returns:
+        One machine without GPUs if only the driver is known; none if nothing is.
+    """
+    if not gpus:
+        return (Host(name="", driver=driver, is_described=True),) if driver else ()
+    return tuple(Host(name="", driver=driver, gpus=(gpu,), is_described=True) for gpu in dict.fromkeys(gpus))
+
+
+def every(catalog: Catalog, wanted: Wanted) -> tuple[Advice, ...]:
+    """Everything that comes into question, best first: what fits stands before what does not."""
+    ranked = [_advice(catalog, wanted, candidate) for candidate in candidates(catalog, wanted)]
+    ranked.sort(key=lambda placed: order(placed[0], placed[1], wanted))
+    return tuple(advice for advice, _ in ranked)
+
+
+def _advice(catalog: Catalog, wanted: Wanted, candidate: Candidate) -> tuple[Advice, int]:
+    version = candidate.row.framework.version
+    hardware: HardwareView = view(catalog.cuda, wanted, candidate)
+    build = on_base(candidate.row, candidate.choice, wanted.inventory) if wanted.inventory else None
+    return (
+        Advice(
+            environment=candidate.own.id,
+            tensorflow=version,
+            is_own_release=candidate.is_own_release,
+            python=candidate.choice.python,
+            base=candidate.choice.system.id,
+            cuda=candidate.choice.cuda if candidate.row.cuda else None,
+            cudnn=candidate.choice.cudnn if candidate.row.cuda else None,
+            driver=hardware.driver,
+            coverage=hardware.coverage,
+            fit=hardware.fit,
+            buildable=build,
+            proven=proven_on(candidate.row, candidate.choice),
+            reasons=(
+                *software_reasons(wanted, candidate),
+                *keras_reasons(catalog.keras, wanted.keras, version),
+                *hardware.reasons,
+                *(_build_reasons(build) if build else ()),
+            ),
+            steps=(
+                *((build.command,) if build and build.command else ()),
+                *steps(candidate, keras_to_install(catalog.keras, wanted.keras, version)),
+            ),
+        ),
+        candidate.place,
+    )
+
+
+def _build_reasons(build: Buildable) -> Iterator[Reason]:
+    """Yield why an environment cannot be built from here, or may not be."""
+    text = "; ".join(build.reasons)
+    match build.verdict:
+        case Buildability.NO:
+            change = Change(topic=Topic.BUILD, text=build.hint)
+            yield Reason(
+                topic=Topic.BUILD, weight=Weight.AGAINST, text=f"it cannot be built from here: {text}", change=change
+            )
+        case Buildability.UNKNOWN:
+            yield Reason(topic=Topic.BUILD, weight=Weight.COST, text=f"it may not be buildable from here: {text}")
+        case Buildability.YES:
+            return
+
+
+def _nearest(ranked: tuple[Advice, ...]) -> tuple[Advice, ...]:
+    """The cheapest for each kind of change: ten rows that all want the same newer driver are one answer."""
+    found: dict[frozenset[Topic], Advice] = {}
+    for advice in ranked:
+        found.setdefault(frozenset(change.topic for change in advice.changes), advice)
+    # A way that contains another whole way, and more, tells nothing new.
+    return tuple(
+        advice for topics, advice in found.items() if not any(other < topics for other in found if other is not topics)
+    )
+
+
+def _elsewhere(catalog: Catalog, wanted: Wanted, given: tuple[Advice, ...]) -> tuple[VendorBuild, ...]:
+    """Return NVIDIA's own builds of a wanted major release, where no environment of it is sure to run on every GPU."""
+    capabilities = [
+        capability
+        for host in wanted.hosts
+        for gpu in host.gpus or ()
+        if (capability := capability_of(catalog.cuda, gpu)) is not None
+    ]
+    majors = _majors(catalog, wanted) or {advice.tensorflow.major for advice in given[:1]}
+    served = {advice.tensorflow.major for advice in given if advice.verdict is not Verdict.NOT and _is_sure(advice)}
+    return tuple(
+        build
+        for build in catalog.vendor_builds
+        if capabilities
+        and build.tensorflow.major in majors - served
+        and all(build.oldest <= capability <= build.newest for capability in capabilities)
+    )
+
+
+def _majors(catalog: Catalog, wanted: Wanted) -> set[int]:
+    """Return the major releases of TensorFlow that were asked for; empty if none was."""
+    asked = wanted.tensorflow
+    if asked is None:
+        return set()
+    return {row.framework.version.major for row in catalog.environments if any(_versions(row, asked))}
+
+
+def _versions(row: Environment, asked: Spec) -> Iterator[Version]:
+    every_release = (row.framework.version, *(other.version for other in row.framework.others))
+    return (version for version in every_release if version in asked)
+
+
+def _is_sure(advice: Advice) -> bool:
+    """Whether every GPU runs, at once or after the driver has compiled."""
+    return not any(
+        reason.topic is Topic.GPU and (reason.is_doubt or reason.weight is Weight.AGAINST) for reason in advice.reasons
+    )

@@ -1,0 +1,187 @@
+"""Reasons from what is installed: TensorFlow's release, interpreter, base, CUDA libraries, C library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from packaging.version import Version
+
+from envbuilder.catalog.advise.advice import Change, Reason, Spec, Topic, Wanted, Weight
+from envbuilder.catalog.advise.candidates import Candidate
+from envbuilder.catalog.advise.proof_level import proven_on
+from envbuilder.catalog.environments import OLDEST_PYTHON, PythonProvider
+from envbuilder.core.versions import Release
+
+
+def software_reasons(wanted: Wanted, candidate: Candidate) -> Iterator[Reason]:
+    """What was asked of the software, and what an image would have."""
+    yield from _tensorflow(wanted, candidate)
+    yield from _python(wanted, candidate)
+    yield from _base(wanted, candidate)
+    yield from _library(Topic.CUDA, "CUDA", wanted.cuda, candidate.choice.cuda, candidate)
+    yield from _library(Topic.CUDNN, "cuDNN", wanted.cudnn, candidate.choice.cudnn, candidate)
+    yield from _glibc(wanted, candidate)
+
+
+def names_minor(spec: Spec, version: Version) -> bool:
+    """Whether a range is about patch releases of this minor release, so that only the patch release is wrong."""
+    return any(_minor(each.version) == version.release[:2] for each in spec.versions if each.operator in {"==", "==="})
+
+
+def _minor(text: str) -> tuple[int, ...]:
+    return Version(text.removesuffix(".*")).release[:2]
+
+
+def _tensorflow(wanted: Wanted, candidate: Candidate) -> Iterator[Reason]:
+    version = candidate.row.framework.version
+    sources = candidate.row.framework.sources
+    if not candidate.is_own_release:
+        own = candidate.own.framework.version
+        trap = next((each.advisory for each in candidate.own.framework.others if each.version == version), None)
+        warning = f"; known trap: {trap.title}" if trap else ""
+        yield Reason(
+            topic=Topic.PATCH,
+            weight=Weight.COST,
+            text=f"TensorFlow {version} is another patch release than {own}, which was measured and tried{warning}",
+            has=str(version),
+            sources=trap.sources if trap else sources,
+        )
+    if wanted.tensorflow is None:
+        return
+    asked = wanted.tensorflow
+    if version in asked:
+        yield _ok(Topic.TENSORFLOW, f"TensorFlow {version} is what was asked for", asked.text, version)
+        return
+    patch = names_minor(asked, version)
+    topic = Topic.PATCH if patch else Topic.TENSORFLOW
+    there = f"TensorFlow {version}" if patch else f"{candidate.own.id} (TensorFlow {version})"
+    yield Reason(
+        topic=topic,
+        weight=Weight.AGAINST,
+        text=f"TensorFlow is {version}, not {asked.text}",
+        asked=asked.text,
+        has=str(version),
+        sources=sources,
+        change=Change(topic=topic, text=f"{there} instead of TensorFlow {asked.text}"),
+    )
+
+
+def _python(wanted: Wanted, candidate: Candidate) -> Iterator[Reason]:
+    have, asked = candidate.choice.python, wanted.python
+    if asked is None:
+        return
+    if have == asked:
+        how = "" if candidate.has_own_python else " (not the one that the row was tried with)"
+        yield _ok(Topic.PYTHON, f"there is a wheel for Python {asked}{how}", str(asked), have)
+        return
+    system = candidate.choice.system.id
+    if asked < OLDEST_PYTHON:
+        text = f"nothing here installs a Python before {OLDEST_PYTHON}"
+    elif asked in candidate.row.pythons and candidate.choice.python_provider is PythonProvider.OS:
+        text = f"the interpreter of {system} is {have}"
+    else:
+        text = (
+            f"TensorFlow {candidate.row.framework.version} has no wheel for it, but for {_span(candidate.row.pythons)}"
+        )
+    yield Reason(
+        topic=Topic.PYTHON,
+        weight=Weight.AGAINST,
+        text=text,
+        asked=str(asked),
+        has=str(have),
+        sources=candidate.row.framework.sources,
+        change=Change(topic=Topic.PYTHON, text=f"Python {have} instead of {asked}"),
+    )
+
+
+def _span(releases: tuple[Release, ...]) -> str:
+    """Releases in words.
+
+    Example:
+        >>> _span((Release("3.6"), Release("3.7"), Release("3.8")))
+        'Python 3.6 to 3.8'
+    """
+    if len(releases) < 2:
+        return f"Python {releases[0]}" if releases else "no Python that can be installed"
+    return f"Python {releases[0]} to {releases[-1]}"
+
+
+def _base(wanted: Wanted, candidate: Candidate) -> Iterator[Reason]:
+    system = candidate.choice.system
+    if wanted.base and system.id != wanted.base:
+        yield Reason(
+            topic=Topic.BASE,
+            weight=Weight.AGAINST,
+            text=f"the base is {system.id}",
+            asked=wanted.base,
+            has=system.id,
+            sources=system.sources,
+            change=Change(topic=Topic.BASE, text=f"the base {system.id} instead of {wanted.base}"),
+        )
+    elif candidate.place:
+        yield _further_down(wanted, candidate)
+    elif wanted.base:
+        yield _ok(Topic.BASE, f"the base is {system.id}", wanted.base, system.id)
+
+
+def _further_down(wanted: Wanted, candidate: Candidate) -> Reason:
+    """A base that is not the row's first; it may be the one that was tried."""
+    name, first = candidate.choice.system.id, candidate.own.bases[0]
+    text = f"{name} is not the row's first base, which is {first.system.id}"
+    tried = proven_on(candidate.row, candidate.choice)
+    if tried.rank > proven_on(candidate.row, first).rank:
+        return _ok(Topic.BASE, f"{text}, but the one with the stronger evidence ({tried.value})", wanted.base, name)
+    return Reason(
+        topic=Topic.BASE,
+        weight=Weight.COST,
+        text=text,
+        asked=wanted.base,
+        has=name,
+        sources=candidate.choice.system.sources,
+        price=0,
+    )
+
+
+def _library(
+    topic: Topic, name: str, asked: Spec | None, have: Release | None, candidate: Candidate
+) -> Iterator[Reason]:
+    if asked is None:
+        return
+    if have is not None and have in asked:
+        yield _ok(topic, f"{name} is {have}", asked.text, have)
+        return
+    text = f"{name} is {have}" if have else f"{candidate.own.id} has no {name}"
+    yield Reason(
+        topic=topic,
+        weight=Weight.AGAINST,
+        text=f"{text}, not {asked.text}",
+        asked=asked.text,
+        has=str(have or ""),
+        sources=candidate.choice.system.sources,
+        change=Change(topic=topic, text=f"{name} {have} instead of {asked.text}" if have else f"no {name} at all"),
+    )
+
+
+def _glibc(wanted: Wanted, candidate: Candidate) -> Iterator[Reason]:
+    if wanted.glibc is None:
+        return
+    need = candidate.row.framework.glibc
+    if need <= wanted.glibc:
+        yield _ok(Topic.GLIBC, f"the wheel needs glibc {need}, so it also runs without a container", wanted.glibc, need)
+        return
+    yield Reason(
+        topic=Topic.GLIBC,
+        weight=Weight.AGAINST,
+        text=f"the wheel needs glibc {need}",
+        asked=str(wanted.glibc),
+        has=str(need),
+        sources=candidate.row.framework.sources,
+        change=Change(
+            topic=Topic.GLIBC,
+            text=f"run it in its container, which has glibc {candidate.choice.system.glibc}, or a system with {need}",
+        ),
+    )
+
+
+def _ok(topic: Topic, text: str, asked: object, have: object) -> Reason:
+    return Reason(topic=topic, weight=Weight.FOR, text=text, asked=str(asked), has=str(have))

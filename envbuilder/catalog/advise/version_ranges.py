@@ -1,0 +1,57 @@
+"""Ranges of versions as people write them."""
+
+from __future__ import annotations
+
+import re
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from envbuilder.catalog.advise.advice import Spec
+from envbuilder.core.errors import UsageError
+from envbuilder.core.versions import Release
+
+_BARE = re.compile(r"\d+(\.\d+)*(\.?(\*|x))?((a|b|rc|\.?post|\.?dev)\d+)?")
+_PATCH_LEVEL = 3
+
+
+def spec_of(text: str, what: str) -> Spec:
+    """A range: `>=2.4,<2.6`, or a bare version, which means its patch releases where it names none.
+
+    Args:
+        text: As it was written.
+        what: What it is a range of, for errors.
+
+    Raises:
+        UsageError: It is none.
+
+    Example:
+        >>> str(spec_of("2.4", "TensorFlow").versions), str(spec_of("2.4.1", "TensorFlow").versions)
+        ('==2.4.*', '==2.4.1')
+    """
+    written = text.strip().replace(" ", "")
+    try:
+        return Spec(text=written, versions=SpecifierSet(",".join(_part(part) for part in written.split(","))))
+    except InvalidSpecifier as error:
+        raise UsageError(
+            f"{text!r} is no range of versions of {what}", hint="such as 2.4, 2.4.1, '>=2.4,<2.6' or '~=2.4'"
+        ) from error
+
+
+def _part(part: str) -> str:
+    if not _BARE.fullmatch(part):
+        return part
+    plain = re.sub(r"\.?(\*|x)$", "", part)
+    is_exact = plain == part and (part.count(".") >= _PATCH_LEVEL - 1 or re.search(r"[a-z]", part))
+    return f"=={part}" if is_exact else f"=={plain}.*"
+
+
+def release_of(text: str, what: str) -> Release:
+    """A dotted number such as `450.51`; a leading `R` or `v`, as in `R450`, is left out.
+
+    Raises:
+        UsageError: It is none.
+    """
+    try:
+        return Release(text.strip().removeprefix("R").removeprefix("v"))
+    except ValueError as error:
+        raise UsageError(f"{text!r} is no release of {what}", hint="such as 450.51.06") from error

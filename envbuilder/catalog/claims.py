@@ -1,0 +1,168 @@
+"""What can be read from a wheel, in the shape in which a row claims it; and how the two differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from envbuilder.catalog.cuda import CudaNeed, CudnnNeed, KernelFamily
+from envbuilder.catalog.environments import Environment
+from envbuilder.core.versions import Release
+
+_NOT_MEASURED = "not measured"
+_NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CudaClaims:
+    """The CUDA side of a wheel.
+
+    Attributes:
+        compiled: CUDA release that it was compiled with, major and minor; None when it does not say.
+        linkage: `needed` or `dlopen`.
+        sonames: Libraries that it links or opens, sorted; without the driver's own and TensorRT.
+        cudnn: cuDNN that it was compiled against and what it accepts; None when that cannot be read.
+        families: GPU code by kernel family, in the order `cuda`, `mlir`.
+    """
+
+    compiled: Release | None
+    linkage: str
+    sonames: tuple[str, ...]
+    cudnn: CudnnNeed | None
+    families: tuple[KernelFamily, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claims:
+    """What a row says of its wheel, or what was measured.
+
+    Attributes:
+        glibc: Newest glibc symbol version.
+        glibcxx: Newest libstdc++ symbol version.
+        needs_avx: Whether code that always runs uses AVX; None when that cannot be told.
+        cuda: The CUDA side; None for a CPU wheel.
+    """
+
+    glibc: Release
+    glibcxx: Release
+    needs_avx: bool | None
+    cuda: CudaClaims | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """One field of a row beside what was measured.
+
+    Attributes:
+        field: Path in the row's file.
+        claimed: What the row says.
+        measured: What the wheel says.
+        agrees: Whether both are the same; True where nothing could be measured.
+    """
+
+    field: str
+    claimed: str
+    measured: str
+    agrees: bool
+
+
+def claims_of(row: Environment) -> Claims:
+    """What a row says of its wheel."""
+    return Claims(
+        glibc=row.framework.glibc,
+        glibcxx=row.framework.glibcxx,
+        needs_avx=row.framework.needs_avx,
+        cuda=_cuda_claims(row.cuda) if row.cuda else None,
+    )
+
+
+def _cuda_claims(need: CudaNeed) -> CudaClaims:
+    return CudaClaims(
+        compiled=need.compiled,
+        linkage=need.linkage,
+        sonames=tuple(sorted((*need.sonames, *need.optional))),
+        cudnn=need.cudnn,
+        families=need.code.families,
+    )
+
+
+def compare(claimed: Claims, measured: Claims) -> tuple[Comparison, ...]:
+    """Every field of both, in the order of a row's file."""
+    return tuple(_compared(claimed, measured))
+
+
+def _compared(claimed: Claims, measured: Claims) -> Iterator[Comparison]:
+    yield _field("tensorflow.glibc", claimed.glibc.text, measured.glibc.text)
+    yield _field("tensorflow.glibcxx", claimed.glibcxx.text, measured.glibcxx.text)
+    avx = _NOT_MEASURED if measured.needs_avx is None else _yes(measured.needs_avx)
+    yield _field("tensorflow.needs_avx", _yes(bool(claimed.needs_avx)), avx)
+    if claimed.cuda is None or measured.cuda is None:
+        yield _field("cuda", _there(claimed.cuda), _there(measured.cuda))
+        return
+    yield from _compared_cuda(claimed.cuda, measured.cuda)
+
+
+def _compared_cuda(claimed: CudaClaims, measured: CudaClaims) -> Iterator[Comparison]:
+    yield _field("cuda.compiled", _release(claimed.compiled), _release(measured.compiled))
+    yield _field("cuda.linkage", claimed.linkage, measured.linkage)
+    yield _field("cuda.sonames", " ".join(claimed.sonames) or _NONE, " ".join(measured.sonames) or _NOT_MEASURED)
+    yield _cudnn(claimed.cudnn, measured.cudnn)
+    yield _field(
+        "cuda.cudnn.rule",
+        claimed.cudnn.rule.value if claimed.cudnn else _NONE,
+        measured.cudnn.rule.value if measured.cudnn else _NOT_MEASURED,
+    )
+    names = dict.fromkeys(family.name for family in (*claimed.families, *measured.families))
+    for name in names:
+        yield from _compared_family(name, _family(claimed, name), _family(measured, name))
+
+
+def _compared_family(name: str, claimed: KernelFamily | None, measured: KernelFamily | None) -> Iterator[Comparison]:
+    for part in ("machine", "ptx"):
+        yield _field(f"cuda.code.{name}.{part}", _codes(claimed, part), _codes(measured, part))
+    if measured is None or measured.isa is not None:
+        yield _field(f"cuda.code.{name}.isa", _isa(claimed), _isa(measured))
+        yield _field(f"cuda.code.{name}.forward", _forward(claimed), _forward(measured))
+
+
+def _cudnn(claimed: CudnnNeed | None, measured: CudnnNeed | None) -> Comparison:
+    """A wheel may tell major and minor only; a longer claim agrees with it as far as it goes."""
+    said = claimed.compiled.text if claimed else _NONE
+    seen = measured.compiled.text if measured else _NOT_MEASURED
+    agrees = seen in {_NOT_MEASURED, said} or said.startswith(f"{seen}.")
+    return Comparison(field="cuda.cudnn.compiled", claimed=said, measured=seen, agrees=agrees)
+
+
+def _field(field: str, claimed: str, measured: str) -> Comparison:
+    agrees = measured in {claimed, _NOT_MEASURED}
+    return Comparison(field=field, claimed=claimed, measured=measured, agrees=agrees)
+
+
+def _family(cuda: CudaClaims, name: str) -> KernelFamily | None:
+    return next((family for family in cuda.families if family.name == name), None)
+
+
+def _codes(family: KernelFamily | None, part: str) -> str:
+    codes = getattr(family, part) if family else ()
+    return " ".join(map(str, codes)) or _NONE
+
+
+def _isa(family: KernelFamily | None) -> str:
+    return str(family.isa) if family and family.isa else _NONE
+
+
+def _forward(family: KernelFamily | None) -> str:
+    return _yes(family.forward) if family and family.ptx else _NONE
+
+
+def _release(release: Release | None) -> str:
+    """Major and minor: the patch release of the toolkit stands in build_info of the youngest wheels only."""
+    return ".".join(map(str, release.head(2))) if release else _NOT_MEASURED
+
+
+def _yes(value: bool) -> str:  # noqa: FBT001  it is the value itself
+    return "yes" if value else "no"
+
+
+def _there(cuda: CudaClaims | None) -> str:
+    return "a CUDA build" if cuda else "a CPU build"

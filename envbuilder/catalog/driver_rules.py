@@ -1,0 +1,244 @@
+"""Reasons from the driver: too old, too new for the GPU, or new enough by one of NVIDIA's rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envbuilder.catalog.coverage import GpuSupport
+from envbuilder.catalog.cuda import CudaFacts, ForwardCompatibility
+from envbuilder.catalog.driver_requirements import DriverBound, DriverNeed, DriverRule, driver_of, is_older, is_too_old
+from envbuilder.catalog.gpu_names import is_for_data_centers
+from envbuilder.catalog.gpu_rules import gpu_label, on
+from envbuilder.catalog.machine import Host, HostGpu
+from envbuilder.catalog.verdicts import Aspect, Fit, Reason, Rule, Stack
+from envbuilder.core.versions import Release
+
+_IN_USER_SPACE = (DriverRule.LIBRARIES, DriverRule.COMPILES_PTX)
+
+
+def driver_reasons(
+    facts: CudaFacts, stack: Stack, host: Host, need: DriverNeed, gpu: tuple[HostGpu, GpuSupport] | None
+) -> Iterator[Reason]:
+    """Yield whether the driver of a machine runs the CUDA libraries of an image on a GPU.
+
+    Args:
+        facts: Driver tables.
+        stack: The image.
+        host: The machine.
+        need: The driver that is needed.
+        gpu: The GPU and what it gets; None if no GPU is known, so that the libraries alone are judged.
+    """
+    if gpu is not None:
+        yield from _last_branch(host, need, *gpu)
+    if not need.known:
+        text = f"not proven: which driver{on(host)} compiles the PTX is not known"
+        yield Reason(aspect=Aspect.DRIVER, rule=Rule.PTX_DRIVER, fit=Fit.UNKNOWN, text=text)
+    if host.driver is None and host.cuda is None:
+        yield _unknown_driver(host, need)
+        return
+    failing = tuple(bound for bound in need.bounds if _misses(facts, host, bound) is not False)
+    forward = _forward(facts, stack, host, need, gpu) if failing else None
+    if forward is not None:
+        yield forward
+    elif failing and gpu is None and _may_be_forward(facts, stack, host):
+        yield _perhaps_forward(host, need)
+    elif failing:
+        yield _too_old(facts, host, max(failing, key=lambda bound: bound.least))
+    else:
+        yield _new_enough(facts, stack, host, need, gpu)
+
+
+def _misses(facts: CudaFacts, host: Host, bound: DriverBound) -> bool | None:
+    """Return whether the driver is too old for a bound; None if that is not known.
+
+    Libraries and PTX are for the driver's library in user space; that a GPU is known is for the kernel module.
+    """
+    if bound.rule is DriverRule.KNOWS_GPU and host.driver is not None:
+        return is_older(host.driver, bound.least)
+    return is_too_old(facts, host, bound.least)
+
+
+def _last_branch(host: Host, need: DriverNeed, gpu: HostGpu, support: GpuSupport) -> Iterator[Reason]:
+    """Yield that the driver, or every driver that is new enough, no longer knows the GPU."""
+    last = support.architecture.last_driver
+    if last is None:
+        return
+    capability, generation = support.architecture.capability, support.architecture.generation
+    if need.least.major > last.major:
+        yield Reason(
+            aspect=Aspect.GPU,
+            rule=Rule.LAST_DRIVER,
+            fit=Fit.NO,
+            text=f"it needs driver {need.least}, and branch {last} is the last that knows"
+            f" {generation} ({capability}){on(host)}",
+            asked=str(capability),
+            has=str(need.least),
+            change=f"use another GPU than {gpu_label(gpu, capability)}",
+        )
+    elif host.driver is not None and host.driver.major > last.major:
+        yield Reason(
+            aspect=Aspect.DRIVER,
+            rule=Rule.LAST_DRIVER,
+            fit=Fit.NO,
+            text=f"driver {host.driver}{on(host)} no longer knows {generation}"
+            f" ({capability}); branch {last} is the last that does",
+            asked=str(host.driver),
+            has=str(last),
+            change=f"go back to driver branch {last}{on(host)}",
+        )
+
+
+def _unknown_driver(host: Host, need: DriverNeed) -> Reason:
+    has = str(need.least)
+    if host.is_described:
+        text = f"needs driver {need.least} or later: {need.why}"
+        return Reason(aspect=Aspect.DRIVER, rule=Rule.DRIVER_RELEASE, fit=Fit.FITS, text=text, has=has)
+    text = f"the driver{on(host)} is not known; it must be {need.least} or later ({need.why})"
+    return Reason(aspect=Aspect.DRIVER, rule=Rule.DRIVER_NOT_KNOWN, fit=Fit.UNKNOWN, text=text, has=has)
+
+
+def _too_old(facts: CudaFacts, host: Host, bound: DriverBound) -> Reason:
+    rule = Rule.PTX_DRIVER if bound.rule is DriverRule.COMPILES_PTX else Rule.DRIVER_RELEASE
+    driver, has = driver_of(host), str(bound.least)
+    if _misses(facts, host, bound) is None:
+        seen = f"{driver} does not say" if driver else f"that it supports CUDA {host.cuda} does not say"
+        return Reason(
+            aspect=Aspect.DRIVER,
+            rule=Rule.DRIVER_NOT_KNOWN,
+            fit=Fit.UNKNOWN,
+            text=f"it needs driver {bound.least} ({bound.why}), and {seen} whether the driver{on(host)} is that new;"
+            " `cat /proc/driver/nvidia/version` does",
+            asked=str(driver or host.cuda),
+            has=has,
+        )
+    seen = f"driver {driver}{on(host)}" if driver else f"the driver{on(host)} supports CUDA {host.cuda} at most, which"
+    return Reason(
+        aspect=Aspect.DRIVER,
+        rule=rule,
+        fit=Fit.NO,
+        text=f"{seen} is too old: it needs {bound.least}, {bound.why}",
+        asked=str(driver or host.cuda),
+        has=has,
+        change=f"update the driver{on(host)} to {bound.least} or later",
+    )
+
+
+def _new_enough(
+    facts: CudaFacts, stack: Stack, host: Host, need: DriverNeed, gpu: tuple[HostGpu, GpuSupport] | None
+) -> Reason:
+    driver, has = driver_of(host), str(need.least)
+    if driver is None:
+        text = f"the driver{on(host)} supports CUDA {host.cuda}"
+        return Reason(aspect=Aspect.DRIVER, rule=Rule.DRIVER_RELEASE, fit=Fit.FITS, text=text, has=str(stack.cuda))
+    if host.driver is not None and driver > host.driver:
+        return _stands_before(facts, host, driver, need, gpu)
+    if driver < need.own and stack.has_compat_library:
+        return Reason(
+            aspect=Aspect.DRIVER,
+            rule=Rule.IMAGE_DRIVER_GATE,
+            fit=Fit.FITS,
+            text=f"driver {driver}{on(host)} is older than the {need.own} that came with CUDA"
+            f" {stack.cuda}: it runs by minor-version compatibility, but NVIDIA's image may refuse to start"
+            " (NVIDIA_DISABLE_REQUIRE=1 switches that off); Debian bases do not refuse",
+            asked=str(driver),
+            has=has,
+            is_caveat=True,
+        )
+    text = f"driver {driver}{on(host)} is new enough: it needs {need.least}, {need.why}"
+    return Reason(aspect=Aspect.DRIVER, rule=Rule.DRIVER_RELEASE, fit=Fit.FITS, text=text, asked=str(driver), has=has)
+
+
+def _stands_before(
+    facts: CudaFacts, host: Host, library: Release, need: DriverNeed, gpu: tuple[HostGpu, GpuSupport] | None
+) -> Reason:
+    """Judge a driver library that is newer than the kernel module, as NVIDIA's package cuda-compat makes it."""
+    text = (
+        f"libcuda {library} stands before the older kernel module {host.driver}{on(host)} (forward compatibility);"
+        f" it needs {need.least}, {need.why}"
+    )
+    name = gpu[0].name if gpu else ""
+    is_offered = not name or is_for_data_centers(facts, name)
+    if not is_offered:
+        text += f"; {name} is not one of the data-centre GPUs that forward compatibility is for"
+    return Reason(
+        aspect=Aspect.DRIVER,
+        rule=Rule.FORWARD_COMPATIBILITY,
+        fit=Fit.FITS if is_offered else Fit.UNKNOWN,
+        text=text,
+        asked=str(library),
+        has=str(need.least),
+        is_caveat=is_offered,
+    )
+
+
+def _forward(
+    facts: CudaFacts, stack: Stack, host: Host, need: DriverNeed, gpu: tuple[HostGpu, GpuSupport] | None
+) -> Reason | None:
+    """Return that the driver library inside NVIDIA's image replaces an older driver; None where it does not.
+
+    Forward compatibility is for data-centre GPUs and the branches that NVIDIA names. It replaces the library in user
+    space; the kernel module must know the GPU by itself.
+    """
+    if gpu is None or host.driver is None or not stack.has_compat_library or stack.cuda is None:
+        return None
+    rule = _rule_for(facts, stack.cuda, host.driver, *gpu)
+    inside = facts.shipped_driver(rule.cuda) if rule else None
+    hardware = need.least_for(DriverRule.KNOWS_GPU)
+    software = need.least_for(*_IN_USER_SPACE)
+    knows = hardware is None or is_older(host.driver, hardware) is False
+    if rule is None or inside is None or software is None or inside < software or not knows:
+        return None
+    return Reason(
+        aspect=Aspect.DRIVER,
+        rule=Rule.FORWARD_COMPATIBILITY,
+        fit=Fit.FITS,
+        text=f"driver {host.driver}{on(host)} is older than {need.least}, {need.why}: it runs by forward compatibility"
+        f" only (cuda-compat in NVIDIA's image of CUDA {rule.cuda}, on data-centre GPUs)",
+        asked=str(host.driver),
+        has=str(need.least),
+        sources=rule.sources,
+        is_caveat=True,
+    )
+
+
+def _may_be_forward(facts: CudaFacts, stack: Stack, host: Host) -> bool:
+    """Return whether forward compatibility applies if the GPU, which is not known, is a data-centre one."""
+    return (
+        stack.has_compat_library
+        and host.driver is not None
+        and any(
+            rule.cuda.head(2) == stack.cuda.head(2) and rule.admits(host.driver)
+            for rule in facts.forward
+            if stack.cuda is not None
+        )
+    )
+
+
+def _perhaps_forward(host: Host, need: DriverNeed) -> Reason:
+    return Reason(
+        aspect=Aspect.DRIVER,
+        rule=Rule.FORWARD_COMPATIBILITY,
+        fit=Fit.UNKNOWN,
+        text=f"driver {host.driver}{on(host)} is older than {need.least}, {need.why}: it runs by forward compatibility"
+        " if the GPU is a data-centre one, and which GPU it is, is not known",
+        asked=str(host.driver),
+        has=str(need.least),
+    )
+
+
+def _rule_for(
+    facts: CudaFacts, cuda: Release, driver: Release, gpu: HostGpu, support: GpuSupport
+) -> ForwardCompatibility | None:
+    """Return the entry of NVIDIA's tables for a CUDA release, a driver and a GPU; None if there is none."""
+    capability = support.architecture.capability
+    return next(
+        (
+            rule
+            for rule in facts.forward
+            if rule.cuda.head(2) == cuda.head(2)
+            and rule.admits(driver)
+            and rule.is_for(capability)
+            and is_for_data_centers(facts, gpu.name)
+        ),
+        None,
+    )

@@ -1,0 +1,1 @@
+"""Load `matrices/` into a checked catalog."""

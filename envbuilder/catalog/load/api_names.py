@@ -1,0 +1,120 @@
+"""`api.yaml` to the map of TensorFlow's public names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from envbuilder.catalog.api_names import ApiMap, ApiModule
+from envbuilder.catalog.load.tables import read_sources
+from envbuilder.core.text_files import read_text
+from envbuilder.core.versions import Release
+from envbuilder.core.yaml.canonical import Plain
+from envbuilder.core.yaml.fields import Fields, Reader
+
+SCHEMA = 1
+
+
+def load_api(folder: Path) -> ApiMap:
+    """Read `api.yaml` of a catalog; return an empty map when the catalog has none.
+
+    Raises:
+        InvalidInput: With every fault of the file.
+    """
+    file = folder / "api.yaml"
+    return read_api(read_text(file), str(file)) if file.exists() else ApiMap()
+
+
+def read_api(text: str, name: str) -> ApiMap:
+    """Decode the document.
+
+    Args:
+        text: The YAML.
+        name: What to call it in faults.
+
+    Raises:
+        InvalidInput: With every fault of the document.
+    """
+    reader = Reader(name)
+    root = reader.document(text)
+    if root.integer("schema") != SCHEMA:
+        root.fault("schema", f"must be {SCHEMA}")
+    releases = tuple(_release(each) for each in root.children("releases", required=True))
+    if list(releases) != sorted(set(releases)):
+        root.fault("releases", "must be in ascending order, each once")
+    modules = {each.text("module"): _module(each, releases) for each in root.children("modules", required=True)}
+    reader.finish()
+    return ApiMap(releases=releases, modules=modules)
+
+
+def _release(fields: Fields) -> Release:
+    fields.text("read")
+    read_sources(fields)
+    return fields.release("release")
+
+
+def _module(fields: Fields, releases: tuple[Release, ...]) -> ApiModule:
+    names: dict[str, frozenset[Release]] = {}
+    none: frozenset[Release] = frozenset()
+    for group in fields.children("names", required=True):
+        span = group.value("in", lambda text: spans(text, releases), fallback=none)
+        names.update(dict.fromkeys(group.text("have").split(), span))
+    read = fields.value("read", lambda text: spans(text, releases), fallback=none)
+    return ApiModule(read=read, names=names)
+
+
+def spans(text: str, releases: tuple[Release, ...]) -> frozenset[Release]:
+    """Return the releases of a list of spans.
+
+    Raises:
+        ValueError: The text names a release that is not among `releases`.
+
+    Example:
+        >>> known = tuple(map(Release, ("1.4", "1.5", "1.6", "2.0")))
+        >>> sorted(map(str, spans("1.4-1.5, 2.0", known)))
+        ['1.4', '1.5', '2.0']
+    """
+    found: set[Release] = set()
+    for span in text.split(", "):
+        first, _, last = span.partition("-")
+        ends = Release(first), Release(last or first)
+        if ends[0] not in releases or ends[1] not in releases:
+            raise ValueError(f"{span!r} names a release that is not under `releases`")
+        found.update(release for release in releases if ends[0] <= release <= ends[1])
+    return frozenset(found)
+
+
+def spelled(chosen: frozenset[Release], releases: tuple[Release, ...]) -> str:
+    """Return releases as a list of spans; the inverse of `spans`.
+
+    Example:
+        >>> known = tuple(map(Release, ("1.4", "1.5", "1.6", "2.0")))
+        >>> spelled(frozenset({known[0], known[1], known[3]}), known)
+        '1.4-1.5, 2.0'
+    """
+    runs: list[list[Release]] = []
+    for index, release in enumerate(releases):
+        if release not in chosen:
+            continue
+        if runs and index and runs[-1][-1] == releases[index - 1]:
+            runs[-1].append(release)
+        else:
+            runs.append([release])
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+
+
+def plain_api(api: ApiMap, read: dict[str, dict[str, Plain]]) -> dict[str, Plain]:
+    """Return the map as a document for `dump`.
+
+    Args:
+        api: The map.
+        read: By release, the other fields of its entry: how it was read, and the sources.
+    """
+    modules: list[Plain] = []
+    for module, known in sorted(api.modules.items()):
+        groups: dict[str, list[str]] = {}
+        for name, having in sorted(known.names.items()):
+            groups.setdefault(spelled(having, api.releases), []).append(name)
+        names: list[Plain] = [{"in": span, "have": " ".join(groups[span])} for span in sorted(groups)]
+        modules.append({"module": module, "read": spelled(known.read, api.releases), "names": names})
+    releases: list[Plain] = [{"release": str(each), **read[str(each)]} for each in api.releases]
+    return {"schema": SCHEMA, "releases": releases, "modules": modules}

@@ -1,0 +1,142 @@
+"""A folder of matrices to a checked catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from envbuilder.catalog.cuda import CudaFacts
+from envbuilder.catalog.environments import Catalog, Environment
+from envbuilder.catalog.keras import KerasFacts
+from envbuilder.catalog.load.environments import Tables, read_environment
+from envbuilder.catalog.load.evidence import Proof, read_proof
+from envbuilder.catalog.load.external_facts import read_keras, read_vendor_builds
+from envbuilder.catalog.load.rules import RULES
+from envbuilder.catalog.load.tables import read_advisories, read_bases, read_cuda, read_libraries
+from envbuilder.catalog.vendor_builds import VendorBuild
+from envbuilder.core.errors import Fault, InvalidInput
+from envbuilder.core.text_files import read_text
+from envbuilder.core.yaml.fields import Fields, Reader
+
+SCHEMA = 1
+T = TypeVar("T")
+
+
+class _Identified(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+Entry = TypeVar("Entry", bound=_Identified)
+
+
+def load_catalog(folder: Path) -> Catalog:
+    """Read and cross-check all matrices.
+
+    Args:
+        folder: Holds `cuda.yaml`, `bases.yaml`, `libraries.yaml`, `advisories.yaml`, `environments/*.yaml` and for each
+            of these `evidence/*.yaml`; and, if it has them, `keras.yaml` and `vendor-builds.yaml`.
+
+    Raises:
+        InvalidInput: With every fault of every file.
+    """
+    faults: list[Fault] = []
+    cuda = _read(folder / "cuda.yaml", read_cuda, faults)
+    bases = _read(folder / "bases.yaml", read_bases, faults) or ()
+    libraries = _read(folder / "libraries.yaml", read_libraries, faults) or ()
+    advisories = _read(folder / "advisories.yaml", read_advisories, faults) or ()
+    keras = _optional(folder / "keras.yaml", read_keras, KerasFacts(), faults)
+    builds: tuple[VendorBuild, ...] = ()
+    builds = _optional(folder / "vendor-builds.yaml", read_vendor_builds, builds, faults)
+    tables = Tables(
+        bases=_by_id(bases, folder / "bases.yaml", faults),
+        libraries=_by_id(libraries, folder / "libraries.yaml", faults),
+        advisories=_by_id(advisories, folder / "advisories.yaml", faults),
+    )
+    if faults or cuda is None:
+        # Every row would be wrong with them; their faults would only follow from these.
+        raise InvalidInput(tuple(faults))
+    rows: list[Environment] = []
+    for file in sorted((folder / "environments").glob("*.yaml")):
+        proof = _read(folder / "evidence" / file.name, partial(_proof, name=file.stem), faults) or Proof()
+        row = _read(file, partial(_checked, name=file.stem, tables=tables, cuda=cuda, proof=proof), faults)
+        if row is not None:
+            rows.append(row)
+    faults.extend(_orphans(folder))
+    if not rows and not faults:
+        faults.append(Fault(file=str(folder / "environments"), line=0, field="", problem="holds no environment"))
+    if faults:
+        raise InvalidInput(tuple(faults))
+    return Catalog(
+        environments=tuple(sorted(rows, key=_order)),
+        bases=bases,
+        libraries=libraries,
+        advisories=advisories,
+        cuda=cuda,
+        keras=keras,
+        vendor_builds=builds,
+    )
+
+
+def _optional(file: Path, decode: Callable[[Fields], T], default: T, faults: list[Fault]) -> T:
+    """A matrix that another catalog need not have."""
+    value = _read(file, decode, faults) if file.exists() else None
+    return default if value is None else value
+
+
+def _orphans(folder: Path) -> list[Fault]:
+    """Evidence for rows that are not there."""
+    return [
+        Fault(file=str(file), line=0, field="", problem="there is no such row under environments/")
+        for file in sorted((folder / "evidence").glob("*.yaml"))
+        if not (folder / "environments" / file.name).exists()
+    ]
+
+
+def _proof(root: Fields, *, name: str) -> Proof:
+    proof = read_proof(root)
+    if root.text("id") != name:
+        root.fault("id", f"must be the name of the file, {name!r}")
+    return proof
+
+
+def _checked(root: Fields, *, name: str, tables: Tables, cuda: CudaFacts, proof: Proof) -> Environment | None:
+    row = read_environment(root, tables, proof)
+    if row is None or root.is_faulty:
+        return row
+    if row.id != name:
+        root.fault("id", f"must be the name of the file, {name!r}")
+    for rule in RULES:
+        for field, problem in rule.problems(row, cuda):
+            root.fault_at(field, f"{problem} [{rule.id}]")
+    return row
+
+
+def _read(file: Path, decode: Callable[[Fields], T], faults: list[Fault]) -> T | None:
+    reader = Reader(str(file))
+    try:
+        root = reader.document(read_text(file))
+    except InvalidInput as error:
+        faults.extend(error.faults)
+        return None
+    if root.integer("schema") != SCHEMA:
+        root.fault("schema", f"must be {SCHEMA}")
+    value = decode(root)
+    found = reader.close()
+    faults.extend(found)
+    return None if found else value
+
+
+def _by_id(entries: Iterable[Entry], file: Path, faults: list[Fault]) -> dict[str, Entry]:
+    table: dict[str, Entry] = {}
+    for entry in entries:
+        if entry.id in table:
+            faults.append(Fault(file=str(file), line=0, field=entry.id, problem="stands here twice"))
+        table[entry.id] = entry
+    return table
+
+
+def _order(row: Environment) -> tuple[object, ...]:
+    return (row.framework.version, row.cuda is None, row.id)

@@ -1,0 +1,32 @@
+"""Any evidence that there could be, for properties."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from hypothesis import strategies as st
+
+from envbuilder.catalog.evidence import (
+    BuiltImage,
+    Documented,
+    Evidence,
+    Grade,
+    Measured,
+    RanOnCpu,
+    RanOnGpu,
+    Resolved,
+    Unproven,
+)
+from tests.unit.locking.closures import DIGESTS
+from tests.unit.locking.locks import HASHES, LINES, NAMES
+
+DAYS = st.dates(min_value=date(2015, 11, 9))
+EVIDENCE: st.SearchStrategy[Evidence] = st.one_of(
+    st.builds(Documented, where=LINES, when=DAYS),
+    st.builds(Measured, file=LINES, sha256=HASHES, when=DAYS),
+    st.builds(Resolved, bases=st.lists(NAMES).map(tuple), python=LINES, closure=DIGESTS, when=DAYS),
+    st.builds(RanOnCpu, python=LINES, glibc=LINES, closure=DIGESTS, when=DAYS, report=LINES),
+    st.builds(BuiltImage, base=NAMES, python=LINES, closure=DIGESTS, lock=DIGESTS, when=DAYS, report=LINES),
+    st.builds(RanOnGpu, base=NAMES, gpu=LINES, driver=LINES, closure=DIGESTS, lock=DIGESTS, when=DAYS, report=LINES),
+)
+UNPROVEN = st.builds(Unproven, grade=st.sampled_from(Grade), why=LINES, when=DAYS)
