@@ -23,8 +23,8 @@ from envbuilder.cli.places import places
 from envbuilder.core.http.web import Web
 from envbuilder.core.versions import Release
 from envbuilder.core.yaml.canonical import Plain, dump
-from envbuilder.indexing.index import Index, IndexFile
-from envbuilder.model.locks import Sources
+from envbuilder.lock.index.index import Index, IndexFile
+from envbuilder.lock.lock import Sources
 from tools.api_names import Names, keras_names, names_by_import, names_of_wheel
 from tools.remote_wheel import linux_wheel, open_wheel
 

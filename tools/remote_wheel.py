@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.http.web import Answer
-from envbuilder.indexing.index import Index, IndexFile
+from envbuilder.lock.index.index import Index, IndexFile
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

@@ -14,7 +14,7 @@ from envbuilder.assembling.wheels import Prefix
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.image_paths import impossible, is_code, is_of_environment, shadowed
 from envbuilder.core.references import normalized
-from envbuilder.model.locks import PackagePin
+from envbuilder.lock.lock import PackagePin
 from envbuilder.oci.tar.members import Kind
 
 _METADATA = re.compile(r"([^/]+?)(?:-[^/]*)?\.(?:dist|egg)-info(?![^/])")

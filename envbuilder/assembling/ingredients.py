@@ -19,7 +19,7 @@ from envbuilder.assembling.wheels import Prefix
 from envbuilder.assembling.zlib_library import Deflate, original
 from envbuilder.catalog.environments import PythonProvider
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
-from envbuilder.model.locks import Lock, OwnFile, PackageGroup, PackagePin
+from envbuilder.lock.lock import Lock, OwnFile, PackageGroup, PackagePin
 from envbuilder.oci.images import ImageLayerPin
 from envbuilder.oci.runtime.sandbox import Sandbox
 from envbuilder.oci.store import Store

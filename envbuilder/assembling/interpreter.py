@@ -13,7 +13,7 @@ from envbuilder.core.archives.limits import Budget
 from envbuilder.core.archives.member_names import BadArchive
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.files import CHUNK
-from envbuilder.model.locks import User
+from envbuilder.lock.lock import User
 from envbuilder.oci.tar.members import Kind, Member, of_tar
 
 HOME = "opt/python"

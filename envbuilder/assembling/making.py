@@ -22,7 +22,7 @@ from envbuilder.assembling.sinks import Watch
 from envbuilder.assembling.wheels import brought, installed, scripts
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.memory_policy import HOOK_PATH, START, START_NAME
-from envbuilder.model.locks import PackageGroup
+from envbuilder.lock.lock import PackageGroup
 from envbuilder.model.plans import Layer, LayerKind, Plan
 from envbuilder.oci.images import LayerFormat
 from envbuilder.oci.tar.members import Kind

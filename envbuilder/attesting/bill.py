@@ -18,7 +18,7 @@ from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
 
 from envbuilder.catalog.environments import PythonProvider
-from envbuilder.model.locks import Lock, OsPackagePin, PackageGroup, PackagePin
+from envbuilder.lock.lock import Lock, OsPackagePin, PackageGroup, PackagePin
 
 MEDIA_TYPE = "application/vnd.cyclonedx+json"
 _NAMESPACE = uuid.UUID("6f0a3e0c-5f0c-5d7e-9d55-0a5f0f3c1f6e")

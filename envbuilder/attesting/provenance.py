@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from envbuilder.model.locks import Lock
+from envbuilder.lock.lock import Lock
 from envbuilder.oci.images import AssembledImage, LayerFormat
 
 MEDIA_TYPE = "application/vnd.in-toto+json"

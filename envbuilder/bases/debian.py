@@ -14,7 +14,7 @@ from envbuilder.bases.failures import bootstrap_failure, without_credentials
 from envbuilder.bases.programs import Host, Run
 from envbuilder.catalog.environments import BaseSystem
 from envbuilder.core.errors import ToolFailed, ToolMissing, VerificationFailed
-from envbuilder.model.locks import OsPackagePin
+from envbuilder.lock.lock import OsPackagePin
 from envbuilder.model.trees import DebianTree
 from envbuilder.oci.tar import writing as tarball
 from envbuilder.oci.tar.members import Member, of_tar

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from envbuilder.core.versions import Release
-from envbuilder.model.locks import OsPackagePin
+from envbuilder.lock.lock import OsPackagePin
 
 STATUS = "var/lib/dpkg/status"
 """Path of dpkg's list in a tree."""

@@ -15,8 +15,8 @@ from envbuilder.catalog.environments import BaseKind, BaseSystem, PythonProvider
 from envbuilder.core.errors import EnvbuilderError, ToolMissing, UsageError, VerificationFailed
 from envbuilder.core.names import file_name
 from envbuilder.core.versions import Release
-from envbuilder.model.locations import Refused
-from envbuilder.model.locks import BasePin, PythonPin, Sources
+from envbuilder.lock.locations import Refused
+from envbuilder.lock.lock import BasePin, PythonPin, Sources
 from envbuilder.model.trees import DebianTree
 
 

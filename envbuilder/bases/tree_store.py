@@ -16,7 +16,7 @@ from envbuilder.core.file_locks import hold
 from envbuilder.core.files import read_json, replacing, sha256_of
 from envbuilder.core.references import is_digest
 from envbuilder.core.versions import Release
-from envbuilder.model.locks import OsPackagePin
+from envbuilder.lock.lock import OsPackagePin
 from envbuilder.model.trees import DebianTree
 
 T = TypeVar("T")

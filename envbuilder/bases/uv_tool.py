@@ -10,7 +10,7 @@ from envbuilder.bases.programs import Host
 from envbuilder.core.errors import SourceUnreachable, ToolFailed, ToolMissing, VerificationFailed
 from envbuilder.core.install_commands import install_command
 from envbuilder.core.uv import run_uv
-from envbuilder.model.locks import ToolName, ToolPin
+from envbuilder.lock.lock import ToolName, ToolPin
 
 
 def find_uv() -> Path:

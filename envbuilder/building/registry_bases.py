@@ -9,9 +9,9 @@ from envbuilder.building.engine import Engine, Listener
 from envbuilder.catalog.environments import BaseKind, BaseSystem
 from envbuilder.core.errors import EngineUnavailable, EnvbuilderError, VerificationFailed
 from envbuilder.core.references import ImageRef
+from envbuilder.lock.locations import Refused
+from envbuilder.lock.lock import BasePin, Sources
 from envbuilder.model.builds import ImageInfo
-from envbuilder.model.locations import Refused
-from envbuilder.model.locks import BasePin, Sources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

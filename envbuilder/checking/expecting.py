@@ -12,8 +12,8 @@ from envbuilder.catalog.expectation import CudaExpectation, Expectation
 from envbuilder.catalog.verdicts import stack_of
 from envbuilder.core.memory_policy import HOOK
 from envbuilder.core.references import normalized
-from envbuilder.model.closures import Closure
-from envbuilder.model.locks import Lock, PackageGroup
+from envbuilder.lock.closures import Closure
+from envbuilder.lock.lock import Lock, PackageGroup
 
 
 def expect(environment: Environment, lock: Lock, tables: CudaFacts) -> Expectation:

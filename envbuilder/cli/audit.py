@@ -24,8 +24,8 @@ from envbuilder.core.errors import UsageError
 from envbuilder.core.references import normalized
 from envbuilder.core.versions import Release
 from envbuilder.core.yaml.requirements import pep440
+from envbuilder.lock.lock import Sources
 from envbuilder.model.audits import Audit
-from envbuilder.model.locks import Sources
 from envbuilder.workflows.audit import AuditPorts, audit_file, audit_release, audit_row, record_audit
 
 _TOO_LONG = ("libraries", "elf_needed_main")

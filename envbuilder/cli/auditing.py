@@ -10,9 +10,9 @@ from envbuilder.auditing.claims import measured_wheel
 from envbuilder.auditing.measuring import measure
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.output import size
-from envbuilder.indexing.fetching import fetch
-from envbuilder.indexing.index import IndexFile
-from envbuilder.model.locks import Sources
+from envbuilder.lock.index.fetching import fetch
+from envbuilder.lock.index.index import IndexFile
+from envbuilder.lock.lock import Sources
 from envbuilder.workflows.audit import AuditPorts
 
 

@@ -13,7 +13,7 @@ from envbuilder.cli.output import json_option, notice, print_json, size, table
 from envbuilder.cli.places import places
 from envbuilder.core.errors import EngineUnavailable, UsageError
 from envbuilder.core.references import ImageRef
-from envbuilder.model.locks import Sources
+from envbuilder.lock.lock import Sources
 from envbuilder.planning.layers import base_reference
 
 

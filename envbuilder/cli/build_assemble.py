@@ -13,8 +13,8 @@ from envbuilder.building.engine import Listener
 from envbuilder.cli.build_docker import pushed, tell_push
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.output import folded, size, table
-from envbuilder.locking.lockfile import digest
-from envbuilder.model.locks import Lock, Sources
+from envbuilder.lock.lock import Lock, Sources
+from envbuilder.lock.lockfile import digest
 from envbuilder.oci.images import LayerFormat
 from envbuilder.workflows.assemble import Assembled, Assembly, assemble
 from envbuilder.workflows.attest import attest

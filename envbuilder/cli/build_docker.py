@@ -11,9 +11,9 @@ from envbuilder.building.engine import Listener
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.output import folded, size, table
 from envbuilder.core.references import ImageRef
-from envbuilder.locking.lockfile import digest
+from envbuilder.lock.lock import Lock, Sources
+from envbuilder.lock.lockfile import digest
 from envbuilder.model.builds import Builder, BuildResult
-from envbuilder.model.locks import Lock, Sources
 from envbuilder.oci.transfers import PushResult
 from envbuilder.rendering.steps import step_title
 from envbuilder.workflows.build import BuildOptions, build, default_tags

@@ -14,8 +14,8 @@ from envbuilder.cli.options import source_options
 from envbuilder.cli.output import json_option, notice, print_json, size
 from envbuilder.cli.places import places
 from envbuilder.cli.watching import watched
-from envbuilder.locking.lockfile import digest
-from envbuilder.model.locks import Sources
+from envbuilder.lock.lock import Sources
+from envbuilder.lock.lockfile import digest
 from envbuilder.workflows.bundle import bundle
 
 

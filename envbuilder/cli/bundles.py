@@ -8,7 +8,7 @@ from typing import BinaryIO
 from envbuilder.attesting.signatures import verify
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.trust import tell_lock
-from envbuilder.model.locks import Lock, Sources
+from envbuilder.lock.lock import Lock, Sources
 from envbuilder.workflows.bundle import open_bundle
 
 _UNSIGNED = "not checked for a signature (--key FILE): its lock and files are trusted as they are"

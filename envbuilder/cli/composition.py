@@ -41,16 +41,17 @@ from envbuilder.core.memory_policy import HOOK
 from envbuilder.core.references import ImageRef
 from envbuilder.core.uv import uv_environ
 from envbuilder.core.versions import Release
-from envbuilder.indexing.credentials import address_of, index_logins
-from envbuilder.indexing.fetching import length_of
-from envbuilder.indexing.uv_index import UvIndex
-from envbuilder.locking.apt import AptResolver
-from envbuilder.locking.mirrors import apt_sources, debian_mirror
-from envbuilder.locking.shipped import ClosureFolder
-from envbuilder.locking.uv_resolver import UvResolver
-from envbuilder.model.closures import Chosen
-from envbuilder.model.locations import Located, OsPackages, Refused
-from envbuilder.model.locks import BasePin, Lock, OwnFile, Sources, Spec, ToolName, ToolPin
+from envbuilder.lock.closures import Chosen
+from envbuilder.lock.create import LockPorts
+from envbuilder.lock.index.credentials import address_of, index_logins
+from envbuilder.lock.index.fetching import length_of
+from envbuilder.lock.index.uv_index import UvIndex
+from envbuilder.lock.locations import Located, OsPackages, Refused
+from envbuilder.lock.lock import BasePin, Lock, OwnFile, Sources, Spec, ToolName, ToolPin
+from envbuilder.lock.resolve.apt import AptResolver
+from envbuilder.lock.resolve.apt_mirrors import apt_sources, debian_mirror
+from envbuilder.lock.resolve.shipped_closures import ClosureFolder
+from envbuilder.lock.resolve.uv_resolver import UvResolver
 from envbuilder.model.trees import DebianTree, PythonArchive
 from envbuilder.oci.registry.pull import find
 from envbuilder.oci.runtime.landlock import Landlock
@@ -63,7 +64,6 @@ from envbuilder.oci.tar.writing import write
 from envbuilder.planning.layers import LABEL_BASE, base_reference, image_reference
 from envbuilder.probing.joining import memory_hook, probe_source
 from envbuilder.workflows.build import BuildPorts
-from envbuilder.workflows.lock import LockPorts
 from envbuilder.workflows.render import HostFile
 
 _ASKING = 12

@@ -21,9 +21,9 @@ from envbuilder.core.cache_directories import TREES
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.memory_policy import HOOK
 from envbuilder.core.references import ImageRef
-from envbuilder.indexing.fetching import fetch_into
-from envbuilder.indexing.index import IndexFile
-from envbuilder.model.locks import BasePin, Lock, PackagePin, Sources
+from envbuilder.lock.index.fetching import fetch_into
+from envbuilder.lock.index.index import IndexFile
+from envbuilder.lock.lock import BasePin, Lock, PackagePin, Sources
 from envbuilder.oci.images import AssembledImage, Descriptor, ImageLayerPin
 from envbuilder.oci.layout.rootfs import unpack
 from envbuilder.oci.registry.client import RegistryClient

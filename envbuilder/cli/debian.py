@@ -22,10 +22,10 @@ from envbuilder.catalog.environments import BaseSystem
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.core.http.web import Web
 from envbuilder.core.versions import Release
-from envbuilder.indexing.fetching import fetch_into
-from envbuilder.indexing.index import IndexFile
-from envbuilder.model.locations import OsPackages
-from envbuilder.model.locks import BasePin, Lock, OsPackagePin
+from envbuilder.lock.index.fetching import fetch_into
+from envbuilder.lock.index.index import IndexFile
+from envbuilder.lock.locations import OsPackages
+from envbuilder.lock.lock import BasePin, Lock, OsPackagePin
 from envbuilder.model.trees import DebianTree
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import Member, of_tar

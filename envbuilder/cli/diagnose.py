@@ -23,7 +23,7 @@ from envbuilder.cli.places import places
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import open_regular
 from envbuilder.core.text_files import read_text
-from envbuilder.model.locks import Sources
+from envbuilder.lock.lock import Sources
 from envbuilder.probing.decoding import decode
 from envbuilder.workflows.diagnose import diagnose_log
 

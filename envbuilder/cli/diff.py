@@ -9,7 +9,7 @@ import click
 from envbuilder.cli.changes import change_document, print_changes
 from envbuilder.cli.output import json_option, print_json
 from envbuilder.cli.targets import read_lock
-from envbuilder.locking.diff import compare
+from envbuilder.lock.diff import compare
 
 _LOCK = click.Path(exists=True, dir_okay=False, path_type=Path)
 

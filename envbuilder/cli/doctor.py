@@ -79,7 +79,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     from envbuilder.cli.doctor_document import doctor_document  # noqa: PLC0415
     from envbuilder.cli.doctor_text import doctor_text  # noqa: PLC0415
     from envbuilder.cli.inventory import inventory  # noqa: PLC0415
-    from envbuilder.locking.shipped import ClosureFolder  # noqa: PLC0415
+    from envbuilder.lock.resolve.shipped_closures import ClosureFolder  # noqa: PLC0415
 
     catalog = load_catalog(here.matrices)
     looked = look()

@@ -9,7 +9,7 @@ from envbuilder.assembling.records import LayerRecord
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.watching import watched
 from envbuilder.core.errors import BuildFailed, DiskFull, SourceUnreachable, ToolFailed, UsageError
-from envbuilder.model.locks import Lock, Sources
+from envbuilder.lock.lock import Lock, Sources
 from envbuilder.oci.images import LayerFormat
 from envbuilder.workflows.assemble import assemble
 

@@ -16,8 +16,8 @@ from envbuilder.cli.places import NOWHERE, Places
 from envbuilder.core.errors import UsageError
 from envbuilder.core.references import ImageRef
 from envbuilder.core.versions import Release
-from envbuilder.locking.mirrors import debian_mirror
-from envbuilder.model.locks import Sources
+from envbuilder.lock.lock import Sources
+from envbuilder.lock.resolve.apt_mirrors import debian_mirror
 
 _ENGINE_SECONDS = 0.5
 _UV_MIRROR = "UV_PYTHON_INSTALL_MIRROR"

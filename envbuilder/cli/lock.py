@@ -20,11 +20,11 @@ from envbuilder.cli.targets import SPEC, load_spec, read_lock, replaced_lock, wr
 from envbuilder.cli.trust import tell_spec
 from envbuilder.cli.unpinned import unpinned_lock
 from envbuilder.core.errors import NoUsableBase, UsageError
-from envbuilder.locking.diff import compare
-from envbuilder.locking.lockfile import digest, dump
-from envbuilder.locking.spec import with_sources
-from envbuilder.model.locks import Lock, Sources, Spec
-from envbuilder.workflows.lock import check
+from envbuilder.lock.create import check
+from envbuilder.lock.diff import compare
+from envbuilder.lock.lock import Lock, Sources, Spec
+from envbuilder.lock.lockfile import digest, dump
+from envbuilder.lock.spec import with_sources
 
 
 @click.command("lock")

@@ -14,10 +14,10 @@ from envbuilder.cli.targets import LockTarget, RowTarget, read_lock, target, wri
 from envbuilder.cli.trust import tell_lock
 from envbuilder.cli.unpinned import unpinned_lock
 from envbuilder.core.errors import InvalidInput, NoUsableBase, UsageError
-from envbuilder.locking.lockfile import digest, dump
-from envbuilder.locking.spec import with_sources
-from envbuilder.model.locks import Lock, Sources, Spec
-from envbuilder.workflows.lock import as_shipped, check
+from envbuilder.lock.create import as_shipped, check
+from envbuilder.lock.lock import Lock, Sources, Spec
+from envbuilder.lock.lockfile import digest, dump
+from envbuilder.lock.spec import with_sources
 
 
 def obtain_lock(

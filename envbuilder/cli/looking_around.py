@@ -15,8 +15,8 @@ from envbuilder.bases.uv_tool import find_uv
 from envbuilder.building.docker_engine import connect, default_registry, is_there
 from envbuilder.cli.places import Places
 from envbuilder.core.errors import EngineUnavailable, EnvbuilderError
-from envbuilder.indexing.default_index import configured_index, default_index
-from envbuilder.locking.mirrors import debian_mirror
+from envbuilder.lock.index.default_index import configured_index, default_index
+from envbuilder.lock.resolve.apt_mirrors import debian_mirror
 from envbuilder.model.builds import EngineInfo
 from envbuilder.model.surroundings import CaBundle, SourceKind
 from envbuilder.oci.runtime.selection import choose

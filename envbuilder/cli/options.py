@@ -14,7 +14,7 @@ from envbuilder.cli.places import HOST_BUILDS, KEYRING_VARIABLE
 from envbuilder.core.memory_policy import MemoryPolicy, parse
 from envbuilder.core.references import registry_address
 from envbuilder.core.versions import Release
-from envbuilder.model.locks import Sources
+from envbuilder.lock.lock import Sources
 
 F = TypeVar("F", bound=Callable[..., Any])
 _ARCHIVE = click.Path(exists=True, dir_okay=False)

@@ -17,7 +17,7 @@ import envbuilder
 from envbuilder.core.cache_directories import check_owner, room_of, use_room
 from envbuilder.core.errors import UsageError
 from envbuilder.core.http.trust import ca_bundle, ca_variable
-from envbuilder.indexing.credentials import address_of
+from envbuilder.lock.index.credentials import address_of
 
 NOWHERE = Path("/nonexistent")
 """Home of accounts that have none, as in Debian's base-passwd."""

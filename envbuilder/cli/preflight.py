@@ -9,7 +9,7 @@ import click
 from envbuilder.building.docker_engine import is_local
 from envbuilder.catalog.environments import Catalog
 from envbuilder.cli.places import Places
-from envbuilder.model.locks import Lock
+from envbuilder.lock.lock import Lock
 from envbuilder.probing.here import glance, is_windows_subsystem
 from envbuilder.workflows.preflight import misfits
 

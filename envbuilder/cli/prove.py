@@ -15,7 +15,7 @@ from envbuilder.cli.output import folded, json_option, notice, print_json
 from envbuilder.cli.places import places
 from envbuilder.cli.proving import Proving
 from envbuilder.cli.watching import watched
-from envbuilder.model.locks import Sources
+from envbuilder.lock.lock import Sources
 from envbuilder.workflows.prove import Proven, prove
 
 _TIERS = [Grade.RESOLVED.value, Grade.CPU.value, Grade.IMAGE.value, Grade.GPU.value]

@@ -14,9 +14,10 @@ from envbuilder.building.engine import Listener
 from envbuilder.catalog.environments import BaseChoice, Environment
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.recording import records_of
+from envbuilder.lock.create import lock
+from envbuilder.lock.lock import Lock, Sources, Spec
 from envbuilder.model.facts import Facts
 from envbuilder.model.findings import Report
-from envbuilder.model.locks import Lock, Sources, Spec
 from envbuilder.probing.interpreters import probe_python
 from envbuilder.probing.requests import ProbeRequest
 from envbuilder.proving.environments import BareEnvironments
@@ -24,7 +25,6 @@ from envbuilder.proving.interpreters import HostPython, HostPythons
 from envbuilder.proving.records import Records
 from envbuilder.reporting.registry import format_named
 from envbuilder.workflows.build import BuildOptions, build
-from envbuilder.workflows.lock import lock
 from envbuilder.workflows.prove import ProofPorts
 from envbuilder.workflows.prove_image import ImageProof
 from envbuilder.workflows.validate import Validation, validate

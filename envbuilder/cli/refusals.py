@@ -19,8 +19,8 @@ from envbuilder.catalog.selection import select
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.inventory import inventory
 from envbuilder.core.errors import NoUsableBase
-from envbuilder.model.locks import Lock, Spec
-from envbuilder.workflows.lock import lock
+from envbuilder.lock.create import lock
+from envbuilder.lock.lock import Lock, Spec
 
 
 def locked(composition: Composition, spec: Spec, *, upgrade: date | None = None) -> Lock:

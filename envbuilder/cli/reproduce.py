@@ -18,8 +18,8 @@ from envbuilder.cli.options import source_options
 from envbuilder.cli.output import json_option, notice, print_json
 from envbuilder.cli.places import Places, places
 from envbuilder.core.errors import BuildFailed
-from envbuilder.locking.lockfile import digest
-from envbuilder.model.locks import Lock, Sources
+from envbuilder.lock.lock import Lock, Sources
+from envbuilder.lock.lockfile import digest
 from envbuilder.workflows.reproduce import (
     ODD,
     PLAIN,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from envbuilder.cli.output import heading
 from envbuilder.core.memory_policy import HOOK, VARIABLE
-from envbuilder.model.locks import Lock, PackageGroup
+from envbuilder.lock.lock import Lock, PackageGroup
 
 
 def document(path: Path, lock: Lock) -> dict[str, object]:

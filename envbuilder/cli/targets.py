@@ -15,10 +15,10 @@ from envbuilder.core.files import replacing
 from envbuilder.core.text_files import read_text
 from envbuilder.core.yaml.documents import read
 from envbuilder.core.yaml.fields import line_of
-from envbuilder.locking.lockfile import load, was_written_here
-from envbuilder.locking.own_files import surveyed
-from envbuilder.locking.spec import read_spec
-from envbuilder.model.locks import Lock, Spec
+from envbuilder.lock.lock import Lock, Spec
+from envbuilder.lock.lockfile import load, was_written_here
+from envbuilder.lock.own_files import surveyed
+from envbuilder.lock.spec import read_spec
 
 SPEC = Path("envbuilder.yaml")
 LOCK = Path("envbuilder.lock")

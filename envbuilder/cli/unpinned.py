@@ -14,10 +14,10 @@ from envbuilder.cli.composition import Composition
 from envbuilder.cli.inventory import inventory
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.versions import Release
-from envbuilder.locking.unpinned import UnpinnedBases, UnpinnedOsPackages, UnpinnedPythons
-from envbuilder.model.locks import BasePin, Lock, Spec
+from envbuilder.lock.create import lock
+from envbuilder.lock.lock import BasePin, Lock, Spec
+from envbuilder.lock.unpinned import UnpinnedBases, UnpinnedOsPackages, UnpinnedPythons
 from envbuilder.model.trees import PythonArchive
-from envbuilder.workflows.lock import lock
 
 
 def unpinned_lock(composition: Composition, spec: Spec, *, upgrade: date | None = None) -> Lock:

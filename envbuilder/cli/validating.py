@@ -16,9 +16,9 @@ from envbuilder.cli.subjects import readable_subject
 from envbuilder.cli.targets import LOCK, SPEC, read_lock
 from envbuilder.core.errors import EngineUnavailable, UsageError
 from envbuilder.core.memory_policy import MemoryPolicy
+from envbuilder.lock.lock import Lock, Sources
 from envbuilder.model.facts import Facts
 from envbuilder.model.findings import Report, Tier
-from envbuilder.model.locks import Lock, Sources
 from envbuilder.oci.runtime.command import RunResult
 from envbuilder.probing.containers import PYTHON
 from envbuilder.probing.interpreters import probe_python

@@ -16,8 +16,8 @@ from envbuilder.cli.output import json_option, notice, print_json
 from envbuilder.cli.places import places
 from envbuilder.cli.subjects import subject_of
 from envbuilder.core.errors import UsageError
-from envbuilder.locking.lockfile import digest
-from envbuilder.model.locks import Lock, Sources
+from envbuilder.lock.lock import Lock, Sources
+from envbuilder.lock.lockfile import digest
 from envbuilder.workflows.assemble import assemble
 from envbuilder.workflows.verify import Verification, verify
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from envbuilder.catalog.machine import HostGpu
 from envbuilder.core.memory_policy import VARIABLE, MemoryPolicy, parse
 from envbuilder.core.versions import Release
+from envbuilder.lock.lock import Lock
 from envbuilder.model.comparisons import Side, SideKind
 from envbuilder.model.facts import Facts, Seen
 from envbuilder.model.hardware_facts import NvmlGpu
 from envbuilder.model.host_of_facts import host_of
-from envbuilder.model.locks import Lock
 
 
 def side_of_lock(lock: Lock, name: str) -> Side:

@@ -9,7 +9,7 @@ from packaging.version import Version
 from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.core.versions import Release
 from envbuilder.examining.installed import Installed, as_version
-from envbuilder.model.closures import Closure
+from envbuilder.lock.closures import Closure
 from envbuilder.model.installed import Difference, Nearest
 
 SHOWN = ("keras", "tf-keras", "numpy", "protobuf", "h5py")

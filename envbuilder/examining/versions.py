@@ -12,7 +12,7 @@ from envbuilder.examining import library_findings, package_findings
 from envbuilder.examining.case import Case
 from envbuilder.examining.installed import Installed
 from envbuilder.examining.nearest import SHOWN, nearest
-from envbuilder.model.closures import Closure
+from envbuilder.lock.closures import Closure
 from envbuilder.model.examinations import MachineFinding
 from envbuilder.model.facts import Facts
 from envbuilder.model.host_of_facts import host_of

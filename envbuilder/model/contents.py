@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from envbuilder.model.locks import Lock
+from envbuilder.lock.lock import Lock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

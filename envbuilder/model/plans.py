@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from envbuilder.catalog.cuda import LibraryLink
-from envbuilder.model.locks import Lock, OsPackagePin, OwnFile, PackagePin
+from envbuilder.lock.lock import Lock, OsPackagePin, OwnFile, PackagePin
 
 
 class LayerKind(StrEnum):

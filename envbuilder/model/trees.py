@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.core.versions import Release
-from envbuilder.model.locks import OsPackagePin
+from envbuilder.lock.lock import OsPackagePin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

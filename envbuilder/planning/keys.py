@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterable
 
 from envbuilder.catalog.environments import PythonProvider
-from envbuilder.model.locks import Lock, PackageGroup, PackagePin
+from envbuilder.lock.lock import Lock, PackageGroup, PackagePin
 from envbuilder.model.plans import Layer, LayerKind, Plan
 from envbuilder.oci.images import LayerFormat
 

@@ -10,7 +10,7 @@ import hashlib
 from envbuilder.catalog.environments import BaseKind, PythonProvider
 from envbuilder.core.memory_policy import GROWTH, HOOK, VARIABLE
 from envbuilder.core.references import ImageRef
-from envbuilder.model.locks import Lock, PackageGroup, PackagePin
+from envbuilder.lock.lock import Lock, PackageGroup, PackagePin
 from envbuilder.model.plans import Layer, LayerKind, Plan
 
 LABEL_BASE = "io.envbuilder.base"

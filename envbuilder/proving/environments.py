@@ -11,7 +11,7 @@ from pathlib import Path
 
 from envbuilder.core.errors import SourceUnreachable, ToolFailed
 from envbuilder.core.uv import index_is_silent, run_uv
-from envbuilder.model.closures import Chosen, Closure
+from envbuilder.lock.closures import Chosen, Closure
 from envbuilder.proving.interpreters import HostPython
 
 _SHOWN_LINES = 12

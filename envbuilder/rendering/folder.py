@@ -9,7 +9,7 @@ from pathlib import Path
 from envbuilder.core import memory_policy as memory
 from envbuilder.core.names import file_name
 from envbuilder.core.yaml.image_paths import image_path
-from envbuilder.model.locks import OsPackagePin, PackagePin, ToolName
+from envbuilder.lock.lock import OsPackagePin, PackagePin, ToolName
 from envbuilder.model.plans import LayerKind, Plan
 from envbuilder.rendering.templates import environment
 

@@ -13,8 +13,8 @@ from envbuilder.assembling.records import LayerRecord
 from envbuilder.assembling.sinks import packer_of
 from envbuilder.building.engine import Listener
 from envbuilder.core.errors import VerificationFailed
+from envbuilder.lock.lock import Lock
 from envbuilder.model.builds import BuildStep
-from envbuilder.model.locks import Lock
 from envbuilder.model.plans import Plan
 from envbuilder.oci.images import AssembledImage, Descriptor, ImageLayerPin, LayerFormat
 from envbuilder.workflows.assemble_draft import Draft, draft

@@ -10,8 +10,8 @@ from envbuilder.assembling.ingredients import Ingredients
 from envbuilder.assembling.packing import Packed
 from envbuilder.assembling.records import Records
 from envbuilder.core.memory_policy import HOOK
-from envbuilder.locking.lockfile import digest, dump_pins
-from envbuilder.model.locks import Lock, PackageGroup, PackagePin
+from envbuilder.lock.lock import Lock, PackageGroup, PackagePin
+from envbuilder.lock.lockfile import digest, dump_pins
 from envbuilder.model.plans import Layer, LayerKind, Plan
 from envbuilder.oci.images import ImageLayerPin, ImagePin, LayerFormat
 from envbuilder.oci.store import Store

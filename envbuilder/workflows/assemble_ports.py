@@ -9,8 +9,8 @@ from pathlib import Path
 
 from envbuilder.assembling.ingredients import BaseContent
 from envbuilder.assembling.records import Records
-from envbuilder.indexing.index import IndexFile
-from envbuilder.model.locks import Lock, PackagePin
+from envbuilder.lock.index.index import IndexFile
+from envbuilder.lock.lock import Lock, PackagePin
 from envbuilder.oci.runtime.sandbox import Sandbox
 from envbuilder.oci.store import Store
 

@@ -12,9 +12,9 @@ from envbuilder.assembling.making import Task, make_layer
 from envbuilder.assembling.records import LayerRecord
 from envbuilder.building.engine import Listener
 from envbuilder.core.errors import EnvbuilderError, VerificationFailed
-from envbuilder.indexing.index import IndexFile
+from envbuilder.lock.index.index import IndexFile
+from envbuilder.lock.lock import PackageGroup, PackagePin
 from envbuilder.model.builds import BuildEvent, BuildStep, StepFinished, StepStarted
-from envbuilder.model.locks import PackageGroup, PackagePin
 from envbuilder.oci.images import LayerFormat
 from envbuilder.oci.transfers import Transfer
 from envbuilder.workflows.assemble_draft import Draft

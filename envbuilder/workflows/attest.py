@@ -10,8 +10,8 @@ from envbuilder.attesting.bill import MEDIA_TYPE as BILL
 from envbuilder.attesting.bill import bill_of_materials
 from envbuilder.attesting.provenance import MEDIA_TYPE as PROVENANCE
 from envbuilder.attesting.provenance import provenance
-from envbuilder.locking.lockfile import digest
-from envbuilder.model.locks import Lock
+from envbuilder.lock.lock import Lock
+from envbuilder.lock.lockfile import digest
 from envbuilder.oci.images import AssembledImage, LayerFormat
 from envbuilder.planning.keys import VERSION
 

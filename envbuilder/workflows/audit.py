@@ -21,8 +21,8 @@ from envbuilder.catalog.writing import read_row, row_text, with_library_set, wit
 from envbuilder.core.errors import ResolutionFailed, UsageError
 from envbuilder.core.references import normalized
 from envbuilder.core.versions import Release
-from envbuilder.indexing.index import Index, IndexFile
-from envbuilder.locking.wheels import Candidate, best
+from envbuilder.lock.index.index import Index, IndexFile
+from envbuilder.lock.resolve.wheel_files import Candidate, best
 from envbuilder.model.audits import Audit, MeasuredWheel
 from envbuilder.proving.records import Records
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from envbuilder.indexing.index import Index
-from envbuilder.model.closures import Chosen, Closure
+from envbuilder.lock.closures import Chosen, Closure
+from envbuilder.lock.index.index import Index
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

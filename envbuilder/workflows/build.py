@@ -10,9 +10,9 @@ from pathlib import Path
 from envbuilder.building.engine import Engine, Listener
 from envbuilder.core.errors import UsageError
 from envbuilder.core.references import repository_of
-from envbuilder.locking.lockfile import digest
+from envbuilder.lock.lock import Lock
+from envbuilder.lock.lockfile import digest
 from envbuilder.model.builds import Builder, BuildRequest, BuildResult
-from envbuilder.model.locks import Lock
 from envbuilder.workflows.render import HostFile, rendered, write
 
 _TAG_DIGITS = 12

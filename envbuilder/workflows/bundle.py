@@ -15,8 +15,8 @@ from envbuilder.core.errors import InvalidInput, SourceUnreachable, UsageError, 
 from envbuilder.core.memory_policy import HOOK
 from envbuilder.core.names import shown
 from envbuilder.core.references import is_digest
-from envbuilder.locking.lockfile import dump, load
-from envbuilder.model.locks import Lock, OsPackagePin
+from envbuilder.lock.lock import Lock, OsPackagePin
+from envbuilder.lock.lockfile import dump, load
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import Kind, Member, file_of, opened_at
 from envbuilder.oci.tar.writing import Written, write

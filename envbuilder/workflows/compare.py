@@ -5,9 +5,9 @@ from __future__ import annotations
 from envbuilder.catalog.environments import Catalog
 from envbuilder.comparing.compare import compare
 from envbuilder.comparing.sides import side_of_facts, side_of_lock
+from envbuilder.lock.lock import Lock
 from envbuilder.model.comparisons import Comparison, Side
 from envbuilder.model.facts import Facts
-from envbuilder.model.locks import Lock
 
 
 def compare_two(catalog: Catalog, a: tuple[str, Facts | Lock], b: tuple[str, Facts | Lock]) -> Comparison:

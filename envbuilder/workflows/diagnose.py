@@ -15,10 +15,10 @@ from envbuilder.core.observation import Seen
 from envbuilder.core.versions import Release
 from envbuilder.diagnosing.diagnosis import Diagnosis, diagnose
 from envbuilder.diagnosing.known import Known
+from envbuilder.lock.lock import Lock
 from envbuilder.model.facts import Facts
 from envbuilder.model.failures import Failures
 from envbuilder.model.host_of_facts import host_of
-from envbuilder.model.locks import Lock
 
 
 def diagnose_log(  # noqa: PLR0913  each is asked of the caller alone

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Protocol
 
 from envbuilder.core.errors import InvalidInput, UsageError
-from envbuilder.locking.lockfile import load
+from envbuilder.lock.lock import Lock
+from envbuilder.lock.lockfile import load
 from envbuilder.model.builds import EngineInfo, ImageInfo
-from envbuilder.model.locks import Lock
 from envbuilder.oci.runtime.command import RunRequest, RunResult
 
 LOCK_IN_IMAGE = "/opt/envbuilder/envbuilder.lock"

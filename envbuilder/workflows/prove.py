@@ -16,15 +16,15 @@ from envbuilder.catalog.load.evidence import Proof, dump_proof
 from envbuilder.checking.expecting import expect_bare
 from envbuilder.checking.judging import judge_bare
 from envbuilder.core.errors import EngineError, EnvbuilderError, ResolutionFailed, SourceUnreachable, ToolFailed
-from envbuilder.locking.requests import build_request, row_request
-from envbuilder.locking.resolver import Resolver
-from envbuilder.locking.shipped import ShippedClosures, dump_closures, merged, request_digest
-from envbuilder.model.closures import Closure
+from envbuilder.lock.closures import Closure
+from envbuilder.lock.create import Measure, with_sizes
+from envbuilder.lock.resolve.requests import build_request, row_request
+from envbuilder.lock.resolve.resolver import Resolver
+from envbuilder.lock.resolve.shipped_closures import ShippedClosures, dump_closures, merged, request_digest
 from envbuilder.model.facts import Facts
 from envbuilder.model.findings import Report
 from envbuilder.proving.interpreters import HostPython
 from envbuilder.proving.records import Records
-from envbuilder.workflows.lock import Measure, with_sizes
 from envbuilder.workflows.reasons import first_problem, on_one_line
 
 

@@ -9,11 +9,11 @@ from datetime import date
 from envbuilder.catalog.environments import Environment
 from envbuilder.catalog.evidence import BuiltImage, Evidence, Grade, RanOnGpu
 from envbuilder.core.errors import ToolFailed
-from envbuilder.locking.lockfile import digest
-from envbuilder.locking.requests import row_request
-from envbuilder.locking.shipped import ShippedClosures
+from envbuilder.lock.lock import Lock, Spec
+from envbuilder.lock.lockfile import digest
+from envbuilder.lock.resolve.requests import row_request
+from envbuilder.lock.resolve.shipped_closures import ShippedClosures
 from envbuilder.model.findings import Report, Tier
-from envbuilder.model.locks import Lock, Spec
 from envbuilder.workflows.validate import Validation
 
 TAG = "envbuilder/proving-{row}:latest"

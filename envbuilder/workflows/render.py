@@ -10,8 +10,8 @@ from pathlib import Path
 from envbuilder.core.archives.confined_writer import Below
 from envbuilder.core.errors import SourceUnreachable, UsageError
 from envbuilder.core.files import CHUNK
-from envbuilder.locking.lockfile import digest, dump
-from envbuilder.model.locks import Lock
+from envbuilder.lock.lock import Lock
+from envbuilder.lock.lockfile import digest, dump
 from envbuilder.planning.layers import plan
 from envbuilder.rendering.folder import Rendered, render
 

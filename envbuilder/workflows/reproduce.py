@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from envbuilder.locking.lockfile import dump
-from envbuilder.model.locks import Lock
+from envbuilder.lock.lock import Lock
+from envbuilder.lock.lockfile import dump
 from envbuilder.oci.store import Store
 
 

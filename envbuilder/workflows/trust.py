@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.catalog.environments import BaseKind, PythonProvider
-from envbuilder.locking.lockfile import digest
-from envbuilder.model.locks import Lock, OwnFile, Spec
+from envbuilder.lock.lock import Lock, OwnFile, Spec
+from envbuilder.lock.lockfile import digest
 
 _SHOWN = 5
 

@@ -14,9 +14,9 @@ from envbuilder.checking.expecting import expect
 from envbuilder.checking.judging import judge
 from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import VARIABLE, MemoryPolicy
+from envbuilder.lock.lock import Lock
 from envbuilder.model.facts import NOT_ASKED, Facts, Unseen
 from envbuilder.model.findings import Report, Tier
-from envbuilder.model.locks import Lock
 from envbuilder.probing.containers import probe_image
 from envbuilder.probing.requests import request_for
 from envbuilder.workflows.lock_inside import ImageEngine, lock_inside, no_hook

@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 from envbuilder.catalog.environments import Catalog
 from envbuilder.core.errors import ToolFailed
+from envbuilder.lock.lock import Lock
 from envbuilder.model.facts import Facts
 from envbuilder.model.findings import Report, Tier
-from envbuilder.model.locks import Lock
 from envbuilder.oci.runtime.command import RunResult
 from envbuilder.probing.containers import SHARE_FOR_TENSORFLOW, read_answer
 from envbuilder.probing.launching import launch

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.core.errors import UsageError
-from envbuilder.model.locks import Lock
+from envbuilder.lock.lock import Lock
 from envbuilder.oci.images import Descriptor, ImageLayerPin, ImagePin
 from envbuilder.oci.layout.layer_diff import compare_layers
 

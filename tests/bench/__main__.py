@@ -21,9 +21,9 @@ from pathlib import Path
 from envbuilder.building.docker_engine import connect
 from envbuilder.building.engine import Engine
 from envbuilder.core.references import ImageRef
-from envbuilder.locking.lockfile import load
+from envbuilder.lock.lock import Lock, PackageGroup
+from envbuilder.lock.lockfile import load
 from envbuilder.model.builds import Builder, BuildRequest, BuildResult
-from envbuilder.model.locks import Lock, PackageGroup
 from envbuilder.rendering.folder import requirements
 from tests.bench.assembling import measure_assembling
 from tests.bench.catalog import measure_catalog

@@ -10,8 +10,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from envbuilder.indexing.uv_index import UvIndex
-from envbuilder.model.locks import Lock, PackageGroup
+from envbuilder.lock.index.uv_index import UvIndex
+from envbuilder.lock.lock import Lock, PackageGroup
 from tests.bench.measuring import Figures
 
 ENVBUILDER = str(Path(sys.executable).parent / "envbuilder")

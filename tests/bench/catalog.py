@@ -11,8 +11,8 @@ from pathlib import Path
 
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.core.http.web import Web
-from envbuilder.indexing.fetching import fetch
-from envbuilder.indexing.uv_index import UvIndex
+from envbuilder.lock.index.fetching import fetch
+from envbuilder.lock.index.uv_index import UvIndex
 from tests.bench.measuring import Figures
 
 ROOT = Path(__file__).parents[2]

@@ -18,8 +18,8 @@ import pytest
 
 from envbuilder.core.errors import ResolutionFailed
 from envbuilder.core.versions import Release
-from envbuilder.locking.resolver import Resolution
-from envbuilder.locking.uv_resolver import UvResolver
+from envbuilder.lock.resolve.resolver import Resolution
+from envbuilder.lock.resolve.uv_resolver import UvResolver
 from envbuilder.oci.runtime.interpreter_guard import Guard
 from tests.fakes.resolver import made_up_sha256
 

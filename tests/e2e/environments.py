@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from envbuilder.bases.uv_tool import find_uv
-from envbuilder.locking.shipped import load_closures
+from envbuilder.lock.resolve.shipped_closures import load_closures
 from tests.unit.incontainer.interpreters import interpreters
 
 _LOCKS = Path(__file__).parents[2] / "matrices" / "locks"

@@ -21,8 +21,8 @@ import docker
 import pytest
 
 from envbuilder.building.engine import Engine
-from envbuilder.locking.lockfile import load
-from envbuilder.model.locks import PackageGroup
+from envbuilder.lock.lock import PackageGroup
+from envbuilder.lock.lockfile import load
 from envbuilder.oci.runtime.command import RunRequest
 from tests.e2e.conftest import Ended, Tool
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.locking.mirrors import debian_mirror
+from envbuilder.lock.resolve.apt_mirrors import debian_mirror
 from tests.fakes.catalogs import ROOT
 
 PACKAGES = "python3,python3-venv,git,make,ca-certificates"

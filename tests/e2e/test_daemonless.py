@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from envbuilder.catalog.environments import BaseKind
-from envbuilder.locking.lockfile import dump, load
-from envbuilder.model.locks import BasePin
+from envbuilder.lock.lock import BasePin
+from envbuilder.lock.lockfile import dump, load
 from tests.e2e.conftest import MARKER, Ended, Tool
 
 ROW = "tf-2.15-cpu"

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import DiskFull, SourceUnreachable, VerificationFailed
-from envbuilder.locking.lockfile import load
+from envbuilder.lock.lockfile import load
 from envbuilder.oci.store import Store
 from tests.e2e import faulty_index, killed
 from tests.e2e.conftest import Ended, Tool

@@ -11,8 +11,8 @@ from envbuilder.catalog.evidence import Documented, Measured
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.load.evidence import Proof, dump_proof
 from envbuilder.catalog.selection import find
-from envbuilder.locking.lockfile import load
-from envbuilder.locking.shipped import load_closures
+from envbuilder.lock.lockfile import load
+from envbuilder.lock.resolve.shipped_closures import load_closures
 from tests.e2e.conftest import Tool
 
 ROW = "tf-2.15-cpu"

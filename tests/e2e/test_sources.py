@@ -11,7 +11,7 @@ import pytest
 
 from envbuilder.building.engine import Engine
 from envbuilder.core.references import ImageRef
-from envbuilder.locking.lockfile import load
+from envbuilder.lock.lockfile import load
 from envbuilder.oci.runtime.command import RunRequest
 from tests.e2e.conftest import Tool
 

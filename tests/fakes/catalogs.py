@@ -8,8 +8,8 @@ from pathlib import Path
 from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import find
-from envbuilder.locking.lockfile import load
-from envbuilder.model.locks import Lock
+from envbuilder.lock.lock import Lock
+from envbuilder.lock.lockfile import load
 
 ROOT = Path(__file__).parents[2]
 MATRICES = ROOT / "matrices"

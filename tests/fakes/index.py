@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from envbuilder.core.errors import SourceUnreachable
-from envbuilder.indexing.index import IndexFile, Listed
-from envbuilder.model.closures import Closure
+from envbuilder.lock.closures import Closure
+from envbuilder.lock.index.index import IndexFile, Listed
 
 
 class FakeIndex:

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from envbuilder.catalog.environments import BaseChoice, BaseKind
 from envbuilder.core.errors import ResolutionFailed
 from envbuilder.core.references import normalized
-from envbuilder.locking.resolver import Resolution
-from envbuilder.model.closures import Chosen
-from envbuilder.model.locations import Located, OsPackages, Refused
-from envbuilder.model.locks import OsPackagePin, Spec
+from envbuilder.lock.closures import Chosen
+from envbuilder.lock.locations import Located, OsPackages, Refused
+from envbuilder.lock.lock import OsPackagePin, Spec
+from envbuilder.lock.resolve.resolver import Resolution
 
 
 def made_up_sha256(name: str) -> str:

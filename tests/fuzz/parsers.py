@@ -46,10 +46,10 @@ from envbuilder.core.uv_failures import failure_of
 from envbuilder.core.yaml.documents import parse
 from envbuilder.delivering.surveying import config_of
 from envbuilder.diagnosing.scanning import scan
-from envbuilder.indexing.uv_index import _files
-from envbuilder.locking.lockfile import load
-from envbuilder.locking.shipped import ClosureFolder
-from envbuilder.locking.spec import read_spec
+from envbuilder.lock.index.uv_index import _files
+from envbuilder.lock.lockfile import load
+from envbuilder.lock.resolve.shipped_closures import ClosureFolder
+from envbuilder.lock.spec import read_spec
 from envbuilder.model.failures import Failures
 from envbuilder.oci.layout.layer_compression import unpacked
 from envbuilder.oci.layout.layer_tar import LayerTar

@@ -6,14 +6,14 @@ import pytest
 
 from envbuilder.assembling.shipped import dump_layers, load_layers
 from envbuilder.bases.provided import PACKAGES
-from envbuilder.locking.lockfile import digest
-from envbuilder.locking.shipped import ClosureFolder
-from envbuilder.model.locks import Spec
+from envbuilder.lock.create import lock
+from envbuilder.lock.lock import Spec
+from envbuilder.lock.lockfile import digest
+from envbuilder.lock.resolve.shipped_closures import ClosureFolder
 from envbuilder.model.plans import LayerKind
 from envbuilder.oci.images import LayerFormat
 from envbuilder.planning.keys import layer_key
 from envbuilder.planning.layers import plan
-from envbuilder.workflows.lock import lock
 from tests.fakes.catalogs import real_catalog
 from tests.fakes.ports import lock_ports
 from tests.repo.layers import FILE

@@ -13,8 +13,8 @@ from envbuilder.catalog.evidence import Grade
 from envbuilder.core.yaml.canonical import dump
 from envbuilder.core.yaml.documents import parse
 from envbuilder.core.yaml.plain import plain_of
-from envbuilder.locking.shipped import ClosureFolder
-from envbuilder.model.tensorflows import tensorflows
+from envbuilder.lock.resolve.shipped_closures import ClosureFolder
+from envbuilder.lock.resolve.tensorflow_distributions import tensorflows
 from tests.fakes.catalogs import MATRICES, real_catalog
 
 FILES = sorted(MATRICES.rglob("*.yaml"))

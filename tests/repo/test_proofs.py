@@ -10,8 +10,8 @@ import pytest
 from envbuilder.catalog.environments import Environment
 from envbuilder.catalog.evidence import BuiltImage, Evidence, Grade, RanOnCpu, RanOnGpu, Resolved
 from envbuilder.catalog.load.evidence import Proof, dump_proof
-from envbuilder.locking.requests import row_request
-from envbuilder.locking.shipped import ClosureFolder, dump_closures
+from envbuilder.lock.resolve.requests import row_request
+from envbuilder.lock.resolve.shipped_closures import ClosureFolder, dump_closures
 from tests.fakes.catalogs import MATRICES, real_catalog
 
 ROWS = real_catalog().environments

@@ -15,7 +15,7 @@ from envbuilder.bases.deb.package_file import DebFile
 from envbuilder.bases.deb.versions import fits
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.image_paths import impossible, is_ours, shadowed
-from envbuilder.model.locks import OsPackagePin
+from envbuilder.lock.lock import OsPackagePin
 from envbuilder.oci.tar.members import Kind, Member
 
 _REPLACES = re.compile(r"^Replaces:((?:.*\n?)(?:[ \t].*\n?)*)", re.MULTILINE | re.IGNORECASE)

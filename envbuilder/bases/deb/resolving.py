@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from envbuilder.bases.deb.index import Package, PackageIndex, Wanted
 from envbuilder.bases.deb.versions import fits
 from envbuilder.core.errors import ResolutionFailed
-from envbuilder.model.locks import OsPackagePin
+from envbuilder.lock.lock import OsPackagePin
 
 MINIMAL = ("apt", "base-files", "base-passwd", "libc-bin")
 """Beside the essential packages: so that users can install more on top of an image."""

@@ -22,7 +22,7 @@ from envbuilder.bases.deb.replacing import (
     require_unprivileged,
 )
 from envbuilder.core.errors import VerificationFailed
-from envbuilder.model.locks import OsPackagePin
+from envbuilder.lock.lock import OsPackagePin
 from envbuilder.oci.tar.members import Kind, Member, file_of
 
 _MERGED = ("bin", "lib", "lib32", "lib64", "libx32", "sbin")

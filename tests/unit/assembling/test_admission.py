@@ -12,7 +12,7 @@ from envbuilder.assembling.entries import Entry, completed, folder, link, text
 from envbuilder.assembling.wheel_file import open_wheel
 from envbuilder.assembling.wheels import Prefix, installed
 from envbuilder.core.errors import VerificationFailed
-from envbuilder.model.locks import PackageGroup, PackagePin
+from envbuilder.lock.lock import PackageGroup, PackagePin
 from tests.unit.assembling.wheels import DIST_INFO, wheel
 
 PREFIX = Prefix(venv="opt/venv", series="3.8")

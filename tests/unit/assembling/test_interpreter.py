@@ -12,7 +12,7 @@ import pytest
 from envbuilder.assembling.entries import EPOCH, Entry
 from envbuilder.assembling.interpreter import account_entries, archive_entries, venv_entries
 from envbuilder.core.errors import VerificationFailed
-from envbuilder.model.locks import User
+from envbuilder.lock.lock import User
 from envbuilder.oci.tar.members import Kind
 
 

@@ -10,8 +10,8 @@ from cyclonedx.validation.json import JsonStrictValidator
 from envbuilder.attesting.attaching import attached
 from envbuilder.attesting.bill import bill_of_materials
 from envbuilder.attesting.provenance import provenance
-from envbuilder.locking.lockfile import digest
-from envbuilder.model.locks import PackageGroup
+from envbuilder.lock.lock import PackageGroup
+from envbuilder.lock.lockfile import digest
 from envbuilder.oci.images import MANIFEST_TYPE, AssembledImage, Descriptor, Document, LayerFormat
 from tests.fakes.catalogs import good_lock
 

@@ -18,8 +18,8 @@ from envbuilder.catalog.buildable import PackedPython
 from envbuilder.catalog.environments import BaseSystem
 from envbuilder.core.errors import EnvbuilderError, SourceUnreachable, ToolMissing, UsageError, VerificationFailed
 from envbuilder.core.versions import Release
-from envbuilder.model.locations import Refused
-from envbuilder.model.locks import PythonPin, Sources
+from envbuilder.lock.locations import Refused
+from envbuilder.lock.lock import PythonPin, Sources
 from envbuilder.model.trees import DebianTree, PythonArchive
 from envbuilder.oci.tar import writing as tarball
 from envbuilder.oci.tar.members import file_of

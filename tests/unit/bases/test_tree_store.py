@@ -12,7 +12,7 @@ import pytest
 from envbuilder.bases.tree_store import DebianStore
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.versions import Release
-from envbuilder.model.locks import OsPackagePin
+from envbuilder.lock.lock import OsPackagePin
 from envbuilder.model.trees import DebianTree
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from envbuilder.bases.uv_tool import fetch_uv
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
-from envbuilder.model.locks import ToolPin
+from envbuilder.lock.lock import ToolPin
 
 PROGRAM = b"#!/bin/sh\n"
 INSTALL = """while [ "$1" != --target ]; do echo "$1" >> {folder}/asked; shift; done

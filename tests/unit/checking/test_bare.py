@@ -9,7 +9,7 @@ from envbuilder.checking.expecting import expect_bare
 from envbuilder.checking.judging import judge_bare
 from envbuilder.checking.table import bare_checks, checks_for
 from envbuilder.core.versions import Release
-from envbuilder.model.closures import Closure
+from envbuilder.lock.closures import Closure
 from envbuilder.model.facts import Facts, Unseen
 from envbuilder.model.findings import NotProven, Report, Tier
 from tests.fakes.catalogs import small_row

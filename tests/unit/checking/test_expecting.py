@@ -8,7 +8,7 @@ from envbuilder.catalog.environments import BaseKind, CudaProvider, Environment,
 from envbuilder.checking import expect
 from envbuilder.core.memory_policy import ALL
 from envbuilder.core.versions import Release
-from envbuilder.model.locks import BasePin, CudaPin, Lock, PackageGroup, PackagePin, PythonPin, User
+from envbuilder.lock.lock import BasePin, CudaPin, Lock, PackageGroup, PackagePin, PythonPin, User
 from tests.fakes.catalogs import real_row
 from tests.unit.checking.expectations import TF_2_20
 

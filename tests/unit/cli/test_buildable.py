@@ -12,7 +12,7 @@ from envbuilder.catalog.buildable import Buildability
 from envbuilder.cli.inventory import inventory
 from envbuilder.cli.places import places
 from envbuilder.core.versions import Release
-from envbuilder.model.locks import Sources
+from envbuilder.lock.lock import Sources
 from envbuilder.model.trees import DebianTree
 from tests.fakes.catalogs import real_catalog
 from tests.unit.bases.test_locating import archive

@@ -16,8 +16,8 @@ import pytest
 from envbuilder.bases.tree_store import DebianStore
 from envbuilder.catalog.environments import PythonProvider
 from envbuilder.core.versions import Release
-from envbuilder.locking.lockfile import dump
-from envbuilder.model.locks import Lock, OsPackagePin, OwnFile, PythonPin
+from envbuilder.lock.lock import Lock, OsPackagePin, OwnFile, PythonPin
+from envbuilder.lock.lockfile import dump
 from tests.fakes.catalogs import good_lock
 from tests.unit.bases.test_tree_store import tree_in
 from tests.unit.cli.running import CommandLine

@@ -10,10 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from envbuilder.locking.lockfile import dump
-from envbuilder.model.locks import Spec
+from envbuilder.lock.create import lock
+from envbuilder.lock.lock import Spec
+from envbuilder.lock.lockfile import dump
 from envbuilder.probing.joining import probe_source
-from envbuilder.workflows.lock import lock
 from tests.fakes.catalogs import ROOT, real_catalog
 from tests.fakes.ports import lock_ports
 from tests.unit.cli.running import CommandLine

@@ -12,7 +12,7 @@ from envbuilder.cli.image_names import default_name, reference_of
 from envbuilder.cli.places import places
 from envbuilder.core.errors import UsageError
 from envbuilder.core.references import image_name, registry_address
-from envbuilder.locking.lockfile import digest, dump
+from envbuilder.lock.lockfile import digest, dump
 from tests.fakes.catalogs import good_lock, small_catalog
 from tests.unit.cli.running import CommandLine
 from tests.unit.oci.layout.images import file, image

@@ -14,10 +14,10 @@ from envbuilder.bases.file_store import FileStore
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.daemonless import PROBE
 from envbuilder.core.memory_policy import HOOK
-from envbuilder.locking.lockfile import dump
-from envbuilder.model.locks import Lock, Spec
+from envbuilder.lock.create import lock
+from envbuilder.lock.lock import Lock, Spec
+from envbuilder.lock.lockfile import dump
 from envbuilder.probing.joining import memory_hook, probe_source
-from envbuilder.workflows.lock import lock
 from tests.fakes.catalogs import DATA, good_lock
 from tests.fakes.ports import UV, lock_ports
 from tests.unit.cli.running import CommandLine

@@ -8,7 +8,7 @@ import pytest
 
 from envbuilder.cli.targets import LockTarget, RowTarget, replaced_lock, target
 from envbuilder.core.errors import InvalidInput, UnknownEnvironment, UsageError
-from envbuilder.locking.lockfile import dump
+from envbuilder.lock.lockfile import dump
 from tests.fakes.catalogs import good_lock, small_catalog
 
 SPEC = 'environment: "tf-2.4-cuda11.0"\n'

@@ -13,8 +13,8 @@ import pytest
 
 from envbuilder.catalog.environments import PythonProvider
 from envbuilder.core.versions import Release
-from envbuilder.locking.lockfile import dump
-from envbuilder.model.locks import Lock, PythonPin, ToolPin
+from envbuilder.lock.lock import Lock, PythonPin, ToolPin
+from envbuilder.lock.lockfile import dump
 from envbuilder.oci.store import Store
 from envbuilder.workflows.bundle import BundlePorts, bundle
 from tests.fakes.catalogs import good_lock

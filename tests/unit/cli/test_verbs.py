@@ -9,9 +9,9 @@ import pytest
 
 from envbuilder.bases.file_store import FileStore
 from envbuilder.cli.main import VERBS
-from envbuilder.locking.lockfile import dump
-from envbuilder.model.locks import PackageGroup, Spec
-from envbuilder.workflows.lock import lock
+from envbuilder.lock.create import lock
+from envbuilder.lock.lock import PackageGroup, Spec
+from envbuilder.lock.lockfile import dump
 from tests.fakes.catalogs import DATA, good_lock, real_catalog
 from tests.fakes.ports import UV, lock_ports
 from tests.unit.cli.running import CommandLine

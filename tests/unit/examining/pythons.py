@@ -13,7 +13,7 @@ from envbuilder.examining.case import Case
 from envbuilder.examining.examination import Examination
 from envbuilder.examining.table import examine_machine
 from envbuilder.examining.versions import case_of
-from envbuilder.locking.shipped import ClosureFolder
+from envbuilder.lock.resolve.shipped_closures import ClosureFolder
 from envbuilder.model.facts import Facts, Seen
 from envbuilder.model.host_of_facts import host_of
 from envbuilder.model.software_facts import CudaFile, Distribution, SoftwareFacts, TensorFlowFiles

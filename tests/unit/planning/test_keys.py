@@ -12,7 +12,7 @@ from envbuilder.catalog.cuda import LibraryLink
 from envbuilder.catalog.environments import BaseKind, PythonProvider
 from envbuilder.core import memory_policy as memory
 from envbuilder.core.versions import Release
-from envbuilder.model.locks import (
+from envbuilder.lock.lock import (
     CudaPin,
     Lock,
     OsPackagePin,
@@ -26,7 +26,7 @@ from envbuilder.oci.images import LayerFormat
 from envbuilder.planning.keys import layer_key, python_key
 from envbuilder.planning.layers import plan
 from tests.fakes.catalogs import good_lock
-from tests.unit.locking.locks import LOCKS
+from tests.unit.lock.locks import LOCKS
 
 LOCK = good_lock()
 OTHER = "cd" * 32

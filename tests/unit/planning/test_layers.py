@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from envbuilder.catalog.environments import BaseKind, PythonProvider
 from envbuilder.core.memory_policy import ALL, GROWTH, HOOK, VARIABLE, MemoryPolicy, parse
 from envbuilder.core.versions import Release
-from envbuilder.model.locks import Lock, PackageGroup, PythonPin, ToolPin
+from envbuilder.lock.lock import Lock, PackageGroup, PythonPin, ToolPin
 from envbuilder.model.plans import LayerKind, Plan
 from envbuilder.planning.layers import (
     HEAVY,
@@ -24,7 +24,7 @@ from envbuilder.planning.layers import (
     plan,
 )
 from tests.fakes.catalogs import good_lock
-from tests.unit.locking.locks import LOCKS
+from tests.unit.lock.locks import LOCKS
 
 LOCK = good_lock()
 DIGEST = "sha256:" + "ab" * 32

@@ -10,7 +10,7 @@ import pytest
 
 from envbuilder.core.errors import SourceUnreachable, ToolFailed
 from envbuilder.core.versions import Release
-from envbuilder.model.closures import Closure
+from envbuilder.lock.closures import Closure
 from envbuilder.proving.environments import BareEnvironments
 from envbuilder.proving.interpreters import HostPython
 from tests.fakes.installing_uv import InstallingUv, installing_uv

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envbuilder.locking.lockfile import dump
-from envbuilder.model.locks import Lock, OwnFile, PackageGroup, ToolPin
+from envbuilder.lock.lock import Lock, OwnFile, PackageGroup, ToolPin
+from envbuilder.lock.lockfile import dump
 from envbuilder.planning.layers import plan
 from envbuilder.rendering.folder import Attachment, Rendered, render, requirements
 from tests.fakes.catalogs import TEMPLATES, good_lock

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from envbuilder.catalog.environments import Environment
-from envbuilder.locking.spec import read_spec
-from envbuilder.model.locks import Spec
+from envbuilder.lock.lock import Spec
+from envbuilder.lock.spec import read_spec
 from envbuilder.rendering.spec import render_spec
 from tests.fakes.catalogs import TEMPLATES, real_catalog
 

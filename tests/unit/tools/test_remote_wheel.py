@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from envbuilder.core.errors import SourceUnreachable
-from envbuilder.indexing.index import IndexFile
+from envbuilder.lock.index.index import IndexFile
 from tests.fakes.index import FakeIndex
 from tools.remote_wheel import RangedFile, linux_wheel, open_wheel
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
+from envbuilder.lock.lock import Lock, OwnFile, PackageGroup, ToolPin
 from envbuilder.model.builds import BuildEvent, StepFinished
-from envbuilder.model.locks import Lock, OwnFile, PackageGroup, ToolPin
 from envbuilder.oci.images import ImagePin, LayerFormat
 from envbuilder.oci.transfers import Transfer
 from envbuilder.workflows.assemble import Assembled, Assembly, assemble

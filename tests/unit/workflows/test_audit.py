@@ -17,7 +17,7 @@ from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import find
 from envbuilder.core.errors import ResolutionFailed, UsageError
 from envbuilder.core.versions import Release
-from envbuilder.indexing.index import IndexFile
+from envbuilder.lock.index.index import IndexFile
 from envbuilder.model.audits import MeasuredWheel
 from envbuilder.proving.records import Records
 from envbuilder.workflows.audit import (

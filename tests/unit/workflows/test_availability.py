@@ -8,8 +8,8 @@ import pytest
 
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.versions import Release
-from envbuilder.indexing.index import IndexFile
-from envbuilder.model.closures import Chosen, Closure
+from envbuilder.lock.closures import Chosen, Closure
+from envbuilder.lock.index.index import IndexFile
 from envbuilder.workflows.availability import availability
 from tests.fakes.index import FakeIndex
 from tests.fakes.resolver import chosen

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import BuildFailed, SourceUnreachable, UsageError
-from envbuilder.locking.lockfile import digest
+from envbuilder.lock.lock import Lock
+from envbuilder.lock.lockfile import digest
 from envbuilder.model.builds import Builder, BuildEvent, BuildResult, EngineInfo
-from envbuilder.model.locks import Lock
 from envbuilder.planning.layers import plan
 from envbuilder.workflows.build import BuildOptions, BuildPorts, build, default_tags
 from tests.fakes.catalogs import good_lock

@@ -12,8 +12,8 @@ from typing import BinaryIO
 import pytest
 
 from envbuilder.core.errors import SourceUnreachable, UsageError, VerificationFailed
-from envbuilder.locking.lockfile import dump
-from envbuilder.model.locks import OsPackagePin, OwnFile, ToolPin
+from envbuilder.lock.lock import OsPackagePin, OwnFile, ToolPin
+from envbuilder.lock.lockfile import dump
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import file_of
 from envbuilder.oci.tar.writing import write

@@ -11,9 +11,9 @@ import pytest
 from envbuilder.catalog.evidence import Grade, RanOnCpu, Resolved
 from envbuilder.core.errors import EnvbuilderError, SourceUnreachable, ToolFailed
 from envbuilder.core.versions import Release
-from envbuilder.locking.resolver import Resolution
-from envbuilder.locking.shipped import dump_closures
-from envbuilder.model.closures import Chosen, Closure
+from envbuilder.lock.closures import Chosen, Closure
+from envbuilder.lock.resolve.resolver import Resolution
+from envbuilder.lock.resolve.shipped_closures import dump_closures
 from envbuilder.workflows.prove import prove
 from tests.fakes.catalogs import small_row
 from tests.fakes.proving import TODAY, World, facts_without_import, world

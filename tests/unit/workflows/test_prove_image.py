@@ -10,11 +10,11 @@ import pytest
 from envbuilder.catalog.environments import Environment
 from envbuilder.catalog.evidence import BuiltImage, Grade, RanOnGpu
 from envbuilder.core.errors import BuildFailed, EnvbuilderError, ToolFailed
-from envbuilder.locking.lockfile import digest
-from envbuilder.locking.shipped import ClosureFolder
+from envbuilder.lock.create import lock
+from envbuilder.lock.lock import Lock, Spec
+from envbuilder.lock.lockfile import digest
+from envbuilder.lock.resolve.shipped_closures import ClosureFolder
 from envbuilder.model.findings import Report, Tier
-from envbuilder.model.locks import Lock, Spec
-from envbuilder.workflows.lock import lock
 from envbuilder.workflows.prove import prove
 from envbuilder.workflows.prove_image import ImageProof
 from envbuilder.workflows.validate import Validation

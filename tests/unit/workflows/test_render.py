@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import SourceUnreachable, UsageError
-from envbuilder.locking.lockfile import load
+from envbuilder.lock.lockfile import load
 from envbuilder.workflows.render import HostFile, rendered, write
 from tests.fakes.catalogs import TEMPLATES, good_lock
 

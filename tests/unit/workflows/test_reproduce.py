@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import BuildFailed
-from envbuilder.locking.lockfile import load
+from envbuilder.lock.lockfile import load
 from envbuilder.oci.store import Store
 from envbuilder.workflows.reproduce import ODD, PLAIN, Attempt, ReproducePorts, Surroundings, differences, reproduce
 from tests.fakes.catalogs import good_lock

@@ -8,7 +8,7 @@ import pytest
 
 from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import VARIABLE, parse
-from envbuilder.locking.lockfile import dump
+from envbuilder.lock.lockfile import dump
 from envbuilder.oci.runtime.command import RunRequest, RunResult
 from envbuilder.planning.layers import LABEL_MEMORY
 from envbuilder.workflows.run import prepare

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from envbuilder.catalog.environments import BaseKind
-from envbuilder.model.locks import OwnFile, PackageGroup, PackagePin, Sources, Spec, ToolPin
+from envbuilder.lock.lock import OwnFile, PackageGroup, PackagePin, Sources, Spec, ToolPin
 from envbuilder.workflows.trust import Origins, Told, trusted_by_lock, trusted_by_spec
 from tests.fakes.catalogs import good_lock
 

@@ -9,11 +9,11 @@ import pytest
 
 from envbuilder.core.errors import InvalidInput, ToolFailed, UsageError
 from envbuilder.core.memory_policy import parse
-from envbuilder.locking.lockfile import dump
+from envbuilder.lock.create import lock
+from envbuilder.lock.lock import Lock, PackageGroup, PackagePin, Spec
+from envbuilder.lock.lockfile import dump
 from envbuilder.model.findings import Report, Tier
-from envbuilder.model.locks import Lock, PackageGroup, PackagePin, Spec
 from envbuilder.oci.runtime.command import RunResult
-from envbuilder.workflows.lock import lock
 from envbuilder.workflows.lock_inside import LOCK_IN_IMAGE, lock_inside
 from envbuilder.workflows.validate import Validation, validate
 from tests.fakes.catalogs import ROOT, real_catalog

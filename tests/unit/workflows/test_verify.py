@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import UsageError
-from envbuilder.model.locks import Lock
+from envbuilder.lock.lock import Lock
 from envbuilder.oci.images import AssembledImage, Descriptor, ImagePin, LayerFormat
 from envbuilder.oci.store import Store
 from envbuilder.workflows.verify import LayerDifference, Subject, Verification, verify

@@ -14,8 +14,8 @@ from envbuilder.bases.tree_content import TreeContent
 from envbuilder.core.errors import SourceUnreachable, ToolMissing
 from envbuilder.core.memory_policy import HOOK
 from envbuilder.core.versions import Release
-from envbuilder.indexing.index import IndexFile
-from envbuilder.model.locks import Lock, PackageGroup, PackagePin
+from envbuilder.lock.index.index import IndexFile
+from envbuilder.lock.lock import Lock, PackageGroup, PackagePin
 from envbuilder.model.trees import DebianTree
 from envbuilder.oci.runtime.sandbox import Sandbox
 from envbuilder.oci.store import Store

@@ -9,7 +9,7 @@ import tarfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from envbuilder.model.locks import OsPackagePin
+from envbuilder.lock.lock import OsPackagePin
 
 Content = bytes | str | None
 """A file, a link (where it points; with `=` in front a hard link), or a folder."""

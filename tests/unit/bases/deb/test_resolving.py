@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from envbuilder.bases.deb.resolving import MINIMAL, base_packages, resolve
 from envbuilder.core.errors import ResolutionFailed
-from envbuilder.model.locks import OsPackagePin
+from envbuilder.lock.lock import OsPackagePin
 from tests.unit.bases.deb.test_index import index, paragraph
 
 SUITE = (

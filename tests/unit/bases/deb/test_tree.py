@@ -8,7 +8,7 @@ import pytest
 
 from envbuilder.bases.deb.tree import UnpackedTree, added_tree, base_tree
 from envbuilder.core.errors import VerificationFailed
-from envbuilder.model.locks import OsPackagePin
+from envbuilder.lock.lock import OsPackagePin
 from envbuilder.oci.tar.members import Kind, Member, file_of
 from envbuilder.oci.tar.writing import write
 from tests.unit.bases.deb.debs import MTIME, Content, deb

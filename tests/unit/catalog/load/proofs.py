@@ -17,8 +17,8 @@ from envbuilder.catalog.evidence import (
     Resolved,
     Unproven,
 )
-from tests.unit.locking.closures import DIGESTS
-from tests.unit.locking.locks import HASHES, LINES, NAMES
+from tests.unit.lock.closures import DIGESTS
+from tests.unit.lock.locks import HASHES, LINES, NAMES
 
 DAYS = st.dates(min_value=date(2015, 11, 9))
 EVIDENCE: st.SearchStrategy[Evidence] = st.one_of(

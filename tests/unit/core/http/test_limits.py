@@ -17,8 +17,8 @@ from envbuilder.core.http.connections import PlainPool
 from envbuilder.core.http.failures import CLOCK, NO_ADDRESS, words_of
 from envbuilder.core.http.limits import WINDOW, Pace, Stalled, Stalls, TooLong, whole
 from envbuilder.core.http.web import Web
-from envbuilder.indexing.fetching import fetch, fetch_into
-from envbuilder.indexing.index import IndexFile
+from envbuilder.lock.index.fetching import fetch, fetch_into
+from envbuilder.lock.index.index import IndexFile
 from envbuilder.oci.store import Store
 
 

@@ -1,0 +1,84 @@
+"""Which bases of a row come into question for a spec, and what became of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Protocol
+
+from envbuilder.catalog.environments import BaseChoice, BaseSystem, Environment, PythonProvider
+from envbuilder.core.errors import NoUsableBase, UsageError
+from envbuilder.core.versions import Release
+from envbuilder.lock.locations import Located, Location, Refused
+from envbuilder.lock.lock import BasePin, PythonPin, Sources, Spec
+
+
+class BaseSource(Protocol):
+    """Knows where bases of one kind are."""
+
+    def locate(self, system: BaseSystem, sources: Sources) -> BasePin | Refused:
+        """The exact base, or why it cannot be had."""
+        ...
+
+
+class PythonSource(Protocol):
+    """Knows where interpreter archives are."""
+
+    def locate(self, version: Release, glibc: Release, sources: Sources) -> PythonPin | Refused:
+        """An archive with this major and minor version that runs on this C library, or why there is none.
+
+        `base` of a refusal is empty.
+        """
+        ...
+
+
+def choose(
+    row: Environment, spec: Spec, locate: Callable[[BaseChoice], Location]
+) -> tuple[Located, tuple[Refused, ...]]:
+    """Take the first base that can be had, in the row's order of preference.
+
+    Args:
+        row: The environment.
+        spec: May name a base and an interpreter.
+        locate: Looks for one base.
+
+    Returns:
+        The base, and the refusals before it, in the order in which they were tried.
+
+    Raises:
+        UsageError: The spec names a base or an interpreter that the row does not have.
+        NoUsableBase: None can be had; carries why not.
+    """
+    refusals: list[Refused] = []
+    for candidate in _candidates(row, spec):
+        outcome = candidate if isinstance(candidate, Refused) else locate(candidate)
+        if isinstance(outcome, Located):
+            return outcome, tuple(refusals)
+        refusals.append(outcome)
+    hints = [refusal.hint for refusal in refusals if refusal.hint]
+    raise NoUsableBase(
+        row.id,
+        tuple((refusal.base, refusal.reason) for refusal in refusals),
+        hint=hints[0] if hints else "name a registry that has one: `--registry-mirror HOST[:PORT]`",
+    )
+
+
+def _candidates(row: Environment, spec: Spec) -> Iterator[BaseChoice | Refused]:
+    named = [choice for choice in row.bases if not spec.base or choice.system.id == spec.base]
+    if not named:
+        known = ", ".join(choice.system.id for choice in row.bases)
+        raise UsageError(f"{row.id} has no base {spec.base!r}", hint=f"it has {known}")
+    if spec.python is not None and spec.python not in row.pythons:
+        known = ", ".join(map(str, row.pythons))
+        raise UsageError(f"{row.id} cannot have Python {spec.python}", hint=f"it can have {known}")
+    for choice in named:
+        if spec.python is None or spec.python == choice.python:
+            yield choice
+        elif choice.python_provider is PythonProvider.ARCHIVE:
+            yield replace(choice, python=spec.python)
+        else:
+            yield Refused(
+                base=choice.system.id,
+                reason=f"has Python {choice.python}, not {spec.python}",
+                hint=f"leave `python:` out, or set it to {choice.python}",
+            )

@@ -1,0 +1,98 @@
+"""Everything that was located and resolved, put together as a lock. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from packaging.version import Version
+
+from envbuilder.catalog.environments import Catalog, Environment
+from envbuilder.core.errors import UsageError
+from envbuilder.core.memory_policy import MemoryPolicy
+from envbuilder.lock.inputs import inputs
+from envbuilder.lock.locations import Located, Refused
+from envbuilder.lock.lock import CudaPin, Lock, OsPackagePin, PackagePin, Spec, ToolPin
+
+_ASYNC_SINCE = Version("2.6")
+"""First release where `TF_GPU_ALLOCATOR=cuda_malloc_async` works.
+
+Source: tensorflow/tensorflow issues 48869 and 50669, pull request 49173: 2.5 has it and fails at the first operation;
+docs/memory.md.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ingredients:
+    """Everything exact that goes into one image.
+
+    Attributes:
+        located: Base and interpreter.
+        refusals: Preferred bases that could not be had, in order of preference.
+        packages: Python distributions, grouped.
+        os_packages: OS packages on top of the base.
+        tools: Programs that the build uses.
+    """
+
+    located: Located
+    refusals: tuple[Refused, ...]
+    packages: tuple[PackagePin, ...]
+    os_packages: tuple[OsPackagePin, ...]
+    tools: tuple[ToolPin, ...]
+
+
+def assemble(catalog: Catalog, row: Environment, spec: Spec, ingredients: Ingredients) -> Lock:
+    """Make the lock."""
+    located = ingredients.located
+    choice = located.choice
+    return Lock(
+        environment=row.id,
+        summary=row.summary,
+        framework=row.framework.package,
+        framework_version=str(row.framework.version),
+        base=located.base,
+        python=located.python,
+        cuda=_cuda(catalog, row, located),
+        packages=ingredients.packages,
+        os_packages=ingredients.os_packages,
+        tools=ingredients.tools,
+        env=spec.env,
+        user=spec.user,
+        memory=spec.memory,
+        deviations=tuple(f"{deviation.what}: {deviation.why}" for deviation in choice.deviations),
+        refused=tuple(refusal.base for refusal in ingredients.refusals),
+        sources=tuple(source.text for source in (*row.framework.sources, *row.sources)),
+        inputs=inputs(row, choice, spec, catalog.driver_floor(row, choice)),
+        files=tuple(replace(file, source="") for file in spec.files),
+        allow=spec.allow,
+        name=spec.name,
+        epoch=int(datetime(row.cutoff.year, row.cutoff.month, row.cutoff.day, tzinfo=UTC).timestamp()),
+    )
+
+
+def refuse_policy(row: Environment, policy: MemoryPolicy) -> None:
+    """Make sure that a memory policy can be had.
+
+    Raises:
+        UsageError: This TensorFlow does not have it.
+    """
+    if policy.is_async and row.framework.version < _ASYNC_SINCE:
+        raise UsageError(
+            f"{row.id}: TensorFlow before {_ASYNC_SINCE} has no asynchronous allocator that works",
+            hint='set `memory: "growth"`, which also takes memory as it is needed',
+        )
+
+
+def _cuda(catalog: Catalog, row: Environment, located: Located) -> CudaPin | None:
+    choice = located.choice
+    driver = catalog.driver_floor(row, choice)
+    if row.cuda is None or driver is None:
+        return None
+    return CudaPin(
+        provider=choice.cuda_provider,
+        cuda=choice.cuda or row.cuda.compiled,
+        cudnn=choice.cudnn or row.cuda.cudnn.compiled,
+        driver=driver,
+        sonames=row.cuda.sonames,
+        links=choice.links,
+    )

@@ -1,0 +1,67 @@
+"""How two locks differ, and whether a lock still says what its row and spec ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from envbuilder.lock.lock import Change, Lock
+
+
+def compare(old: Lock, new: Lock) -> tuple[Change, ...]:
+    """Every pin and setting that differs, sorted by field; the inputs are left out, they show in their effects."""
+    return _changes(_flat(old), _flat(new))
+
+
+def staleness(lock: Lock, inputs: Mapping[str, str]) -> tuple[Change, ...]:
+    """What changed in row and spec since the lock was made; empty when it is up to date.
+
+    Args:
+        lock: The lock.
+        inputs: What a lock made now would record as its inputs.
+    """
+    return _changes(dict(lock.inputs), inputs)
+
+
+def _changes(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[Change, ...]:
+    return tuple(
+        Change(field=field, old=old.get(field, ""), new=new.get(field, ""))
+        for field in sorted(old.keys() | new.keys())
+        if old.get(field) != new.get(field)
+    )
+
+
+def _flat(lock: Lock) -> dict[str, str]:
+    flat = {
+        "environment": lock.environment,
+        "framework": f"{lock.framework} {lock.framework_version}",
+        "base": " ".join(filter(None, (lock.base.id, lock.base.image, _short(lock.base.digest)))),
+        "summary": lock.summary,
+        "epoch": str(lock.epoch),
+        "python": f"{lock.python.version} from {lock.python.provider.value} {_short(lock.python.sha256)}".rstrip(),
+        "user": f"{lock.user.name} {lock.user.uid}:{lock.user.gid}",
+        "memory": str(lock.memory),
+    }
+    if lock.name:
+        flat["name"] = lock.name
+    if lock.cuda is not None:
+        flat["cuda"] = f"{lock.cuda.cuda} from {lock.cuda.provider.value}"
+        flat["cudnn"] = lock.cuda.cudnn.text
+        flat["driver"] = lock.cuda.driver.text
+        flat |= {f"sonames.{soname}": "opened" for soname in lock.cuda.sonames}
+        flat |= {f"links.{link.name}": link.target for link in lock.cuda.links}
+    flat |= {f"env.{name}": f'"{value}"' for name, value in lock.env}
+    flat |= {f"deviations.{deviation.partition(':')[0]}": "stated" for deviation in lock.deviations}
+    flat |= {f"base.missing.{suite}": "missing" for suite in lock.base.missing}
+    flat |= {f"base.packages.{pin.name}": pin.version for pin in lock.base.packages}
+    flat |= {f"os_packages.{pin.name}": pin.version for pin in lock.os_packages}
+    flat |= {
+        f"files.{file.path}": f"{_short(file.sha256)}{' executable' if file.executable else ''}" for file in lock.files
+    }
+    flat |= {f"allow.{path}": "allowed" for path in lock.allow}
+    flat |= {f"tools.{tool.name}": tool.version for tool in lock.tools}
+    flat |= {f"packages.{pin.group.value}.{pin.name}": f"{pin.version} {_short(pin.sha256)}" for pin in lock.packages}
+    return flat
+
+
+def _short(digest: str) -> str:
+    return digest.removeprefix("sha256:")[:12]

@@ -1,0 +1,29 @@
+"""Account and environment variables of an image, read by the same rules from a spec and from a lock."""
+
+from __future__ import annotations
+
+from envbuilder.core.memory_policy import VARIABLE
+from envbuilder.core.names import LARGEST_ID, account_name, variable_problem
+from envbuilder.core.yaml.fields import Fields
+from envbuilder.lock.lock import User
+
+_ORDINARY = "images run as an ordinary user"
+
+
+def account(fields: Fields, default: User | None = None) -> User:
+    """Read an account; every field is required unless there is a default."""
+    return User(
+        name=fields.value("name", account_name, fallback="app", default=default.name if default else None),
+        uid=fields.integer("uid", default.uid if default else None, least=1, most=LARGEST_ID, why=_ORDINARY),
+        gid=fields.integer("gid", default.gid if default else None, least=1, most=LARGEST_ID, why=_ORDINARY),
+    )
+
+
+def variables(fields: Fields, name: str) -> tuple[tuple[str, str], ...]:
+    """Read environment variables, sorted by name."""
+    pairs = fields.pairs(name, str)
+    for variable, _ in pairs:
+        problem = "is set by `memory:`" if variable == VARIABLE else variable_problem(variable)
+        if problem:
+            fields.fault_at(f"{name}.{variable}", problem)
+    return tuple(sorted(pairs))

@@ -1,0 +1,74 @@
+"""The package indexes that uv would ask, with the credentials that it has for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from envbuilder.core.http.credentials import Login, Logins, Protected, netrc_logins, protected
+from envbuilder.core.uv import settings_files
+from envbuilder.lock.index.default_index import settings_of
+
+_NAMED = re.compile(r"([A-Za-z0-9._-]+)=(.+)", re.DOTALL)
+_LISTS = ("UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL")
+_KEYS = ("index-url", "extra-index-url")
+
+
+def address_of(index: str) -> str:
+    """Return the address of an index that may be written as `NAME=URL`, as uv takes it.
+
+    Example:
+        >>> address_of("corp=https://index.example/simple/"), address_of("https://index.example/?a=b")
+        ('https://index.example/simple/', 'https://index.example/?a=b')
+    """
+    return _split(index)[1]
+
+
+def index_logins(environ: Mapping[str, str], home: Path, index: str) -> Logins:
+    """Return the credentials for downloads from package indexes.
+
+    Args:
+        environ: Variables of uv, among them `UV_INDEX_<NAME>_USERNAME` and `UV_INDEX_<NAME>_PASSWORD`, and `NETRC`.
+        home: Directory of the user.
+        index: Index that was named; empty leaves it to uv.
+    """
+    named = [_split(text) for name in _LISTS for text in environ.get(name, "").split()]
+    listed = [_split(index)] if index else []
+    for file in settings_files(environ, home):
+        listed += _configured(settings_of(file))
+    found = [_protected(name, url, environ) for name, url in (*listed, *named)]
+    return Logins(indexes=tuple(each for each in found if each), hosts=netrc_logins(environ, home))
+
+
+def _protected(name: str, url: str, environ: Mapping[str, str]) -> Protected | None:
+    try:
+        if urlsplit(url).scheme not in {"http", "https"}:
+            return None
+        variable = f"UV_INDEX_{re.sub(r'[^A-Z0-9]', '_', name.upper())}"
+        user, password = (environ.get(f"{variable}_{part}", "") for part in ("USERNAME", "PASSWORD"))
+        return protected(url, Login(user=user, password=password) if name and (user or password) else None)
+    except ValueError:
+        return None
+
+
+def _split(index: str) -> tuple[str, str]:
+    """Return the name, empty for none, and the address of an index."""
+    match = _NAMED.fullmatch(index)
+    return (match[1], match[2]) if match else ("", index)
+
+
+def _configured(settings: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Yield name and address of each index of a settings file."""
+    for index in _list(settings.get("index")):
+        if isinstance(index, dict):
+            yield str(index.get("name", "")), str(index.get("url", ""))
+    nested = settings.get("pip")
+    for table in (settings, nested if isinstance(nested, dict) else {}):
+        for url in (url for key in _KEYS for url in _list(table.get(key))):
+            yield "", str(url)
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else [value] if value else []

@@ -1,0 +1,252 @@
+"""Fetch one file whose hash is known; it gets its name only when the hash is right."""
+
+from __future__ import annotations
+
+import errno
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from envbuilder.core.errors import SourceUnreachable, VerificationFailed
+from envbuilder.core.files import CHUNK
+from envbuilder.core.http.credentials import LOGIN_HINT
+from envbuilder.core.http.failures import CLOCK, CLOCK_HINT
+from envbuilder.core.http.limits import MOST_STALLS, MOST_WAITED, Stalled, TooLong, decimal
+from envbuilder.core.http.origins import scheme_of
+from envbuilder.core.http.web import Answer, Web
+from envbuilder.lock.index.index import IndexFile
+from envbuilder.oci.store import Receiver, Store
+
+_TRIES = 4
+_OK, _PARTIAL, _NOTHING_LEFT, _TOO_MANY = 200, 206, 416, 429
+_LARGEST = 64 << 30
+"""Bytes of a file whose size nobody says: far above the largest wheel (3 GiB), far below a disk that is full."""
+
+_LONGEST_TOLD = 10**6
+_NOT_ALLOWED = frozenset({401, 403})
+_SCHEMES = ("https", "http", "file")
+_NETWORK_HINT = "check network, proxy and CA bundle (SSL_CERT_FILE)"
+
+
+def fetch(
+    wanted: IndexFile,
+    folder: Path,
+    *,
+    web: Web,
+    progress: Callable[[int, int], None] = lambda _done, _all: None,
+    pause: Callable[[float], None] = time.sleep,
+) -> Path:
+    """Fetch a file into a folder.
+
+    A connection that breaks is taken up where it broke, a few times.
+
+    Args:
+        wanted: The file.
+        folder: Where it goes; must be there.
+        web: Sends the requests.
+        progress: Told the bytes that are here, and those in all (0 when the server does not say).
+        pause: Waits between two tries, in seconds.
+
+    Returns:
+        The file under its name.
+
+    Raises:
+        SourceUnreachable: The server does not answer, or does not have it.
+        VerificationFailed: It is not what its hash says; nothing is left of it.
+    """
+    part = folder / f".{wanted.file}.part"
+    try:
+        with part.open("w+b") as stream:
+            receiver = Receiver(stream)
+            _download(wanted, receiver, web, progress, pause)
+            digest = receiver.digest.removeprefix("sha256:")
+        if digest != wanted.sha256:
+            raise VerificationFailed(
+                f"{wanted.file} has sha256 {digest}, not {wanted.sha256}",
+                hint="the index or a proxy gave another file; try again, or name another index",
+            )
+        return part.replace(folder / wanted.file)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def fetch_into(
+    wanted: IndexFile,
+    store: Store,
+    *,
+    web: Web,
+    progress: Callable[[int, int], None] = lambda _done, _all: None,
+    pause: Callable[[float], None] = time.sleep,
+) -> None:
+    """Fetch a file into the store, where an earlier run may have left the beginning of it.
+
+    A file that turns out to be another one is fetched once more from its beginning: what was left may have been wrong.
+
+    Args:
+        wanted: The file.
+        store: Where it goes, under its hash.
+        web: Sends the requests.
+        progress: Told the bytes that are here, and those in all (0 when the server does not say).
+        pause: Waits between two tries, in seconds.
+
+    Raises:
+        SourceUnreachable: The server does not answer, or does not have it.
+        VerificationFailed: It is not what its hash says; nothing is left of it.
+        DiskFull: There is no room.
+    """
+    try:
+        _receive(wanted, store, web, progress, pause)
+    except VerificationFailed:
+        try:
+            _receive(wanted, store, web, progress, pause)
+        except VerificationFailed as error:
+            raise VerificationFailed(
+                f"{wanted.file}: {error.message.removeprefix(f'{wanted.file}: ')}",
+                hint="the index or a proxy gives another file; try again, or name another index: --index URL",
+            ) from error
+
+
+def length_of(wanted: IndexFile, web: Web) -> int:
+    """Return the bytes of a file, asked of its server without fetching it; 0 when it does not say."""
+    if wanted.size:
+        return wanted.size
+    try:
+        with web.asked(wanted.url, {}, method="HEAD") as answer:
+            return _announced(answer) if answer.status == _OK else 0
+    except OSError:
+        return 0
+
+
+def _receive(
+    wanted: IndexFile, store: Store, web: Web, progress: Callable[[int, int], None], pause: Callable[[float], None]
+) -> None:
+    with store.receiving(f"sha256:{wanted.sha256}") as receiver:
+        if receiver:
+            _download(wanted, receiver, web, progress, pause)
+
+
+def _download(
+    wanted: IndexFile,
+    receiver: Receiver,
+    web: Web,
+    progress: Callable[[int, int], None],
+    pause: Callable[[float], None],
+) -> None:
+    if scheme_of(wanted.url) not in _SCHEMES:
+        raise SourceUnreachable(f"{wanted.file}: its address is not one that can be fetched")
+    left = _Left()
+    try:
+        while not _arrived(wanted, receiver, web, progress, left):
+            pause(left.wait)
+    except TooLong as error:
+        receiver.restart()
+        raise VerificationFailed(
+            f"{wanted.file}: {error}, the size that is expected",
+            hint="the index or a proxy gives another file; try again, or name another index: --index URL",
+        ) from error
+
+
+@dataclass(slots=True)
+class _Left:
+    """What may still be spent on a file.
+
+    Attributes:
+        tries: Requests made.
+        stalls: Of those, how many got too little in time.
+        waited: Seconds waited because the server asked for it.
+        wait: Seconds to wait before the next request.
+    """
+
+    tries: int = 0
+    stalls: int = 0
+    waited: float = 0.0
+    wait: float = 0.0
+
+    def lasts(self, *, asked: float = 0.0, stalled: bool = False) -> bool:
+        """Whether to try again; sets `wait` then."""
+        self.tries += 1
+        self.stalls += stalled
+        lasts = self.tries < _TRIES and self.stalls < MOST_STALLS and self.waited < MOST_WAITED
+        granted = min(asked, MOST_WAITED - self.waited)
+        self.waited += granted
+        self.wait = max(float(self.tries), granted)
+        return lasts
+
+
+def _arrived(
+    wanted: IndexFile, receiver: Receiver, web: Web, progress: Callable[[int, int], None], left: _Left
+) -> bool:
+    """Try once; whether the file is complete.
+
+    Raises:
+        SourceUnreachable: It is not, and trying again does not help.
+    """
+    hint = _NETWORK_HINT
+    try:
+        if _follow(wanted, receiver, web, progress):
+            return True
+        problem = "the connection ended early"
+        again = left.lasts()
+    except _Refused as refused:
+        problem = f"the server answers {refused.status}"
+        if refused.wait > MOST_WAITED:
+            problem += f" and asks to try again after {refused.wait} seconds"
+        hint = LOGIN_HINT if refused.status in _NOT_ALLOWED else _NETWORK_HINT
+        again = _may_change(refused.status, receiver) and left.lasts(asked=refused.wait)
+    except OSError as error:
+        _refuse_full_disk(error)
+        problem = str(error) or type(error).__name__
+        hint = CLOCK_HINT if problem == CLOCK else hint
+        again = problem != CLOCK and left.lasts(stalled=isinstance(error, Stalled))
+    if not again:
+        raise SourceUnreachable(f"{wanted.file} cannot be fetched: {problem}", hint=hint)
+    return False
+
+
+def _may_change(code: int, receiver: Receiver) -> bool:
+    """Whether asking again can help."""
+    if code == _NOTHING_LEFT and receiver.size:
+        receiver.restart()  # What an earlier run left is longer than the file.
+        return True
+    return code >= 500 or code == _TOO_MANY
+
+
+def _refuse_full_disk(error: OSError) -> None:
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        raise error
+
+
+def _follow(wanted: IndexFile, receiver: Receiver, web: Web, progress: Callable[[int, int], None]) -> bool:
+    """Read on from where the file ends; whether it is complete now."""
+    have = receiver.size
+    with web.asked(wanted.url, {"Range": f"bytes={have}-"} if have else {}) as answer:
+        if answer.status not in {_OK, _PARTIAL}:
+            raise _Refused(answer.status, decimal(answer.headers.get("Retry-After"), _LONGEST_TOLD))
+        if have and answer.status != _PARTIAL:
+            receiver.restart()
+        announced = _announced(answer)
+        total = receiver.size + announced
+        # Where nobody pins a size, that of the answer holds: what comes after it is not read.
+        most = wanted.size or (total if announced else _LARGEST)
+        if total > most:
+            raise TooLong(most)
+        while chunk := answer.read(CHUNK):
+            if receiver.size + len(chunk) > most:
+                raise TooLong(most)
+            receiver.write(chunk)
+            progress(receiver.size, total)
+    return receiver.size >= total
+
+
+class _Refused(Exception):
+    """A server that answers, but not with the file."""
+
+    def __init__(self, status: int, wait: int) -> None:
+        super().__init__(status)
+        self.status = status
+        self.wait = wait
+
+
+def _announced(answer: Answer) -> int:
+    return decimal(answer.headers.get("Content-Length"), _LARGEST)

@@ -1,0 +1,145 @@
+"""The index as uv sees it: its configuration, credentials, proxies and certificates hold here too."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from envbuilder.core.errors import SourceUnreachable, ToolFailed
+from envbuilder.core.uv import index_is_silent, read_pylock, run_uv, unknown_form
+from envbuilder.lock.closures import Chosen, Closure
+from envbuilder.lock.index.index import IndexFile, Listed
+
+_NO_SOLUTION = "No solution found"
+_PYTHONS = tuple(f"3.{minor}" for minor in range(6, 15))
+"""A release that needs a younger Python is not listed for an older one; uv knows none before 3.6."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UvIndex:
+    """Asks `uv pip compile` for files and their hashes.
+
+    Attributes:
+        uv: The program.
+        cache: Folder for what uv keeps.
+        environ: Environment of the process: proxies, CA bundle and index come from here.
+        index: Address of a package index; empty means uv's own configuration.
+    """
+
+    uv: Path
+    cache: Path
+    environ: Mapping[str, str]
+    index: str = ""
+
+    def files(self, package: str, version: str) -> tuple[IndexFile, ...]:
+        """See `Index.files`."""
+        for python in _PYTHONS:
+            listed = self._listed([f"{package}=={version}"], "--universal", "--python-version", python)
+            if listed is not None:
+                return tuple(sorted(listed, key=lambda file: file.file))
+        return ()
+
+    def locate(self, wanted: Sequence[Listed], python: str) -> tuple[IndexFile, ...]:
+        """See `Index.locate`.
+
+        One question for all; where one release is gone uv answers none, and they are asked one by one.
+        """
+        together = self._about(wanted, python)
+        found = {file.sha256: file for file in together or ()}
+        if together is None:
+            answers = [self._about((each,), python) or () for each in wanted]
+            found = {file.sha256: file for answer in answers for file in answer}
+        gone = [each.file for each in wanted if each.sha256 not in found]
+        if gone:
+            raise SourceUnreachable(
+                f"the package index does not have {', '.join(gone)}",
+                hint="name another index (--index URL), or a bundle that holds everything (--bundle FILE)",
+            )
+        return tuple(found[each.sha256] for each in wanted)
+
+    def _about(self, wanted: Sequence[Listed], python: str) -> tuple[IndexFile, ...] | None:
+        """Every file of the releases of some files; None when one of the releases is not there.
+
+        A name may come twice, as a wheel to install and as one to build with; uv takes one version at a time.
+        """
+        found: list[IndexFile] = []
+        left = list(wanted)
+        while left:
+            batch = {each.name: each for each in reversed(left)}
+            left = [each for each in left if batch[each.name] is not each and each.version != batch[each.name].version]
+            sources = [option for each in batch.values() if not each.is_wheel for option in ("--no-binary", each.name)]
+            pins = [f"{each.name}=={each.version}" for each in batch.values()]
+            listed = self._listed(pins, "--universal", "--python-version", python, *sources)
+            if listed is None:
+                return None
+            found += listed
+        return tuple(found)
+
+    def still_there(self, closure: Closure) -> frozenset[tuple[str, str]]:
+        """See `Index.still_there`.
+
+        One question for all packages; where one of them is gone, uv answers none, and they are asked one by one.
+        """
+        wanted = (*closure.packages, *closure.build)
+        together = self._fresh(closure.packages, str(closure.python))
+        built = self._fresh(closure.build, str(closure.python)) if closure.build else []
+        if together is None or built is None:
+            answers = [self._fresh((each,), str(closure.python)) or [] for each in wanted]
+            together, built = [file for answer in answers for file in answer], []
+        return frozenset((file.file, file.sha256) for file in (*together, *built))
+
+    def _fresh(self, packages: Iterable[Chosen], python: str) -> list[IndexFile] | None:
+        listed = tuple(packages)
+        options = [option for each in listed if not each.is_wheel for option in ("--no-binary", each.name)]
+        pins = [f"{each.name}=={each.version}" for each in listed]
+        return self._listed(pins, "--refresh", "--universal", "--python-version", python, *options)
+
+    def _listed(self, pins: list[str], *options: str) -> list[IndexFile] | None:
+        """Every file of some releases; None when one of the releases is not there."""
+        with tempfile.TemporaryDirectory(prefix="envbuilder-index-") as name:
+            wanted, output = Path(name, "requirements.in"), Path(name, "pylock.toml")
+            wanted.write_text("".join(f"{pin}\n" for pin in pins), encoding="utf-8")
+            command = ["pip", "compile", str(wanted), "--no-deps", "--only-binary", ":all:"]
+            command += ["--format", "pylock.toml", "--output-file", str(output), "--quiet", "--no-header", *options]
+            failure = run_uv(self.uv, command, cache=self.cache, environ=self.environ, index=self.index)
+            if failure is None:
+                return list(_files(read_pylock(output.read_text(encoding="utf-8"))))
+        if index_is_silent(failure):
+            raise SourceUnreachable(
+                f"the package index does not answer:\n{failure}",
+                hint="check network, proxy and CA bundle (SSL_CERT_FILE), or name an index: --index URL",
+            )
+        if _NO_SOLUTION not in failure:
+            raise ToolFailed(f"uv failed:\n{failure}", hint="run it again; if that does not help, report it")
+        return None
+
+
+def _files(pylock: dict[str, object]) -> Iterator[IndexFile]:
+    for package in _tables(pylock.get("packages")):
+        for entry in (*_tables(package.get("wheels")), *_tables([package.get("sdist")])):
+            digest = _digest(entry.get("hashes"))
+            if digest and entry.get("url"):
+                name = unquote(str(entry.get("name") or _last_part(str(entry["url"]))))
+                if "/" in name or "\0" in name or name.startswith("."):
+                    raise unknown_form()
+                size = entry.get("size")
+                length = size if isinstance(size, int) and size > 0 else 0
+                yield IndexFile(file=name, sha256=digest, url=str(entry["url"]), size=length)
+
+
+def _tables(value: object) -> list[dict[str, object]]:
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def _digest(hashes: object) -> str:
+    return str(hashes.get("sha256") or "") if isinstance(hashes, dict) else ""
+
+
+def _last_part(url: str) -> str:
+    try:
+        return urlsplit(url).path.rpartition("/")[2]
+    except ValueError:
+        raise unknown_form() from None

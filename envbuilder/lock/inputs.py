@@ -1,0 +1,67 @@
+"""What a lock is made from, field by field, so that a stale lock can say what changed."""
+
+from __future__ import annotations
+
+from envbuilder.catalog.environments import BaseChoice, Environment
+from envbuilder.core.versions import Release
+from envbuilder.lock.lock import OwnFile, Spec
+
+UPGRADED = "upgraded"
+"""Input of a lock whose packages were moved on purpose: the day."""
+
+
+def inputs(
+    row: Environment, choice: BaseChoice | None, spec: Spec, driver: Release | None
+) -> tuple[tuple[str, str], ...]:
+    """Every field of row and spec that a lock depends on.
+
+    Args:
+        row: The row as it is now.
+        choice: The base of the lock, as the row has it now; None when the row has it no more.
+        spec: The spec as it is now.
+        driver: Driver floor on this base, as the catalog derives it now; None without CUDA.
+
+    Returns:
+        `(field, value)`, sorted by field; empty values are left out.
+    """
+    fields = {
+        "row.tensorflow": f"{row.framework.package}=={row.framework.version}",
+        UPGRADED if row.upgraded else "row.cutoff": row.cutoff.isoformat(),
+        "row.constraints": ", ".join(each.requirement for each in row.constraints),
+        "row.additions": ", ".join(each.requirement for each in row.additions),
+        "row.source_builds": ", ".join(row.source_builds),
+        "row.driver": str(driver or ""),
+        "row.sonames": ", ".join(row.cuda.sonames) if row.cuda else "",
+        **(_base_fields(choice) if choice else {}),
+        "spec.environment": spec.environment,
+        "spec.packages": ", ".join(spec.packages),
+        "spec.apt": ", ".join(spec.apt),
+        "spec.source_builds": ", ".join(spec.source_builds),
+        "spec.cutoff": spec.cutoff.isoformat() if spec.cutoff else "",
+        "spec.tensorflow": str(spec.tensorflow or ""),
+        "spec.python": str(spec.python or ""),
+        "spec.base": spec.base,
+        "spec.allow": ", ".join(spec.allow),
+        "spec.user": f"{spec.user.name} {spec.user.uid}:{spec.user.gid}",
+        "spec.memory": str(spec.memory),
+        **{f"spec.files.{file.path}": _content(file) for file in spec.files},
+        **{f"spec.env.{name}": f'"{value}"' for name, value in spec.env},
+    }
+    return tuple(sorted((name, value) for name, value in fields.items() if value))
+
+
+def _content(file: OwnFile) -> str:
+    return f"{file.sha256[:12]}{' executable' if file.executable else ''}"
+
+
+def _base_fields(choice: BaseChoice) -> dict[str, str]:
+    libraries = choice.libraries
+    return {
+        "row.base": choice.system.id,
+        "row.base.from": choice.system.image or f"{choice.system.suite}: {', '.join(choice.system.packages)}",
+        "row.base.python": f"{choice.python} from {choice.python_provider.value}",
+        "row.base.cuda": choice.cuda_provider.value,
+        "row.base.libraries": ", ".join((*libraries.wheels, *libraries.os_packages)) if libraries else "",
+        "row.base.os_packages": ", ".join(choice.os_packages),
+        "row.base.links": ", ".join(f"{link.name} -> {link.target}" for link in choice.links),
+    }

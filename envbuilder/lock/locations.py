@@ -1,0 +1,52 @@
+"""Where the bases and interpreters of a row were found, or why not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from envbuilder.catalog.environments import BaseChoice
+from envbuilder.lock.lock import BasePin, OsPackagePin, PythonPin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Located:
+    """A base that can be had, with its interpreter."""
+
+    choice: BaseChoice
+    base: BasePin
+    python: PythonPin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """A base that cannot be had.
+
+    Attributes:
+        base: Its id.
+        reason: Why, in a few words that follow a colon.
+        hint: What would make it available; may be empty.
+    """
+
+    base: str
+    reason: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.base}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OsPackages:
+    """OS packages on top of a base.
+
+    Attributes:
+        pins: Exact files, sorted by name.
+        missing: Suites of updates that the archive did not have.
+    """
+
+    pins: tuple[OsPackagePin, ...]
+    missing: tuple[str, ...] = ()
+
+
+Location: TypeAlias = Located | Refused

@@ -1,0 +1,151 @@
+"""The user's own files of a spec: looked into, hashed, and compared with the rest of the image."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+from envbuilder.core.errors import Fault, InvalidInput
+from envbuilder.core.files import CHUNK
+from envbuilder.core.yaml.image_paths import image_path
+from envbuilder.lock.lock import OwnFile
+
+_MOST_FILES = 100_000
+_OUTSIDE = "{source} is outside the folder of the spec: copy it there, and name the copy"
+
+
+def surveyed(files: Iterable[OwnFile], folder: Path, spec: str, line_of: Callable[[str], int]) -> tuple[OwnFile, ...]:
+    """Own files with hashes and sizes; a folder becomes the files in it, symbolic links what they point to.
+
+    A spec is as trustworthy as who wrote it, and may be built by somebody else: no source leads out of its folder.
+
+    Args:
+        files: As a spec names them; sources are meant relative to `folder`.
+        folder: Where the spec lies.
+        spec: Path of the spec, for the faults.
+        line_of: Line of a field of the spec, likewise.
+
+    Returns:
+        Sorted by path; sources are paths on this machine.
+
+    Raises:
+        InvalidInput: A source is missing, unreadable, no regular file, or outside `folder`; two have the same path in
+            the image; or one lies below another.
+    """
+    faults: list[Fault] = []
+    found: dict[str, OwnFile] = {}
+    for named in files:
+        try:
+            found_files = islice(_expanded(named.path, named.source, folder), _MOST_FILES + 1)
+            added = [_hashed(path, source, folder) for path, source in found_files]
+            problem = _clash(added, found) if len(added) <= _MOST_FILES else f"has more than {_MOST_FILES} files"
+        except (OSError, ValueError) as error:
+            added = []
+            problem = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        if problem:
+            field = f"files.{named.path}"
+            faults.append(Fault(file=spec, line=line_of(field), field=field, problem=problem))
+        found |= {file.path: file for file in added}
+    if faults:
+        raise InvalidInput(tuple(faults))
+    return tuple(found[path] for path in sorted(found))
+
+
+def _clash(added: Iterable[OwnFile], found: Mapping[str, OwnFile]) -> str:
+    """What stands in the way of files; empty for nothing."""
+    folders = {above for path in found for above in _above(path)}
+    for file in added:
+        if file.path in found:
+            return f"{found[file.path].source} has the path {file.path} too"
+        if file.path in folders:
+            return f"{file.path} is a folder of other files"
+        above = next((each for each in _above(file.path) if each in found), None)
+        if above:
+            return f"{above} is a file, and {file.path} would lie in it"
+    return ""
+
+
+def _expanded(path: str, source: str, folder: Path) -> Iterator[tuple[str, Path]]:
+    """Files of one entry: path in the image, and where each lies."""
+    place = folder / source
+    parts = PurePosixPath(source).parts
+    if PurePosixPath(source).is_absolute() or ".." in parts:
+        raise ValueError(_OUTSIDE.format(source=source))
+    if place.is_dir():
+        yield from _below(path, place, folder, (_inside(place, folder),))
+    else:
+        yield path, place
+
+
+def _below(path: str, place: Path, folder: Path, above: tuple[Path, ...]) -> Iterator[tuple[str, Path]]:
+    """Files of a folder, by name.
+
+    Args:
+        path: Its path in the image.
+        place: Where it is.
+        folder: Where the spec lies.
+        above: The real folders on the way, this one included: a link to one of them would never end.
+    """
+    for name in sorted(entry.name for entry in os.scandir(place)):
+        inside = place / name
+        if not inside.is_dir():
+            yield image_path(f"{path}/{name}"), inside
+            continue
+        real = _inside(inside, folder)
+        if real in above:
+            raise ValueError(f"{inside} is a link to a folder that it lies in")
+        yield from _below(f"{path}/{name}", inside, folder, (*above, real))
+
+
+def _inside(place: Path, folder: Path) -> Path:
+    """Where a file or folder really lies.
+
+    Raises:
+        ValueError: That is outside the folder of the spec.
+    """
+    real = Path(os.path.realpath(place))
+    if not real.is_relative_to(os.path.realpath(folder)):
+        raise ValueError(_OUTSIDE.format(source=place))
+    return real
+
+
+def _hashed(path: str, source: Path, folder: Path) -> OwnFile:
+    with _opened(source, folder) as stream:
+        state = os.fstat(stream.fileno())
+        content, size = hashlib.sha256(), 0
+        while size <= state.st_size and (piece := stream.read(CHUNK)):
+            content.update(piece)
+            size += len(piece)
+    # Files of /proc have no size, and content.
+    if size != state.st_size:
+        raise ValueError(f"{source} has {state.st_size} bytes and gives {size}: it changes, or is no file of a disk")
+    return OwnFile(
+        path=path,
+        source=str(source),
+        sha256=content.hexdigest(),
+        size=size,
+        executable=bool(state.st_mode & 0o111),
+    )
+
+
+def _opened(source: Path, folder: Path) -> BinaryIO:
+    """Open a regular file below the folder; nothing that it is replaced by meanwhile is waited for or followed."""
+    real = _inside(source, folder)
+    try:
+        handle = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError as error:
+        raise ValueError(f"there is no file {source}") from error
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise ValueError(f"{source} is neither a file nor a folder")
+    return os.fdopen(handle, "rb")
+
+
+def _above(path: str) -> Iterator[str]:
+    while path := path.rpartition("/")[0]:
+        yield path

@@ -1,0 +1,1 @@
+"""Resolvers of Python packages and OS packages."""

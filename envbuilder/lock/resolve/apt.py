@@ -1,0 +1,93 @@
+"""OS packages on top of a base: apt of the base itself says which files it would install."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from envbuilder.core.errors import ResolutionFailed, SourceUnreachable
+from envbuilder.lock.lock import OsPackagePin
+from envbuilder.oci.runtime.command import RunRequest, RunResult
+
+_URI_LINE = re.compile(r"^'(?P<uri>[^']+)' (?P<file>\S+)_(?P<version>[^_]+)_\S+\.deb \d+(?: (?P<hash>\S+))?$")
+_SCRIPT = """set -eu
+export DEBIAN_FRONTEND=noninteractive
+if [ -s /tmp/envbuilder-sources.list ]; then
+    set -- -o Dir::Etc::SourceList=/tmp/envbuilder-sources.list -o Dir::Etc::SourceParts=/dev/null "$@"
+fi
+if [ -s /tmp/envbuilder-ca.pem ]; then set -- -o Acquire::https::CaInfo=/tmp/envbuilder-ca.pem "$@"; fi
+apt-get "$@" update >&2
+apt-get "$@" -o Acquire::ForceHash=SHA256 install --yes --no-install-recommends --allow-downgrades --print-uris $WANTED
+"""
+_TIME_LIMIT = 600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AptResolver:
+    """Asks apt inside a throw-away container of the base.
+
+    Attributes:
+        run: Runs a container.
+        ca_bundle: CA bundle of this host; empty when it has none of its own.
+        proxies: Proxy variables, sorted by name.
+    """
+
+    run: Callable[[RunRequest], RunResult]
+    ca_bundle: bytes = b""
+    proxies: tuple[tuple[str, str], ...] = ()
+
+    def resolve(self, image: str, packages: tuple[str, ...], sources_list: str) -> tuple[OsPackagePin, ...]:
+        """What installing these packages would fetch.
+
+        Args:
+            image: The base, as the engine knows it.
+            packages: `name` or `name=version`.
+            sources_list: Where apt looks; empty means the base's own configuration.
+
+        Returns:
+            Sorted by name; packages that the base has already are not among them.
+
+        Raises:
+            ResolutionFailed: apt knows no such package, or gives no sha256.
+            SourceUnreachable: The archive does not answer.
+        """
+        result = self.run(
+            RunRequest(
+                image=image,
+                command=("/bin/sh", "-c", _SCRIPT, "sh"),
+                files=(
+                    ("/tmp/envbuilder-sources.list", sources_list.encode()),  # noqa: S108  in the container
+                    ("/tmp/envbuilder-ca.pem", self.ca_bundle),  # noqa: S108
+                ),
+                env=tuple(sorted((("WANTED", " ".join(packages)), *self.proxies))),
+                network="host",
+                user="root",
+                timeout=_TIME_LIMIT,
+            )
+        )
+        if result.status:
+            raise _failure(result, packages)
+        lines = result.stdout.decode(errors="replace").splitlines()
+        return tuple(sorted((_pin(line) for line in lines if line.startswith("'")), key=lambda pin: pin.name))
+
+
+def _pin(line: str) -> OsPackagePin:
+    match = _URI_LINE.match(line.strip())
+    kind, _, digest = (match["hash"] or "").partition(":") if match else ("", "", "")
+    if match is None or kind != "SHA256":
+        raise ResolutionFailed(
+            f"apt gives no sha256 for an OS package: {line}", hint="use a base whose apt is 1.6 or later"
+        )
+    return OsPackagePin(name=match["file"], version=unquote(match["version"]), sha256=digest)
+
+
+def _failure(result: RunResult, packages: tuple[str, ...]) -> ResolutionFailed | SourceUnreachable:
+    told = "\n".join(result.stderr.decode(errors="replace").splitlines()[-8:])
+    if "Unable to locate package" in told or "has no installation candidate" in told or "was not found" in told:
+        return ResolutionFailed(f"apt does not have all of {', '.join(packages)}:\n{told}", hint="check `apt:`")
+    return SourceUnreachable(
+        f"the OS packages {', '.join(packages)} cannot be looked up:\n{told}",
+        hint="name an archive under `sources: debian_mirror:`",
+    )

@@ -1,0 +1,99 @@
+"""What to ask the resolver for a row and a spec, and how its answers become layers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from envbuilder.catalog.environments import BaseChoice, Environment
+from envbuilder.lock.closures import Chosen
+from envbuilder.lock.lock import PackageGroup, PackagePin, Spec
+from envbuilder.lock.resolve.resolver import Resolution
+from envbuilder.lock.resolve.tensorflow_distributions import DISTRIBUTIONS
+from envbuilder.lock.resolve.uv_resolver import BUILD_TOOLS, BUILD_TOOLS_CUTOFF
+
+_BUILD_CONSTRAINTS = ("setuptools<82",)
+
+
+def row_request(row: Environment, choice: BaseChoice) -> Resolution:
+    """The row without own packages: what all teams share."""
+    libraries = choice.libraries
+    framework = f"{row.framework.package}=={row.framework.version}"
+    return Resolution(
+        python=choice.python,
+        glibc=choice.system.glibc,
+        requirements=tuple(
+            sorted((framework, *(libraries.wheels if libraries else ()), *(each.requirement for each in row.additions)))
+        ),
+        constraints=tuple(sorted(each.requirement for each in row.constraints)),
+        cutoff=row.cutoff,
+        source_builds=row.source_builds,
+        leave_out=libraries.provided if libraries else (),
+    )
+
+
+def own_request(row: Environment, shared: Resolution, spec: Spec, resolved: Iterable[Chosen]) -> Resolution:
+    """Return the request for the row with own packages on top: the row's versions are kept wherever they can be.
+
+    The TensorFlow of the row stands for every other distribution of TensorFlow.
+    """
+    others = DISTRIBUTIONS - {row.framework.package}
+    return replace(
+        shared,
+        requirements=tuple(sorted({*shared.requirements, *spec.packages})),
+        source_builds=tuple(sorted({*shared.source_builds, *spec.source_builds})),
+        cutoff=spec.cutoff or shared.cutoff,
+        preferred=tuple(f"{chosen.name}=={chosen.version}" for chosen in resolved),
+        provided=tuple(sorted(f"{name}=={row.framework.version}" for name in others)),
+    )
+
+
+def build_request(shared: Resolution) -> Resolution:
+    """What source distributions are built with."""
+    return Resolution(
+        python=shared.python,
+        glibc=shared.glibc,
+        requirements=BUILD_TOOLS,
+        constraints=_BUILD_CONSTRAINTS,
+        cutoff=max(shared.cutoff, BUILD_TOOLS_CUTOFF),
+    )
+
+
+def grouped(
+    row: Environment, choice: BaseChoice, shared: Iterable[Chosen], complete: Iterable[Chosen], build: Iterable[Chosen]
+) -> tuple[PackagePin, ...]:
+    """Give every distribution its layer.
+
+    A distribution that the own packages added or moved to another version belongs to the own layer. Where nothing was
+    moved, the layers below are the same for everybody who uses the row.
+
+    Returns:
+        Sorted by group in layer order, then by name.
+    """
+    below = {(chosen.name, chosen.version) for chosen in shared}
+    libraries = {wheel.partition("==")[0] for wheel in choice.libraries.wheels} if choice.libraries else set()
+
+    def group(chosen: Chosen) -> PackageGroup:
+        if (chosen.name, chosen.version) not in below:
+            return PackageGroup.OWN
+        if chosen.name == row.framework.package:
+            return PackageGroup.FRAMEWORK
+        if chosen.name in libraries or (libraries and chosen.name.startswith("nvidia-")):
+            return PackageGroup.CUDA
+        return PackageGroup.PACKAGES
+
+    pins = [_pin(chosen, group(chosen)) for chosen in complete]
+    pins += [_pin(chosen, PackageGroup.BUILD) for chosen in build]
+    order = list(PackageGroup)
+    return tuple(sorted(pins, key=lambda pin: (order.index(pin.group), pin.name)))
+
+
+def _pin(chosen: Chosen, group: PackageGroup) -> PackagePin:
+    return PackagePin(
+        name=chosen.name,
+        version=chosen.version,
+        file=chosen.file,
+        sha256=chosen.sha256,
+        group=group,
+        size=chosen.size,
+    )

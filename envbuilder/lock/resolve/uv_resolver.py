@@ -1,0 +1,217 @@
+"""The resolver that is uv: hashes, a cut-off day, and resolution for an interpreter that is not here."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from envbuilder.core.errors import ResolutionFailed, SourceUnreachable, ToolMissing
+from envbuilder.core.names import distribution_file
+from envbuilder.core.references import normalized
+from envbuilder.core.uv import find_python, index_is_silent, read_pylock, run_uv, unknown_form
+from envbuilder.core.versions import Release
+from envbuilder.lock.closures import Chosen
+from envbuilder.lock.resolve.placeholder_wheels import write_stand_in
+from envbuilder.lock.resolve.resolver import Resolution
+from envbuilder.lock.resolve.wheel_files import Candidate, best
+from envbuilder.oci.runtime.interpreter_guard import Guard
+
+BUILD_TOOLS = ("setuptools", "wheel")
+BUILD_TOOLS_CUTOFF = date(2025, 1, 1)
+"""Source distributions from before the cut-off of their row need younger build tools than it allows: setuptools of 2019
+does not run on the interpreters of 2025. These have a day of their own, so that they do not move either."""
+
+_MARKERS = re.compile(r"\{[^{}]*\}")
+"""Markers that uv adds to names when a resolution forks; the platform of an image is fixed."""
+
+_UV_GLIBC_MINORS: tuple[int, ...] = (17, *range(28, 41))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UvResolver:
+    """Runs `uv pip compile`.
+
+    Attributes:
+        uv: The program.
+        cache: Folder for what uv keeps.
+        environ: Environment of the process: proxies, CA bundle and index come from here.
+        guard: Gives what keeps build scripts in a sandbox; None where they may run as the caller. Asked only for source
+            distributions: without them, uv runs nothing of a package.
+        index: Address of a package index; empty means uv's own configuration.
+    """
+
+    uv: Path
+    cache: Path
+    environ: Mapping[str, str]
+    guard: Callable[[], Guard | None]
+    index: str = ""
+
+    def resolve(self, wanted: Resolution) -> tuple[Chosen, ...]:
+        """See `Resolver.resolve`."""
+        with tempfile.TemporaryDirectory(prefix="envbuilder-resolve-") as name:
+            folder = Path(name)
+            self._write_inputs(folder, wanted)
+            output = folder / "pylock.toml"
+            with self._guarded(folder, wanted) as (before, more, cache):
+                self._run([*self._command(folder, output, wanted), *more], wanted, before, cache)
+            return _chosen(read_pylock(output.read_text(encoding="utf-8")), wanted)
+
+    def _write_inputs(self, folder: Path, wanted: Resolution) -> None:
+        files = {
+            "requirements.in": wanted.requirements,
+            "constraints.txt": (*wanted.constraints, *_stand_ins(folder, wanted)),
+            "overrides.txt": tuple(f"{name} ; python_version < '0'" for name in wanted.leave_out),
+        }
+        for name, lines in files.items():
+            (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        if wanted.preferred:
+            (folder / "pylock.toml").write_text(_preferences(wanted.preferred), encoding="utf-8")
+
+    def _command(self, folder: Path, output: Path, wanted: Resolution) -> list[str]:
+        major, minor = wanted.python.head(2)
+        command = [
+            "pip", "compile", str(folder / "requirements.in"),
+            "--constraints", str(folder / "constraints.txt"),
+            "--overrides", str(folder / "overrides.txt"),
+            "--python-version", f"{major}.{minor}",
+            "--python-platform", f"x86_64-manylinux_2_{_platform_minor(wanted.glibc)}",
+            "--exclude-newer", _end_of(wanted.cutoff),
+            "--format", "pylock.toml", "--output-file", str(output),
+            "--quiet", "--no-header", "--only-binary", ":all:",
+        ]  # fmt: skip
+        for name in wanted.source_builds:
+            command += ["--no-binary", name]
+        if wanted.source_builds and wanted.cutoff < BUILD_TOOLS_CUTOFF:
+            for name in BUILD_TOOLS:
+                command += ["--exclude-newer-package", f"{name}={_end_of(BUILD_TOOLS_CUTOFF)}"]
+        return command
+
+    @contextmanager
+    def _guarded(self, folder: Path, wanted: Resolution) -> Iterator[tuple[tuple[str, ...], tuple[str, ...], Path]]:
+        """Give words before the command, its last arguments, and the cache: one of its own for build scripts."""
+        guard = self.guard() if wanted.source_builds else None
+        if guard is None:
+            yield (), (), self.cache
+            return
+        series = ".".join(str(number) for number in wanted.python.head(2))
+        interpreter = find_python(self.uv, series, cache=self.cache, environ=self.environ)
+        if interpreter is None:
+            raise ToolMissing(
+                "no Python to build source distributions with is on this machine", hint="apt-get install python3"
+            )
+        cache = folder / "cache"
+        cache.mkdir()
+        with guard.covering(interpreter, cache) as before:
+            yield before, ("--python", str(interpreter)), cache
+
+    def _run(self, command: list[str], wanted: Resolution, before: tuple[str, ...], cache: Path) -> None:
+        failure = run_uv(self.uv, command, cache=cache, environ=self.environ, index=self.index, before=before)
+        if failure is not None:
+            raise _failure(failure, wanted)
+
+
+def _stand_ins(folder: Path, wanted: Resolution) -> Iterator[str]:
+    """Yield constraints that bind each provided distribution to an empty wheel of its version.
+
+    Unlike an override, a constraint with an address keeps the version check: uv refuses a package that requires another
+    release. Source: uv documentation, "Resolution", on dependency overrides and on direct references in constraints.
+    """
+    for pin in wanted.provided:
+        name, _, version = pin.partition("==")
+        yield f"{name} @ {write_stand_in(folder, name, version).as_uri()}"
+
+
+def _failure(output: str, wanted: Resolution) -> ResolutionFailed | SourceUnreachable:
+    told = "\n".join(line for line in output.splitlines() if line.strip() and not line.startswith("warning:"))
+    if index_is_silent(output) and "No solution found" not in output:
+        return SourceUnreachable(
+            f"the package index does not answer:\n{told}",
+            hint="check network, proxy and CA bundle (SSL_CERT_FILE), or name an index under `sources:`",
+        )
+    told = _MARKERS.sub("", told)
+    problem = f"the packages do not go together for Python {wanted.python} as of {wanted.cutoff}"
+    version = _provided_in(told, wanted)
+    if version:
+        return ResolutionFailed(
+            f"{problem}; the environment has TensorFlow {version}, in all its distributions:\n{told}",
+            hint="choose releases for this TensorFlow, or an environment with another one: `envbuilder list`",
+        )
+    return ResolutionFailed(
+        f"{problem}:\n{told}",
+        hint="loosen your own packages, set a later `cutoff:`, or list a pure Python package without wheels under "
+        "`source_builds:`",
+    )
+
+
+def _provided_in(told: str, wanted: Resolution) -> str:
+    """Return the version of a provided distribution that uv's explanation names; empty when it names none."""
+    for pin in wanted.provided:
+        name, _, version = pin.partition("==")
+        if re.search(rf"(?<![\w.-]){re.escape(name)}[=<>~!]", told):
+            return version
+    return ""
+
+
+def _chosen(pylock: dict[str, object], wanted: Resolution) -> tuple[Chosen, ...]:
+    provided = {pin.partition("==")[0] for pin in wanted.provided}
+    packages = _list(pylock.get("packages", []))
+    picked = [_pick(each, wanted) for each in packages if normalized(str(each["name"])) not in provided]
+    return tuple(sorted(picked, key=lambda chosen: chosen.name))
+
+
+def _pick(package: dict[str, object], wanted: Resolution) -> Chosen:
+    name, version = normalized(str(package["name"])), str(package["version"])
+    wheels = _list(package.get("wheels", []))
+    found = best((_candidate(wheel) for wheel in wheels), wanted.python, wanted.glibc)
+    sdist = package.get("sdist")
+    if found is None and isinstance(sdist, dict) and name in wanted.source_builds:
+        found = _candidate(sdist)
+    if found is None:
+        raise ResolutionFailed(
+            f"{name} {version} has no wheel for Python {wanted.python} and glibc {wanted.glibc}",
+            hint=f"list {name} under `source_builds:` to build it from source",
+        )
+    try:
+        return Chosen(name=name, version=version, file=distribution_file(found.file), sha256=found.sha256)
+    except ValueError as error:
+        raise ResolutionFailed(f"{name} {version} cannot be locked: {error}", hint="use another index") from error
+
+
+def _candidate(entry: dict[str, object]) -> Candidate:
+    hashes = entry.get("hashes")
+    if not isinstance(hashes, dict) or "sha256" not in hashes:
+        raise ResolutionFailed(f"the index gives no sha256 for {entry.get('url', 'a file')}", hint="use another index")
+    file = str(entry.get("name") or urlsplit(str(entry["url"])).path.rsplit("/", 1)[-1])
+    return Candidate(file=unquote(file), sha256=str(hashes["sha256"]))
+
+
+def _list(value: object) -> list[dict[str, object]]:
+    """A list of tables in uv's answer; another form must not pass silently."""
+    if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
+        raise unknown_form()
+    return value
+
+
+def _preferences(pins: tuple[str, ...]) -> str:
+    """A lock file with versions only: uv keeps what it finds in its own output where it can."""
+    blocks = ['lock-version = "1.0"\ncreated-by = "envbuilder"\n']
+    for pin in pins:
+        name, _, version = pin.partition("==")
+        blocks.append(f'[[packages]]\nname = "{name}"\nversion = "{version}"\nwheels = []\n')
+    return "\n".join(blocks)
+
+
+def _end_of(day: date) -> str:
+    """The first moment after a day, in UTC: uv ends a bare day in the time zone of the machine."""
+    return f"{(day + timedelta(days=1)).isoformat()}T00:00:00Z"
+
+
+def _platform_minor(glibc: Release) -> int:
+    wanted = max(glibc.head(2)[1], _UV_GLIBC_MINORS[0])
+    return max(minor for minor in _UV_GLIBC_MINORS if minor <= wanted)

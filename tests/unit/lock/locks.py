@@ -1,0 +1,145 @@
+"""Any lock that there could be, for properties."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from envbuilder.catalog.cuda import LibraryLink
+from envbuilder.catalog.environments import BaseKind, CudaProvider, PythonProvider
+from envbuilder.core.memory_policy import parse
+from envbuilder.core.names import variable_problem
+from envbuilder.core.versions import Release
+from envbuilder.lock.lock import (
+    BasePin,
+    CudaPin,
+    Lock,
+    OsPackagePin,
+    OwnFile,
+    PackageGroup,
+    PackagePin,
+    PythonPin,
+    ToolName,
+    ToolPin,
+    User,
+)
+
+# What one line of a spec or a matrix can hold.
+LINES = st.text(st.characters(min_codepoint=32, max_codepoint=0x7E) | st.sampled_from("äß€語😀"), max_size=16)
+NAMES = st.from_regex(r"[a-z0-9]{1,6}(-[a-z0-9]{1,4})?", fullmatch=True)
+HASHES = st.text("0123456789abcdef", min_size=64, max_size=64)
+RELEASES = st.lists(st.integers(0, 99), min_size=1, max_size=3).map(lambda parts: Release(".".join(map(str, parts))))
+KEYS = st.from_regex(r"[A-Za-z_][A-Za-z0-9_. -]{0,10}", fullmatch=True)
+PAIRS = st.dictionaries(KEYS, LINES, max_size=3).map(lambda pairs: tuple(sorted(pairs.items())))
+VARIABLES = st.dictionaries(
+    st.from_regex(r"[A-Z][A-Z0-9_]{0,5}", fullmatch=True).filter(lambda name: not variable_problem(name)),
+    LINES,
+    max_size=3,
+).map(lambda pairs: tuple(sorted(pairs.items())))
+
+VERSIONS = st.from_regex(r"[0-9]{1,3}(\.[0-9]{1,3}){0,2}(rc1|\.post2|\+cu118)?", fullmatch=True)
+DEBIAN_NAMES = st.from_regex(r"[a-z0-9][a-z0-9+.-]{1,8}", fullmatch=True)
+DEBIAN_VERSIONS = st.from_regex(r"(1:)?[0-9][A-Za-z0-9.+~-]{0,6}", fullmatch=True)
+DEBIAN_FILES = st.from_regex(
+    r"pool/main/[a-z]/[a-z]{2,5}/[a-z]{2,5}_[0-9]{1,3}(%3a|~rc1|\+b2)?_amd64\.deb", fullmatch=True
+)
+FILE_NAMES = st.from_regex(r"[A-Za-z0-9_][ A-Za-z0-9_.+-]{0,20}\.tar\.gz", fullmatch=True)
+PYTHON_VERSIONS = st.from_regex(r"3\.(6|1[0-4])(\.[0-9]{1,2})?", fullmatch=True).map(Release)
+
+OS_PACKAGES = st.builds(
+    OsPackagePin,
+    name=DEBIAN_NAMES,
+    version=DEBIAN_VERSIONS | st.just(""),
+    sha256=HASHES | st.just(""),
+    file=st.just(""),
+) | st.builds(
+    OsPackagePin,
+    name=DEBIAN_NAMES,
+    version=DEBIAN_VERSIONS,
+    sha256=HASHES,
+    file=DEBIAN_FILES,
+    size=st.integers(0, 2**40),
+)
+
+
+@st.composite
+def packages(draw: st.DrawFn) -> PackagePin:
+    """A wheel or a source distribution with the name and version that its pin says."""
+    name, version = draw(NAMES), draw(VERSIONS)
+    suffix = draw(st.sampled_from(["-py3-none-any.whl", "-1-cp310-cp310-manylinux1_x86_64.whl", ".tar.gz", ".zip"]))
+    stem = name.replace("-", "_") if suffix.endswith(".whl") else name
+    group, size = draw(st.sampled_from(PackageGroup)), draw(st.integers(0, 2**40))
+    file = f"{stem}-{version}{suffix}"
+    return PackagePin(name=name, version=version, file=file, sha256=draw(HASHES), group=group, size=size)
+
+
+PACKAGES = packages()
+TOOLS = st.builds(ToolPin, name=st.sampled_from(ToolName), version=VERSIONS, sha256=HASHES)
+LINKS = st.builds(LibraryLink, name=NAMES, target=NAMES)
+BASES = st.builds(
+    BasePin,
+    id=NAMES,
+    kind=st.just(BaseKind.IMAGE),
+    image=st.sampled_from(["nvidia/cuda:11.0.3", "debian:12", "localhost:5000/team/base:1"]),
+    digest=HASHES.map("sha256:{}".format) | st.just(""),
+    packages=st.just(()),
+) | st.builds(
+    BasePin,
+    id=NAMES,
+    kind=st.just(BaseKind.DEBIAN),
+    image=st.just(""),
+    digest=HASHES.map("sha256:{}".format) | st.just(""),
+    packages=st.lists(OS_PACKAGES, max_size=2).map(tuple),
+    missing=st.lists(st.from_regex(r"[a-z]{1,6}-(updates|security)", fullmatch=True), max_size=2).map(tuple),
+)
+PYTHONS = st.builds(PythonPin, version=PYTHON_VERSIONS, provider=st.just(PythonProvider.OS)) | st.builds(
+    PythonPin,
+    version=PYTHON_VERSIONS,
+    provider=st.just(PythonProvider.ARCHIVE),
+    file=FILE_NAMES,
+    sha256=HASHES | st.just(""),
+)
+CUDAS = st.builds(
+    CudaPin,
+    provider=st.sampled_from(CudaProvider),
+    cuda=RELEASES,
+    cudnn=RELEASES,
+    driver=RELEASES,
+    sonames=st.lists(st.from_regex(r"lib[a-z]{1,6}\.so\.[0-9]{1,2}", fullmatch=True), max_size=3).map(tuple),
+    links=st.lists(LINKS, max_size=2).map(tuple),
+)
+FILES = st.builds(
+    OwnFile,
+    path=st.from_regex(r"/(app|workspace)(/[a-z0-9._-]{0,5}[a-z]){1,2}", fullmatch=True),
+    sha256=HASHES,
+    size=st.integers(0, 2**40),
+    executable=st.booleans(),
+)
+TEXTS = st.lists(LINES, max_size=2).map(tuple)
+LOCKS = st.builds(
+    Lock,
+    environment=NAMES,
+    summary=LINES,
+    framework=NAMES,
+    framework_version=VERSIONS,
+    base=BASES,
+    python=PYTHONS,
+    cuda=st.none() | CUDAS,
+    packages=st.lists(PACKAGES, max_size=3, unique_by=lambda pin: (pin.group, pin.name)).map(tuple),
+    os_packages=st.lists(OS_PACKAGES, max_size=2).map(tuple),
+    tools=st.lists(TOOLS, max_size=2, unique_by=lambda pin: pin.name).map(tuple),
+    env=VARIABLES,
+    user=st.builds(
+        User,
+        name=st.from_regex(r"[a-z_][a-z0-9_-]{0,8}", fullmatch=True).filter(lambda name: name != "root"),
+        uid=st.integers(1, 2**31 - 2),
+        gid=st.integers(1, 2**31 - 2),
+    ),
+    memory=st.sampled_from(["all", "growth", "fraction:0.8", "limit:4GiB,growth", "async-allocator"]).map(parse),
+    deviations=TEXTS,
+    refused=st.lists(NAMES, max_size=2).map(tuple),
+    sources=TEXTS,
+    inputs=PAIRS,
+    epoch=st.integers(0, 2**33 - 1),
+    files=st.lists(FILES, max_size=2, unique_by=lambda file: file.path).map(tuple),
+    name=st.sampled_from(["", "vision", "nlp-2_a.b"]),
+)

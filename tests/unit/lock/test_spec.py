@@ -1,0 +1,120 @@
+"""`envbuilder.yaml` is read in full, and the command line's sources take precedence."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from packaging.version import Version
+
+from envbuilder.core.errors import InvalidInput
+from envbuilder.core.memory_policy import GROWTH
+from envbuilder.core.versions import Release
+from envbuilder.lock.lock import OwnFile, Sources, Spec, User
+from envbuilder.lock.spec import read_spec, with_sources
+from tests.fakes.catalogs import DATA
+
+
+@given(st.text(alphabet='enviromtpacks:[]{}"-\n 10.', max_size=60) | st.text(max_size=40))
+def test_any_text_gives_a_spec_or_our_error(text: str) -> None:
+    with suppress(InvalidInput):
+        read_spec(text, "file")
+
+
+def test_every_field_is_read_and_lists_are_sorted() -> None:
+    assert read_spec((DATA / "spec" / "full.yaml").read_text(encoding="utf-8"), "file") == Spec(
+        name="vision",
+        environment="tf-2.4-cuda11.0",
+        packages=("Pillow>=9", "six==1.16.0"),
+        apt=("curl=7.88.1-10", "git"),
+        source_builds=("some-thing",),
+        cutoff=date(2023, 9, 1),
+        tensorflow=Version("2.4.1"),
+        python=Release("3.8"),
+        base="debian-new",
+        env=(("GREETING", 'it\'s "$HOME" \\'), ("ZED", "last")),
+        files=(
+            OwnFile(path="/app/conf", source="conf"),
+            OwnFile(path="/workspace/train.py", source="src/train.py"),
+        ),
+        user=User(name="team", uid=1234, gid=1235),
+        memory=GROWTH,
+        sources=Sources(
+            registry_mirror="localhost:5000",
+            debian_mirror="http://mirror.example/debian",
+            debian_allow_expired=True,
+            index="https://index.example/simple",
+            python_archives=("./cpython-3.8.18-x86_64-linux-gnu.tar.gz",),
+        ),
+    )
+
+
+def test_the_environment_alone_gives_the_defaults() -> None:
+    assert read_spec('environment: "tf-2.15-cpu"\n', "file") == Spec(environment="tf-2.15-cpu")
+
+
+@pytest.mark.parametrize("name", ["PASSWORD", "db_passwd", "MY_TOKEN", "ApiKey", "API_KEY", "AWS_CREDENTIALS"])
+def test_a_variable_that_looks_like_a_secret_is_refused(name: str) -> None:
+    with pytest.raises(InvalidInput, match="looks like a secret"):
+        read_spec(f'environment: "x"\nenv:\n  {name}: "v"\n', "file")
+
+
+@pytest.mark.parametrize("name", ["TF_CPP_MIN_LOG_LEVEL", "KEYBOARD", "_", "PASS_THROUGH"])
+def test_an_ordinary_variable_is_taken(name: str) -> None:
+    assert read_spec(f'environment: "x"\nenv:\n  {name}: "v"\n', "file").env == ((name, "v"),)
+
+
+@pytest.mark.parametrize(
+    ("path", "problem"),
+    [
+        ("train.py", "is not an absolute path"),
+        ("/app/../etc/passwd", "is not an absolute path"),
+        ("/app/", "is not an absolute path"),
+        ("//app", "is not an absolute path"),
+        ("/", "is not an absolute path"),
+        ("/app/a ", "has characters"),
+        ("/usr/bin/python3", "lies in a folder of the base"),
+        ("/lib/x", "lies in a folder of the base"),
+        ("/.wh.etc", "removes a file of a lower layer"),
+        ("/workspace/.wh..wh..opq", "removes a file of a lower layer"),
+        (f"/workspace/{'x' * 256}", "longer than 255 bytes"),
+        ("/etc/passwd", "holds the accounts of the image"),
+        ("/opt/venv/bin/python", "lies in a folder that envbuilder fills"),
+        ("/opt/envbuilder", "lies in a folder that envbuilder fills"),
+    ],
+)
+def test_an_own_file_lies_where_nothing_else_does(path: str, problem: str) -> None:
+    with pytest.raises(InvalidInput, match=problem) as caught:
+        read_spec(f'environment: "x"\nfiles:\n  "/app/ok": "ok"\n  "{path}": "f"\n', "file")
+    assert [fault.line for fault in caught.value.faults] == [4]
+
+
+@pytest.mark.parametrize(
+    "path", ["/app/a", "/workspace/a b", "/usr/local/bin/run", "/opt/venvs/a", "/etc/x.conf", "/ä"]
+)
+def test_other_folders_are_taken(path: str) -> None:
+    [file] = read_spec(f'environment: "x"\nfiles:\n  "{path}": "f"\n', "file").files
+    assert file.path == path
+
+
+def test_the_command_line_replaces_addresses_and_its_archives_come_first() -> None:
+    own = Sources(
+        registry_mirror="a:1", debian_mirror="b", debian_allow_expired=True, index="c", python_archives=("own",)
+    )
+    named = Sources(registry_mirror="d:1", debian_keyring="k", python_archives=("named",))
+    assert with_sources(Spec(environment="x", sources=own), named).sources == Sources(
+        registry_mirror="d:1",
+        debian_mirror="b",
+        debian_keyring="k",
+        debian_allow_expired=True,
+        index="c",
+        python_archives=("named", "own"),
+    )
+
+
+def test_no_sources_on_the_command_line_change_nothing() -> None:
+    spec = Spec(environment="x", sources=Sources(index="c", python_archives=("own",)))
+    assert with_sources(spec, Sources()) == spec
