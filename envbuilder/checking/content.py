@@ -26,8 +26,8 @@ from envbuilder.checking.image_files import (
 )
 from envbuilder.checking.search import Search
 from envbuilder.core.references import normalized
+from envbuilder.image.contents import ContentExpectation, ImageContent
 from envbuilder.lock.lock import PackageGroup
-from envbuilder.model.contents import ContentExpectation, ImageContent
 from envbuilder.model.findings import CheckResult, Failed, NotProven, Outcome, Passed, Report, Tier
 
 Examine: TypeAlias = Callable[[ContentExpectation, ImageContent], Outcome]

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from envbuilder.catalog.environments import BaseKind, PythonProvider
 from envbuilder.core.image_paths import VENV, WHITEOUT, is_code, is_of_environment, shadowed
 from envbuilder.core.references import normalized
+from envbuilder.image.contents import ContentExpectation, ImageContent
 from envbuilder.lock.lock import PackageGroup
-from envbuilder.model.contents import ContentExpectation, ImageContent
 from envbuilder.model.findings import Failed, NotProven, Outcome, Passed
 
 REBUILD = "rebuild from the lock: `envbuilder build LOCK`"

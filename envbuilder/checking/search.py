@@ -8,7 +8,7 @@ from __future__ import annotations
 import posixpath
 from dataclasses import dataclass
 
-from envbuilder.model.contents import ImageContent, LibraryFile
+from envbuilder.image.contents import ImageContent, LibraryFile
 
 _DEFAULT = ("lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu", "lib64", "usr/lib64", "lib", "usr/lib", "usr/local/lib")
 _MOST_LINKS = 32

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from envbuilder.bases.debian import BootstrapArchive
 from envbuilder.catalog.environments import BaseKind, BaseSystem, Catalog
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.composition import Composition
@@ -13,8 +12,9 @@ from envbuilder.cli.output import json_option, notice, print_json, size, table
 from envbuilder.cli.places import places
 from envbuilder.core.errors import EngineUnavailable, UsageError
 from envbuilder.core.references import ImageRef
+from envbuilder.image.base.mmdebstrap import BootstrapArchive
+from envbuilder.image.plan.layers import base_reference
 from envbuilder.lock.lock import Sources
-from envbuilder.planning.layers import base_reference
 
 
 @click.group("base")

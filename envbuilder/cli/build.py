@@ -23,8 +23,8 @@ from envbuilder.cli.preflight import warn_before_build
 from envbuilder.cli.watching import watched
 from envbuilder.core.errors import EngineUnavailable, EnvbuilderError, UsageError
 from envbuilder.core.references import ImageRef
+from envbuilder.image.builds import Builder
 from envbuilder.lock.lock import Lock, Sources
-from envbuilder.model.builds import Builder
 from envbuilder.oci.images import LayerFormat
 
 _FORMATS = click.Choice([each.value for each in LayerFormat])

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import click
 
-from envbuilder.assembling.records import KeptImage
-from envbuilder.building.engine import Listener
 from envbuilder.cli.build_docker import pushed, tell_push
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.output import folded, size, table
+from envbuilder.image.assemble import Assembled, Assembly, assemble
+from envbuilder.image.attest import attest
+from envbuilder.image.build import default_tags
+from envbuilder.image.container_engine import Listener
+from envbuilder.image.deliver import Delivered, Destinations, deliver
+from envbuilder.image.layers.records import KeptImage
 from envbuilder.lock.lock import Lock, Sources
 from envbuilder.lock.lockfile import digest
 from envbuilder.oci.images import LayerFormat
-from envbuilder.workflows.assemble import Assembled, Assembly, assemble
-from envbuilder.workflows.attest import attest
-from envbuilder.workflows.build import default_tags
-from envbuilder.workflows.deliver import Delivered, Destinations, deliver
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import click
 
-from envbuilder.building.engine import Listener
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.output import folded, size, table
 from envbuilder.core.references import ImageRef
+from envbuilder.image.build import BuildOptions, build, default_tags
+from envbuilder.image.builds import Builder, BuildResult
+from envbuilder.image.container_engine import Listener
+from envbuilder.image.dockerfile.step_names import step_title
 from envbuilder.lock.lock import Lock, Sources
 from envbuilder.lock.lockfile import digest
-from envbuilder.model.builds import Builder, BuildResult
 from envbuilder.oci.transfers import PushResult
-from envbuilder.rendering.steps import step_title
-from envbuilder.workflows.build import BuildOptions, build, default_tags
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

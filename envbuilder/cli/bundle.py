@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from envbuilder.attesting.signatures import sign
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.locks import obtain_lock
@@ -14,9 +13,10 @@ from envbuilder.cli.options import source_options
 from envbuilder.cli.output import json_option, notice, print_json, size
 from envbuilder.cli.places import places
 from envbuilder.cli.watching import watched
+from envbuilder.image.attestation.signatures import sign
+from envbuilder.image.bundle import bundle
 from envbuilder.lock.lock import Sources
 from envbuilder.lock.lockfile import digest
-from envbuilder.workflows.bundle import bundle
 
 
 @click.command("bundle")

@@ -12,22 +12,6 @@ from functools import cached_property
 from pathlib import Path
 
 from envbuilder import __version__
-from envbuilder.assembling.records import LayerRecord, Records
-from envbuilder.assembling.shipped import load_layers
-from envbuilder.bases.deb.seen import SeenReleases
-from envbuilder.bases.deb.signatures import KEYRING, Keyring
-from envbuilder.bases.docker_archive import docker_archive
-from envbuilder.bases.file_store import FileStore
-from envbuilder.bases.installed import installed_pythons
-from envbuilder.bases.locating import DebianBases, PythonArchives
-from envbuilder.bases.programs import Host, run_program
-from envbuilder.bases.python_archive import pack
-from envbuilder.bases.tree_store import DebianStore
-from envbuilder.bases.uv_python import from_uv
-from envbuilder.bases.uv_tool import fetch_uv, find_uv, uv_version
-from envbuilder.building.docker_engine import connect
-from envbuilder.building.engine import Engine, Listener
-from envbuilder.building.registry_bases import RegistryBases, fetch_base
 from envbuilder.catalog.environments import BaseChoice, BaseKind, Catalog
 from envbuilder.cli.daemonless import PROBE, Daemonless
 from envbuilder.cli.debian import EPOCH, DebianTrees
@@ -41,6 +25,26 @@ from envbuilder.core.memory_policy import HOOK
 from envbuilder.core.references import ImageRef
 from envbuilder.core.uv import uv_environ
 from envbuilder.core.versions import Release
+from envbuilder.image.base.deb.rollback import SeenReleases
+from envbuilder.image.base.deb.signatures import KEYRING, Keyring
+from envbuilder.image.base.docker_archive import docker_archive
+from envbuilder.image.base.file_store import FileStore
+from envbuilder.image.base.installed_pythons import installed_pythons
+from envbuilder.image.base.locate import DebianBases, PythonArchives
+from envbuilder.image.base.programs import Host, run_program
+from envbuilder.image.base.python_archive import pack
+from envbuilder.image.base.tree_store import DebianStore
+from envbuilder.image.base.trees import DebianTree, PythonArchive
+from envbuilder.image.base.uv_python import from_uv
+from envbuilder.image.base.uv_tool import fetch_uv, find_uv, uv_version
+from envbuilder.image.build import BuildPorts
+from envbuilder.image.container_engine import Engine, Listener
+from envbuilder.image.docker.engine import connect
+from envbuilder.image.docker.registry_bases import RegistryBases, fetch_base
+from envbuilder.image.layers.records import LayerRecord, Records
+from envbuilder.image.layers.shipped_digests import load_layers
+from envbuilder.image.plan.layers import LABEL_BASE, base_reference, image_reference
+from envbuilder.image.render import HostFile
 from envbuilder.lock.closures import Chosen
 from envbuilder.lock.create import LockPorts
 from envbuilder.lock.index.credentials import address_of, index_logins
@@ -52,7 +56,6 @@ from envbuilder.lock.resolve.apt import AptResolver
 from envbuilder.lock.resolve.apt_mirrors import apt_sources, debian_mirror
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder
 from envbuilder.lock.resolve.uv_resolver import UvResolver
-from envbuilder.model.trees import DebianTree, PythonArchive
 from envbuilder.oci.registry.pull import find
 from envbuilder.oci.runtime.landlock import Landlock
 from envbuilder.oci.runtime.sandbox import Sandbox
@@ -61,10 +64,7 @@ from envbuilder.oci.runtime.unconfined import Unconfined
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import of_tar
 from envbuilder.oci.tar.writing import write
-from envbuilder.planning.layers import LABEL_BASE, base_reference, image_reference
 from envbuilder.probing.joining import memory_hook, probe_source
-from envbuilder.workflows.build import BuildPorts
-from envbuilder.workflows.render import HostFile
 
 _ASKING = 12
 

@@ -10,17 +10,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from envbuilder.assembling.ingredients import BaseContent
-from envbuilder.bases.provided import PACKAGES, provided
-from envbuilder.bases.tree_content import TreeContent
-from envbuilder.building.docker_engine import default_registry
-from envbuilder.building.engine import Listener
 from envbuilder.catalog.environments import BaseKind
 from envbuilder.cli.debian import EPOCH
 from envbuilder.core.cache_directories import TREES
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.memory_policy import HOOK
 from envbuilder.core.references import ImageRef
+from envbuilder.image.base.provided_libraries import PACKAGES, provided
+from envbuilder.image.base.registry_content import RegistryContent
+from envbuilder.image.base.tree_content import TreeContent
+from envbuilder.image.bundle import BundlePorts, files_of
+from envbuilder.image.container_engine import Listener
+from envbuilder.image.deliver import DeliverPorts
+from envbuilder.image.docker.engine import default_registry
+from envbuilder.image.layers.inputs import BaseContent
+from envbuilder.image.layers.ports import AssemblePorts
+from envbuilder.image.plan.layers import base_reference
+from envbuilder.image.running.image_runner import ImageRunner
 from envbuilder.lock.index.fetching import fetch_into
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.lock import BasePin, Lock, PackagePin, Sources
@@ -33,12 +39,6 @@ from envbuilder.oci.registry.push import push
 from envbuilder.oci.runtime.selection import choose
 from envbuilder.oci.tar.members import Member, of_folder
 from envbuilder.oci.transfers import PushResult
-from envbuilder.planning.layers import base_reference
-from envbuilder.registries.content import RegistryContent
-from envbuilder.running.images import ImageRunner
-from envbuilder.workflows.assemble_ports import AssemblePorts
-from envbuilder.workflows.bundle import BundlePorts, files_of
-from envbuilder.workflows.deliver import DeliverPorts
 
 if TYPE_CHECKING:
     from envbuilder.cli.composition import Composition

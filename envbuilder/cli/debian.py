@@ -9,24 +9,24 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from envbuilder.bases import dpkg
-from envbuilder.bases.deb.archive import DebianArchive
-from envbuilder.bases.deb.resolving import base_packages, resolve
-from envbuilder.bases.deb.seen import SeenReleases
-from envbuilder.bases.deb.signatures import Keyring
-from envbuilder.bases.deb.tree import added_tree, base_tree
-from envbuilder.bases.debian import BootstrapArchive, bootstrap
-from envbuilder.bases.programs import Host
-from envbuilder.bases.tree_store import DebianStore
 from envbuilder.catalog.environments import BaseSystem
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.core.http.web import Web
 from envbuilder.core.versions import Release
+from envbuilder.image.base import dpkg
+from envbuilder.image.base.deb.archive import DebianArchive
+from envbuilder.image.base.deb.resolver import base_packages, resolve
+from envbuilder.image.base.deb.rollback import SeenReleases
+from envbuilder.image.base.deb.signatures import Keyring
+from envbuilder.image.base.deb.tree import added_tree, base_tree
+from envbuilder.image.base.mmdebstrap import BootstrapArchive, bootstrap
+from envbuilder.image.base.programs import Host
+from envbuilder.image.base.tree_store import DebianStore
+from envbuilder.image.base.trees import DebianTree
 from envbuilder.lock.index.fetching import fetch_into
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.locations import OsPackages
 from envbuilder.lock.lock import BasePin, Lock, OsPackagePin
-from envbuilder.model.trees import DebianTree
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import Member, of_tar
 from envbuilder.oci.tar.writing import write

@@ -127,7 +127,7 @@ def _look(here: Places, asked: _Asked, timeout: float) -> Callable[[], Looked]:
 
 
 def _look_into(here: Places, asked: _Asked, timeout: float) -> Callable[[], Looked]:
-    from envbuilder.building.docker_engine import connect  # noqa: PLC0415  see below
+    from envbuilder.image.docker.engine import connect  # noqa: PLC0415  see below
 
     engine, name = connect(here.environ), asked.container
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from envbuilder.assembling.packing import Packed
-from envbuilder.assembling.records import LayerRecord
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.watching import watched
 from envbuilder.core.errors import BuildFailed, DiskFull, SourceUnreachable, ToolFailed, UsageError
+from envbuilder.image.assemble import assemble
+from envbuilder.image.layers.layer_writer import Packed
+from envbuilder.image.layers.records import LayerRecord
 from envbuilder.lock.lock import Lock, Sources
 from envbuilder.oci.images import LayerFormat
-from envbuilder.workflows.assemble import assemble
 
 _LEFT_OUT = (SourceUnreachable, ToolFailed, BuildFailed, DiskFull, UsageError)
 """What keeps an image from being computed here, though the pins are right."""

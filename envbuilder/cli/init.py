@@ -11,7 +11,7 @@ from envbuilder.catalog.selection import find
 from envbuilder.cli.places import places
 from envbuilder.cli.targets import write_text
 from envbuilder.core.errors import UsageError
-from envbuilder.rendering.spec import render_spec
+from envbuilder.image.dockerfile.spec_file import render_spec
 
 
 @click.command("init")

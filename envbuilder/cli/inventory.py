@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from envbuilder.bases.file_store import FileStore
-from envbuilder.bases.installed import installed_program
-from envbuilder.bases.packed import packed_pythons
-from envbuilder.bases.tree_store import DebianStore
-from envbuilder.building.local_images import image_names
 from envbuilder.catalog.buildable import Buildability, Inventory
 from envbuilder.catalog.environments import BaseKind, BaseSystem, Catalog, PythonProvider
 from envbuilder.cli.places import NOWHERE, Places
 from envbuilder.core.errors import UsageError
 from envbuilder.core.references import ImageRef
 from envbuilder.core.versions import Release
+from envbuilder.image.base.file_store import FileStore
+from envbuilder.image.base.installed_pythons import installed_program
+from envbuilder.image.base.packed_pythons import packed_pythons
+from envbuilder.image.base.tree_store import DebianStore
+from envbuilder.image.docker.local_images import image_names
 from envbuilder.lock.lock import Sources
 from envbuilder.lock.resolve.apt_mirrors import debian_mirror
 

@@ -11,13 +11,13 @@ from functools import cached_property
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from envbuilder.bases.uv_tool import find_uv
-from envbuilder.building.docker_engine import connect, default_registry, is_there
 from envbuilder.cli.places import Places
 from envbuilder.core.errors import EngineUnavailable, EnvbuilderError
+from envbuilder.image.base.uv_tool import find_uv
+from envbuilder.image.builds import EngineInfo
+from envbuilder.image.docker.engine import connect, default_registry, is_there
 from envbuilder.lock.index.default_index import configured_index, default_index
 from envbuilder.lock.resolve.apt_mirrors import debian_mirror
-from envbuilder.model.builds import EngineInfo
 from envbuilder.model.surroundings import CaBundle, SourceKind
 from envbuilder.oci.runtime.selection import choose
 from envbuilder.registries.answering import answer, is_proxied

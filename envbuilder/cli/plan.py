@@ -14,10 +14,10 @@ from envbuilder.cli.options import source_options, tensorflow_option
 from envbuilder.cli.output import folded, json_option, notice, print_json, size, table
 from envbuilder.cli.places import places
 from envbuilder.cli.trust import trusts
+from envbuilder.image.plan.layers import plan
+from envbuilder.image.plan.plan import Plan
 from envbuilder.lock.lock import Lock, Sources
 from envbuilder.lock.lockfile import digest
-from envbuilder.model.plans import Plan
-from envbuilder.planning.layers import plan
 
 
 @click.command("plan")

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import click
 
-from envbuilder.building.docker_engine import is_local
 from envbuilder.catalog.environments import Catalog
 from envbuilder.cli.places import Places
+from envbuilder.image.docker.engine import is_local
 from envbuilder.lock.lock import Lock
 from envbuilder.probing.here import glance, is_windows_subsystem
 from envbuilder.workflows.preflight import misfits

@@ -12,9 +12,9 @@ from typing import TextIO
 import click
 
 from envbuilder.cli.output import size
-from envbuilder.model.builds import BuildEvent, LogLine, StepFinished, StepStarted
+from envbuilder.image.builds import BuildEvent, LogLine, StepFinished, StepStarted
+from envbuilder.image.dockerfile.step_names import step_title
 from envbuilder.oci.transfers import Transfer
-from envbuilder.rendering.steps import step_title
 
 _REDRAW = 0.1
 _CLEAR = "\r\x1b[2K"

@@ -10,10 +10,11 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
-from envbuilder.building.engine import Listener
 from envbuilder.catalog.environments import BaseChoice, Environment
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.recording import records_of
+from envbuilder.image.build import BuildOptions, build
+from envbuilder.image.container_engine import Listener
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Lock, Sources, Spec
 from envbuilder.model.facts import Facts
@@ -24,7 +25,6 @@ from envbuilder.proving.environments import BareEnvironments
 from envbuilder.proving.interpreters import HostPython, HostPythons
 from envbuilder.proving.records import Records
 from envbuilder.reporting.registry import format_named
-from envbuilder.workflows.build import BuildOptions, build
 from envbuilder.workflows.prove import ProofPorts
 from envbuilder.workflows.prove_image import ImageProof
 from envbuilder.workflows.validate import Validation, validate

@@ -14,10 +14,10 @@ from envbuilder.cli.options import source_options, tensorflow_option
 from envbuilder.cli.output import folded, json_option, notice, print_json
 from envbuilder.cli.places import places
 from envbuilder.core.references import ImageRef
+from envbuilder.image.plan.layers import base_reference
+from envbuilder.image.render import rendered, write
 from envbuilder.lock.lock import Sources
 from envbuilder.lock.lockfile import digest
-from envbuilder.planning.layers import base_reference
-from envbuilder.workflows.render import rendered, write
 
 
 @click.command("render")

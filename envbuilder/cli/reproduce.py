@@ -18,9 +18,7 @@ from envbuilder.cli.options import source_options
 from envbuilder.cli.output import json_option, notice, print_json
 from envbuilder.cli.places import Places, places
 from envbuilder.core.errors import BuildFailed
-from envbuilder.lock.lock import Lock, Sources
-from envbuilder.lock.lockfile import digest
-from envbuilder.workflows.reproduce import (
+from envbuilder.image.reproduce import (
     ODD,
     PLAIN,
     Attempt,
@@ -29,6 +27,8 @@ from envbuilder.workflows.reproduce import (
     differences,
     reproduce,
 )
+from envbuilder.lock.lock import Lock, Sources
+from envbuilder.lock.lockfile import digest
 
 _START = "from envbuilder.cli.main import entry; entry()"
 

@@ -18,8 +18,8 @@ from envbuilder.cli.places import places
 from envbuilder.cli.validating import engine_with
 from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import MemoryPolicy
+from envbuilder.image.run import prepare
 from envbuilder.oci.runtime.command import RunRequest
-from envbuilder.workflows.run import prepare
 
 
 @click.command("run", context_settings={"allow_interspersed_args": False})

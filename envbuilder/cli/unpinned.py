@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
-from envbuilder.bases.locating import PythonArchives, pin_of_tree
 from envbuilder.catalog.buildable import Buildability, on_base
 from envbuilder.catalog.environments import BaseChoice, BaseKind, BaseSystem, Environment, PythonProvider
 from envbuilder.catalog.selection import select
@@ -14,10 +13,11 @@ from envbuilder.cli.composition import Composition
 from envbuilder.cli.inventory import inventory
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.versions import Release
+from envbuilder.image.base.locate import PythonArchives, pin_of_tree
+from envbuilder.image.base.trees import PythonArchive
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import BasePin, Lock, Spec
 from envbuilder.lock.unpinned import UnpinnedBases, UnpinnedOsPackages, UnpinnedPythons
-from envbuilder.model.trees import PythonArchive
 
 
 def unpinned_lock(composition: Composition, spec: Spec, *, upgrade: date | None = None) -> Lock:

@@ -16,6 +16,9 @@ from envbuilder.cli.subjects import readable_subject
 from envbuilder.cli.targets import LOCK, SPEC, read_lock
 from envbuilder.core.errors import EngineUnavailable, UsageError
 from envbuilder.core.memory_policy import MemoryPolicy
+from envbuilder.image.embedded_lock import LOCK_IN_IMAGE, lock_of
+from envbuilder.image.run import FollowingEngine
+from envbuilder.image.running.apptainer import find_apptainer
 from envbuilder.lock.lock import Lock, Sources
 from envbuilder.model.facts import Facts
 from envbuilder.model.findings import Report, Tier
@@ -23,9 +26,6 @@ from envbuilder.oci.runtime.command import RunResult
 from envbuilder.probing.containers import PYTHON
 from envbuilder.probing.interpreters import probe_python
 from envbuilder.probing.requests import ProbeRequest
-from envbuilder.running.apptainer import find_apptainer
-from envbuilder.workflows.lock_inside import LOCK_IN_IMAGE, lock_of
-from envbuilder.workflows.run import FollowingEngine
 from envbuilder.workflows.validate import Validation, validate
 from envbuilder.workflows.validate_elsewhere import Look, Place, by_command, validate_place
 from envbuilder.workflows.validate_static import validate_static

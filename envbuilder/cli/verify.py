@@ -16,9 +16,9 @@ from envbuilder.cli.output import json_option, notice, print_json
 from envbuilder.cli.places import places
 from envbuilder.cli.subjects import subject_of
 from envbuilder.core.errors import UsageError
+from envbuilder.image.assemble import assemble
 from envbuilder.lock.lock import Lock, Sources
 from envbuilder.lock.lockfile import digest
-from envbuilder.workflows.assemble import assemble
 from envbuilder.workflows.verify import Verification, verify
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from envbuilder.core.errors import EngineUnavailable, EnvbuilderError
-from envbuilder.model.builds import EngineInfo
+from envbuilder.image.builds import EngineInfo
 from envbuilder.model.surroundings import (
     CaBundle,
     EngineAnswers,

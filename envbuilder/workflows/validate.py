@@ -14,12 +14,12 @@ from envbuilder.checking.expecting import expect
 from envbuilder.checking.judging import judge
 from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import VARIABLE, MemoryPolicy
+from envbuilder.image.embedded_lock import ImageEngine, lock_inside, no_hook
 from envbuilder.lock.lock import Lock
 from envbuilder.model.facts import NOT_ASKED, Facts, Unseen
 from envbuilder.model.findings import Report, Tier
 from envbuilder.probing.containers import probe_image
 from envbuilder.probing.requests import request_for
-from envbuilder.workflows.lock_inside import ImageEngine, lock_inside, no_hook
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,13 +12,13 @@ from envbuilder.checking.content import judge_content
 from envbuilder.core.corrupt_file import Damaged
 from envbuilder.core.elf import open_elf, read_shared_object
 from envbuilder.core.errors import UsageError
-from envbuilder.delivering.surveying import config_of, survey
+from envbuilder.image.contents import ContentExpectation, ImageContent, LibraryFile
+from envbuilder.image.embedded_lock import LOCK_IN_IMAGE, lock_in
+from envbuilder.image.layer_contents import config_of, survey
+from envbuilder.image.plan.layers import plan
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest, dump_pins
-from envbuilder.model.contents import ContentExpectation, ImageContent, LibraryFile
 from envbuilder.model.findings import Report, Tier
-from envbuilder.planning.layers import plan
-from envbuilder.workflows.lock_inside import LOCK_IN_IMAGE, lock_in
 from envbuilder.workflows.verify import Subject
 
 

@@ -18,13 +18,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-from envbuilder.building.docker_engine import connect
-from envbuilder.building.engine import Engine
 from envbuilder.core.references import ImageRef
+from envbuilder.image.builds import Builder, BuildRequest, BuildResult
+from envbuilder.image.container_engine import Engine
+from envbuilder.image.docker.engine import connect
+from envbuilder.image.dockerfile.build_context import requirements
 from envbuilder.lock.lock import Lock, PackageGroup
 from envbuilder.lock.lockfile import load
-from envbuilder.model.builds import Builder, BuildRequest, BuildResult
-from envbuilder.rendering.folder import requirements
 from tests.bench.assembling import measure_assembling
 from tests.bench.catalog import measure_catalog
 from tests.bench.logs import measure_logs

@@ -13,10 +13,10 @@ from pathlib import Path
 import docker
 import pytest
 
-from envbuilder.building.docker_engine import connect
-from envbuilder.building.engine import Engine
 from envbuilder.core.errors import EngineUnavailable
-from envbuilder.model.builds import Builder, BuildRequest
+from envbuilder.image.builds import Builder, BuildRequest
+from envbuilder.image.container_engine import Engine
+from envbuilder.image.docker.engine import connect
 from tests.contract import registry
 from tests.contract.archives import save_archive
 from tests.fakes.engine import FakeEngine

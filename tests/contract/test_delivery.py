@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.building.docker_engine import connect
+from envbuilder.image.docker.engine import connect
+from envbuilder.image.running.image_runner import ImageRunner
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.layout.archive import write_archive
 from envbuilder.oci.layout.directory import write_layout
@@ -22,7 +23,6 @@ from envbuilder.oci.runtime.command import RunRequest
 from envbuilder.oci.runtime.sandbox import Sandbox
 from envbuilder.oci.runtime.selection import choose
 from envbuilder.oci.store import Store
-from envbuilder.running.images import ImageRunner
 from tests.contract.conftest import REQUIRED, World, on_docker
 from tests.unit.oci.layout.images import file, folder, hardlink, image, symlink
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import EngineError
-from envbuilder.model.builds import BuildEvent
+from envbuilder.image.builds import BuildEvent
 from envbuilder.oci.runtime.command import RunRequest
 from tests.contract.conftest import World, on_docker
 from tests.contract.processes import gone, running

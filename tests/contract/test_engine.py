@@ -9,7 +9,7 @@ import pytest
 
 from envbuilder.core.errors import BuildFailed, EngineError, SourceUnreachable, UsageError, VerificationFailed
 from envbuilder.core.references import ImageRef, is_digest
-from envbuilder.model.builds import Builder, BuildEvent, LogLine, StepFinished, StepStarted
+from envbuilder.image.builds import Builder, BuildEvent, LogLine, StepFinished, StepStarted
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.runtime.command import RunRequest
 from envbuilder.oci.store import Store

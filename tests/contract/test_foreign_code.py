@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.assembling.bytecode import bytecode
-from envbuilder.assembling.entries import text
-from envbuilder.assembling.sdists import build_wheel
-from envbuilder.assembling.target_python import TargetPython
 from envbuilder.core.errors import BuildFailed, ToolMissing
+from envbuilder.image.layers.bytecode import bytecode
+from envbuilder.image.layers.entries import text
+from envbuilder.image.layers.image_python import TargetPython
+from envbuilder.image.layers.sdists import build_wheel
 from envbuilder.oci.runtime.interpreter_guard import Guard
 from envbuilder.oci.runtime.landlock import Landlock
 from envbuilder.oci.runtime.sandbox import Sandbox

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from envbuilder.building.docker_engine import connect
-from envbuilder.building.engine import Engine
+from envbuilder.image.container_engine import Engine
+from envbuilder.image.docker.engine import connect
 from tests.contract import registry
 
 MARKER = "envbuilder-e2e-marker-5f3a"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from envbuilder.bases.uv_tool import find_uv
+from envbuilder.image.base.uv_tool import find_uv
 from envbuilder.lock.resolve.shipped_closures import load_closures
 from tests.unit.incontainer.interpreters import interpreters
 

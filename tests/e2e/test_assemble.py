@@ -20,7 +20,7 @@ from typing import Any
 import docker
 import pytest
 
-from envbuilder.building.engine import Engine
+from envbuilder.image.container_engine import Engine
 from envbuilder.lock.lock import PackageGroup
 from envbuilder.lock.lockfile import load
 from envbuilder.oci.runtime.command import RunRequest

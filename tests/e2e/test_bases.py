@@ -15,17 +15,17 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.bases.debian import BootstrapArchive, bootstrap
-from envbuilder.bases.docker_archive import docker_archive
-from envbuilder.bases.programs import Host, LineListener, Ran, ignore_line, run_program
-from envbuilder.bases.python_archive import inspect, pack
-from envbuilder.bases.tree_store import DebianStore
-from envbuilder.bases.uv_python import from_uv
-from envbuilder.bases.uv_tool import find_uv
 from envbuilder.catalog.environments import BaseKind, BaseSystem, Publication, PublicationState
 from envbuilder.core.errors import SourceUnreachable, UsageError
 from envbuilder.core.versions import Release
-from envbuilder.model.trees import DebianTree, PythonArchive
+from envbuilder.image.base.docker_archive import docker_archive
+from envbuilder.image.base.mmdebstrap import BootstrapArchive, bootstrap
+from envbuilder.image.base.programs import Host, LineListener, Ran, ignore_line, run_program
+from envbuilder.image.base.python_archive import inspect, pack
+from envbuilder.image.base.tree_store import DebianStore
+from envbuilder.image.base.trees import DebianTree, PythonArchive
+from envbuilder.image.base.uv_python import from_uv
+from envbuilder.image.base.uv_tool import find_uv
 from envbuilder.oci.tar.members import Kind, Member, of_tar
 
 EPOCH = 1_700_000_000

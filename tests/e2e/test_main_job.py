@@ -14,7 +14,7 @@ from pathlib import Path
 import docker
 import pytest
 
-from envbuilder.building.engine import Engine
+from envbuilder.image.container_engine import Engine
 from envbuilder.oci.runtime.command import RunRequest
 from tests.e2e.conftest import MARKER, Tool
 

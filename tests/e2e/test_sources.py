@@ -9,8 +9,8 @@ from pathlib import Path
 import docker
 import pytest
 
-from envbuilder.building.engine import Engine
 from envbuilder.core.references import ImageRef
+from envbuilder.image.container_engine import Engine
 from envbuilder.lock.lockfile import load
 from envbuilder.oci.runtime.command import RunRequest
 from tests.e2e.conftest import Tool

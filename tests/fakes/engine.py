@@ -11,12 +11,9 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 
-from envbuilder.building.build_failures import explain
-from envbuilder.building.build_journal import BuildJournal
-from envbuilder.building.engine import Listener
 from envbuilder.core.errors import EngineError, SourceUnreachable, UsageError, VerificationFailed
 from envbuilder.core.references import ImageRef
-from envbuilder.model.builds import (
+from envbuilder.image.builds import (
     Builder,
     BuildEvent,
     BuildRequest,
@@ -29,6 +26,9 @@ from envbuilder.model.builds import (
     StepFinished,
     StepStarted,
 )
+from envbuilder.image.container_engine import Listener
+from envbuilder.image.docker.build_failures import explain
+from envbuilder.image.docker.build_journal import BuildJournal
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.runtime.command import Output, RunRequest, RunResult
 from envbuilder.oci.store import Store

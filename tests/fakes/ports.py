@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from envbuilder.catalog.environments import BaseKind
+from envbuilder.image.plan.layers import HEAVY
 from envbuilder.lock.closures import Chosen, Closure
 from envbuilder.lock.create import LockPorts, OsResolver
 from envbuilder.lock.lock import ToolPin
 from envbuilder.lock.resolve.resolver import Resolution, Resolver
 from envbuilder.lock.resolve.shipped_closures import ShippedClosures
-from envbuilder.planning.layers import HEAVY
 from tests.fakes.resolver import FakeOsResolver, FakeResolver, made_up_sha256
 from tests.fakes.sources import FakeBases, FakePythons
 

@@ -13,21 +13,11 @@ from pathlib import Path
 
 import yaml
 
-from envbuilder.assembling.wheel_file import open_wheel
-from envbuilder.assembling.wheels import Prefix, installed
 from envbuilder.auditing.build_info import read_build_info
 from envbuilder.auditing.gpu_code import read_gpu_code
 from envbuilder.auditing.lz4 import unpack_start
 from envbuilder.auditing.metadata import read_metadata
 from envbuilder.auditing.ptx import read_ptx_header
-from envbuilder.bases.deb.index import PackageIndex
-from envbuilder.bases.deb.package_file import open_deb
-from envbuilder.bases.deb.release import parse_release
-from envbuilder.bases.deb.resolving import base_packages, resolve
-from envbuilder.building.buildkit_trace import TraceReader
-from envbuilder.building.classic_stream import ClassicReader
-from envbuilder.building.docker_context import endpoint
-from envbuilder.building.protobuf_wire import MalformedMessage
 from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.failures import load_failures
@@ -44,8 +34,19 @@ from envbuilder.core.references import ImageRef
 from envbuilder.core.uv import read_pylock
 from envbuilder.core.uv_failures import failure_of
 from envbuilder.core.yaml.documents import parse
-from envbuilder.delivering.surveying import config_of
 from envbuilder.diagnosing.scanning import scan
+from envbuilder.image.base.deb.package_file import open_deb
+from envbuilder.image.base.deb.packages import PackageIndex
+from envbuilder.image.base.deb.release import parse_release
+from envbuilder.image.base.deb.resolver import base_packages, resolve
+from envbuilder.image.docker.buildkit_trace import TraceReader
+from envbuilder.image.docker.classic_stream import ClassicReader
+from envbuilder.image.docker.context import endpoint
+from envbuilder.image.docker.protobuf_wire import MalformedMessage
+from envbuilder.image.layer_contents import config_of
+from envbuilder.image.layers.wheel_file import open_wheel
+from envbuilder.image.layers.wheels import Prefix, installed
+from envbuilder.image.running.process_settings import account, settings_of
 from envbuilder.lock.index.uv_index import _files
 from envbuilder.lock.lockfile import load
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder
@@ -63,7 +64,6 @@ from envbuilder.oci.tar.members import of_tar
 from envbuilder.probing.decoding import decode
 from envbuilder.probing.surroundings import decode_surroundings
 from envbuilder.reporting.registry import FORMATS
-from envbuilder.running.settings import account, settings_of
 from envbuilder.workflows.compare import compare_two
 from envbuilder.workflows.doctor import examine, look_into_file
 from envbuilder.workflows.validate import judge_facts

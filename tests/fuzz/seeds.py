@@ -12,9 +12,9 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.unit.assembling.wheels import shared_library
-from tests.unit.bases.deb.debs import ar_of, tar_of
-from tests.unit.building.test_buildkit_trace import message, vertex
+from tests.unit.image.base.deb.debs import ar_of, tar_of
+from tests.unit.image.docker.test_buildkit_trace import message, vertex
+from tests.unit.image.layers.wheels import shared_library
 
 ROOT = Path(__file__).parents[2]
 __all__ = ["shared_library"]

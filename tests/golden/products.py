@@ -9,11 +9,11 @@ from functools import cache
 
 from envbuilder.catalog.environments import Environment
 from envbuilder.core.memory_policy import GROWTH
+from envbuilder.image.dockerfile.spec_file import render_spec
+from envbuilder.image.render import rendered
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Lock, OwnFile, Spec, User
 from envbuilder.lock.lockfile import dump
-from envbuilder.rendering.spec import render_spec
-from envbuilder.workflows.render import rendered
 from tests.fakes.catalogs import TEMPLATES, real_catalog, real_row
 from tests.fakes.ports import lock_ports
 from tests.fakes.resolver import FakeResolver

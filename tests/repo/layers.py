@@ -8,9 +8,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from envbuilder.assembling.records import LayerRecord, Records
-from envbuilder.assembling.shipped import dump_layers, load_layers
-from envbuilder.bases.provided import PACKAGES
+from envbuilder.image.base.provided_libraries import PACKAGES
+from envbuilder.image.layers.records import LayerRecord, Records
+from envbuilder.image.layers.shipped_digests import dump_layers, load_layers
 from envbuilder.oci.store import Store
 
 FILE = Path(__file__).parents[2] / "matrices" / "layers.yaml"

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from envbuilder.assembling.shipped import dump_layers, load_layers
-from envbuilder.bases.provided import PACKAGES
+from envbuilder.image.base.provided_libraries import PACKAGES
+from envbuilder.image.layers.shipped_digests import dump_layers, load_layers
+from envbuilder.image.plan.keys import layer_key
+from envbuilder.image.plan.layers import plan
+from envbuilder.image.plan.plan import LayerKind
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Spec
 from envbuilder.lock.lockfile import digest
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder
-from envbuilder.model.plans import LayerKind
 from envbuilder.oci.images import LayerFormat
-from envbuilder.planning.keys import layer_key
-from envbuilder.planning.layers import plan
 from tests.fakes.catalogs import real_catalog
 from tests.fakes.ports import lock_ports
 from tests.repo.layers import FILE

@@ -10,7 +10,7 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from envbuilder.bases.uv_tool import find_uv
+from envbuilder.image.base.uv_tool import find_uv
 from tests.unit.incontainer.interpreters import interpreters
 
 _LIMIT = 900

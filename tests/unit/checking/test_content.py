@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from envbuilder.checking.content import CONTENT_CHECKS, judge_content
+from envbuilder.image.contents import ContentExpectation, ImageContent, LibraryFile
 from envbuilder.lock.lock import Lock, OwnFile, PackageGroup
-from envbuilder.model.contents import ContentExpectation, ImageContent, LibraryFile
 from envbuilder.model.findings import Failed, NotProven, Outcome, Passed, Tier
 from envbuilder.oci.images import Descriptor, ImageLayerPin, ImagePin, LayerFormat
 from tests.fakes.catalogs import good_lock

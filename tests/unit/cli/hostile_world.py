@@ -21,8 +21,8 @@ from envbuilder.oci.tar.writing import write
 from tests.fakes import private_index
 from tests.fakes.canaries import canary, files_below, leaks
 from tests.fakes.catalogs import DATA
-from tests.unit.bases.test_locating import archive
 from tests.unit.cli.running import CommandLine, Ended
+from tests.unit.image.base.test_locate import archive
 from tests.unit.oci.registry import faulty
 
 USER = private_index.USER

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.bases.tree_store import DebianStore
 from envbuilder.catalog.environments import PythonProvider
 from envbuilder.core.versions import Release
+from envbuilder.image.base.tree_store import DebianStore
 from envbuilder.lock.lock import Lock, OsPackagePin, OwnFile, PythonPin
 from envbuilder.lock.lockfile import dump
 from tests.fakes.catalogs import good_lock
-from tests.unit.bases.test_tree_store import tree_in
 from tests.unit.cli.running import CommandLine
+from tests.unit.image.base.test_tree_store import tree_in
 
 DEBS = {"libc6": b"a .deb" * 99, "python3": b"another .deb" * 99}
 

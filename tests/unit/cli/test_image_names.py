@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.assembling.records import KeptImage
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.image_names import default_name, reference_of
 from envbuilder.cli.places import places
 from envbuilder.core.errors import UsageError
 from envbuilder.core.references import image_name, registry_address
+from envbuilder.image.layers.records import KeptImage
 from envbuilder.lock.lockfile import digest, dump
 from tests.fakes.catalogs import good_lock, small_catalog
 from tests.unit.cli.running import CommandLine

@@ -7,7 +7,7 @@ import itertools
 
 from envbuilder.cli.output import size, table
 from envbuilder.cli.progress import BuildLog, LiveProgress, PlainProgress
-from envbuilder.model.builds import BuildEvent, LogLine, StepFinished, StepStarted
+from envbuilder.image.builds import BuildEvent, LogLine, StepFinished, StepStarted
 from envbuilder.oci.transfers import Transfer
 
 STEP = "[2/3] RUN --mount=type=tmpfs,target=/run /run/envbuilder/tools/with-host uv pip install x"

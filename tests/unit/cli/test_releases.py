@@ -10,10 +10,10 @@ from datetime import date
 import pytest
 from packaging.version import Version
 
-from envbuilder.bases.file_store import FileStore
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.daemonless import PROBE
 from envbuilder.core.memory_policy import HOOK
+from envbuilder.image.base.file_store import FileStore
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Lock, Spec
 from envbuilder.lock.lockfile import dump

@@ -13,10 +13,10 @@ import pytest
 
 from envbuilder.catalog.environments import PythonProvider
 from envbuilder.core.versions import Release
+from envbuilder.image.bundle import BundlePorts, bundle
 from envbuilder.lock.lock import Lock, PythonPin, ToolPin
 from envbuilder.lock.lockfile import dump
 from envbuilder.oci.store import Store
-from envbuilder.workflows.bundle import BundlePorts, bundle
 from tests.fakes.catalogs import good_lock
 from tests.unit.cli.running import CommandLine, Ended
 

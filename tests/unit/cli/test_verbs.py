@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from envbuilder.bases.file_store import FileStore
 from envbuilder.cli.main import VERBS
+from envbuilder.image.base.file_store import FileStore
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import PackageGroup, Spec
 from envbuilder.lock.lockfile import dump

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envbuilder.core.errors import Fault, InvalidInput
+from envbuilder.image.dockerfile.build_context import render
+from envbuilder.image.plan.layers import plan
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest, dump, load
-from envbuilder.planning.layers import plan
-from envbuilder.rendering.folder import render
 from tests.fakes.catalogs import TEMPLATES, good_lock
 
 LINES = dump(good_lock()).splitlines()

@@ -9,6 +9,8 @@ import pytest
 
 from envbuilder.catalog.environments import BaseKind, Environment
 from envbuilder.core.versions import Release
+from envbuilder.image.plan.layers import plan
+from envbuilder.image.render import rendered
 from envbuilder.lock.closures import Chosen
 from envbuilder.lock.create import lock
 from envbuilder.lock.locations import Refused
@@ -17,8 +19,6 @@ from envbuilder.lock.lockfile import dump, load
 from envbuilder.lock.resolve.resolver import Resolution
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder
 from envbuilder.lock.unpinned import UnpinnedBases, UnpinnedOsPackages, UnpinnedPythons
-from envbuilder.planning.layers import plan
-from envbuilder.workflows.render import rendered
 from tests.fakes.catalogs import MATRICES, TEMPLATES, real_catalog, real_row
 from tests.fakes.ports import lock_ports
 from tests.fakes.resolver import made_up_sha256

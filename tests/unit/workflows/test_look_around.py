@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from envbuilder.core.errors import EngineUnavailable, ToolMissing
-from envbuilder.model.builds import EngineInfo
+from envbuilder.image.builds import EngineInfo
 from envbuilder.model.surroundings import EngineAnswers, EngineSilent, Silence, SourceKind
 from envbuilder.workflows.look_around import Address, AroundPorts, start_looking, without_login
 from envbuilder.workflows.pending import Pending

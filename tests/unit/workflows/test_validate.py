@@ -9,12 +9,12 @@ import pytest
 
 from envbuilder.core.errors import InvalidInput, ToolFailed, UsageError
 from envbuilder.core.memory_policy import parse
+from envbuilder.image.embedded_lock import LOCK_IN_IMAGE, lock_inside
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Lock, PackageGroup, PackagePin, Spec
 from envbuilder.lock.lockfile import dump
 from envbuilder.model.findings import Report, Tier
 from envbuilder.oci.runtime.command import RunResult
-from envbuilder.workflows.lock_inside import LOCK_IN_IMAGE, lock_inside
 from envbuilder.workflows.validate import Validation, validate
 from tests.fakes.catalogs import ROOT, real_catalog
 from tests.fakes.engine import FAKE_INFO, FakeEngine, fake_image

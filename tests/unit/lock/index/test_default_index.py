@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from envbuilder.bases.uv_tool import find_uv
+from envbuilder.image.base.uv_tool import find_uv
 from envbuilder.lock.index.default_index import configured_index, default_index
 
 

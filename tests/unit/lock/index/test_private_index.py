@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.bases.uv_tool import find_uv
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.http.web import Web
+from envbuilder.image.base.uv_tool import find_uv
 from envbuilder.lock.index.credentials import index_logins
 from envbuilder.lock.index.fetching import fetch, length_of
 from envbuilder.lock.index.uv_index import UvIndex

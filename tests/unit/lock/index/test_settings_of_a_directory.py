@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.bases.uv_tool import find_uv
+from envbuilder.image.base.uv_tool import find_uv
 from envbuilder.lock.index.uv_index import UvIndex
 from tests.fakes.private_index import FILE, Server, serving
 

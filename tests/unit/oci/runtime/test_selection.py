@@ -11,7 +11,7 @@ from envbuilder.oci.runtime.landlock import Landlock
 from envbuilder.oci.runtime.sandbox import FOREIGN, Task
 from envbuilder.oci.runtime.selection import confined
 from envbuilder.oci.runtime.unconfined import Unconfined
-from tests.unit.running.test_runner import Telling
+from tests.unit.image.running.test_runner import Telling
 
 
 def test_foreign_code_runs_in_the_first_sandbox_that_works(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""From lock to image: plan, engines, layers, bases, delivery."""

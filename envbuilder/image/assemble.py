@@ -1,0 +1,167 @@
+"""Locks to images, without a daemon: fetch what is missing, make each layer once, write the manifests."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from envbuilder.core.errors import VerificationFailed
+from envbuilder.image.builds import BuildStep
+from envbuilder.image.container_engine import Listener
+from envbuilder.image.layers.build_state import Draft, draft
+from envbuilder.image.layers.compression import packer_of
+from envbuilder.image.layers.image_documents import image_of, pin_of
+from envbuilder.image.layers.ports import AssemblePorts
+from envbuilder.image.layers.records import LayerRecord
+from envbuilder.image.layers.schedule import Fetching, Journal, Making
+from envbuilder.image.plan.plan import Plan
+from envbuilder.lock.lock import Lock
+from envbuilder.oci.images import AssembledImage, Descriptor, ImageLayerPin, LayerFormat
+
+_FROM_OUTSIDE = ("libcuda.so.1", "libnvidia-ml.so.1", "libnvidia-ptxjitcompiler.so.1", "ld-linux-x86-64.so.2")
+"""The driver brings these when a container starts, and the loader is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assembled:
+    """One image that was assembled.
+
+    Attributes:
+        lock: Its lock, which names the image now.
+        plan: What was followed.
+        image: The image; its layers are in the store.
+        made: Ids of the layers that were made now; the others were there.
+        notes: What readers should know: paths that two distributions have, libraries that nobody brings.
+    """
+
+    lock: Lock
+    plan: Plan
+    image: AssembledImage
+    made: frozenset[str]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assembly:
+    """Images that were assembled together.
+
+    Attributes:
+        images: In the order of their locks.
+        fetched: Bytes that were downloaded.
+        steps: What was done, in the order in which it began.
+        seconds: Wall time.
+    """
+
+    images: tuple[Assembled, ...]
+    fetched: int
+    steps: tuple[BuildStep, ...]
+    seconds: float
+
+
+def assemble(
+    locks: Sequence[Lock],
+    layer_format: LayerFormat,
+    ports: AssemblePorts,
+    listener: Listener,
+    *,
+    digests_only: bool = False,
+) -> Assembly:
+    """Assemble the images of some locks; a layer that several of them have is made once.
+
+    Args:
+        locks: What to assemble.
+        layer_format: How layers are packed.
+        ports: The world.
+        listener: Told about progress.
+        digests_only: Make only layers that nobody knows yet: afterwards the digests are right, and layers may be
+            missing in the store.
+
+    Raises:
+        SourceUnreachable: A file cannot be had.
+        VerificationFailed: Something is not what a digest of a lock says; or a library that the image needs is missing.
+        BuildFailed: A source distribution cannot be built.
+        ToolFailed: The image's interpreter cannot be run here.
+        DiskFull: There is no room.
+    """
+    started = ports.clock()
+    ports.work.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        work = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=ports.work, prefix="assemble-")))
+        journal = Journal(listener=listener, clock=ports.clock)
+        drafts = [draft(lock, layer_format, ports, work, digests_only=digests_only) for lock in locks]
+        fetching = Fetching(ports=ports, journal=journal, stack=stack)
+        making = Making(ports=ports, journal=journal, fetching=fetching, stack=stack)
+        fetching.order([pin for each in drafts for pin in each.missing(ports.store)], drafts)
+        for each in drafts:
+            if not digests_only:
+                fetching.order_base(each)
+            making.order(each, layer_format)
+        images = tuple(_finished(each, making, layer_format, ports) for each in drafts)
+        fetching.close()
+    return Assembly(images=images, fetched=fetching.bytes, steps=journal.steps(), seconds=ports.clock() - started)
+
+
+def _finished(done: Draft, making: Making, layer_format: LayerFormat, ports: AssemblePorts) -> Assembled:
+    pins = list(done.in_base)
+    records = []
+    made = set()
+    for layer in done.layers:
+        key = done.keys[layer.id]
+        if key in making.records:
+            record = making.records[key].result()
+            made.add(layer.id)
+        else:
+            record = ports.records.layer(key) or LayerRecord(packed=done.known[layer.id])
+        records.append(record)
+        packed = record.packed
+        blob = Descriptor(media_type=layer_format.media_type, digest=packed.digest, size=packed.size)
+        pins.append(ImageLayerPin(id=layer.id, key=key, diff_id=packed.diff_id, blob=blob))
+    image = image_of(done.plan, pins, done.ingredients.base.config, packer=packer_of(layer_format))
+    _compare(done.lock, image, layer_format)
+    notes = tuple(dict.fromkeys(note for record in records for note in record.notes))
+    missing = _missing_libraries(records, done, ports) if made or done.lock.image is None else ()
+    return Assembled(
+        lock=replace(done.lock, image=pin_of(image, layer_format)),
+        plan=done.plan,
+        image=image,
+        made=frozenset(made),
+        notes=(*notes, *missing),
+    )
+
+
+def _compare(lock: Lock, image: AssembledImage, layer_format: LayerFormat) -> None:
+    """Whether an image is the one that its lock names, when it names one in this format."""
+    pinned = lock.image
+    if pinned is None or pinned.format is not layer_format or pinned.manifest == image.manifest.descriptor.digest:
+        return
+    wanted = {layer.id: layer for layer in pinned.layers}
+    made = {layer.id: layer for layer in image.layers}
+    differ = [name for name in (*made, *(wanted.keys() - made.keys())) if wanted.get(name) != made.get(name)]
+    what = f"layers {', '.join(differ)}" if differ else "its configuration"
+    raise VerificationFailed(
+        f"the image of {lock.environment} has the digest {image.manifest.descriptor.digest}, the lock says "
+        f"{pinned.manifest}; they differ in {what}",
+        hint="the lock was made by another version of envbuilder, or edited: `envbuilder lock`",
+    )
+
+
+def _missing_libraries(records: Sequence[LayerRecord], done: Draft, ports: AssemblePorts) -> tuple[str, ...]:
+    """Libraries that a wheel asks for and nobody brings.
+
+    Raises:
+        VerificationFailed: Some of them are a matter of one more OS package.
+    """
+    here = ports.provided(done.ingredients.base) | {name for record in records for name in record.brings}
+    missing = sorted({name for record in records for name in record.needs} - here - {*_FROM_OUTSIDE})
+    packages = {name: ports.package_of(name) for name in missing}
+    known = {name: package for name, package in packages.items() if package}
+    if known:
+        listing = ", ".join(f"{name} (package {package})" for name, package in known.items())
+        raise VerificationFailed(
+            f"the image of {done.lock.environment} would lack libraries that its packages load: {listing}",
+            hint=f"add to the spec: `apt: [{', '.join(sorted(set(known.values())))}]`, then `envbuilder lock`",
+        )
+    return tuple(f"{name} is asked for by a library of a package, and nobody brings it" for name in missing)

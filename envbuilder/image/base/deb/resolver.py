@@ -1,0 +1,130 @@
+"""Which packages a base needs: a small resolver that always gives the same answer."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from envbuilder.core.errors import ResolutionFailed
+from envbuilder.image.base.deb.packages import Package, PackageIndex, Wanted
+from envbuilder.image.base.deb.versions import fits
+from envbuilder.lock.lock import OsPackagePin
+
+MINIMAL = ("apt", "base-files", "base-passwd", "libc-bin")
+"""Beside the essential packages: so that users can install more on top of an image."""
+
+_PREFERRED = ("usr-is-merged", "mawk", "debconf")
+"""Where several would do: what needs nothing else."""
+
+
+def resolve(
+    index: PackageIndex, wanted: Iterable[str], *, have: Iterable[OsPackagePin] = ()
+) -> tuple[OsPackagePin, ...]:
+    """Everything that some packages need.
+
+    Args:
+        index: The suite.
+        wanted: Names, or `name=version`.
+        have: What is there already; none of it is in the answer, and none of it is moved.
+
+    Returns:
+        Sorted by name, with file, size and sha256.
+
+    Raises:
+        ResolutionFailed: A package is not there, or two of them do not go together.
+    """
+    search = _Search(index=index, have={pin.name: pin.version for pin in have})
+    for name in sorted(wanted):
+        package, _, version = name.partition("=")
+        search.add(Wanted(name=package, relation="=" if version else "", version=version), "what was asked for")
+    search.run()
+    search.refuse_conflicts()
+    return tuple(
+        OsPackagePin(
+            name=package.name, version=package.version, sha256=package.sha256, file=package.file, size=package.size
+        )
+        for _, package in sorted(search.chosen.items())
+    )
+
+
+def base_packages(index: PackageIndex, wanted: Iterable[str]) -> tuple[OsPackagePin, ...]:
+    """A minimal system with some packages; errors as in `resolve`."""
+    return resolve(index, {*index.essential, *MINIMAL, *wanted})
+
+
+@dataclass(kw_only=True)
+class _Search:
+    index: PackageIndex
+    have: Mapping[str, str]
+    chosen: dict[str, Package] = field(default_factory=dict)
+    _queue: deque[Package] = field(default_factory=deque)
+    _virtual: dict[str, list[Package]] = field(default_factory=dict)
+
+    def run(self) -> None:
+        while self._queue:
+            package = self._queue.popleft()
+            for clause in package.depends:
+                if not any(self._is_met(wanted) for wanted in clause):
+                    self._choose(clause, package.name)
+
+    def add(self, wanted: Wanted, by: str) -> None:
+        if not self._is_met(wanted):
+            self._choose((wanted,), by)
+
+    def refuse_conflicts(self) -> None:
+        for package in self.chosen.values():
+            for wanted in package.conflicts:
+                other = self.chosen.get(wanted.name)
+                version = other.version if other else self.have.get(wanted.name)
+                if version and wanted.name != package.name and _fits(version, wanted):
+                    raise ResolutionFailed(
+                        f"{package.name} {package.version} does not go together with {wanted.name} {version}",
+                        hint="leave one of them out of `apt:`",
+                    )
+
+    def _is_met(self, wanted: Wanted) -> bool:
+        package = self.chosen.get(wanted.name)
+        version = package.version if package else self.have.get(wanted.name)
+        if version and _fits(version, wanted):
+            return True
+        return any(_provides(each, wanted) for each in self._virtual.get(wanted.name, ()))
+
+    def _choose(self, clause: tuple[Wanted, ...], by: str) -> None:
+        ordered = sorted(clause, key=lambda wanted: wanted.name not in _PREFERRED)
+        for wanted in ordered:
+            package = self.index.find(wanted.name)
+            if package and _fits(package.version, wanted) and not self._is_moved(package):
+                self._take(package)
+                return
+        for wanted in ordered:
+            for package in self.index.providers(wanted.name):
+                if _provides(package, wanted) and not self._is_moved(package):
+                    self._take(package)
+                    return
+        raise ResolutionFailed(
+            f"no package can be had for {' | '.join(map(str, clause))}, which {by} needs",
+            hint="check the name under `apt:`; the archive may have another version by now: `envbuilder lock`",
+        )
+
+    def _is_moved(self, package: Package) -> bool:
+        """Whether it would replace what is there."""
+        return package.name in self.have or package.name in self.chosen
+
+    def _take(self, package: Package) -> None:
+        self.chosen[package.name] = package
+        self._queue.append(package)
+        for wanted in package.provides:
+            self._virtual.setdefault(wanted.name, []).append(package)
+
+
+def _fits(version: str, wanted: Wanted) -> bool:
+    return not wanted.relation or fits(version, wanted.relation, wanted.version)
+
+
+def _provides(package: Package, wanted: Wanted) -> bool:
+    """A versioned wish is met only by a provision that says its version."""
+    return any(
+        each.name == wanted.name and (not wanted.relation or (bool(each.version) and _fits(each.version, wanted)))
+        for each in package.provides
+    )

@@ -1,0 +1,66 @@
+"""The newest Release of each suite that this machine has seen, so that no mirror goes back behind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from envbuilder.core.errors import VerificationFailed
+from envbuilder.core.files import replacing
+from envbuilder.image.base.deb.release import stamp
+
+_LAG = timedelta(days=1)
+"""How far one mirror may be behind another.
+
+Source: Debian's mirrors are updated four times a day, and each follows in its own time (debian.org, "Setting up a
+Debian archive mirror").
+"""
+_LONGEST = 64
+
+
+@dataclass(frozen=True, slots=True)
+class SeenReleases:
+    """Dates by suite, whatever the mirror.
+
+    Attributes:
+        folder: Has one file for each suite; made when it is needed.
+    """
+
+    folder: Path
+
+    def refuse_older(self, suite: str, date: datetime) -> None:
+        """Raise if a Release is older than the newest one that was seen by more than a day.
+
+        Raises:
+            VerificationFailed: It is.
+        """
+        newest = self._newest(suite)
+        if newest is not None and date < newest - _LAG:
+            raise VerificationFailed(
+                f"the Release of {suite} was made at {stamp(date)}, but one made at {stamp(newest)} was seen before: "
+                f"the mirror is out of date, or holds updates back",
+                hint=f"name another mirror: --debian-mirror URL; for a snapshot: --debian-allow-expired; "
+                f"if the older one is right: `rm {self._file(suite)}`",
+            )
+
+    def keep(self, suite: str, date: datetime) -> None:
+        """Remember a Release if it is the newest."""
+        newest = self._newest(suite)
+        if newest is None or date > newest:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with replacing(self._file(suite)) as stream:
+                stream.write(f"{date.astimezone(UTC).isoformat()}\n".encode())
+
+    def _newest(self, suite: str) -> datetime | None:
+        try:
+            with self._file(suite).open("rb") as stream:
+                found = datetime.fromisoformat(stream.read(_LONGEST).decode("ascii").strip())
+        except (FileNotFoundError, ValueError):
+            return None  # A cache may forget.
+        return found if found.tzinfo else None
+
+    def _file(self, suite: str) -> Path:
+        if Path(suite).name != suite:
+            raise ValueError(f"{suite!r} is not the name of a suite")
+        return self.folder / suite

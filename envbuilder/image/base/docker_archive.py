@@ -1,0 +1,67 @@
+"""A tree as an archive for `docker load`, with an image id that is known before it is loaded."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from envbuilder.core.files import sha256_of
+from envbuilder.image.base.trees import DebianTree, DockerArchive
+from envbuilder.oci.tar import writing as tarball
+from envbuilder.oci.tar.members import Kind, Member, file_of, on_disk
+
+
+def docker_archive(  # noqa: PLR0913  each says something else about one image
+    tree: DebianTree,
+    out: Path,
+    *,
+    epoch: int,
+    labels: Mapping[str, str],
+    tags: tuple[str, ...] = (),
+    added: Path | None = None,
+) -> DockerArchive:
+    """Wrap a tree as an image of one layer, or of two; the layers are streamed from their tars.
+
+    Args:
+        tree: Its digest must be that of its tar; the engine checks it when it loads the archive.
+        out: File to write.
+        epoch: The image's creation time, in seconds since 1970.
+        labels: Labels of the image.
+        tags: `repository:tag` that the engine gives the image; they are no part of its id.
+        added: Tar of the OS packages on the tree; None for none.
+    """
+    layers = {"layer.tar": (tree.path, tree.digest), **({"added.tar": (added, sha256_of(added))} if added else {})}
+    config = _json(_config(tree, [digest for _, digest in layers.values()], epoch, labels))
+    name = hashlib.sha256(config).hexdigest()
+    manifest = _json([{"Config": f"{name}.json", "RepoTags": list(tags) or None, "Layers": list(layers)}])
+    members = (
+        file_of("manifest.json", manifest, mtime=epoch),
+        file_of(f"{name}.json", config, mtime=epoch),
+        *(_layer(path, name, epoch) for name, (path, _) in layers.items()),
+    )
+    written = tarball.write(members, out)
+    return DockerArchive(path=written.path, image_id=f"sha256:{name}")
+
+
+def _config(tree: DebianTree, diff_ids: list[str], epoch: int, labels: Mapping[str, str]) -> dict[str, object]:
+    created = datetime.fromtimestamp(epoch, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "architecture": "amd64",
+        "config": {"Labels": dict(labels)},
+        "created": created,
+        "history": [{"created": created, "created_by": f"Debian packages {tree.suite}".rstrip()} for _ in diff_ids],
+        "os": "linux",
+        "rootfs": {"diff_ids": diff_ids, "type": "layers"},
+    }
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _layer(path: Path, name: str, epoch: int) -> Member:
+    return replace(on_disk(path, name, mtime=epoch), kind=Kind.FILE, mode=0o644, uid=0, gid=0, identity="")

@@ -1,0 +1,151 @@
+"""The Debian trees and interpreter archives that this machine has or can make."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from envbuilder.catalog.environments import BaseKind, BaseSystem, PythonProvider
+from envbuilder.core.errors import EnvbuilderError, ToolMissing, UsageError, VerificationFailed
+from envbuilder.core.names import file_name
+from envbuilder.core.versions import Release
+from envbuilder.image.base.file_store import FileStore
+from envbuilder.image.base.installed_pythons import InstalledPython
+from envbuilder.image.base.python_archive import PythonArchive, inspect
+from envbuilder.image.base.tree_store import DebianStore
+from envbuilder.image.base.trees import DebianTree
+from envbuilder.lock.locations import Refused
+from envbuilder.lock.lock import BasePin, PythonPin, Sources
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DebianBases:
+    """Debian trees: one that was made before, else a new one.
+
+    Attributes:
+        store: Trees made before.
+        make: Bootstraps one and puts it into the store.
+    """
+
+    store: DebianStore
+    make: Callable[[BaseSystem, Sources], DebianTree]
+
+    def locate(self, system: BaseSystem, sources: Sources) -> BasePin | Refused:
+        """See `BaseSource.locate`.
+
+        Raises:
+            VerificationFailed: The archive is not what it claims to be: whoever answers may not choose the next base.
+            ToolMissing, UsageError: That cannot be found out here.
+        """
+        try:
+            tree = self.store.current(system.id) or self.make(system, sources)
+        except (ToolMissing, UsageError, VerificationFailed):
+            raise
+        except EnvbuilderError as error:
+            return Refused(base=system.id, reason=error.message.splitlines()[0], hint=error.hint)
+        return pin_of_tree(tree)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PythonArchives:
+    """Interpreter archives: those that the user names, those packed before, then uv's managed ones.
+
+    Attributes:
+        store: Archives packed before, or named before.
+        fetch: Gets uv's managed interpreter of a version into a folder and packs it.
+        installed: Finds installations of a version on this machine for a C library. They are offered in the hint of
+            a refusal, not packed unasked: two machines would silently get different images.
+    """
+
+    store: FileStore
+    fetch: Callable[[Release, Path], PythonArchive]
+    installed: Callable[[Release, Release], Iterable[InstalledPython]]
+
+    def locate(self, version: Release, glibc: Release, sources: Sources) -> PythonPin | Refused:
+        """See `PythonSource.locate`."""
+        named = [inspect(Path(path)) for path in sources.python_archives]
+        packed = [inspect(path) for path in self.store.named(f"cpython-{version}.*.tar.gz")]
+        newest_first = sorted(packed, key=lambda archive: (archive.version, archive.sha256), reverse=True)
+        fitting = [archive for archive in (*named, *newest_first) if archive.version.head(2) == version.head(2)]
+        reasons = []
+        for archive in fitting:
+            trouble = _trouble(archive, glibc)
+            if not trouble:
+                self.store.add(archive.path)
+                return pin_of(archive)
+            reasons.append(trouble)
+        fetched = self._fetched(version, glibc)
+        if isinstance(fetched, PythonPin):
+            return fetched
+        return self._refused(version, glibc, [*dict.fromkeys(reasons), fetched])
+
+    def _fetched(self, version: Release, glibc: Release) -> PythonPin | str:
+        """Return the pin of uv's interpreter, or the reason why there is none."""
+        with tempfile.TemporaryDirectory(prefix="envbuilder-python-") as folder:
+            try:
+                archive = self.fetch(version, Path(folder))
+            except EnvbuilderError as error:
+                return error.message.splitlines()[0]
+            if trouble := _trouble(archive, glibc):
+                return trouble
+            self.store.add(archive.path)
+            return pin_of(archive)
+
+    def _refused(self, version: Release, glibc: Release, reasons: list[str]) -> Refused:
+        """Refuse a version, and offer the installation of this machine that can become an archive, if there is one."""
+        offered = None
+        for python in self.installed(version, glibc):
+            if not python.problem:
+                offered = python.program
+                break
+            reasons.append(f"{python.program} {python.problem}")
+        return Refused(
+            base="",
+            reason=f"no archive of Python {version}: {'; '.join(reasons)}",
+            hint=f"`envbuilder python pack {offered}`, then this command again"
+            if offered
+            else _elsewhere(version, glibc),
+        )
+
+
+def _elsewhere(version: Release, glibc: Release) -> str:
+    return (
+        f"`envbuilder python pack {version} -o DIR` where CPython {version} is installed with glibc {glibc} or older, "
+        "then here `--python-archive FILE`; an install_only archive of python-build-standalone will do too"
+    )
+
+
+def _trouble(archive: PythonArchive, glibc: Release) -> str:
+    """Why an archive cannot run on a base with this C library; empty when it can."""
+    if archive.glibc > glibc:
+        return f"{archive.path.name} needs glibc {archive.glibc}, the base has {glibc}"
+    if archive.library_dirs:
+        return f"{archive.path.name} finds its libpython only with LD_LIBRARY_PATH ({', '.join(archive.library_dirs)})"
+    return ""
+
+
+def pin_of_tree(tree: DebianTree) -> BasePin:
+    """The pin of a tree."""
+    return BasePin(
+        id=tree.id,
+        kind=BaseKind.DEBIAN,
+        image="",
+        digest=tree.digest,
+        packages=tree.packages,
+        missing=tuple(sorted(tree.missing)),
+    )
+
+
+def pin_of(archive: PythonArchive) -> PythonPin:
+    """Return the pin of an archive.
+
+    Raises:
+        UsageError: Its file has a name that a lock cannot hold.
+    """
+    try:
+        file = file_name(archive.path.name)
+    except ValueError as error:
+        raise UsageError(f"{archive.path}: {error}", hint="rename the archive") from error
+    return PythonPin(version=archive.version, provider=PythonProvider.ARCHIVE, file=file, sha256=archive.sha256)

@@ -1,0 +1,101 @@
+"""Make an archive of an installed CPython that runs wherever it is unpacked, and read such archives."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from envbuilder.core.archives.extraction import extract
+from envbuilder.core.errors import ToolFailed
+from envbuilder.image.base.interpreter import identify
+from envbuilder.image.base.programs import Host
+from envbuilder.image.base.python_files import TOP, select
+from envbuilder.image.base.python_survey import inspect
+from envbuilder.image.base.trees import PythonArchive
+from envbuilder.oci.tar import writing as tarball
+
+__all__ = ["PythonArchive", "inspect", "pack"]
+
+_REQUIRED = ("ctypes", "hashlib", "json", "venv", "zlib")
+_OPTIONAL = ("bz2", "curses", "dbm.gnu", "lzma", "readline", "sqlite3", "ssl", "uuid")
+
+_TRIAL = """
+import importlib, json, os, sys
+failed = {}
+for name in %r:
+    try:
+        importlib.import_module(name)
+    except Exception as error:
+        failed[name] = str(error)
+with open("/proc/self/maps") as maps:
+    libraries = sorted({line.split()[-1] for line in maps if "/libpython" in line})
+print(json.dumps({"prefix": os.path.realpath(sys.prefix), "failed": failed, "libraries": libraries}))
+"""
+
+
+def pack(interpreter: Path, out: Path, *, epoch: int, host: Host) -> PythonArchive:
+    """Pack the installation behind a Python program.
+
+    Left out: third-party packages, bytecode, tests, pip, tkinter, IDLE, static libraries, headers other than
+    `pyconfig.h` and `patchlevel.h`. The same installation gives the same bytes, also from a copy at another place.
+    Before the archive gets its name it is unpacked elsewhere and started there.
+
+    Args:
+        interpreter: Program of the installation, or of a virtual environment made from it.
+        out: Folder for the archive, which is named `cpython-<version>-x86_64-linux-gnu.tar.gz`.
+        epoch: Time stamp of everything in it.
+        host: Its whole environment is passed on to the interpreter.
+
+    Raises:
+        UsageError: This Python cannot be packed; see `identify`.
+        ToolFailed: What was packed does not run.
+    """
+    found = identify(interpreter, host)
+    selection = select(found, epoch=epoch)
+    name = f"cpython-{found.version}-x86_64-linux-gnu.tar.gz"
+    with tempfile.TemporaryDirectory(dir=out, prefix=".pack-") as scratch:
+        written = tarball.write(selection.members, Path(scratch) / name, gzipped=True)
+        archive = inspect(written.path)
+        missing = _try(archive, Path(scratch), host)
+        final = written.path.replace(out / name)
+    return replace(archive, path=final, missing=missing, leftovers=selection.leftovers)
+
+
+def _try(archive: PythonArchive, scratch: Path, host: Host) -> tuple[str, ...]:
+    """Start the packed interpreter at a place that it does not know, and import what it should have.
+
+    Returns:
+        Optional modules that it lacks, sorted.
+    """
+    extract(archive.path, scratch)
+    series = ".".join(str(number) for number in archive.version.head(2))
+    libraries = ":".join(str(scratch / folder) for folder in archive.library_dirs)
+    environ = dict(host.environ) | ({"LD_LIBRARY_PATH": libraries} if libraries else {})
+    command = [str(scratch / TOP / "bin" / f"python{series}"), "-I", "-B", "-c", _TRIAL % (_REQUIRED + _OPTIONAL,)]
+    ran = host.run(command, environ=environ, folder=scratch)
+    if ran.status:
+        raise ToolFailed(f"the packed Python {archive.version} does not start: {' '.join(ran.tail[-3:])}")
+    answer = json.loads(ran.stdout)
+    _require_own(answer, scratch.resolve() / TOP, archive)
+    failed: dict[str, str] = answer["failed"]
+    broken = "\n".join(f"  {name}: {failed[name]}" for name in _REQUIRED if name in failed)
+    if broken:
+        raise ToolFailed(
+            f"the packed Python {archive.version} lacks modules that TensorFlow needs\n{broken}",
+            hint="install the development packages of zlib, libffi and OpenSSL, and build that Python again",
+        )
+    return tuple(sorted(name for name in failed if name in _OPTIONAL))
+
+
+def _require_own(answer: dict[str, str], top: Path, archive: PythonArchive) -> None:
+    """Whether it really runs from where it was unpacked, not from the installation that it was made from."""
+    places = [answer["prefix"], *answer["libraries"]]
+    strange = [place for place in places if not re.match(re.escape(str(top)) + "(/|$)", place)]
+    if strange:
+        raise ToolFailed(
+            f"the packed Python {archive.version} still uses {', '.join(strange)}",
+            hint="pack a Python that was built without --enable-shared, such as one from `uv python install`",
+        )

@@ -1,0 +1,158 @@
+"""Which files of an installed CPython go into an archive, and how they lose the place they were installed at."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import PurePosixPath
+
+from envbuilder.core.errors import UsageError
+from envbuilder.image.base.elf import Elf, is_elf, read_elf
+from envbuilder.image.base.interpreter import Interpreter
+from envbuilder.oci.tar.members import Kind, Member, of_folder, on_disk
+
+TOP = "python"
+"""The only folder at the root of an archive, as in python-build-standalone."""
+
+HOME = "/opt/python"
+"""Prefix that the text files of an archive name; where images have it."""
+
+# Below lib/pythonX.Y. Images have no pip, no display and no compiler, and TensorFlow runs nobody's tests.
+_LEFT_OUT = (
+    r"(.*/)?__pycache__",
+    r".*\.(pyc|pyo|a|exe)",
+    r"site-packages/.*",
+    r"(test|idlelib|tkinter|turtledemo|ensurepip)",
+    r"(.*/)?tests",
+    r"(ctypes|unittest|sqlite3|lib2to3)/test",
+    r"lib-dynload/(_tkinter|_test\w*|_ctypes_test|_xxtestfuzz|xxlimited\w*)\..*",
+    r"config-[^/]*/(?!Makefile$).*",
+    r"EXTERNALLY-MANAGED",
+)
+_REWRITTEN = re.compile(r"lib/python[\d.]+/(_sysconfigdata\w*[\w.-]*\.py|config-[^/]*/Makefile)")
+# A whole path, alone or right after -L or -I: the prefix /install is not a part of /usr/bin/install.
+_NOT_INSIDE = rb"(?:(?<=-[LI])|(?<![\w/})-]))"
+_BUILD_PREFIX = re.compile(r"'prefix': '(/[^']+)'")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What goes into an archive.
+
+    Attributes:
+        members: With paths as in the archive, unordered.
+        leftovers: Paths in the archive that still name the old place, sorted.
+    """
+
+    members: tuple[Member, ...]
+    leftovers: tuple[str, ...]
+
+
+def select(interpreter: Interpreter, *, epoch: int) -> Selection:
+    """Choose the files of an installation and make them independent of its place.
+
+    Raises:
+        UsageError: The folders are not laid out like an installed CPython.
+    """
+    _require_layout(interpreter)
+    found = [*of_folder(interpreter.prefix, epoch=epoch, wanted=_wanted(interpreter.series))]
+    places = _places(interpreter, found)
+    members, leftovers = [], []
+    for member in [*found, *_programs(interpreter, epoch)]:
+        moved = _moved(member, places)
+        # Copies of an installation may have lost its hard links, and must give the same archive.
+        members.append(replace(moved, path=f"{TOP}/{moved.path}", identity=""))
+        if member.kind is Kind.FILE and _naming(places).search(moved.read()):
+            leftovers.append(f"{TOP}/{member.path}")
+    members += [Member(path=path, kind=Kind.FOLDER, mode=0o755, mtime=epoch) for path in (TOP, f"{TOP}/bin")]
+    return Selection(members=tuple(members), leftovers=tuple(sorted(leftovers)))
+
+
+def _require_layout(interpreter: Interpreter) -> None:
+    series = interpreter.series
+    headers = (f"include/python{series}/patchlevel.h", f"include/python{series}m/patchlevel.h")
+    wanted = (f"bin/python{series}", f"lib/python{series}/os.py")
+    missing = [path for path in wanted if not (interpreter.prefix / path).exists()]
+    if not any((interpreter.prefix / path).exists() for path in headers):
+        missing.append(headers[0])
+    if missing:
+        raise UsageError(
+            f"{interpreter.prefix} is not a complete installation: {', '.join(missing)} is missing",
+            hint="name a Python built with `make install`, by pyenv or by uv",
+        )
+
+
+def _wanted(series: str) -> Callable[[str], bool]:
+    version = re.escape(series)
+    kept = re.compile(
+        rf"lib|lib/libpython({version}m?|3)\.so(\.1\.0)?|lib/python{version}(/.*)?"
+        rf"|include|include/python{version}m?|include/python{version}m?/(pyconfig|patchlevel)\.h"
+    )
+    left_out = re.compile(rf"lib/python{version}/({'|'.join(_LEFT_OUT)})")
+    return lambda path: bool(kept.fullmatch(path)) and not left_out.fullmatch(path)
+
+
+def _programs(interpreter: Interpreter, epoch: int) -> Iterator[Member]:
+    """The interpreter under its full name, and two links to it, whatever stands in `bin`."""
+    name = f"python{interpreter.series}"
+    program = (interpreter.prefix / "bin" / name).resolve()
+    yield replace(on_disk(program, f"bin/{name}", mtime=epoch), mode=0o755, uid=0, gid=0)
+    for link in ("python", "python3"):
+        yield Member(path=f"bin/{link}", kind=Kind.SYMLINK, mode=0o755, mtime=epoch, target=name)
+
+
+def _places(interpreter: Interpreter, found: list[Member]) -> tuple[str, ...]:
+    """Prefixes that files may name, longest first: where it is, and where it was built for."""
+    places = {str(interpreter.prefix)}
+    for member in found:
+        if _REWRITTEN.fullmatch(member.path) and member.path.endswith(".py"):
+            places |= set(_BUILD_PREFIX.findall(member.read().decode()))
+    return tuple(sorted(places - {HOME}, key=lambda place: (-len(place), place)))
+
+
+def _moved(member: Member, places: tuple[str, ...]) -> Member:
+    if member.kind is not Kind.FILE:
+        return member
+    data = member.read()
+    if is_elf(data):
+        moved = _moved_library(data, member.path, places)
+    elif _REWRITTEN.fullmatch(member.path):
+        moved = _moved_text(data, places)
+    else:
+        return member
+    return member if moved == data else member.holding(moved)
+
+
+def _moved_text(data: bytes, places: tuple[str, ...]) -> bytes:
+    return _naming(places).sub(HOME.encode(), data)
+
+
+@cache
+def _naming(places: tuple[str, ...]) -> re.Pattern[bytes]:
+    """Any of the places as a whole path; matches nothing when there are none."""
+    known = b"|".join(re.escape(os.fsencode(place)) for place in places) or b"(?!)"
+    return re.compile(_NOT_INSIDE + b"(?:" + known + rb")(?![\w.-])")
+
+
+def _moved_library(data: bytes, path: str, places: tuple[str, ...]) -> bytes:
+    """Let an ELF file look for libraries beside itself instead of where it was installed.
+
+    The new text is written over the old one, so it works only where it is not longer and nothing else uses the old.
+    """
+    elf = read_elf(data)
+    new = _search(elf, path, places).encode()
+    old = elf.search.encode("utf-8", "surrogateescape")
+    if new == old or len(new) > len(old) or elf.search_shared:
+        return data
+    return data[: elf.search_at] + new.ljust(len(old), b"\0") + data[elf.search_at + len(old) :]
+
+
+def _search(elf: Elf, path: str, places: tuple[str, ...]) -> str:
+    libraries = {f"{place}/lib" for place in places}
+    way = os.path.relpath("lib", PurePosixPath(path).parent)
+    own = "$ORIGIN" if way == "." else f"$ORIGIN/{way}"
+    entries = (own if entry.rstrip("/") in libraries else entry for entry in elf.search.split(":"))
+    return ":".join(dict.fromkeys(entries))

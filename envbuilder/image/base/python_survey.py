@@ -1,0 +1,139 @@
+"""Read what an interpreter archive holds without running anything in it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from envbuilder.core.archives.decompression import unpacked
+from envbuilder.core.archives.limits import Budget
+from envbuilder.core.archives.member_names import BadArchive
+from envbuilder.core.archives.tar_reader import FILE, PlainStream, TarReader
+from envbuilder.core.errors import Fault, InvalidInput
+from envbuilder.core.files import sha256_of
+from envbuilder.core.versions import Release
+from envbuilder.image.base.elf import X86_64, Elf, is_elf, read_elf
+from envbuilder.image.base.python_files import TOP
+from envbuilder.image.base.trees import PythonArchive
+
+_PROGRAM = re.compile(rf"{TOP}/bin/python3\.\d+")
+_PATCHLEVEL = re.compile(rf"{TOP}/include/python3\.\d+m?/patchlevel\.h")
+_VERSION = re.compile(rb'^#define PY_VERSION\s+"(3\.\d+\.\d+)\+?"', re.MULTILINE)
+_LARGEST_LIBRARY = 1 << 30
+"""Bytes of a file that is read whole, to look for ELF in it."""
+
+# Damaged ELF files let errors of their parts through.
+_UNREADABLE = (BadArchive, OSError, ValueError, OverflowError, KeyError, IndexError)
+
+
+def inspect(archive: Path) -> PythonArchive:
+    """Read an archive made by `pack`, or a python-build-standalone one of the kind `install_only`.
+
+    Returns:
+        What is known without running it: `missing` is None and `leftovers` is empty.
+
+    Raises:
+        InvalidInput: The file is not there, is no such archive, or is for another system.
+    """
+    try:
+        survey = _survey(archive)
+        digest = sha256_of(archive)
+        size = archive.stat().st_size
+    except _UNREADABLE as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise _invalid(
+            archive, f"cannot be read as an interpreter archive: {reason or type(error).__name__}"
+        ) from error
+    program = _program(archive, survey)
+    return PythonArchive(
+        path=archive,
+        version=_version(archive, survey),
+        sha256=digest.removeprefix("sha256:"),
+        size=size,
+        glibc=survey.glibc,
+        needs=survey.needs(),
+        library_dirs=library_dirs(program),
+    )
+
+
+def _invalid(archive: Path, problem: str) -> InvalidInput:
+    hint = "name an archive made by `envbuilder python pack`, or a python-build-standalone install_only archive"
+    return InvalidInput((Fault(file=str(archive), line=0, field="", problem=problem, hint=hint),))
+
+
+@dataclass(slots=True, kw_only=True)
+class Survey:
+    """What was met among the files of an interpreter; all paths are those in its archive.
+
+    Attributes:
+        names: Paths.
+        libraries: ELF files by path.
+        version: From `patchlevel.h`; empty until that was met.
+    """
+
+    names: set[str] = field(default_factory=set)
+    libraries: dict[str, Elf] = field(default_factory=dict)
+    version: str = ""
+
+    def meet(self, path: str, data: bytes) -> None:
+        """Read a file.
+
+        Raises:
+            ValueError: It is a damaged ELF file.
+        """
+        if is_elf(data):
+            self.libraries[path] = read_elf(data)
+        elif _PATCHLEVEL.fullmatch(path) and (match := _VERSION.search(data)):
+            self.version = match[1].decode()
+
+    @property
+    def glibc(self) -> Release:
+        """Newest glibc symbol version that any of the libraries asks for."""
+        return max((Release(text) for elf in self.libraries.values() for text in elf.glibc), default=Release("0"))
+
+    def needs(self) -> tuple[str, ...]:
+        """Sonames that none of the files has, sorted."""
+        own = {PurePosixPath(name).name for name in self.names} | {elf.soname for elf in self.libraries.values()}
+        return tuple(sorted({soname for elf in self.libraries.values() for soname in elf.needed} - own))
+
+
+def _survey(archive: Path) -> Survey:
+    survey = Survey()
+    budget = Budget(archive.stat().st_size)
+    with archive.open("rb") as packed, unpacked(packed, "gz", budget) as stream:
+        content = TarReader(PlainStream(stream), archive.name, budget)
+        for entry in content.entries():
+            if entry.path.partition("/")[0] != TOP:
+                raise ValueError(f"{entry.path!r} is outside the folder {TOP}")
+            survey.names.add(entry.path)
+            if entry.size > _LARGEST_LIBRARY:
+                raise ValueError(f"{entry.path!r} has {entry.size} bytes; no more than {_LARGEST_LIBRARY} are read")
+            if entry.flag == FILE:
+                survey.meet(entry.path, b"".join(content.content()))
+    return survey
+
+
+def _program(archive: Path, survey: Survey) -> Elf:
+    programs = [elf for path, elf in survey.libraries.items() if _PROGRAM.fullmatch(path)]
+    if len(programs) != 1:
+        raise _invalid(archive, f"holds {len(programs)} programs called {TOP}/bin/python3.N instead of one")
+    program = programs[0]
+    if program.machine != X86_64 or "libc.so.6" not in program.needed:
+        raise _invalid(archive, "is not for Linux on x86-64 with glibc")
+    return program
+
+
+def _version(archive: Path, survey: Survey) -> Release:
+    if not survey.version:
+        raise _invalid(
+            archive, f"does not say its version in {TOP}/include/python3.N/patchlevel.h, or is a pre-release"
+        )
+    return Release(survey.version)
+
+
+def library_dirs(program: Elf) -> tuple[str, ...]:
+    """Return the directories that the loader must be given: the program looks for libpython at a fixed place."""
+    bound = any(name.startswith("libpython") for name in program.needed)
+    found = any(entry.rstrip("/") == "$ORIGIN/../lib" for entry in program.search.split(":"))
+    return (f"{TOP}/lib",) if bound and not found else ()

@@ -1,0 +1,62 @@
+"""A Debian tree as the base of an assembled image, with the OS packages on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from envbuilder.image.base.trees import DebianTree
+from envbuilder.oci.images import ImageLayerPin
+from envbuilder.oci.tar.members import Member, of_tar
+
+
+@dataclass(frozen=True)
+class TreeContent:
+    """A tree that is opened when it is first needed.
+
+    Attributes:
+        find_tree: Gets the tree; called at most once.
+        unpack_added: What the OS packages add to these members.
+    """
+
+    find_tree: Callable[[], DebianTree]
+    unpack_added: Callable[[tuple[Member, ...]], Iterable[Member]] = lambda _members: ()
+
+    @property
+    def layers(self) -> tuple[ImageLayerPin, ...]:
+        """None: a tree has to be packed."""
+        return ()
+
+    @property
+    def config(self) -> Mapping[str, object]:
+        """Nothing."""
+        return {}
+
+    def provide(self) -> None:
+        """Nothing: a tree is opened when it is packed."""
+
+    def tar(self) -> Path:
+        """The tree as a tar."""
+        return self._tree.path
+
+    def added(self) -> Iterable[Member]:
+        """What the OS packages add, folders before what they hold."""
+        return self._added
+
+    def members(self) -> Iterable[Member]:
+        """Everything; what was added comes last."""
+        return (*self._members, *self._added)
+
+    @cached_property
+    def _tree(self) -> DebianTree:
+        return self.find_tree()
+
+    @cached_property
+    def _members(self) -> tuple[Member, ...]:
+        return of_tar(self._tree.path)
+
+    @cached_property
+    def _added(self) -> tuple[Member, ...]:
+        return tuple(self.unpack_added(self._members))

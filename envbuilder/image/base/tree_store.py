@@ -1,0 +1,201 @@
+"""Debian trees that were made before, kept in the cache folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from envbuilder.core.errors import VerificationFailed
+from envbuilder.core.file_locks import hold
+from envbuilder.core.files import read_json, replacing, sha256_of
+from envbuilder.core.references import is_digest
+from envbuilder.core.versions import Release
+from envbuilder.image.base.trees import DebianTree
+from envbuilder.lock.lock import OsPackagePin
+
+T = TypeVar("T")
+_CURRENT = "current"
+_DIGEST = 100
+"""Bytes of `current` that are read: a digest has 71."""
+
+
+@dataclass(frozen=True, slots=True)
+class DebianStore:
+    """Trees as `<id>/<first 12 digits of the digest>.tar`, each with a `.json` beside it.
+
+    Several processes may use one store: a tree is there when its `.json` is there, which is written last, and writers
+    of one base wait for each other.
+
+    Attributes:
+        folder: Need not exist yet.
+    """
+
+    folder: Path
+
+    def current(self, base: str) -> DebianTree | None:
+        """Return the tree of a base that was put here last; None when there is none, or its description is damaged.
+
+        Its content is not read.
+        """
+        pointer = self._place(base) / _CURRENT
+        try:
+            digest = pointer.read_bytes()[:_DIGEST].decode("ascii").strip()
+        except (FileNotFoundError, UnicodeDecodeError):
+            return None
+        return self._read(base, digest) if is_digest(digest) else None
+
+    def all(self) -> Iterator[DebianTree]:
+        """All trees whose description can be read, sorted by path; their content is not read."""
+        for path in sorted(self.folder.glob("[!.]*/*.json")):
+            tree = _described(path.with_suffix(".tar"), path.parent.name)
+            if tree:
+                yield tree
+
+    def get(self, base: str, digest: str) -> DebianTree | None:
+        """The tree of a base with this digest, after reading all of it; None when it is not here.
+
+        Raises:
+            VerificationFailed: The file in the store is not what its name says.
+        """
+        tree = self._read(base, digest)
+        if tree and sha256_of(tree.path) != digest:
+            raise VerificationFailed(
+                f"{tree.path} is damaged: its digest is not {digest}",
+                hint=f"rm {tree.path}, then run the command again",
+            )
+        return tree
+
+    def put(self, tree: DebianTree) -> DebianTree:
+        """Take a tree into the store and make it the current one of its base; its tar is moved, not copied.
+
+        Returns:
+            The tree with its new place.
+        """
+        place = self._place(tree.id)
+        place.mkdir(parents=True, exist_ok=True)
+        kept = replace(tree, path=place / f"{_short(tree.digest)}.tar")
+        with _writing(place):
+            _move(tree.path, kept.path)
+            with replacing(_manifest_of(kept.path)) as stream:
+                stream.write(_dump(kept))
+            with replacing(place / _CURRENT) as stream:
+                stream.write(f"{tree.digest}\n".encode())
+        return kept
+
+    def _place(self, base: str) -> Path:
+        if Path(base).name != base:
+            raise ValueError(f"{base!r} is not an id")
+        return self.folder / base
+
+    def _read(self, base: str, digest: str) -> DebianTree | None:
+        tree = _described(self._place(base) / f"{_short(digest)}.tar", base)
+        return tree if tree and tree.digest == digest else None
+
+
+def _described(path: Path, base: str) -> DebianTree | None:
+    """Return the tree in a file; None when it is not what is written beside it, as far as its size tells."""
+    try:
+        tree = _load(read_json(_manifest_of(path)), path)
+        size = path.stat().st_size
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        # A cache may forget: what cannot be read is made again.
+        return None
+    return tree if (tree.id, tree.size) == (base, size) and path.stem == _short(tree.digest) else None
+
+
+def _short(digest: str) -> str:
+    return digest.removeprefix("sha256:")[:12]
+
+
+def _manifest_of(tar: Path) -> Path:
+    return tar.with_suffix(".json")
+
+
+@contextmanager
+def _writing(place: Path) -> Iterator[None]:
+    with (place / "lock").open("w") as handle:
+        # Closing the file gives the lock back, also when this process is killed.
+        hold(handle.fileno(), place / "lock")
+        yield
+
+
+def _move(source: Path, target: Path) -> None:
+    if source == target:
+        return
+    if source.stat().st_dev == target.parent.stat().st_dev:
+        source.replace(target)
+    else:
+        with replacing(target) as stream, source.open("rb") as content:
+            shutil.copyfileobj(content, stream)
+        source.unlink()
+    _flush_folder(target.parent)
+
+
+def _flush_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _dump(tree: DebianTree) -> bytes:
+    document = {
+        "schema": 1,
+        "id": tree.id,
+        "digest": tree.digest,
+        "size": tree.size,
+        "suite": tree.suite,
+        "packages": [
+            [package.name, package.version, package.sha256, package.file, package.size] for package in tree.packages
+        ],
+        "python": str(tree.python or ""),
+        "glibc": str(tree.glibc),
+        "mmdebstrap": tree.mmdebstrap,
+        "missing": list(tree.missing),
+    }
+    return (json.dumps(document, sort_keys=True, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def _load(document: object, path: Path) -> DebianTree:
+    """Return what a description says.
+
+    Raises:
+        ValueError, KeyError, TypeError: It is not one of ours.
+    """
+    if not isinstance(document, dict) or document["schema"] != 1 or not is_digest(document["digest"]):
+        raise ValueError(f"{path} is not described")
+    texts = {name: _typed(document[name], str) for name in ("id", "digest", "suite", "mmdebstrap")}
+    return DebianTree(
+        **texts,
+        path=path,
+        size=_typed(document["size"], int),
+        packages=tuple(_package(*each) for each in document["packages"]),
+        python=_release(document["python"]) if document["python"] else None,
+        glibc=_release(document["glibc"]),
+        missing=tuple(_typed(each, str) for each in document.get("missing", [])),
+    )
+
+
+def _release(text: str) -> Release:
+    release = Release(text)
+    _ = release.parts  # Python refuses to read a number of thousands of digits.
+    return release
+
+
+def _package(name: str, version: str, sha256: str = "", file: str = "", size: int = 0) -> OsPackagePin:
+    """One package; trees of older versions have name and version only."""
+    name, version, sha256, file = (_typed(each, str) for each in (name, version, sha256, file))
+    return OsPackagePin(name=name, version=version, sha256=sha256, file=file, size=_typed(size, int))
+
+
+def _typed(value: object, kind: type[T]) -> T:
+    if type(value) is not kind:
+        raise TypeError(f"{value!r} is not of type {kind.__name__}")
+    return value

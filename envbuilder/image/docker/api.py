@@ -1,0 +1,305 @@
+"""The requests to the Docker engine that envbuilder makes: typed, and with only our errors coming out.
+
+Only this module, `docker_client` and `docker_errors` import the SDK, which takes 0.3 s.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import docker
+import requests
+from docker.tls import TLSConfig
+from docker.types import DeviceRequest, LogConfig, Mount
+from docker.utils import kwargs_from_env, parse_host
+
+from envbuilder.core.errors import EngineError, EngineUnavailable, EnvbuilderError
+from envbuilder.core.references import ImageRef
+from envbuilder.image.docker.client import TIMEOUT_SECONDS, DockerClient
+from envbuilder.image.docker.container_spec import ContainerSpec
+from envbuilder.image.docker.context import Endpoint, endpoint
+from envbuilder.image.docker.engine_json import Record, number
+from envbuilder.image.docker.errors import Refusal, refused, translated
+
+_UNIX = "http+unix://"
+_Item = TypeVar("_Item")
+
+
+class DockerApi:
+    """One engine that answered.
+
+    Args:
+        client: The SDK.
+        context: Name of the Docker context that led here; empty for none.
+    """
+
+    def __init__(self, client: DockerClient, *, context: str = "") -> None:
+        self._client = client
+        self.context = context
+
+    def version(self) -> Record:
+        """What `GET /version` says."""
+        with translated():
+            return self._client.version()
+
+    def system(self) -> Record:
+        """What `GET /info` says."""
+        with translated():
+            return self._client.info()
+
+    def inspect_image(self, reference: str) -> Record | None:
+        """What the engine knows about an image; None when it has none of this name."""
+        with translated():
+            try:
+                return self._client.inspect_image(reference)
+            except docker.errors.NotFound:
+                return None
+
+    def history(self, image: str) -> Sequence[Record]:
+        """How the layers of an image were made, highest first."""
+        with translated():
+            return self._client.history(image)
+
+    def distribution(self, reference: str, refusal: Refusal) -> Record:
+        """What a registry says about an image."""
+        with translated(refusal):
+            return self._client.inspect_distribution(reference)
+
+    def tag(self, image: str, reference: ImageRef) -> None:
+        """Give an image a name; takes the name from the image that had it."""
+        with translated():
+            self._client.tag(image, reference.repository, reference.tag)
+
+    def untag(self, reference: str) -> None:
+        """Take a name from an image; an image without any other name goes with it."""
+        with translated():
+            self._client.remove_image(reference, noprune=True)
+
+    def pull(self, reference: ImageRef, refusal: Refusal) -> Iterator[Record]:
+        """Fetch an image; gives the engine's progress messages."""
+        with translated(refusal):
+            yield from self._client.pull(
+                reference.repository, tag=reference.digest or reference.tag, stream=True, decode=True
+            )
+
+    def push(self, reference: ImageRef, refusal: Refusal) -> Iterator[Record]:
+        """Send an image; gives the engine's progress messages."""
+        with translated(refusal), self._client.patient():
+            yield from self._client.push(reference.repository, tag=reference.tag, stream=True, decode=True)
+
+    def load(self, archive: Path) -> Iterator[Record]:
+        """Take the images of an archive, streamed from disk; gives the engine's progress messages."""
+        with translated(), self._client.patient(), archive.open("rb") as stream:
+            yield from self._client.load_image(stream)
+
+    def load_stream(self, pieces: Iterator[bytes]) -> Iterator[Record]:
+        """Take an image from an archive that is made as it is sent; gives the engine's progress messages."""
+        with translated(), self._client.patient():
+            yield from self._client.load_image(pieces)
+
+    def save(self, reference: str) -> Iterator[bytes]:
+        """`GET /images/…/get`: the image as an archive, in pieces."""
+        with translated(), self._client.patient():
+            yield from self._client.get_image(reference)
+
+    def images(self) -> Sequence[Record]:
+        """All images that are not steps of others, in short: without their layers."""
+        with translated():
+            return self._client.images()
+
+    def build(
+        self,
+        context: Iterator[bytes],
+        params: Mapping[str, object],
+        refusal: Refusal,
+        consume: Callable[[Record], None],
+    ) -> None:
+        """Run a build to its end, or until `consume` raises; then the connection is closed, which the engine notices.
+
+        Args:
+            context: The tar stream.
+            params: Query of `POST /build`.
+            refusal: What it means when the engine takes no build at all.
+            consume: Is given each message.
+        """
+        with translated(refusal):
+            response = self._client.post_build(context, params)
+        try:
+            for message in _guarded(self._client.messages(response)):
+                consume(message)
+        finally:
+            response.close()
+
+    def cancel_build(self, build_id: str) -> None:
+        """Stop a BuildKit build; one that does not run any more is no error."""
+        with translated():
+            self._client.cancel_build(build_id)
+
+    def create(self, spec: ContainerSpec) -> None:
+        """Create a container that cannot gain privileges; its output is kept by the engine until it is removed."""
+        gpus = [DeviceRequest(count=-1, capabilities=[["gpu"]])] if spec.gpus and not spec.devices else []
+        named = [DeviceRequest(driver="cdi", device_ids=list(spec.devices))] if spec.devices else []
+        mounts = [Mount(target, source, type="bind", read_only=True) for source, target in spec.mounts]
+        mounts += [Mount(target, source, type="bind") for source, target in spec.shared]
+        with translated():
+            host = self._client.create_host_config(
+                network_mode=spec.network,
+                device_requests=[*gpus, *named] or None,
+                security_opt=["no-new-privileges"],
+                mounts=mounts,
+                log_config=LogConfig(type=LogConfig.types.JSON),
+            )
+            self._client.create_container(
+                spec.image,
+                name=spec.name,
+                entrypoint=[spec.command[0]],
+                command=list(spec.command[1:]),
+                environment=dict(spec.env),
+                user=spec.user or None,
+                working_dir=spec.folder or None,
+                host_config=host,
+                use_config_proxy=False,
+            )
+
+    @contextmanager
+    def attached(self, container: str) -> Iterator[Iterator[tuple[int, bytes]]]:
+        """Listen to a container that is not started yet; gives the stream's number and a piece of it, as they come."""
+        with translated(), self._client.attached(container) as pieces:
+            yield pieces
+
+    def inspect_container(self, container: str) -> Record:
+        """What the engine knows about a container."""
+        with translated():
+            found: Record = self._client.inspect_container(container)
+        return found
+
+    def start_command(self, container: str, command: tuple[str, ...]) -> str:
+        """Prepare a command in a running container; gives its id."""
+
+        def refusal(said: str) -> EnvbuilderError:
+            return EngineError(f"nothing can be run in {container}: {said}", hint="`docker ps` lists what is running")
+
+        with translated(refusal):
+            return str(self._client.exec_create(container, list(command))["Id"])
+
+    def follow_command(self, command: str) -> Iterator[tuple[bytes | None, bytes | None]]:
+        """Start a prepared command; gives pieces of its standard output and error as they come."""
+        with translated(), self._client.patient():
+            yield from self._client.exec_start(command, stream=True, demux=True)
+
+    def command_status(self, command: str) -> int | None:
+        """Exit status of a command that has ended."""
+        with translated():
+            status = self._client.exec_inspect(command)["ExitCode"]
+        return int(status) if status is not None else None
+
+    def put(self, container: str, archive: bytes) -> None:
+        """Unpack a tar archive at the root of a container."""
+        with translated():
+            self._client.put_archive(container, "/", archive)
+
+    def get(self, container: str, path: str) -> Iterable[bytes] | None:
+        """A tar archive with one path of a container; None when there is no such path."""
+        with translated():
+            try:
+                pieces, _ = self._client.get_archive(container, path)
+            except docker.errors.NotFound:
+                return None
+        return _guarded(iter(pieces))
+
+    def start(self, container: str) -> None:
+        """Start a container."""
+        with translated():
+            self._client.start(container)
+
+    def wait(self, container: str, seconds: float) -> int | None:
+        """Exit status of a container; None when it still runs after so many seconds."""
+        with translated():
+            try:
+                return number(self._client.wait(container, timeout=seconds), "StatusCode")  # type: ignore[arg-type]
+            except requests.exceptions.ReadTimeout:
+                return None
+            except requests.exceptions.ConnectionError as error:
+                # The engine sends its headers at once, so the time can also run out while the body is read.
+                if "timed out" in str(error).lower():
+                    return None
+                raise
+
+    def kill(self, container: str) -> None:
+        """Kill a container; one that has just ended by itself is no error."""
+        with translated():
+            try:
+                self._client.kill(container)
+            except docker.errors.APIError as error:
+                if error.status_code != requests.codes.conflict:
+                    raise
+
+    def output(self, container: str, *, stderr: bool) -> bytes:
+        """All that a container wrote to one of its two streams."""
+        with translated():
+            return self._client.logs(container, stdout=not stderr, stderr=stderr)
+
+    def remove(self, container: str) -> None:
+        """Remove a container, running or not; one that does not exist is no error."""
+        with translated():
+            try:
+                self._client.remove_container(container, v=True, force=True)
+            except docker.errors.NotFound:
+                return
+
+
+def open_api(environ: Mapping[str, str], *, timeout: int = TIMEOUT_SECONDS) -> DockerApi:
+    """Connect to the engine that DOCKER_HOST or a context names, or to the default socket.
+
+    Args:
+        environ: Environment variables.
+        timeout: Seconds that it has for each answer.
+
+    Raises:
+        EngineUnavailable: None answers, or the context does not exist.
+    """
+    where = endpoint(environ)
+    try:
+        with translated():
+            settings = _settings(where, environ)
+            _knock(str(parse_host(settings.get("base_url", ""), tls="tls" in settings)))
+            return DockerApi(DockerClient(version="auto", timeout=timeout, **settings), context=where.context)
+    except EngineUnavailable as error:
+        if where.context:
+            error.message = f"{error.message} (Docker context {where.context}: {where.host})"
+            error.args = (error.message,)
+            error.hint = "start that engine, or choose another one: `docker context use NAME`"
+        raise
+
+
+def _settings(where: Endpoint, environ: Mapping[str, str]) -> dict[str, Any]:
+    if not where.context:
+        # An empty mapping would make the SDK look into os.environ behind our back.
+        return {**kwargs_from_env(environment={"DOCKER_HOST": "", **environ})}
+    if where.tls is None:
+        return {"base_url": where.host}
+    tls = TLSConfig(
+        ca_cert=str(where.tls.authority) if where.tls.authority else None,
+        client_cert=(str(where.tls.client[0]), str(where.tls.client[1])) if where.tls.client else None,
+        verify=where.tls.verify,
+    )
+    return {"base_url": where.host, "tls": tls}
+
+
+def _knock(address: str) -> None:
+    """See whether anybody listens at a Unix socket: the SDK would find out too, but leave its own socket open."""
+    if address.startswith(_UNIX):
+        try:
+            with socket.socket(socket.AF_UNIX) as probe:
+                probe.connect(address.removeprefix(_UNIX))
+        except OSError as error:
+            raise docker.errors.DockerException(str(error)) from error
+
+
+def _guarded(stream: Iterator[_Item]) -> Iterator[_Item]:
+    with translated(refused):
+        yield from stream

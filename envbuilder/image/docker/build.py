@@ -1,0 +1,165 @@
+"""One build from context to tagged image, through BuildKit or the classic builder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Protocol
+
+from envbuilder.core.errors import EngineError, EngineLost, EnvbuilderError
+from envbuilder.core.references import ImageRef
+from envbuilder.image.builds import Builder, BuildEvent, BuildRequest, BuildResult, LogLine
+from envbuilder.image.container_engine import Listener
+from envbuilder.image.docker.build_failures import explain
+from envbuilder.image.docker.build_journal import BuildJournal
+from envbuilder.image.docker.buildkit_trace import TraceReader
+from envbuilder.image.docker.classic_stream import ClassicReader
+from envbuilder.image.docker.context_tar import context
+from envbuilder.image.docker.engine_json import Record, failure, text
+from envbuilder.image.docker.images import image_info, image_layers
+from envbuilder.image.docker.protobuf_wire import MalformedMessage
+
+if TYPE_CHECKING:
+    from envbuilder.image.docker.api import DockerApi
+
+_DOCKERFILES = {Builder.BUILDKIT: "Dockerfile", Builder.CLASSIC: "Dockerfile.classic"}
+_API_VERSIONS = {Builder.BUILDKIT: "2", Builder.CLASSIC: "1"}
+
+
+class _Reader(Protocol):
+    def feed(self, message: Record) -> Iterator[BuildEvent]: ...
+    def finish(self) -> Iterator[BuildEvent]: ...
+
+
+class _BuildkitReader:
+    """Picks the trace out of BuildKit's messages."""
+
+    def __init__(self) -> None:
+        self._trace = TraceReader()
+
+    def feed(self, message: Record) -> Iterator[BuildEvent]:
+        if text(message, "id") != "moby.buildkit.trace":
+            return
+        try:
+            yield from self._trace.feed(text(message, "aux"))
+        except MalformedMessage as error:
+            # Progress is for people: a build is not lost over it, but neither is the message dropped in silence.
+            yield LogLine(step="", text=f"(a progress message of the engine cannot be read: {error})")
+
+    def finish(self) -> Iterator[BuildEvent]:
+        return iter(())
+
+
+class _Progress:
+    """Hands each message on as events, and remembers what the result needs."""
+
+    def __init__(self, reader: _Reader, listener: Listener) -> None:
+        self.journal = BuildJournal()
+        self.image_id = ""
+        self.error = ""
+        self._reader = reader
+        self._listener = listener
+
+    def take(self, message: Record) -> None:
+        self._hand_on(self._reader.feed(message))
+        self.image_id = text(message, "aux", "ID") or self.image_id
+        self.error = failure(message) or self.error
+
+    def finish(self) -> None:
+        self._hand_on(self._reader.finish())
+
+    def _hand_on(self, events: Iterator[BuildEvent]) -> None:
+        for event in events:
+            self.journal.note(event)
+            self._listener(event)
+
+
+def build(
+    api: DockerApi, request: BuildRequest, listener: Listener, *, clock: Callable[[], float], build_id: str
+) -> BuildResult:
+    """Build a folder.
+
+    Tags are given here and not by the engine (its parameter `t`): then an interrupted or failed build cannot leave one.
+
+    Args:
+        api: The engine.
+        request: What to build.
+        listener: Is told of everything as it happens; what it raises cancels the build.
+        clock: Seconds; only differences count.
+        build_id: Names this build within the engine, so that it can be cancelled.
+    """
+    began = clock()
+    names = tuple(ImageRef.parse(tag) for tag in request.tags)
+    reader = _BuildkitReader() if request.builder is Builder.BUILDKIT else ClassicReader(clock)
+    progress = _Progress(reader, listener)
+    _follow(api, request, progress, build_id)
+    progress.finish()
+    _judge(progress)
+    _give_names(api, progress.image_id, names)
+    image = api.inspect_image(progress.image_id)
+    if image is None:
+        raise EngineError(f"the image {progress.image_id} is gone right after its build", hint="build again")
+    return BuildResult(
+        image=image_info(image),
+        layers=image_layers(api.history(progress.image_id)),
+        steps=progress.journal.steps(),
+        builder=request.builder,
+        seconds=clock() - began,
+    )
+
+
+def _follow(api: DockerApi, request: BuildRequest, progress: _Progress, build_id: str) -> None:
+    stream = context(request.folder, _DOCKERFILES[request.builder])
+    try:
+        api.build(stream, _query(request, build_id), explain, progress.take)
+    except EnvbuilderError:
+        raise
+    except BaseException:
+        # Closing the connection stops either builder; asking as well does so behind a proxy that holds it open.
+        with suppress(EnvbuilderError):
+            api.cancel_build(build_id)
+        raise
+
+
+def _query(request: BuildRequest, build_id: str) -> dict[str, object]:
+    return {
+        "version": _API_VERSIONS[request.builder],
+        "dockerfile": _DOCKERFILES[request.builder],
+        "buildargs": json.dumps(dict(request.args), sort_keys=True),
+        "networkmode": request.network,
+        "nocache": "0" if request.use_cache else "1",
+        "buildid": build_id,
+        # The classic builder's intermediate containers: removed whether their step succeeds or not.
+        "rm": "1",
+        "forcerm": "1",
+    }
+
+
+def _judge(progress: _Progress) -> None:
+    journal = progress.journal
+    if progress.error:
+        raise explain(progress.error, step=journal.failed_step, output=journal.tail(journal.failed_step))
+    if not progress.image_id:
+        raise EngineLost("the engine stopped in the middle of the build", hint="see the engine's log, then build again")
+
+
+def _give_names(api: DockerApi, image_id: str, names: tuple[ImageRef, ...]) -> None:
+    """Give all names or, when interrupted in between, none."""
+    given: list[tuple[ImageRef, Record | None]] = []
+    try:
+        for name in names:
+            given.append((name, api.inspect_image(str(name))))
+            api.tag(image_id, name)
+    except BaseException:
+        for name, before in given:
+            _restore(api, name, before)
+        raise
+
+
+def _restore(api: DockerApi, name: ImageRef, before: Record | None) -> None:
+    with suppress(EnvbuilderError):
+        if before is None:
+            api.untag(str(name))
+        else:
+            api.tag(text(before, "Id"), name)

@@ -1,0 +1,145 @@
+"""From the words of a failed build to the error that says what to do about it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from envbuilder.core.errors import BuildFailed, DiskFull, EnvbuilderError, SourceUnreachable, VerificationFailed
+from envbuilder.image.builds import NO_COMPILER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Symptom:
+    """Words that give a cause away.
+
+    Attributes:
+        engine: Pattern in the engine's own message; None where only a step's output tells.
+        output: Pattern in one of the last lines of the step that failed; None where only the engine's message tells.
+        error: The error that it is.
+        says: Its first words.
+        hint: What to do.
+    """
+
+    engine: str | None
+    output: str | None
+    error: type[EnvbuilderError]
+    says: str
+    hint: str
+
+    def fits(self, message: str, output: tuple[str, ...]) -> bool:
+        """Whether the pattern for the message, or that for the output, is found; case does not matter."""
+        seen = self.engine is not None and re.search(self.engine, message, re.IGNORECASE) is not None
+        return seen or any(self.output and re.search(self.output, line, re.IGNORECASE) for line in output)
+
+
+_NO_SPACE = r"no space left on device"
+_UNTRUSTED = (
+    r"certificate verify failed|invalid peer certificate|x509: |SSL certificate problem|"
+    r"server certificate verification failed|certificate verification failed"
+)
+_UNANSWERED = (
+    r"error sending request|dns error|could not resolve|temporary failure (resolving|in name resolution)|"
+    r"connection refused|failed to establish a new connection|network is unreachable|no route to host"
+)
+# The engine's message only: a step that prints "sh: nvcc: not found" does not miss its base.
+_NO_BASE = (
+    r"pull access denied|manifest unknown|manifest for .* not found|repository .* not found|"
+    r"failed to (resolve source metadata|do request|fetch oauth token|authorize)|: not found$|"
+    r"no such host|connection refused|i/o timeout|unauthorized|requested access to the resource is denied"
+)
+
+_NO_WHEEL = (
+    r"Failed to build `|Failed building wheel for|Failed to install temporary CMake|CMake must be installed|"
+    r"(command|unable to execute) '?\S*(gcc|g\+\+|cc|nvcc)(?!\w)"
+)
+
+# Ordered: a full disk also breaks checksums, and a wrong checksum is worse news than a slow network.
+SYMPTOMS: tuple[Symptom, ...] = (
+    Symptom(
+        engine=_NO_SPACE,
+        output=_NO_SPACE,
+        error=DiskFull,
+        says="the disk is full",
+        hint="see `docker system df`, then free space with `docker builder prune`",
+    ),
+    Symptom(
+        engine=r"digest mismatch|checksum mismatch|failed precondition: .*digest",
+        output=r"hash (sum )?mismatch|computed checksums? did NOT match|^\S+: FAILED$",
+        error=VerificationFailed,
+        says="something that was fetched is not what its digest says",
+        hint="the source has changed since it was locked, or a proxy alters it; if the change is right, lock again",
+    ),
+    Symptom(
+        engine=_UNTRUSTED,
+        output=_UNTRUSTED,
+        error=SourceUnreachable,
+        says="a source showed a certificate that is not trusted",
+        hint="behind a proxy that re-signs TLS, point SSL_CERT_FILE at a CA bundle that holds the proxy's certificate",
+    ),
+    Symptom(
+        engine=None,
+        output=_UNANSWERED,
+        error=SourceUnreachable,
+        says="a package source does not answer",
+        hint="check the network and the proxy settings, or name a mirror of the index",
+    ),
+    Symptom(
+        engine=None,
+        output=r"E: Version '.*' for '.*' was not found|E: Unable to locate package",
+        error=SourceUnreachable,
+        says="an OS package of the lock is not in the archive any more",
+        hint="lock again, or name an archive of that time: --debian-mirror",
+    ),
+    Symptom(
+        engine=None,
+        output=r"No solution found when resolving|was not found in the package registry|has no wheels with a matching",
+        error=SourceUnreachable,
+        says="a file of the lock is not on the package index any more",
+        hint="name an index that has it (--index), or lock again",
+    ),
+    Symptom(
+        engine=None,
+        output=_NO_WHEEL,
+        error=BuildFailed,
+        says="a package cannot be built from source",
+        hint=NO_COMPILER,
+    ),
+    Symptom(
+        engine=_NO_BASE,
+        output=None,
+        error=SourceUnreachable,
+        says="the base image cannot be had",
+        hint="make it here with `envbuilder base bootstrap`, or name a mirror of the registry",
+    ),
+)
+
+
+def explain(message: str, *, step: str = "", output: tuple[str, ...] = ()) -> EnvbuilderError:
+    """The error for a build that failed.
+
+    Args:
+        message: What the engine said, as it said it.
+        step: The step that failed; empty when the engine did not say.
+        output: Last lines of that step's output, oldest first.
+
+    Returns:
+        Shape: The first of `SYMPTOMS` that fits; `BuildFailed` when none does. All carry step, message and output.
+    """
+    for symptom in SYMPTOMS:
+        if symptom.fits(message, output):
+            story = _story(symptom.says, message, step, output)
+            if symptom.error is BuildFailed:
+                return BuildFailed(story, hint=symptom.hint, step=step)
+            return symptom.error(story, hint=symptom.hint)
+    return BuildFailed(_story("the build failed", message, step, output), step=step)
+
+
+def _story(says: str, message: str, step: str, output: tuple[str, ...]) -> str:
+    place = f" at {_short(step)}" if step else ""
+    return "\n".join((f"{says}{place}", f"  {_short(message)}", *(f"  | {line}" for line in output)))
+
+
+def _short(command: str) -> str:
+    """A command on one line and without its mounts, which are the same for every step."""
+    return " ".join(re.sub(r"--mount=\S+", "", command).split())

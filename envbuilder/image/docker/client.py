@@ -1,0 +1,91 @@
+"""The SDK's low-level client, with what it lacks for builds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING
+from urllib.parse import quote
+
+import docker
+import requests
+from docker.utils.socket import frames_iter
+
+from envbuilder.image.docker.engine_json import Record
+
+TIMEOUT_SECONDS = 60
+
+
+class DockerClient(docker.APIClient):
+    """The SDK's client with the private request methods declared, and the types that its stubs leave open.
+
+    The public API has no way to ask for BuildKit (docker-py #2230, and #3344, which was not merged).
+    """
+
+    if TYPE_CHECKING:
+
+        def _post(self, url: str, **request: object) -> requests.Response: ...
+        def _url(self, path: str) -> str: ...
+        def _get_raw_response_socket(self, response: requests.Response) -> object: ...
+        def _raise_for_status(self, response: requests.Response) -> None: ...
+        def _stream_helper(self, response: requests.Response, *, decode: bool) -> Iterator[Record]: ...
+
+        def inspect_image(self, image: str) -> Record:
+            """`GET /images/…/json`."""
+
+        def inspect_distribution(self, image: str) -> Record:  # type: ignore[override]
+            """`GET /distribution/…/json`."""
+
+        def history(self, image: str) -> Sequence[Record]:
+            """`GET /images/…/history`."""
+
+        def images(self) -> Sequence[Record]:  # type: ignore[override]
+            """`GET /images/json`."""
+
+        def load_image(self, data: IO[bytes] | Iterator[bytes]) -> Iterator[Record]:  # type: ignore[override]
+            """`POST /images/load`."""
+
+    def post_build(self, context: Iterator[bytes], params: Mapping[str, object]) -> requests.Response:
+        """Start a build; the answer is a stream of messages."""
+        response = self._post(
+            self._url("/build"),
+            data=context,
+            params=params,
+            headers={"Content-Type": "application/x-tar"},
+            stream=True,
+            timeout=None,
+        )
+        self._raise_for_status(response)
+        return response
+
+    def messages(self, response: requests.Response) -> Iterator[Record]:
+        """The JSON messages of a streamed answer."""
+        return self._stream_helper(response, decode=True)
+
+    def cancel_build(self, build_id: str) -> None:
+        """Stop a BuildKit build that was started with this `buildid`."""
+        self._raise_for_status(self._post(self._url("/build/cancel"), params={"id": build_id}))
+
+    @contextmanager
+    def attached(self, container: str) -> Iterator[Iterator[tuple[int, bytes]]]:
+        """`POST /containers/…/attach`: the stream's number and a piece; the SDK's own ways leave their socket open."""
+        response = self._post(
+            self._url(f"/containers/{quote(container)}/attach"),
+            params={"stdout": 1, "stderr": 1, "stream": 1},
+            headers={"Connection": "Upgrade", "Upgrade": "tcp"},
+            stream=True,
+            timeout=None,
+        )
+        try:
+            yield frames_iter(self._get_raw_response_socket(response), tty=False)  # type: ignore[no-untyped-call]
+        finally:
+            response.close()
+
+    @contextmanager
+    def patient(self) -> Iterator[None]:
+        """Wait for as long as it takes: `push` and `load` are silent while the engine packs a layer of gigabytes."""
+        self.timeout = None  # type: ignore[assignment]  # requests takes it; the stub knows only numbers
+        try:
+            yield
+        finally:
+            self.timeout = TIMEOUT_SECONDS

@@ -1,0 +1,164 @@
+"""The Docker engine behind the port: opened when it is first needed, so that a command which needs none never waits."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from envbuilder.core.errors import EngineUnavailable
+from envbuilder.core.references import ImageRef
+from envbuilder.image.builds import BuildRequest, BuildResult, EngineInfo, ImageInfo, LoadResult
+from envbuilder.image.container_engine import Engine, Listener
+from envbuilder.image.docker.build import build
+from envbuilder.image.docker.context import endpoint
+from envbuilder.image.docker.images import engine_info, image_info
+from envbuilder.image.docker.loading import load_image
+from envbuilder.image.docker.run import execute, follow, has_gpus, run
+from envbuilder.image.docker.transfer import load, pull, push, registry_digest, save
+from envbuilder.oci.images import AssembledImage
+from envbuilder.oci.runtime.command import Output, RunRequest, RunResult
+from envbuilder.oci.store import Store
+from envbuilder.oci.transfers import PushResult
+
+if TYPE_CHECKING:
+    from envbuilder.image.docker.api import DockerApi
+
+_SOCKET = "/var/run/docker.sock"
+_IMPORTING = threading.Lock()
+"""The SDK's modules import each other in circles: a second thread that imports one gets it half made."""
+
+
+def connect(environ: Mapping[str, str], *, timeout: int | None = None) -> Engine:
+    """Return the engine that DOCKER_HOST or a Docker context names, or the default one.
+
+    Opens nothing yet, and does not even import the SDK: `EngineUnavailable` comes from the first request.
+
+    Args:
+        environ: Environment variables.
+        timeout: Seconds that the engine has for each answer; None for the patience that builds need.
+    """
+    return DockerEngine(lambda: _open(environ, timeout), clock=time.monotonic, new_name=_unique)
+
+
+def default_registry() -> str:
+    """Address of the registry that Docker asks when an image names none, as the SDK knows it."""
+    with _IMPORTING:
+        from docker.auth import INDEX_URL  # noqa: PLC0415 - importing the SDK takes 0.3 s
+
+    return str(INDEX_URL)
+
+
+def is_there(environ: Mapping[str, str]) -> bool:
+    """Return True if an engine is named, or the default socket exists; sends no request."""
+    try:
+        where = endpoint(environ)
+    except EngineUnavailable:
+        return True  # It is named; connecting says what is wrong with it.
+    return bool(where.host) or Path(_SOCKET).exists()
+
+
+def is_local(environ: Mapping[str, str]) -> bool:
+    """Return True if the engine is on this machine, as far as its address tells."""
+    try:
+        return endpoint(environ).is_local
+    except EngineUnavailable:
+        return True
+
+
+def _open(environ: Mapping[str, str], timeout: int | None) -> DockerApi:
+    with _IMPORTING:
+        from envbuilder.image.docker.api import open_api  # noqa: PLC0415 - importing the SDK takes 0.3 s
+
+    return open_api(environ) if timeout is None else open_api(environ, timeout=timeout)
+
+
+def _unique() -> str:
+    return f"envbuilder-{uuid.uuid4().hex}"
+
+
+class DockerEngine:
+    """The `Engine` over the Docker SDK; each method is in a module of its own.
+
+    Args:
+        opener: Connects; called at most once.
+        clock: Seconds that only go forward.
+        new_name: A name that no container and no build of the engine has.
+    """
+
+    def __init__(
+        self, opener: Callable[[], DockerApi], *, clock: Callable[[], float], new_name: Callable[[], str]
+    ) -> None:
+        self._opener = opener
+        self._clock = clock
+        self._new_name = new_name
+        self._opened: DockerApi | None = None
+
+    def info(self) -> EngineInfo:
+        """See `Engine.info`."""
+        return engine_info(self._api().version(), self._api().system(), context=self._api().context)
+
+    def image(self, reference: str) -> ImageInfo | None:
+        """See `Engine.image`."""
+        found = self._api().inspect_image(reference)
+        return None if found is None else image_info(found)
+
+    def registry_digest(self, reference: ImageRef) -> str:
+        """See `Engine.registry_digest`."""
+        return registry_digest(self._api(), reference)
+
+    def pull(self, reference: ImageRef, listener: Listener) -> ImageInfo:
+        """See `Engine.pull`."""
+        return pull(self._api(), reference, listener)
+
+    def load(self, archive: Path) -> ImageInfo:
+        """See `Engine.load`."""
+        return load(self._api(), archive)
+
+    def load_image(self, image: AssembledImage, store: Store, tags: tuple[str, ...]) -> LoadResult:
+        """See `Engine.load_image`."""
+        return load_image(self._api(), image, store, tags)
+
+    def save(self, reference: str, archive: Path) -> None:
+        """See `Engine.save`."""
+        save(self._api(), reference, archive)
+
+    def tag(self, image_id: str, reference: ImageRef) -> None:
+        """See `Engine.tag`."""
+        self._api().tag(image_id, reference)
+
+    def untag(self, reference: str) -> None:
+        """See `Engine.untag`."""
+        self._api().untag(reference)
+
+    def build(self, request: BuildRequest, listener: Listener) -> BuildResult:
+        """See `Engine.build`."""
+        return build(self._api(), request, listener, clock=self._clock, build_id=self._new_name())
+
+    def push(self, reference: ImageRef, listener: Listener) -> PushResult:
+        """See `Engine.push`."""
+        return push(self._api(), reference, listener, self._clock)
+
+    def execute(self, container: str, command: tuple[str, ...], timeout: float) -> RunResult:
+        """See `Engine.execute`."""
+        return execute(self._api(), container, command, timeout=timeout, clock=self._clock)
+
+    def has_gpus(self, container: str) -> bool:
+        """See `Engine.has_gpus`."""
+        return has_gpus(self._api().inspect_container(container))
+
+    def run(self, request: RunRequest) -> RunResult:
+        """See `Engine.run`."""
+        return run(self._api(), request, clock=self._clock, name=self._new_name())
+
+    def follow(self, request: RunRequest, output: Output) -> int:
+        """See `Engine.follow`."""
+        return follow(self._api(), request, output, name=self._new_name())
+
+    def _api(self) -> DockerApi:
+        if self._opened is None:
+            self._opened = self._opener()
+        return self._opened

@@ -1,0 +1,74 @@
+"""The engine's JSON about images and about itself, as values of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from envbuilder.image.builds import EngineInfo, ImageInfo, ImageLayer
+from envbuilder.image.docker.engine_json import Record, at, child, children, number, text, texts
+
+_CONTAINERD_STORE = "io.containerd.snapshotter.v1"
+_BUILDKIT_API = (1, 39)
+# With the containerd store BuildKit cannot read its own upload (moby #47717) until Engine 28 (moby #49178);
+# seen failing on 26.1.5 and working on 28.5.2, 2026-11.
+_CONTAINERD_STORE_MENDED = (28,)
+
+
+def image_info(image: Record) -> ImageInfo:
+    """Read the answer of `GET /images/…/json`."""
+    labels = child(image, "Config", "Labels")
+    return ImageInfo(
+        id=text(image, "Id"),
+        tags=tuple(sorted(texts(image, "RepoTags"))),
+        digests=tuple(sorted(texts(image, "RepoDigests"))),
+        diff_ids=texts(image, "RootFS", "Layers"),
+        labels=tuple(sorted((name, text(labels, name)) for name in labels)),
+        size=number(image, "Size"),
+    )
+
+
+def image_layers(history: Iterable[Record]) -> tuple[ImageLayer, ...]:
+    """Read the answer of `GET /images/…/history`, which lists the highest first.
+
+    Returns:
+        Shape: Layers that are not empty, lowest first.
+    """
+    layers = [ImageLayer(created_by=text(entry, "CreatedBy"), size=number(entry, "Size")) for entry in history]
+    return tuple(layer for layer in reversed(layers) if layer.size)
+
+
+def engine_info(version: Record, system: Record, *, context: str = "") -> EngineInfo:
+    """Read the answers of `GET /version` and `GET /info`."""
+    return EngineInfo(
+        name="docker",
+        version=text(version, "Version"),
+        api=text(version, "ApiVersion"),
+        storage=text(system, "Driver"),
+        gpus=_hands_out_gpus(system),
+        sessionless_buildkit=_sessionless(version, system),
+        root=text(system, "DockerRootDir"),
+        rootless="name=rootless" in texts(system, "SecurityOptions"),
+        mirrors=texts(system, "RegistryConfig", "Mirrors"),
+        context=context,
+    )
+
+
+def _hands_out_gpus(system: Record) -> bool:
+    devices = children(system, "DiscoveredDevices")  # CDI devices; Engine 28.2 and newer
+    return "nvidia" in child(system, "Runtimes") or any(text(device, "ID").startswith("nvidia") for device in devices)
+
+
+def _sessionless(version: Record, system: Record) -> bool:
+    if _numbers(text(version, "ApiVersion")) < _BUILDKIT_API:
+        return False
+    return not _containerd_store(system) or _numbers(text(version, "Version")) >= _CONTAINERD_STORE_MENDED
+
+
+def _containerd_store(system: Record) -> bool:
+    status = at(system, "DriverStatus")
+    return isinstance(status, list) and ["driver-type", _CONTAINERD_STORE] in status
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    release = version.partition("-")[0].partition("+")[0]
+    return tuple(int(part) for part in release.split(".") if part.isdigit())

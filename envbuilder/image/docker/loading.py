@@ -1,0 +1,197 @@
+"""Giving an assembled image to the engine: one generated tar with only the layers that the engine lacks.
+
+The engine finds a layer that is not in the tar by the digests of all tars up to it, so what it has must be the lowest
+layers of one of its images. Seen with 20.10.24 (overlay2).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from envbuilder.core.errors import DiskFull, EngineError, EngineLost, EngineUnavailable, VerificationFailed
+from envbuilder.core.files import CHUNK
+from envbuilder.core.json_input import BadJson, load_json
+from envbuilder.core.references import ImageRef
+from envbuilder.image.builds import ImageInfo, LoadResult
+from envbuilder.image.docker.engine_json import Record, child, failure, number, text, texts
+from envbuilder.image.docker.images import image_info
+from envbuilder.oci.images import INDEX_TYPE, AssembledImage, Descriptor, ImageLayerPin
+from envbuilder.oci.store import Store
+from envbuilder.oci.tar.headers import END, headers, padding
+from envbuilder.oci.tar.members import Kind, Member, file_of, opened_at
+
+if TYPE_CHECKING:
+    from envbuilder.image.docker.api import DockerApi
+
+_OURS = ("io.envbuilder.environment", "io.envbuilder.base")
+_OUR_BASES = "envbuilder/base:"
+_LOOK_AT = 48
+_NO_SPACE = "no space left on device"
+_HOPELESS = (EngineUnavailable, EngineLost, DiskFull)
+
+
+def load_image(api: DockerApi, image: AssembledImage, store: Store, tags: tuple[str, ...]) -> LoadResult:
+    """See `Engine.load_image`."""
+    references = [ImageRef.parse(tag) for tag in tags]
+    present = len(image.layers) if _there(api, image) else _send_missing(api, image, store)
+    found = _checked(api, image)
+    for reference in references:
+        api.tag(found.id, reference)
+    sent = image.layers[present:]
+    return LoadResult(
+        image=_checked(api, image),
+        sent_bytes=sum(layer.blob.size for layer in sent),
+        sent_layers=len(sent),
+        present_layers=present,
+    )
+
+
+def _there(api: DockerApi, image: AssembledImage) -> ImageInfo | None:
+    """The image as the engine has it: under its configuration's digest, or its manifest's with the containerd store."""
+    for digest in (image.config.descriptor.digest, image.manifest.descriptor.digest):
+        found = api.inspect_image(digest)
+        if found is not None and texts(found, "RootFS", "Layers") == tuple(layer.diff_id for layer in image.layers):
+            return image_info(found)
+    return None
+
+
+def _checked(api: DockerApi, image: AssembledImage) -> ImageInfo:
+    found = _there(api, image)
+    if found is None or found.id not in {image.config.descriptor.digest, image.manifest.descriptor.digest}:
+        raise VerificationFailed(
+            f"the engine took an image, but it is not {image.config.descriptor.digest}",
+            hint="see the engine's version: images from 20.10 on are loaded as they are",
+        )
+    return found
+
+
+def _send_missing(api: DockerApi, image: AssembledImage, store: Store) -> int:
+    """Send what the engine lacks; gives how many layers it had.
+
+    When it refuses that, a layer has vanished meanwhile, or it knows its layers by other digests than we think (the
+    containerd store goes by packed ones): everything is sent once then.
+    """
+    present = _present_layers(api, image)
+    try:
+        _send(api, image, store, present)
+    except _HOPELESS:
+        raise
+    except EngineError:
+        if not present:
+            raise
+        present = 0
+        _send(api, image, store, present)
+    return present
+
+
+def _send(api: DockerApi, image: AssembledImage, store: Store, present: int) -> None:
+    for message in api.load_stream(_tar(_members(image, store, image.layers[present:]))):
+        said = failure(message)
+        if said and _NO_SPACE in said:
+            raise DiskFull(f"no space for the image: {said}", hint="see `docker system df`")
+        if said:
+            raise EngineError(f"the engine cannot load the image: {said}")
+
+
+def _present_layers(api: DockerApi, image: AssembledImage) -> int:
+    """How many of the lowest layers some image of the engine begins with."""
+    wanted = tuple(layer.diff_id for layer in image.layers)
+    best = 0
+    for known in _candidates(api.images(), _environment(image)):
+        found = api.inspect_image(known)
+        if found is not None:
+            best = max(best, _common(wanted, texts(found, "RootFS", "Layers")))
+        if best == len(wanted):
+            break
+    return best
+
+
+def _environment(image: AssembledImage) -> str:
+    try:
+        value = load_json(image.config.content)
+    except BadJson:
+        return ""
+    return text(value, "config", "Labels", _OURS[0]) if isinstance(value, dict) else ""
+
+
+def _candidates(images: Sequence[Record], environment: str) -> list[str]:
+    """Ids of images to look at: those of the same environment first, then ours, then others, each the newest first."""
+
+    def rank(image: Record) -> tuple[int, int]:
+        labels = child(image, "Labels")
+        same = bool(environment) and text(labels, _OURS[0]) == environment
+        ours = any(name in labels for name in _OURS)
+        base = any(tag.startswith(_OUR_BASES) for tag in texts(image, "RepoTags"))
+        return (0 if same else 1 if ours or base else 2), -number(image, "Created")
+
+    return [text(image, "Id") for image in sorted(images, key=rank)][:_LOOK_AT]
+
+
+def _common(wanted: Sequence[str], there: Sequence[str]) -> int:
+    count = 0
+    for ours, theirs in zip(wanted, there, strict=False):
+        if ours != theirs:
+            break
+        count += 1
+    return count
+
+
+def _members(image: AssembledImage, store: Store, layers: Sequence[ImageLayerPin]) -> list[Member]:
+    """An OCI layout and `manifest.json`; names are given later, when the image was found to be right."""
+    manifest, config = image.manifest.descriptor, image.config.descriptor
+    index = {"schemaVersion": 2, "mediaType": INDEX_TYPE, "manifests": [_entry(manifest)]}
+    names = [_name(layer.blob.digest) for layer in image.layers]
+    docker = [{"Config": _name(config.digest), "RepoTags": None, "Layers": names}]
+    once = {layer.blob.digest: layer.blob for layer in layers}
+    return [
+        _file("oci-layout", b'{"imageLayoutVersion":"1.0.0"}'),
+        _file("index.json", _json(index)),
+        _file("manifest.json", _json(docker)),
+        _file(_name(config.digest), image.config.content),
+        _file(_name(manifest.digest), image.manifest.content),
+        *(_blob(blob, _verified(blob, store)) for blob in once.values()),
+    ]
+
+
+def _verified(blob: Descriptor, store: Store) -> Path:
+    try:
+        return store.verified(blob.digest)
+    except FileNotFoundError as error:
+        raise VerificationFailed(
+            f"the layer {blob.digest} is not in the cache folder", hint="build the image again"
+        ) from error
+
+
+def _blob(blob: Descriptor, path: Path) -> Member:
+    size = path.stat().st_size
+    opener = partial(opened_at, path, 0)
+    return Member(path=_name(blob.digest), kind=Kind.FILE, mode=0o644, mtime=0, size=size, open=opener)
+
+
+def _file(name: str, content: bytes) -> Member:
+    return file_of(name, content, mtime=0)
+
+
+def _name(digest: str) -> str:
+    return f"blobs/{digest.replace(':', '/')}"
+
+
+def _entry(descriptor: Descriptor) -> dict[str, object]:
+    return {"mediaType": descriptor.media_type, "digest": descriptor.digest, "size": descriptor.size}
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _tar(members: Sequence[Member]) -> Iterator[bytes]:
+    for member in members:
+        yield from headers(member)
+        with member.open() as stream:
+            yield from iter(partial(stream.read, CHUNK), b"")
+        yield padding(member.size)
+    yield END

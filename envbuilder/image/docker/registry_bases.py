@@ -1,0 +1,92 @@
+"""Base images in registries: which digest a lock pins, and how the engine gets the bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from envbuilder.catalog.environments import BaseKind, BaseSystem
+from envbuilder.core.errors import EngineUnavailable, EnvbuilderError, VerificationFailed
+from envbuilder.core.references import ImageRef
+from envbuilder.image.builds import ImageInfo
+from envbuilder.image.container_engine import Engine, Listener
+from envbuilder.lock.locations import Refused
+from envbuilder.lock.lock import BasePin, Sources
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistryBases:
+    """Images that the engine has, or that a registry answers for.
+
+    Attributes:
+        engine: The engine; it asks the registry, with its own credentials and proxy.
+        ask: The digest that a registry gives for an image, without an engine: asked when none answers.
+    """
+
+    engine: Engine
+    ask: Callable[[ImageRef], str]
+
+    def locate(self, system: BaseSystem, sources: Sources) -> BasePin | Refused:
+        """The image by digest: the digest in the catalog when there is one, else what the registry gives."""
+        reference = ImageRef.parse(system.image)
+        wanted = ImageRef(repository=reference.repository, tag=reference.tag, digest=system.digest)
+        try:
+            digest = self._digest(wanted, sources)
+        except EnvbuilderError as error:
+            return Refused(base=system.id, reason=error.message.splitlines()[0], hint=error.hint)
+        return BasePin(id=system.id, kind=BaseKind.IMAGE, image=system.image, digest=digest)
+
+    def _digest(self, wanted: ImageRef, sources: Sources) -> str:
+        try:
+            return self._local_digest(wanted) or self._remote_digest(wanted, sources)
+        except EngineUnavailable:
+            return self.ask(wanted.at_registry(sources.registry_mirror) if sources.registry_mirror else wanted)
+
+    def _local_digest(self, wanted: ImageRef) -> str:
+        known = self.engine.image(str(wanted))
+        if known is None:
+            return ""
+        prefix = f"{wanted.repository}@"
+        return next((name.removeprefix(prefix) for name in known.digests if name.startswith(prefix)), "")
+
+    def _remote_digest(self, wanted: ImageRef, sources: Sources) -> str:
+        asked = wanted.at_registry(sources.registry_mirror) if sources.registry_mirror else wanted
+        return self.engine.registry_digest(asked)
+
+
+def fetch_base(  # noqa: PLR0913  each says something else about one base
+    engine: Engine, pin: BasePin, reference: ImageRef, sources: Sources, listener: Listener, *, layers: int = 1
+) -> str:
+    """Make sure that the engine has a base of a lock, and nothing but that.
+
+    Args:
+        engine: The engine.
+        pin: The base.
+        reference: Its name in a Dockerfile.
+        sources: May name a mirror.
+        listener: Told about transfers.
+        layers: How many layers a Debian base has: two when OS packages were added to it.
+
+    Returns:
+        The name under which the engine has it; a mirror's image keeps the mirror's name.
+
+    Raises:
+        SourceUnreachable: Neither the engine nor the registry has it.
+        VerificationFailed: A tree of that name is not the tree of the lock.
+    """
+    mirrored = reference.at_registry(sources.registry_mirror) if sources.registry_mirror else reference
+    for name in (reference, mirrored):
+        known = engine.image(str(name))
+        if known is not None:
+            return _verified(known, pin, name, layers)
+    return _verified(engine.pull(mirrored, listener), pin, mirrored, layers)
+
+
+def _verified(image: ImageInfo, pin: BasePin, reference: ImageRef, layers: int) -> str:
+    is_tree = pin.kind is BaseKind.DEBIAN
+    if is_tree and (image.diff_ids[:1] != (pin.digest,) or len(image.diff_ids) != layers):
+        raise VerificationFailed(
+            f"{reference} is not the base of the lock: it has layer {', '.join(image.diff_ids)}, not {pin.digest}",
+            hint=f"remove it with `docker image rm {reference}`, then build again",
+        )
+    return str(reference)

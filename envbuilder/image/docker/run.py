@@ -1,0 +1,159 @@
+"""One command in a container that is gone afterwards."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from envbuilder.core.archives.tar_reader import FILE, PlainStream, TarReader
+from envbuilder.core.errors import EngineError
+from envbuilder.image.docker.container_spec import ContainerSpec
+from envbuilder.image.docker.context_tar import files_tar
+from envbuilder.image.docker.engine_json import Record, children, text
+from envbuilder.oci.runtime.command import Output, RunRequest, RunResult
+
+if TYPE_CHECKING:
+    from envbuilder.image.docker.api import DockerApi
+
+_KILLED = 137
+_SECONDS_TO_DIE = 30.0
+# What the engine says about a command that it cannot start, and the status that a shell and `docker run` give for it.
+_CANNOT_START = (
+    (re.compile(r"executable file not found|no such file or directory"), 127),
+    (re.compile(r"permission denied|exec format error|is a directory"), 126),
+)
+
+
+def run(api: DockerApi, request: RunRequest, *, clock: Callable[[], float], name: str) -> RunResult:
+    """Run a command and collect what it leaves.
+
+    A command that cannot be started is a result as in a shell (127 not found, 126 not executable), with the engine's
+    words as its standard error: "this image has no python" is a finding about the image, not about the engine.
+
+    Args:
+        api: The engine.
+        request: What to run.
+        clock: Seconds; only differences count.
+        name: Name for the container, unique; it is removed under this name whatever happens.
+    """
+    try:
+        _create(api, request, name)
+        try:
+            api.start(name)
+        except EngineError as error:
+            return _not_started(error)
+        status, timed_out = _await(api, name, clock() + request.timeout, clock)
+        return RunResult(
+            status=status,
+            stdout=api.output(name, stderr=False),
+            stderr=api.output(name, stderr=True),
+            timed_out=timed_out,
+            copied=_copy_out(api, name, request.copy_out),
+        )
+    finally:
+        api.remove(name)
+
+
+def follow(api: DockerApi, request: RunRequest, output: Output, *, name: str) -> int:
+    """Run a command to its end, however long it takes, and hand on what it writes as it comes; gives its exit status.
+
+    A command that cannot be started is told as in `run`.
+    """
+    try:
+        _create(api, request, name)
+        with api.attached(name) as pieces:
+            try:
+                api.start(name)
+            except EngineError as error:
+                failed = _not_started(error)
+                output(2, failed.stderr)
+                return failed.status
+            for stream, piece in pieces:
+                output(stream, piece)
+        while (status := api.wait(name, _SECONDS_TO_DIE)) is None:
+            continue
+        return status
+    finally:
+        api.remove(name)
+
+
+def execute(
+    api: DockerApi, container: str, command: tuple[str, ...], *, timeout: float, clock: Callable[[], float]
+) -> RunResult:
+    """Run a command in a running container and collect what it writes."""
+    started = api.start_command(container, command)
+    streams = {False: bytearray(), True: bytearray()}
+    deadline, timed_out = clock() + timeout, False
+    for output, errors in api.follow_command(started):
+        streams[False] += output or b""
+        streams[True] += errors or b""
+        if clock() > deadline:
+            timed_out = True
+            break
+    status = None if timed_out else api.command_status(started)
+    return RunResult(
+        status=_KILLED if status is None else status,
+        stdout=bytes(streams[False]),
+        stderr=bytes(streams[True]),
+        timed_out=timed_out,
+    )
+
+
+def has_gpus(container: Record) -> bool:
+    """Read the answer of `GET /containers/…/json`: devices that were asked for, or NVIDIA's runtime."""
+    requested = children(container, "HostConfig", "DeviceRequests")
+    wanted = any(
+        text(each, "Driver") in {"nvidia", "cdi"} or "gpu" in str(each.get("Capabilities")) for each in requested
+    )
+    return wanted or text(container, "HostConfig", "Runtime") == "nvidia"
+
+
+def _create(api: DockerApi, request: RunRequest, name: str) -> None:
+    api.create(
+        ContainerSpec(
+            name=name,
+            image=request.image,
+            command=request.command,
+            env=request.env,
+            mounts=request.mounts,
+            user=request.user,
+            network=request.network,
+            gpus=request.gpus,
+            devices=request.devices,
+            shared=request.shared,
+            folder=request.folder,
+        )
+    )
+    if request.files:
+        api.put(name, files_tar(request.files))
+
+
+def _not_started(error: EngineError) -> RunResult:
+    for pattern, status in _CANNOT_START:
+        if "exec" in error.message and pattern.search(error.message):
+            return RunResult(status=status, stdout=b"", stderr=f"{error.message}\n".encode(), timed_out=False)
+    raise error
+
+
+def _await(api: DockerApi, name: str, deadline: float, clock: Callable[[], float]) -> tuple[int, bool]:
+    """Exit status, and whether the time was up; the deadline is ours, since the SDK's only limits the silence."""
+    while (left := deadline - clock()) > 0:
+        status = api.wait(name, left)
+        if status is not None:
+            return status, False
+    api.kill(name)
+    api.wait(name, _SECONDS_TO_DIE)
+    return _KILLED, True
+
+
+def _copy_out(api: DockerApi, name: str, path: str) -> bytes | None:
+    pieces = api.get(name, path) if path else None
+    return _only_file(pieces) if pieces is not None else None
+
+
+def _only_file(pieces: Iterable[bytes]) -> bytes | None:
+    archive = TarReader(PlainStream(io.BytesIO(b"".join(pieces))), "what the engine copied")
+    entry = next(archive.entries(), None)
+    return b"".join(archive.content()) if entry is not None and entry.flag == FILE else None

@@ -1,0 +1,76 @@
+"""The lock that an image carries."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from envbuilder.core.errors import InvalidInput, UsageError
+from envbuilder.image.builds import EngineInfo, ImageInfo
+from envbuilder.lock.lock import Lock
+from envbuilder.lock.lockfile import load
+from envbuilder.oci.runtime.command import RunRequest, RunResult
+
+LOCK_IN_IMAGE = "/opt/envbuilder/envbuilder.lock"
+
+
+_GIVING_UP = 60.0
+
+
+class ImageEngine(Protocol):
+    """The part of a container engine that looking inside an image needs; assembled images have one without a daemon."""
+
+    def info(self) -> EngineInfo:
+        """What runs the commands."""
+        ...
+
+    def image(self, reference: str) -> ImageInfo | None:
+        """The image under this reference or id; None when there is none."""
+        ...
+
+    def run(self, request: RunRequest) -> RunResult:
+        """Run a command in a new container, which is gone afterwards."""
+        ...
+
+
+def no_hook() -> UsageError:
+    """A policy was asked for, and the image has nothing that would obey it."""
+    return UsageError(
+        "the image was made before there were memory policies at run time",
+        hint="lock and build it again: `envbuilder lock`, `envbuilder build`",
+    )
+
+
+def lock_inside(engine: ImageEngine, image: str) -> Lock:
+    """The lock that an image was made from; errors as in `lock_of`."""
+    return lock_of(engine.run(RunRequest(image=image, command=("/bin/cat", LOCK_IN_IMAGE), timeout=_GIVING_UP)), image)
+
+
+def lock_of(shown: RunResult, place: str) -> Lock:
+    """The lock that a command has shown.
+
+    Raises:
+        UsageError: There is none.
+    """
+    return lock_in(None if shown.status else shown.stdout, place)
+
+
+def lock_in(content: bytes | None, place: str) -> Lock:
+    """The lock in a file of an image.
+
+    Args:
+        content: The file; None when there is none.
+        place: Where, for errors.
+
+    Raises:
+        UsageError: There is none.
+        InvalidInput: It is of another version.
+    """
+    if content is None:
+        raise UsageError(
+            f"{place} does not carry its lock", hint="was it built by envbuilder? name the lock: --lock FILE"
+        )
+    try:
+        return load(content.decode("utf-8", errors="replace"), f"{place}:{LOCK_IN_IMAGE}")
+    except InvalidInput as error:
+        error.hint = "the lock in the image is of another version; name one: --lock FILE"
+        raise

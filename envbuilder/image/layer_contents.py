@@ -1,0 +1,250 @@
+"""Looking into the layers of an image without unpacking it: paths, libraries, small texts, digests."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+from typing import IO, BinaryIO
+
+from envbuilder.image.contents import ImageContent, LibraryFile
+from envbuilder.oci.layout.documents import as_record, parsed
+from envbuilder.oci.layout.layer_compression import unpacked
+from envbuilder.oci.layout.layer_tar import Found, LayerTar
+from envbuilder.oci.tar.members import Kind, Member
+
+_ELF = b"\x7fELF"
+_COMPARED = re.compile(r".*/site-packages/.*|(?!usr/(?!local/)|lib|bin/|sbin/|var/|opt/python/).*")
+"""What distributions bring, and wherever own files may lie."""
+
+_TEXTS = re.compile(
+    r"opt/envbuilder/envbuilder\.lock|etc/ld\.so\.conf|etc/ld\.so\.conf\.d/[^/]+|"
+    r".*/site-packages/[^/]+\.dist-info/(METADATA|RECORD)|opt/venv/pyvenv\.cfg|var/lib/dpkg/info/[^/]+\.list"
+)
+_LARGEST_TEXT = 1 << 25
+_WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"
+_AT_ONCE = 2
+_BY_PATH = ("libraries", "texts", "digests", "privileged")
+"""What is known of files beside their paths."""
+
+_CAPABILITIES = "SCHILY.xattr.security.capability"
+_ASSEMBLED = "envbuilder: "
+"""What the history of an image says about layers that were assembled."""
+
+
+@dataclass(kw_only=True)
+class _Layer:
+    """What one layer adds and takes away; see `ImageContent` for the fields."""
+
+    paths: dict[str, str] = field(default_factory=dict)
+    libraries: dict[str, LibraryFile] = field(default_factory=dict)
+    texts: dict[str, bytes] = field(default_factory=dict)
+    digests: dict[str, str] = field(default_factory=dict)
+    privileged: dict[str, str] = field(default_factory=dict)
+    folders: set[str] = field(default_factory=set)
+    gone: list[str] = field(default_factory=list)
+    emptied: list[str] = field(default_factory=list)
+    links: list[tuple[str, str]] = field(default_factory=list)
+    diff_id: str = ""
+
+    def removed(self) -> Iterator[str]:
+        """Paths that whiteouts remove."""
+        yield from self.gone
+        yield from (f"{folder}/*".lstrip("/") for folder in self.emptied)
+
+
+def survey(
+    layers: Sequence[Callable[[Path], None]],
+    config: Mapping[str, object],
+    manifest: str,
+    read_library: Callable[[str, BinaryIO], LibraryFile],
+    work: Path,
+) -> ImageContent:
+    """Look into an image.
+
+    Args:
+        layers: Each brings one layer's blob into a file; lowest first.
+        config: The image's configuration.
+        manifest: Digest of its manifest; empty where there is none.
+        read_library: Reads an ELF file.
+        work: Folder for layers and libraries while they are read.
+
+    Raises:
+        VerificationFailed: A layer is damaged.
+    """
+
+    def look(number: int) -> _Layer:
+        blob = work / f"layer-{number}"
+        layers[number](blob)
+        try:
+            return _Look(read_library).at(blob)
+        finally:
+            blob.unlink(missing_ok=True)
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        found = list(pool.map(look, range(len(layers))))
+    whole = _Layer()
+    for layer in found:
+        _lay(whole, layer)
+    return replace(
+        _described(config, manifest),
+        diff_ids=tuple(layer.diff_id for layer in found),
+        paths=whole.paths,
+        libraries=tuple(whole.libraries[path] for path in sorted(whole.libraries)),
+        texts=whole.texts,
+        digests=whole.digests,
+        privileged=whole.privileged,
+        removed=tuple(path for layer in found[len(found) - _assembled(config) :] for path in layer.removed()),
+    )
+
+
+class _Look:
+    """Reading one layer from front to end."""
+
+    def __init__(self, read_library: Callable[[str, BinaryIO], LibraryFile]) -> None:
+        self.layer = _Layer()
+        self._read_library = read_library
+
+    def at(self, blob: Path) -> _Layer:
+        """What a blob holds."""
+        with unpacked(blob) as stream:
+            tar = LayerTar(stream, blob.name)
+            for each in tar.members():
+                self._note(each, tar)
+            self.layer.diff_id = stream.diff_id()
+        return self.layer
+
+    def _note(self, each: Found, tar: LayerTar) -> None:
+        path = each.member.path
+        above, _, name = path.rpartition("/")
+        if name == _OPAQUE:
+            self.layer.emptied.append(above)
+        elif name.startswith(_WHITEOUT):
+            self.layer.gone.append(f"{above}/{name.removeprefix(_WHITEOUT)}".lstrip("/"))
+        elif each.link_to:
+            self.layer.links.append((path, each.link_to))
+        elif each.member.kind is Kind.SYMLINK:
+            self.layer.paths[path] = each.member.target
+        elif each.member.kind is Kind.FILE:
+            self.layer.paths[path] = ""
+            if rights := _rights(each.member):
+                self.layer.privileged[path] = rights
+            self._read(path, each.member.size, tar.content())
+
+    def _read(self, path: str, size: int, pieces: Iterator[bytes]) -> None:
+        first = next(pieces, b"")
+        text = bytearray() if size <= _LARGEST_TEXT and _TEXTS.fullmatch(path) else None
+        digest = hashlib.sha256() if _COMPARED.fullmatch(path) else None
+        if first.startswith(_ELF):
+            with tempfile.TemporaryFile() as library:
+                _pour(chain((first,), pieces), text, digest, library)
+                library.seek(0)
+                self.layer.libraries[path] = self._read_library(path, library)
+        elif text is not None or digest is not None:
+            _pour(chain((first,), pieces), text, digest, None)
+        if text is not None:
+            self.layer.texts[path] = bytes(text)
+        if digest is not None:
+            self.layer.digests[path] = digest.hexdigest()
+
+
+def _pour(
+    pieces: Iterable[bytes], text: bytearray | None, digest: hashlib._Hash | None, copy: IO[bytes] | None
+) -> None:
+    for piece in pieces:
+        if text is not None:
+            text += piece
+        if digest is not None:
+            digest.update(piece)
+        if copy is not None:
+            copy.write(piece)
+
+
+def _rights(member: Member) -> str:
+    if member.mode & 0o4000:
+        return "set-user-ID"
+    if member.mode & 0o2000:
+        return "set-group-ID"
+    return "capabilities" if any(name == _CAPABILITIES for name, _ in member.xattrs) else ""
+
+
+def _lay(whole: _Layer, layer: _Layer) -> None:
+    """Put a layer on top of those below."""
+    for path in layer.gone:
+        _take_away(whole, path, itself=True)
+    for path in layer.emptied:
+        _take_away(whole, path, itself=False)
+    brought = (*layer.paths, *(path for path, _ in layer.links))
+    for path in brought:
+        if path in whole.folders:
+            _take_away(whole, path, itself=False)
+        _forget(whole, path)
+    whole.paths.update(layer.paths)
+    for name in _BY_PATH:
+        getattr(whole, name).update(getattr(layer, name))
+    for path, first in layer.links:
+        _link(whole, path, first)
+    for path in brought:
+        _add_folders(whole.folders, path.rpartition("/")[0])
+
+
+def _add_folders(known: set[str], folder: str) -> None:
+    while folder and folder not in known:
+        known.add(folder)
+        folder = folder.rpartition("/")[0]
+
+
+def _link(whole: _Layer, path: str, first: str) -> None:
+    """Put a second name of a file."""
+    whole.paths[path] = whole.paths.get(first, "")
+    for name in _BY_PATH:
+        known = getattr(whole, name)
+        if first in known:
+            known[path] = known[first]
+    if first in whole.libraries:
+        whole.libraries[path] = replace(whole.libraries[first], path=path)
+
+
+def _take_away(whole: _Layer, path: str, *, itself: bool) -> None:
+    for each in [each for each in whole.paths if each.startswith(f"{path}/") or (itself and each == path)]:
+        _forget(whole, each)
+
+
+def _forget(whole: _Layer, path: str) -> None:
+    whole.paths.pop(path, None)
+    for name in _BY_PATH:
+        getattr(whole, name).pop(path, None)
+
+
+def _described(config: Mapping[str, object], manifest: str) -> ImageContent:
+    inner = as_record(config.get("config"))
+    env = inner.get("Env")
+    pairs = [str(each).partition("=") for each in env] if isinstance(env, list) else []
+    return ImageContent(
+        manifest=manifest,
+        diff_ids=(),
+        assembled=_assembled(config) > 0,
+        labels={name: str(value) for name, value in as_record(inner.get("Labels")).items()},
+        env={name: value for name, _, value in pairs},
+        user=str(inner.get("User") or ""),
+        folder=str(inner.get("WorkingDir") or ""),
+        paths={},
+        libraries=(),
+    )
+
+
+def _assembled(config: Mapping[str, object]) -> int:
+    """How many of the layers were assembled; they are the upper ones."""
+    history = config.get("history")
+    entries = [as_record(each) for each in history] if isinstance(history, list) else []
+    return sum(str(each.get("created_by", "")).startswith(_ASSEMBLED) for each in entries)
+
+
+def config_of(content: bytes) -> Mapping[str, object]:
+    """The configuration of an image as a mapping; empty when it is none."""
+    return as_record(parsed(content))

@@ -1,0 +1,133 @@
+"""One image on its way: its plan, the keys of its layers, and what is known of them already."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from envbuilder.core.memory_policy import HOOK
+from envbuilder.image.layers.inputs import Ingredients
+from envbuilder.image.layers.layer_writer import Packed
+from envbuilder.image.layers.ports import AssemblePorts
+from envbuilder.image.layers.records import Records
+from envbuilder.image.plan.keys import layer_key, python_key
+from envbuilder.image.plan.layers import plan
+from envbuilder.image.plan.plan import Layer, LayerKind, Plan
+from envbuilder.lock.lock import Lock, PackageGroup, PackagePin
+from envbuilder.lock.lockfile import digest, dump_pins
+from envbuilder.oci.images import ImageLayerPin, ImagePin, LayerFormat
+from envbuilder.oci.store import Store
+
+_SHARED = (LayerKind.CUDA, LayerKind.FRAMEWORK, LayerKind.PACKAGES)
+
+
+@dataclass(kw_only=True)
+class Draft:
+    """One image on its way.
+
+    Attributes:
+        plan: Its plan.
+        ingredients: What its layers are made of.
+        keys: Key by layer id.
+        known: What layers become, by layer id; those that nobody knows yet are left out.
+        in_base: Layers that the base brings as they are.
+        digests_only: Layers that are known need not be in the store.
+    """
+
+    plan: Plan
+    ingredients: Ingredients
+    keys: dict[str, str]
+    known: dict[str, Packed]
+    in_base: tuple[ImageLayerPin, ...]
+    digests_only: bool
+
+    @property
+    def lock(self) -> Lock:
+        """Its lock."""
+        return self.plan.lock
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """The layers that are ours to make."""
+        return tuple(layer for layer in self.plan.layers if not (self.in_base and layer.kind is LayerKind.BASE))
+
+    def to_make(self, store: Store) -> tuple[Layer, ...]:
+        """The layers that are not in the store, or not even known."""
+        return tuple(
+            layer
+            for layer in self.layers
+            if layer.id not in self.known or not (self.digests_only or _is_there(self.known[layer.id], store))
+        )
+
+    def files_of(self, layer: Layer) -> tuple[PackagePin, ...]:
+        """The files that a layer is made from."""
+        match layer.kind:
+            case LayerKind.BYTECODE:
+                pins = tuple(pin for each in self.plan.of(*_SHARED) for pin in each.packages)
+            case LayerKind.LINKS:
+                pins = self.lock.group(PackageGroup.CUDA)
+            case _:
+                pins = layer.packages
+        return (*pins, *self.plan.build_tools) if any(not pin.is_wheel for pin in pins) else pins
+
+    def waits_for(self, layer: Layer) -> tuple[PackagePin, ...]:
+        """The files to wait for, where they are fetched: an own layer is compared with what lies below it."""
+        below = self.lock.packages if layer.kind is LayerKind.OWN else ()
+        return (*self.files_of(layer), *below)
+
+    def missing(self, store: Store) -> list[PackagePin]:
+        """The files that have to be fetched for the layers that have to be made."""
+        pins = {pin.sha256: pin for layer in self.to_make(store) for pin in self.files_of(layer)}
+        return [pin for pin in pins.values() if not store.has(f"sha256:{pin.sha256}")]
+
+
+def _is_there(layer: Packed, store: Store) -> bool:
+    return store.has(layer.digest, layer.size)
+
+
+def draft(lock: Lock, layer_format: LayerFormat, ports: AssemblePorts, work: Path, *, digests_only: bool) -> Draft:
+    """Begin an image."""
+    content = ports.base(lock)
+    in_base = content.layers
+    planned = plan(lock, digest(lock), below=max(len(in_base), 1))
+    probe, hook = lock.tool("probe"), lock.tool(HOOK)
+    held = (digest(lock), probe.sha256 if probe else "", *([hook.sha256] if hook else []))
+    keys = {layer.id: layer_key(planned, layer, layer_format, image_inputs=held) for layer in planned.layers}
+    return Draft(
+        plan=planned,
+        keys=keys,
+        known=_known(lock.image, layer_format, keys, ports.records),
+        in_base=in_base,
+        digests_only=digests_only,
+        ingredients=Ingredients(
+            lock=lock,
+            lock_text=dump_pins(lock),
+            probe=lambda: ports.probe(lock),
+            hook=lambda: ports.hook(lock),
+            base=content,
+            store=ports.store,
+            archive=lambda: ports.archive(lock),
+            work=Path(tempfile.mkdtemp(dir=work)),
+            sandbox=ports.sandbox,
+            python_key=python_key(lock),
+        ),
+    )
+
+
+def _known(
+    pinned: ImagePin | None, layer_format: LayerFormat, keys: dict[str, str], records: Records
+) -> dict[str, Packed]:
+    """What each layer becomes, as far as the lock or this store knows; the lock has the last word."""
+    found = {}
+    for layer, key in keys.items():
+        record = records.layer(key)
+        if record:
+            found[layer] = record.packed
+    if pinned and pinned.format is layer_format:
+        by_key = {layer.key: layer for layer in pinned.layers}
+        for layer, key in keys.items():
+            if key in by_key:
+                pin = by_key[key]
+                found[layer] = Packed(digest=pin.blob.digest, size=pin.blob.size, diff_id=pin.diff_id)
+    return found

@@ -1,0 +1,101 @@
+"""Bytecode of many sources, compiled by the interpreter of the image.
+
+Without it `import tensorflow` takes twice as long on every start, because nobody can write bytecode in the image.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from importlib.resources import files
+from pathlib import Path
+
+from envbuilder.core.errors import ToolFailed
+from envbuilder.image.layers.entries import EPOCH, Entry
+from envbuilder.image.layers.image_python import TargetPython
+from envbuilder.image.layers.inflate import Reader
+from envbuilder.oci.tar.members import Kind, Member, opened_at
+
+_LONGEST_HEAD = 64
+"""Bytes of a line with two numbers."""
+
+
+@contextmanager
+def bytecode(entries: Iterable[Entry], python: TargetPython, work: Path) -> Iterator[list[Entry]]:
+    """Bytecode of the Python sources among some entries, where the interpreter looks for it.
+
+    One process compiles all of them in the order of their paths, so that the result is a function of its input.
+    Sources for other Pythons, and templates that only look like Python, have none.
+
+    Args:
+        entries: With or without sources, in any order.
+        python: The interpreter of the image.
+        work: Folder for what passes between the two; the entries can be read until the block ends.
+
+    Raises:
+        ToolFailed: The interpreter cannot be run here.
+    """
+    sources = sorted((entry for entry in entries if _is_source(entry)), key=lambda entry: entry.path)
+    script = files("envbuilder.incontainer").joinpath("compile_sources.py").read_text(encoding="utf-8")
+    with tempfile.TemporaryFile(dir=work) as given, tempfile.NamedTemporaryFile(dir=work) as answer:
+        if not sources:
+            yield []
+            return
+        for piece in _frames(sources):
+            given.write(piece)
+        given.seek(0)
+        python.run(["-c", script, str(EPOCH)], given=given, answer=answer.file)
+        tag = f"cpython-{python.series.replace('.', '')}"
+        yield list(_answers(Path(answer.name), tag, frozenset(entry.path for entry in sources)))
+
+
+def _is_source(entry: Entry) -> bool:
+    return entry.path.endswith(".py") and entry.member.size > 0
+
+
+def _frames(sources: Iterable[Entry]) -> Iterator[bytes]:
+    reader = Reader()
+    try:
+        for entry in sources:
+            path = f"/{entry.path}".encode("utf-8", "surrogateescape")
+            yield b"%d %d\n" % (len(path), entry.member.size)
+            yield path
+            if entry.spliced:
+                yield from reader.inflated(entry.spliced, entry.member.size)
+            else:
+                yield entry.member.read()
+    finally:
+        reader.close()
+
+
+def _answers(answer: Path, tag: str, sources: frozenset[str]) -> Iterator[Entry]:
+    """What the interpreter answered; it is one of the image, and names nothing but what it was given."""
+    end = answer.stat().st_size
+    with answer.open("rb") as stream:
+        while head := stream.readline(_LONGEST_HEAD):
+            numbers = head.split()
+            if len(numbers) != 2 or not all(number.isdigit() for number in numbers):
+                raise ToolFailed("the image's Python gave no bytecode: something in it prints when it starts")
+            path = stream.read(int(numbers[0])).decode("utf-8", "surrogateescape").lstrip("/")
+            size, offset = int(numbers[1]), stream.tell()
+            if path not in sources or offset + size > end:
+                raise ToolFailed(f"the image's Python gave bytecode of {path[:80]!r}, which it was not asked for")
+            stream.seek(size, os.SEEK_CUR)
+            yield Entry(
+                member=Member(
+                    path=_place(path, tag),
+                    kind=Kind.FILE,
+                    mode=0o644,
+                    mtime=EPOCH,
+                    size=size,
+                    open=partial(opened_at, answer, offset),
+                )
+            )
+
+
+def _place(path: str, tag: str) -> str:
+    parent, _, name = path.rpartition("/")
+    return f"{parent}/__pycache__/{name.removesuffix('.py')}.{tag}.pyc"

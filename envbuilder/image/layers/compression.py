@@ -1,0 +1,313 @@
+"""How the tar of a layer is packed: one sink for each format."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import BinaryIO, Protocol, TypeAlias
+
+from envbuilder.core.errors import ToolMissing, VerificationFailed
+from envbuilder.core.files import CHUNK
+from envbuilder.core.install_commands import install_command
+from envbuilder.image.layers.deflate import MEMBER_HEAD, fixed_block, member_tail, packed, stored_block
+from envbuilder.image.layers.entries import Spliced
+from envbuilder.image.layers.inflate import Inflater, Reader
+from envbuilder.image.layers.zlib_library import Compressor, Deflate
+from envbuilder.oci.images import LayerFormat
+
+_BUFFER = 1 << 18
+_SMALL = 1 << 10
+"""Contents up to so many bytes are packed together with the headers around them."""
+
+_TINY = 200
+"""Spliced contents up to so many bytes too: a member of their own would cost more than it saves."""
+
+_STORED = 0xFFFF
+_ZSTD_LEVEL = 3
+
+
+Watch: TypeAlias = Callable[[bytes], None]
+
+
+class Digesting:
+    """Digests and counts a stream.
+
+    Attributes:
+        size: Bytes so far.
+        silent: Nothing is digested or counted.
+    """
+
+    def __init__(self, *, silent: bool = False) -> None:
+        self.silent = silent
+        self.size = 0
+        self._hash = hashlib.sha256()
+        self._pending = bytearray()
+
+    def update(self, data: bytes) -> None:
+        """Take the next bytes."""
+        if self.silent:
+            return
+        self.size += len(data)
+        if len(data) >= _BUFFER:
+            self._flush()
+            self._hash.update(data)
+            return
+        self._pending += data
+        if len(self._pending) >= _BUFFER:
+            self._flush()
+
+    @property
+    def digest(self) -> str:
+        """`sha256:…` of everything so far."""
+        self._flush()
+        return f"sha256:{self._hash.hexdigest()}"
+
+    def _flush(self) -> None:
+        self._hash.update(self._pending)
+        self._pending.clear()
+
+
+class Sink(Protocol):
+    """Where the pieces of a tar go."""
+
+    def plain(self, data: bytes) -> None:
+        """Headers and padding."""
+        ...
+
+    def content(self, stream: BinaryIO, size: int) -> None:
+        """A content that is not packed yet: the next `size` bytes."""
+        ...
+
+    def splice(self, spliced: Spliced, size: int, watch: Watch | None = None) -> None:
+        """A content that lies packed in a wheel; `watch` is shown it unpacked, when it is unpacked at all."""
+        ...
+
+    def finish(self) -> None:
+        """Everything was given."""
+        ...
+
+    def close(self) -> None:
+        """Close what is open; also after an error."""
+        ...
+
+
+class SplicingSink:
+    """Gzip, one member for each content, as it lies in its wheel; what is between them is packed by us.
+
+    Args:
+        write: Takes the bytes of the blob.
+        tar: Digests the tar inside; when it is silent, spliced contents are not even unpacked.
+        deflate: Compresses what lies in no wheel; None stores it, and no library decides a byte.
+    """
+
+    def __init__(self, write: Callable[[bytes], object], tar: Digesting, deflate: Deflate | None = None) -> None:
+        self._deflate = deflate
+        self._out = _Buffer(write)
+        self._tar = tar
+        self._reader = Reader()
+        self._pending = bytearray()
+
+    def plain(self, data: bytes) -> None:
+        """See `Sink.plain`."""
+        self._tar.update(data)
+        self._pending += data
+
+    def content(self, stream: BinaryIO, size: int) -> None:
+        """See `Sink.content`."""
+        if size <= _SMALL:
+            self.plain(b"".join(_read(stream, size)))
+            return
+        self._flush()
+        if self._deflate:
+            compressor = GzipCompressor(self._deflate)
+            for piece in _read(stream, size):
+                self._tar.update(piece)
+                self._out.write(compressor.compress(piece))
+            self._out.write(compressor.flush())
+            return
+        self._out.write(MEMBER_HEAD)
+        crc, left = 0, size
+        for piece in _read(stream, size, _STORED):
+            left -= len(piece)
+            crc = zlib.crc32(piece, crc)
+            self._tar.update(piece)
+            self._out.write(stored_block(piece, final=not left))
+        self._out.write(member_tail(crc, size))
+
+    def splice(self, spliced: Spliced, size: int, watch: Watch | None = None) -> None:
+        """See `Sink.splice`."""
+        if size <= _TINY:
+            self.plain(b"".join(self._reader.inflated(spliced, size)))
+            return
+        self._flush()
+        self._out.write(MEMBER_HEAD)
+        if self._tar.silent:
+            for piece in self._reader.pieces(spliced):
+                self._out.write(piece)
+        else:
+            self._unpacking(spliced, size, watch or _unseen)
+        self._out.write(member_tail(spliced.crc, size))
+
+    def finish(self) -> None:
+        """See `Sink.finish`."""
+        self._flush()
+        self._out.flush()
+
+    def close(self) -> None:
+        """See `Sink.close`."""
+        self._reader.close()
+
+    def _unpacking(self, spliced: Spliced, size: int, watch: Watch) -> None:
+        inflater = Inflater(spliced, size)
+        for piece in self._reader.pieces(spliced):
+            self._out.write(piece)
+            for data in inflater.unpack(piece):
+                watch(data)
+                self._tar.update(data)
+        for data in inflater.finish():
+            watch(data)
+            self._tar.update(data)
+
+    def _flush(self) -> None:
+        if self._pending:
+            data = bytes(self._pending)
+            self._out.write(packed(data, fixed_block(data)))
+            self._pending.clear()
+
+
+class CompressingSink:
+    """The whole tar through one compressor.
+
+    Args:
+        write: Takes the bytes of the blob.
+        tar: Digests the tar inside.
+        compressor: What packs it.
+    """
+
+    def __init__(self, write: Callable[[bytes], object], tar: Digesting, compressor: Compressor) -> None:
+        self._out = _Buffer(write)
+        self._tar = tar
+        self._reader = Reader()
+        self._compressor = compressor
+
+    def plain(self, data: bytes) -> None:
+        """See `Sink.plain`."""
+        self._tar.update(data)
+        self._out.write(self._compressor.compress(data))
+
+    def content(self, stream: BinaryIO, size: int) -> None:
+        """See `Sink.content`."""
+        for piece in _read(stream, size):
+            self.plain(piece)
+
+    def splice(self, spliced: Spliced, size: int, watch: Watch | None = None) -> None:
+        """See `Sink.splice`."""
+        for data in self._reader.inflated(spliced, size):
+            (watch or _unseen)(data)
+            self.plain(data)
+
+    def finish(self) -> None:
+        """See `Sink.finish`."""
+        self._out.write(self._compressor.flush())
+        self._out.flush()
+
+    def close(self) -> None:
+        """See `Sink.close`."""
+        self._reader.close()
+
+
+class NoCompressor:
+    """Gives everything as it is."""
+
+    def compress(self, data: bytes, /) -> bytes:
+        """See `Compressor.compress`."""
+        return data
+
+    def flush(self) -> bytes:
+        """See `Compressor.flush`."""
+        return b""
+
+
+class GzipCompressor:
+    """A deflate stream as one gzip member, without name and time.
+
+    Args:
+        deflate: Starts the stream.
+    """
+
+    def __init__(self, deflate: Deflate) -> None:
+        self._object = deflate()
+        self._head = MEMBER_HEAD
+        self._crc = 0
+        self._size = 0
+
+    def compress(self, data: bytes, /) -> bytes:
+        """See `Compressor.compress`."""
+        head, self._head = self._head, b""
+        self._crc = zlib.crc32(data, self._crc)
+        self._size += len(data)
+        return head + self._object.compress(data)
+
+    def flush(self) -> bytes:
+        """See `Compressor.flush`."""
+        head, self._head = self._head, b""
+        return head + self._object.flush() + member_tail(self._crc, self._size)
+
+
+def zstd_compressor() -> tuple[Compressor, str]:
+    """A compressor for zstd at level 3, and the version of its library.
+
+    Raises:
+        ToolMissing: There is none.
+    """
+    try:
+        module = import_module("zstandard")
+    except ImportError as error:
+        raise ToolMissing(
+            "layers in the format zstd need the package zstandard", hint=f"`{install_command('zstandard')}`"
+        ) from error
+    version = ".".join(str(part) for part in module.ZSTD_VERSION)
+    return module.ZstdCompressor(level=_ZSTD_LEVEL, write_content_size=False).compressobj(), version
+
+
+def _unseen(_data: bytes) -> None:
+    """Nobody watches."""
+
+
+def packer_of(layer_format: LayerFormat) -> str:
+    """What decides the bytes of layers beside their content: the version of libzstd; empty for the other formats."""
+    return f"zstd {zstd_compressor()[1]}, level {_ZSTD_LEVEL}" if layer_format is LayerFormat.ZSTD else ""
+
+
+class _Buffer:
+    """Gathers small writes."""
+
+    def __init__(self, write: Callable[[bytes], object]) -> None:
+        self._write = write
+        self._pending = bytearray()
+
+    def write(self, data: bytes) -> None:
+        if len(data) >= _BUFFER:
+            self.flush()
+            self._write(data)
+            return
+        self._pending += data
+        if len(self._pending) >= _BUFFER:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._pending:
+            self._write(bytes(self._pending))
+            self._pending.clear()
+
+
+def _read(stream: BinaryIO, size: int, step: int = CHUNK) -> Iterator[bytes]:
+    left = size
+    while left:
+        piece = stream.read(min(left, step))
+        if not piece:
+            raise VerificationFailed("a file became shorter while it was packed", hint="run the command again")
+        left -= len(piece)
+        yield piece

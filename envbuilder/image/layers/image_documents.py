@@ -1,0 +1,112 @@
+"""The configuration and the manifest of an image: canonical bytes, so that their digests follow from the layers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from envbuilder.image.plan.plan import Plan
+from envbuilder.oci.images import (
+    CONFIG_TYPE,
+    MANIFEST_TYPE,
+    AssembledImage,
+    Descriptor,
+    Document,
+    ImageLayerPin,
+    ImagePin,
+    LayerFormat,
+)
+
+_INHERITED = ("Entrypoint", "ExposedPorts", "Volumes", "StopSignal", "Shell", "Healthcheck")
+_ANNOTATED = "org.opencontainers.image."
+
+
+def image_of(
+    plan: Plan, layers: Sequence[ImageLayerPin], base_config: Mapping[str, object], *, packer: str = ""
+) -> AssembledImage:
+    """The image that some layers make.
+
+    Args:
+        plan: Where environment, labels and titles come from.
+        layers: All layers, those of the base too, lowest first.
+        base_config: Configuration of a registry image as base; empty for a tree.
+        packer: What decides the bytes of the layers beside their content; empty when nothing does.
+    """
+    created = datetime.fromtimestamp(plan.lock.epoch, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    config = document(_config(plan, layers, base_config, created), CONFIG_TYPE)
+    annotations = {name: value for name, value in plan.labels if name.startswith(_ANNOTATED)}
+    if packer:
+        annotations["io.envbuilder.packer"] = packer
+    manifest = {
+        "schemaVersion": 2,
+        "mediaType": MANIFEST_TYPE,
+        "config": plain(config.descriptor),
+        "layers": [plain(layer.blob) for layer in layers],
+        "annotations": annotations | {f"{_ANNOTATED}created": created},
+    }
+    return AssembledImage(layers=tuple(layers), config=config, manifest=document(manifest, MANIFEST_TYPE))
+
+
+def pin_of(image: AssembledImage, layer_format: LayerFormat) -> ImagePin:
+    """An image as a lock names it."""
+    return ImagePin(
+        format=layer_format,
+        layers=image.layers,
+        config=image.config.descriptor.digest,
+        manifest=image.manifest.descriptor.digest,
+    )
+
+
+def document(value: Mapping[str, object], media_type: str) -> Document:
+    """A JSON document with one way to write it: sorted, no spaces, UTF-8."""
+    content = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
+    return Document(descriptor=Descriptor(media_type=media_type, digest=digest, size=len(content)), content=content)
+
+
+def plain(descriptor: Descriptor) -> dict[str, object]:
+    """A descriptor as JSON has it."""
+    return {"mediaType": descriptor.media_type, "digest": descriptor.digest, "size": descriptor.size}
+
+
+def _config(
+    plan: Plan, layers: Sequence[ImageLayerPin], base_config: Mapping[str, object], created: str
+) -> dict[str, object]:
+    inherited = _mapping(base_config.get("config"))
+    user = plan.lock.user
+    titles = {layer.id: layer.title for layer in plan.layers}
+    settings: dict[str, object] = {name: inherited[name] for name in _INHERITED if inherited.get(name)}
+    settings |= {
+        "Env": _environment(inherited.get("Env"), plan.env),
+        "Cmd": ["python"],
+        "WorkingDir": "/workspace",
+        "User": f"{user.uid}:{user.gid}",
+        "Labels": {**_labels(inherited.get("Labels")), **dict(plan.labels)},
+    }
+    return {
+        "architecture": "amd64",
+        "os": "linux",
+        "created": created,
+        "config": settings,
+        "rootfs": {"type": "layers", "diff_ids": [layer.diff_id for layer in layers]},
+        "history": [
+            {"created": created, "created_by": f"envbuilder: {titles.get(layer.id, layer.id)}", "comment": layer.id}
+            for layer in layers
+        ],
+    }
+
+
+def _environment(inherited: object, own: Sequence[tuple[str, str]]) -> list[str]:
+    """`NAME=value`, sorted by name; ours win."""
+    pairs = dict(str(each).partition("=")[::2] for each in inherited) if isinstance(inherited, list) else {}
+    return [f"{name}={value}" for name, value in sorted({**pairs, **dict(own)}.items())]
+
+
+def _labels(inherited: object) -> dict[str, str]:
+    return {str(name): str(value) for name, value in _mapping(inherited).items()}
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,124 @@
+"""Unpack deflate streams, by isal: the result is that of zlib, in a third of the time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+from isal import igzip_lib, isal_zlib
+
+from envbuilder.core.errors import VerificationFailed
+from envbuilder.core.files import CHUNK
+from envbuilder.image.layers.entries import Spliced
+
+_RAW = -15
+_BROKEN = cast("type[Exception]", igzip_lib.IsalError)
+"""The stub of the library calls it an exception that was raised."""
+
+
+class Reader:
+    """Reads streams out of files; keeps the last file open, because a wheel has thousands of streams."""
+
+    def __init__(self) -> None:
+        self._path: Path | None = None
+        self._handle = -1
+
+    def pieces(self, spliced: Spliced) -> Iterator[bytes]:
+        """The stream as it lies in its file, at most 1 MiB at a time.
+
+        Raises:
+            VerificationFailed: The file is too short.
+        """
+        self._open(spliced.file)
+        offset, end = spliced.offset, spliced.offset + spliced.size
+        while offset < end:
+            piece = os.pread(self._handle, min(end - offset, CHUNK), offset)
+            if not piece:
+                raise VerificationFailed(f"{spliced.file.name} ends in the middle of a member")
+            offset += len(piece)
+            yield piece
+
+    def inflated(self, spliced: Spliced, size: int) -> Iterator[bytes]:
+        """The content of a stream, at most 1 MiB at a time; errors as in `Inflater`."""
+        inflater = Inflater(spliced, size)
+        for piece in self.pieces(spliced):
+            yield from inflater.unpack(piece)
+        yield from inflater.finish()
+
+    def close(self) -> None:
+        """Close what is open."""
+        if self._path:
+            os.close(self._handle)
+            self._path = None
+
+    def _open(self, path: Path) -> None:
+        if path != self._path:
+            self.close()
+            self._handle = os.open(path, os.O_RDONLY)
+            self._path = path
+
+
+class Inflater:
+    """Unpacks one stream that is given in pieces, and compares it with what the zip says.
+
+    Args:
+        spliced: The stream.
+        size: Bytes that it must unpack to.
+    """
+
+    def __init__(self, spliced: Spliced, size: int) -> None:
+        self._spliced = spliced
+        self._size = size
+        self._object = isal_zlib.decompressobj(wbits=_RAW)
+        self._crc = 0
+        self._seen = 0
+
+    def unpack(self, piece: bytes) -> Iterator[bytes]:
+        """What the next piece unpacks to, at most 1 MiB at a time."""
+        try:
+            while piece:
+                data = self._object.decompress(piece, CHUNK)
+                piece = self._object.unconsumed_tail
+                if not data and piece and self._object.eof:
+                    break
+                self._crc = isal_zlib.crc32(data, self._crc)
+                self._seen += len(data)
+                if self._seen > self._size:
+                    raise damaged(self._spliced.file, f"it has more than {self._size} bytes")
+                yield data
+        except _BROKEN as error:
+            raise damaged(self._spliced.file, str(error)) from error
+
+    def finish(self) -> Iterator[bytes]:
+        """What is left, when all pieces were given.
+
+        Raises:
+            VerificationFailed: It is not what the zip says.
+        """
+        rest = self._object.flush()
+        self._crc = isal_zlib.crc32(rest, self._crc)
+        self._seen += len(rest)
+        if rest:
+            yield rest
+        is_whole = self._object.eof and not self._object.unused_data
+        if (self._seen, self._crc) != (self._size, self._spliced.crc) or not is_whole:
+            raise damaged(self._spliced.file, f"it has {self._seen} bytes and CRC {self._crc:08x}")
+
+
+def damaged(file: Path, problem: str) -> VerificationFailed:
+    """Return the error for a member that is not what its zip says."""
+    return VerificationFailed(
+        f"{file.name} is damaged: a member does not unpack to what its directory says ({problem})",
+        hint="its index gives a broken file; name another one, or another version",
+    )
+
+
+def inflated(spliced: Spliced, size: int) -> bytes:
+    """The content of a small stream; errors as in `Inflater`."""
+    reader = Reader()
+    try:
+        return b"".join(reader.inflated(spliced, size))
+    finally:
+        reader.close()

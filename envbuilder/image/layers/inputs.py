@@ -1,0 +1,203 @@
+"""What layers are made of, opened when the first layer needs it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from envbuilder.catalog.environments import PythonProvider
+from envbuilder.core.errors import SourceUnreachable, VerificationFailed
+from envbuilder.image.layers.admission import require_pinned
+from envbuilder.image.layers.entries import EPOCH, Entry
+from envbuilder.image.layers.image_python import TargetPython, unpacked
+from envbuilder.image.layers.interpreter import HOME, archive_entries
+from envbuilder.image.layers.sdists import build_wheel
+from envbuilder.image.layers.wheel_file import Wheel, open_wheel
+from envbuilder.image.layers.wheels import Prefix
+from envbuilder.image.layers.zlib_library import Deflate, original
+from envbuilder.lock.lock import Lock, OwnFile, PackageGroup, PackagePin
+from envbuilder.oci.images import ImageLayerPin
+from envbuilder.oci.runtime.sandbox import Sandbox
+from envbuilder.oci.store import Store
+from envbuilder.oci.tar.members import Kind, Member, opened_at
+
+VENV = "opt/venv"
+_LARGEST_BASE_FILE = 4 << 20
+
+
+class BaseContent(Protocol):
+    """The base of an image, with the OS packages on it: a Debian tree, or the layers of a registry image."""
+
+    @property
+    def layers(self) -> tuple[ImageLayerPin, ...]:
+        """Layers that are blobs already; none for a tree, which has to be packed."""
+        ...
+
+    @property
+    def config(self) -> Mapping[str, object]:
+        """Configuration of a registry image; empty for a tree."""
+        ...
+
+    def provide(self) -> None:
+        """Get the layers that are blobs."""
+        ...
+
+    def tar(self) -> Path:
+        """The tree as a tar; only for a tree."""
+        ...
+
+    def added(self) -> Iterable[Member]:
+        """What the OS packages add, folders before what they hold."""
+        ...
+
+    def members(self) -> Iterable[Member]:
+        """Everything, merged, folders before what they hold."""
+        ...
+
+
+@dataclass(kw_only=True)
+class Ingredients:
+    """The pins of one lock as things to work with; safe to use from several threads.
+
+    Attributes:
+        lock: The pins.
+        lock_text: Canonical text of them.
+        probe: Gives the probe, byte for byte.
+        hook: Gives the memory hook; empty for a lock without.
+        base: The base.
+        store: Has every file of the lock.
+        archive: Where the interpreter archive is; None when the interpreter comes with the base.
+        work: Folder for what lies between two steps; removed by its owner.
+        sandbox: Gives what runs the interpreter.
+        python_key: Digest of everything that decides the interpreter.
+    """
+
+    lock: Lock
+    lock_text: str
+    probe: Callable[[], bytes]
+    hook: Callable[[], bytes]
+    base: BaseContent
+    store: Store
+    archive: Callable[[], Path]
+    work: Path
+    sandbox: Callable[[], Sandbox]
+    python_key: str
+    _wheels: dict[str, Wheel] = field(default_factory=dict)
+    _python: TargetPython | None = None
+    _deflate: Deflate | None = None
+    _locks: dict[str, threading.Lock] = field(default_factory=dict)
+    _guard: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def series(self) -> str:
+        """Major and minor version of the interpreter."""
+        return ".".join(str(number) for number in self.lock.python.version.head(2))
+
+    @property
+    def has_archive(self) -> bool:
+        """Whether the interpreter comes in an archive."""
+        return self.lock.python.provider is PythonProvider.ARCHIVE
+
+    @property
+    def home(self) -> str:
+        """Where the interpreter lives in the image."""
+        return HOME if self.has_archive else "usr"
+
+    @property
+    def prefix(self) -> Prefix:
+        """Where distributions are installed."""
+        return Prefix(venv=VENV, series=self.series)
+
+    def base_file(self, path: str) -> bytes:
+        """A small file of the base; empty when there is none.
+
+        Raises:
+            VerificationFailed: The base has something else there, which to read could lead to a file of this machine.
+        """
+        found = [member for member in self.base.members() if member.path == path]
+        if found and (found[-1].kind is not Kind.FILE or found[-1].size > _LARGEST_BASE_FILE):
+            raise VerificationFailed(
+                f"/{path} of the base is not a file of at most {_LARGEST_BASE_FILE} bytes",
+                hint="choose another base: --base ID",
+            )
+        return found[-1].read() if found else b""
+
+    def deflate(self) -> Deflate:
+        """Return the zlib whose bytes locks know: this Python's, or that of the base."""
+        with self._only_one("zlib"):
+            if self._deflate is None:
+                self._deflate = original(self.base.members)
+            return self._deflate
+
+    def archive_entries(self) -> list[Entry]:
+        """The interpreter's files at their place; none when it comes with the base."""
+        if not self.has_archive:
+            return []
+        with self._only_one("archive"):
+            return list(archive_entries(self.archive(), self.work))
+
+    def python(self) -> TargetPython:
+        """The interpreter of the image, ready to run on this machine."""
+        with self._only_one("python"):
+            if self._python is None:
+                members = [*self.base.members(), *(entry.member for entry in self.archive_entries())]
+                root = unpacked(members, self.store, self.python_key)
+                self._python = TargetPython(root=root, home=self.home, series=self.series, sandbox=self.sandbox)
+            return self._python
+
+    def wheel(self, pin: PackagePin) -> Wheel:
+        """A distribution as a wheel; a source distribution is built first."""
+        with self._only_one(pin.sha256):
+            if pin.sha256 not in self._wheels:
+                path = self._verified(pin)
+                if not pin.is_wheel:
+                    path = self.store.path(self._built(pin, path))
+                wheel = open_wheel(path, pin.file)
+                require_pinned(wheel, pin)
+                self._wheels[pin.sha256] = wheel
+            return self._wheels[pin.sha256]
+
+    def file(self, file: OwnFile) -> Entry:
+        """One of the user's own files at its place.
+
+        Raises:
+            SourceUnreachable: It is not in the store.
+        """
+        try:
+            path = self.store.verified(f"sha256:{file.sha256}")
+        except FileNotFoundError as error:
+            raise SourceUnreachable(
+                f"{file.path} with sha256 {file.sha256} is not on this machine",
+                hint="build beside the envbuilder.yaml that names it, or from a bundle: --bundle FILE",
+            ) from error
+        return Entry(
+            member=Member(
+                path=file.path.lstrip("/"),
+                kind=Kind.FILE,
+                mode=0o755 if file.executable else 0o644,
+                mtime=EPOCH,
+                size=file.size,
+                open=partial(opened_at, path, 0),
+            )
+        )
+
+    def _built(self, pin: PackagePin, sdist: Path) -> str:
+        tools = [self._verified(tool) for tool in self.lock.group(PackageGroup.BUILD)]
+        return build_wheel(sdist, pin.file, tools, self.python(), self.store)
+
+    def _verified(self, pin: PackagePin) -> Path:
+        try:
+            return self.store.verified(f"sha256:{pin.sha256}")
+        except FileNotFoundError as error:
+            # Another layer found it first.
+            raise VerificationFailed(
+                f"{pin.file} in the cache folder was damaged; it was removed", hint="run the command again"
+            ) from error
+
+    def _only_one(self, name: str) -> threading.Lock:
+        with self._guard:
+            return self._locks.setdefault(name, threading.Lock())

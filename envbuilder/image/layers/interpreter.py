@@ -1,0 +1,104 @@
+"""The interpreter, the virtual environment around it, and the account that an image runs as."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from envbuilder.core.archives.decompression import unpacked
+from envbuilder.core.archives.limits import Budget
+from envbuilder.core.archives.member_names import BadArchive
+from envbuilder.core.errors import VerificationFailed
+from envbuilder.core.files import CHUNK
+from envbuilder.image.layers.entries import EPOCH, Entry, folder, link, text
+from envbuilder.lock.lock import User
+from envbuilder.oci.tar.members import Kind, Member, of_tar
+
+HOME = "opt/python"
+"""Where an archive is unpacked."""
+
+VENV = "opt/venv"
+_ARCHIVE_TOP = "python"
+_ACTIVATE = """# Source this from a POSIX shell; `deactivate` takes it back.
+deactivate () {
+    PATH=$_ENVBUILDER_OLD_PATH; export PATH
+    unset VIRTUAL_ENV _ENVBUILDER_OLD_PATH
+    unset -f deactivate
+}
+_ENVBUILDER_OLD_PATH=$PATH
+VIRTUAL_ENV=/opt/venv; export VIRTUAL_ENV
+PATH=$VIRTUAL_ENV/bin:$PATH; export PATH
+"""
+
+
+def archive_entries(archive: Path, work: Path) -> Iterator[Entry]:
+    """What an interpreter archive holds, at its place in the image.
+
+    Args:
+        archive: A `.tar.gz` in which everything lies below one folder; its content was compared with its hash.
+        work: Folder for the unpacked tar, which must stay until the entries were read.
+
+    Raises:
+        VerificationFailed: It cannot be read.
+    """
+    plain = work / f"{archive.name}.tar"
+    try:
+        budget = Budget(archive.stat().st_size)
+        with archive.open("rb") as packed, unpacked(packed, "gz", budget) as source, plain.open("wb") as copy:
+            shutil.copyfileobj(source, copy, CHUNK)
+        members = of_tar(plain, "it")
+    except BadArchive as error:
+        raise VerificationFailed(
+            f"{archive.name} cannot be unpacked: {error}", hint="pack it again: `envbuilder python pack VERSION`"
+        ) from error
+    for member in members:
+        top, _, rest = member.path.partition("/")
+        if top == _ARCHIVE_TOP and rest:
+            mode = 0o755 if member.kind is Kind.FOLDER or member.mode & 0o111 else 0o644
+            moved = replace(member, path=f"{HOME}/{rest}", uid=0, gid=0, mode=mode, mtime=EPOCH)
+            yield Entry(member=moved)
+
+
+def venv_entries(home: str, series: str, version: str) -> Iterator[Entry]:
+    """An empty virtual environment.
+
+    Args:
+        home: Where its interpreter lives: `opt/python` or `usr`.
+        series: `3.8`.
+        version: As exact as it is known, such as `3.8.18`.
+    """
+    settings = (
+        f"home = /{home}/bin\nimplementation = CPython\nversion_info = {version}\n"
+        "include-system-site-packages = false\n"
+    )
+    yield text(f"{VENV}/pyvenv.cfg", settings.encode())
+    yield text(f"{VENV}/bin/activate", _ACTIVATE.encode())
+    yield link(f"{VENV}/bin/python", f"/{home}/bin/python{series}")
+    yield link(f"{VENV}/bin/python3", "python")
+    yield link(f"{VENV}/bin/python{series}", "python")
+    yield link(f"{VENV}/lib64", "lib")
+    yield folder(f"{VENV}/lib/python{series}/site-packages")
+
+
+def account_entries(user: User, passwd: bytes, group: bytes) -> Iterator[Entry]:
+    """The account, its home and the working folder.
+
+    Args:
+        user: The account.
+        passwd: What `/etc/passwd` of the base holds; empty when it has none.
+        group: Likewise `/etc/group`.
+    """
+    line = f"{user.name}:x:{user.uid}:{user.gid}::/home/{user.name}:/bin/bash"
+    yield text("etc/passwd", _with_line(passwd, line))
+    yield text("etc/group", _with_line(group, f"{user.name}:x:{user.gid}:"))
+    for path in (f"home/{user.name}", "workspace"):
+        yield Entry(member=Member(path=path, kind=Kind.FOLDER, mode=0o755, mtime=EPOCH, uid=user.uid, gid=user.gid))
+
+
+def _with_line(content: bytes, line: str) -> bytes:
+    """A list of accounts with one more; an account of the base that has this name is replaced."""
+    name = line.encode().partition(b":")[0] + b":"
+    others = [each for each in content.splitlines() if not each.startswith(name)]
+    return b"\n".join([*others, line.encode(), b""])

@@ -1,0 +1,170 @@
+"""Write entries as a layer: one pass that packs, digests the blob and digests the tar inside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from envbuilder.core.errors import VerificationFailed
+from envbuilder.image.layers.compression import (
+    CompressingSink,
+    Digesting,
+    GzipCompressor,
+    NoCompressor,
+    Sink,
+    SplicingSink,
+    Watch,
+    zstd_compressor,
+)
+from envbuilder.image.layers.entries import Entry
+from envbuilder.image.layers.zlib_library import Deflate, host_deflate
+from envbuilder.oci.images import LayerFormat
+from envbuilder.oci.store import Store
+from envbuilder.oci.tar.headers import END, headers, padding
+from envbuilder.oci.tar.members import Kind
+
+
+class Packing(Enum):
+    """How a layer in the format `gzip-spliced` is packed.
+
+    `spliced`: contents as they lie in wheels, all else stored, so that no library decides a byte. `mixed`: all else
+    compressed. `compressed`: the whole tar by zlib, for layers without wheels.
+    """
+
+    SPLICED = "spliced"
+    MIXED = "mixed"
+    COMPRESSED = "compressed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packed:
+    """A layer that was written.
+
+    Attributes:
+        digest: `sha256:…` of the blob.
+        size: Its bytes.
+        diff_id: `sha256:…` of its tar.
+    """
+
+    digest: str
+    size: int
+    diff_id: str
+
+
+def write_layer(  # noqa: PLR0913  each says something else about one pass
+    entries: Iterable[Entry],
+    store: Store,
+    layer_format: LayerFormat = LayerFormat.GZIP_SPLICED,
+    *,
+    packing: Packing = Packing.SPLICED,
+    expected: Packed | None = None,
+    watcher: Callable[[Entry], Watch | None] = lambda _entry: None,
+    deflate: Callable[[], Deflate] = host_deflate,
+) -> Packed:
+    """Write a layer into the store.
+
+    Args:
+        entries: In the order of the layer: sorted, folders first; no path twice.
+        store: Where the blob goes.
+        layer_format: How to pack.
+        packing: How, within the format `gzip-spliced`.
+        expected: What it must become. Spliced contents are not unpacked then, which is most of the work: the digest of
+            the blob decides.
+        watcher: Asked for each spliced entry who wants to see its content.
+        deflate: Gives the zlib; only called where it decides bytes.
+
+    Raises:
+        VerificationFailed: It became something else, or a wheel is damaged.
+        DiskFull: There is no room.
+        ToolFailed: There is no zlib whose bytes are pinned.
+        ToolMissing: There is no zstd.
+    """
+    splices = layer_format is LayerFormat.GZIP_SPLICED and packing is not Packing.COMPRESSED
+    tar = Digesting(silent=splices and expected is not None)
+    with store.writing() as blob:
+        sink = _sink(layer_format, blob.write, tar, packing, deflate)
+        with closing(sink):
+            _fill(sink, entries, watcher)
+            sink.finish()
+        diff_id = expected.diff_id if tar.silent and expected else tar.digest
+        done = Packed(digest=blob.digest, size=blob.size, diff_id=diff_id)
+        _compare(done, expected)
+    return done
+
+
+def write_tar(
+    tar_file: Path,
+    store: Store,
+    layer_format: LayerFormat,
+    *,
+    expected: Packed | None = None,
+    deflate: Callable[[], Deflate] = host_deflate,
+) -> Packed:
+    """Make a layer of a tar as it is, whose digest becomes the diff id; errors as in `write_layer`."""
+    with store.writing() as blob:
+        tar = Digesting()
+        sink = _sink(layer_format, blob.write, tar, Packing.COMPRESSED, deflate)
+        with closing(sink), tar_file.open("rb") as stream:
+            sink.content(stream, tar_file.stat().st_size)
+            sink.finish()
+        done = Packed(digest=blob.digest, size=blob.size, diff_id=tar.digest)
+        _compare(done, expected)
+    return done
+
+
+def _compare(done: Packed, expected: Packed | None) -> None:
+    if expected and done != expected:
+        raise VerificationFailed(
+            f"the layer has the digest {done.digest}, and its tar {done.diff_id}; the lock says {expected.digest} "
+            f"and {expected.diff_id}",
+            hint="the lock was made by another version of envbuilder or was edited: `envbuilder lock`",
+        )
+
+
+def _sink(
+    layer_format: LayerFormat,
+    write: Callable[[bytes], object],
+    tar: Digesting,
+    packing: Packing,
+    deflate: Callable[[], Deflate],
+) -> Sink:
+    match layer_format:
+        case LayerFormat.TAR:
+            return CompressingSink(write, tar, NoCompressor())
+        case LayerFormat.ZSTD:
+            return CompressingSink(write, tar, zstd_compressor()[0])
+        case LayerFormat.GZIP_SPLICED:
+            return _gzip_sink(write, tar, packing, deflate)
+
+
+def _gzip_sink(
+    write: Callable[[bytes], object], tar: Digesting, packing: Packing, deflate: Callable[[], Deflate]
+) -> Sink:
+    match packing:
+        case Packing.SPLICED:
+            return SplicingSink(write, tar)
+        case Packing.MIXED:
+            return SplicingSink(write, tar, deflate())
+        case Packing.COMPRESSED:
+            return CompressingSink(write, tar, GzipCompressor(deflate()))
+
+
+def _fill(sink: Sink, entries: Iterable[Entry], watcher: Callable[[Entry], Watch | None]) -> None:
+    first_of: dict[str, str] = {}
+    for entry in entries:
+        member = entry.member
+        first = first_of.setdefault(member.identity, member.path) if member.identity else member.path
+        linked = first != member.path
+        sink.plain(b"".join(headers(member, link_to=first if linked else "")))
+        if linked or member.kind is not Kind.FILE or not member.size:
+            continue
+        if entry.spliced:
+            sink.splice(entry.spliced, member.size, watcher(entry))
+        else:
+            with member.open() as stream:
+                sink.content(stream, member.size)
+        sink.plain(padding(member.size))
+    sink.plain(END)

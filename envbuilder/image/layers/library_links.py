@@ -1,0 +1,41 @@
+"""CUDA libraries from wheels, under their names in a folder where the loader looks by itself.
+
+NVIDIA's wheels put each library into a folder of its own below site-packages, which no loader knows. A link for each
+name makes them found without a cache of the loader, which a daemonless build could not make and which the NVIDIA
+container runtime writes anew when a container starts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from envbuilder.catalog.cuda import LibraryLink
+from envbuilder.core.errors import VerificationFailed
+from envbuilder.image.layers.entries import Entry, link
+
+FOLDER = "usr/lib/x86_64-linux-gnu"
+_LIBRARY = re.compile(r"nvidia/[^/]+/lib/(?P<name>lib[^/]+\.so[^/]*)")
+
+
+def library_links(paths: Iterable[str], site: str, second_names: Iterable[LibraryLink]) -> list[Entry]:
+    """Links to all libraries of CUDA wheels.
+
+    Args:
+        paths: Paths in the wheels.
+        site: Folder `site-packages` in the image, relative.
+        second_names: Further names for some of the libraries.
+
+    Raises:
+        VerificationFailed: A second name is for a library that no wheel has.
+    """
+    found = {match["name"]: f"/{site}/{path}" for path in sorted(paths) if (match := _LIBRARY.fullmatch(path))}
+    names = dict(found)
+    for second in second_names:
+        if second.target not in found:
+            raise VerificationFailed(
+                f"{second.name} is to be a second name of {second.target}, which no CUDA wheel of the lock has",
+                hint="lock again: `envbuilder lock`",
+            )
+        names[second.name] = found[second.target]
+    return [link(f"{FOLDER}/{name}", target) for name, target in sorted(names.items())]

@@ -1,0 +1,256 @@
+"""Make one layer of a plan: one function for each kind."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import takewhile
+
+from envbuilder.core.errors import VerificationFailed
+from envbuilder.core.memory_policy import HOOK_PATH, START, START_NAME
+from envbuilder.image.layers.admission import Clashes, admitted
+from envbuilder.image.layers.bytecode import bytecode
+from envbuilder.image.layers.compression import Watch
+from envbuilder.image.layers.entries import Entry, completed, parents, text
+from envbuilder.image.layers.inputs import Ingredients
+from envbuilder.image.layers.interpreter import account_entries, venv_entries
+from envbuilder.image.layers.layer_writer import Packed, Packing, write_layer, write_tar
+from envbuilder.image.layers.library_links import library_links
+from envbuilder.image.layers.needed_libraries import IS_LIBRARY, Tap, needed
+from envbuilder.image.layers.records import LayerRecord
+from envbuilder.image.layers.wheels import brought, installed, scripts
+from envbuilder.image.plan.plan import Layer, LayerKind, Plan
+from envbuilder.lock.lock import PackageGroup
+from envbuilder.oci.images import LayerFormat
+from envbuilder.oci.tar.members import Kind
+
+LOCK_PATH = "opt/envbuilder/envbuilder.lock"
+PROBE_PATH = "opt/envbuilder/probe.py"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One layer to make.
+
+    Attributes:
+        plan: The plan that it belongs to.
+        layer: The layer.
+        ingredients: What it is made of; all its files are in the store.
+        format: How it is packed.
+        expected: What it must become; None when nobody knows yet.
+        jobs: How many interpreters may compile at once.
+    """
+
+    plan: Plan
+    layer: Layer
+    ingredients: Ingredients
+    format: LayerFormat
+    expected: Packed | None = None
+    jobs: int = 1
+
+    def write(self, entries: Iterable[Entry], packing: Packing, *, notes: Iterable[str] = ()) -> LayerRecord:
+        """Pack entries, and note which libraries they need and bring."""
+        ordered = completed(entries)
+        libraries = _Libraries()
+        packed = write_layer(
+            ordered,
+            self.ingredients.store,
+            self.format,
+            packing=packing,
+            expected=self.expected,
+            watcher=libraries.watch,
+            deflate=self.ingredients.deflate,
+        )
+        brings = {match["name"] for entry in ordered if (match := IS_LIBRARY.fullmatch(entry.path))}
+        return LayerRecord(
+            packed=packed,
+            needs=tuple(sorted(libraries.needs() - brings)),
+            brings=tuple(sorted(brings)),
+            notes=tuple(notes),
+        )
+
+
+def make_layer(task: Task) -> LayerRecord:
+    """Write one layer into the store.
+
+    Raises:
+        VerificationFailed: It became something else than expected, or a file is damaged.
+        BuildFailed: A source distribution cannot be built.
+        ToolFailed: The image's interpreter cannot be run here.
+        DiskFull: There is no room.
+    """
+    return _MAKERS[task.layer.kind](task)
+
+
+def _base(task: Task) -> LayerRecord:
+    content = task.ingredients.base
+    own = task.ingredients
+    packed = write_tar(content.tar(), own.store, task.format, expected=task.expected, deflate=own.deflate)
+    return LayerRecord(packed=packed)
+
+
+def _system(task: Task) -> LayerRecord:
+    added = task.ingredients.base.added()
+    return task.write((Entry(member=member) for member in added), Packing.COMPRESSED)
+
+
+def _interpreter(task: Task) -> LayerRecord:
+    own = task.ingredients
+    user = own.lock.user
+    entries = [
+        *own.archive_entries(),
+        *venv_entries(own.home, own.series, own.lock.python.version.text),
+        *account_entries(user, own.base_file("etc/passwd"), own.base_file("etc/group")),
+    ]
+    with bytecode(_standard_library(own), own.python(), own.work) as compiled:
+        return task.write([*entries, *compiled], Packing.COMPRESSED)
+
+
+def _standard_library(own: Ingredients) -> list[Entry]:
+    """Sources of the standard library that have no bytecode yet."""
+    if own.has_archive:
+        return [entry for entry in own.archive_entries() if f"/lib/python{own.series}/" in f"/{entry.path}"]
+    folder = f"usr/lib/python{own.series}/"
+    found = [Entry(member=member) for member in own.base.members() if member.path.startswith(folder)]
+    return [] if any("/__pycache__/" in entry.path for entry in found) else found
+
+
+def _wheels(task: Task) -> LayerRecord:
+    return task.write(_installed(task, task.layer), Packing.SPLICED)
+
+
+def _own(task: Task) -> LayerRecord:
+    clashes = Clashes(_sum, task.ingredients.lock.allow)
+    for entry, own in _below(task):
+        clashes.see(entry, own=own)
+    noted = len(clashes.notes)
+    entries = list(_installed(task, task.layer))
+    for entry in entries:
+        clashes.see(entry, own=True)
+    with bytecode(entries, task.ingredients.python(), task.ingredients.work) as compiled:
+        return task.write([*entries, *compiled], Packing.MIXED, notes=clashes.notes[noted:])
+
+
+def _installed(task: Task, layer: Layer) -> Iterator[Entry]:
+    own = task.ingredients
+    allowed = own.lock.allow if layer.kind is LayerKind.OWN else ()
+    for pin in layer.packages:
+        wheel = own.wheel(pin)
+        yield from admitted(installed(wheel, own.prefix), own.prefix, wheel.dist_info, allowed)
+
+
+def _below(task: Task) -> Iterator[tuple[Entry, bool]]:
+    """What distributions of lower layers bring, and whether they are own ones, as far as their wheels are here.
+
+    Their layers can be known without them. What could not be compared is found by `validate --tier static`.
+    """
+    own = task.ingredients
+    for layer in takewhile(lambda layer: layer != task.layer, task.plan.layers):
+        for pin in layer.packages:
+            if pin.is_wheel and own.store.has(f"sha256:{pin.sha256}"):
+                wheel = own.wheel(pin)
+                for entry in (*brought(wheel, own.prefix), *scripts(wheel, own.prefix)):
+                    yield entry, layer.kind is LayerKind.OWN
+
+
+def _links(task: Task) -> LayerRecord:
+    own = task.ingredients
+    paths = [path for pin in own.lock.group(PackageGroup.CUDA) for path in own.wheel(pin).contents]
+    return task.write(library_links(paths, own.prefix.site, task.layer.links), Packing.COMPRESSED)
+
+
+def _bytecode(task: Task) -> LayerRecord:
+    """Bytecode of each layer below by itself, several at a time; what lies higher wins, as in the image."""
+    own = task.ingredients
+    clashes = Clashes(_sum)
+    sources = []
+    for layer in task.plan.of(LayerKind.CUDA, LayerKind.FRAMEWORK, LayerKind.PACKAGES):
+        entries = list(_brought(task, layer))
+        for entry in entries:
+            clashes.see(entry)
+        sources.append([entry for entry in entries if entry.path.endswith(".py")])
+    with ExitStack() as stack, ThreadPoolExecutor(task.jobs) as pool:
+
+        def compiled(entries: list[Entry]) -> list[Entry]:
+            return stack.enter_context(bytecode(entries, own.python(), own.work))
+
+        parts = list(pool.map(compiled, sources))
+        return task.write((entry for part in parts for entry in part), Packing.COMPRESSED, notes=clashes.notes)
+
+
+def _brought(task: Task, layer: Layer) -> Iterator[Entry]:
+    for pin in layer.packages:
+        yield from brought(task.ingredients.wheel(pin), task.ingredients.prefix)
+
+
+def _files(task: Task) -> LayerRecord:
+    """Own files; folders that the base or the account brings stay as they are."""
+    own = task.ingredients
+    files = {entry.path: entry for entry in map(own.file, task.layer.files)}
+    above = {path for entry in files.values() for path in parents(entry.path)}
+    below = [*(Entry(member=member) for member in own.base.members()), *account_entries(own.lock.user, b"", b"")]
+    for entry in below:
+        folders = (entry.path, *parents(entry.path)) if entry.member.kind is Kind.FOLDER else parents(entry.path)
+        if taken := files.keys() & set(folders):
+            raise VerificationFailed(
+                f"/{min(taken)} is one of the own files, and a folder of the image",
+                hint="choose another path in `files:` of envbuilder.yaml, then `envbuilder lock`",
+            )
+    kept = (entry for entry in below if entry.path in above)
+    return task.write([*kept, *files.values()], Packing.COMPRESSED)
+
+
+def _image(task: Task) -> LayerRecord:
+    own = task.ingredients
+    entries = [text(LOCK_PATH, own.lock_text.encode()), text(PROBE_PATH, own.probe())]
+    if hook := own.hook():
+        start = f"{own.prefix.site}/{START_NAME}"
+        entries += [text(HOOK_PATH.lstrip("/"), hook), text(start, f"{START}\n".encode())]
+    return task.write(entries, Packing.COMPRESSED)
+
+
+_MAKERS: dict[LayerKind, Callable[[Task], LayerRecord]] = {
+    LayerKind.BASE: _base,
+    LayerKind.SYSTEM: _system,
+    LayerKind.INTERPRETER: _interpreter,
+    LayerKind.CUDA: _wheels,
+    LayerKind.FRAMEWORK: _wheels,
+    LayerKind.PACKAGES: _wheels,
+    LayerKind.LINKS: _links,
+    LayerKind.BYTECODE: _bytecode,
+    LayerKind.OWN: _own,
+    LayerKind.FILES: _files,
+    LayerKind.IMAGE: _image,
+}
+
+
+def _sum(entry: Entry) -> int:
+    return entry.spliced.crc if entry.spliced else zlib.crc32(entry.member.read())
+
+
+class _Libraries:
+    """Taps every library of a layer, one after the other: a tap holds the end of its library in memory."""
+
+    def __init__(self) -> None:
+        self._tapped: tuple[Entry, Tap] | None = None
+        self._names: set[str] = set()
+
+    def watch(self, entry: Entry) -> Watch | None:
+        self._settle()
+        if not IS_LIBRARY.fullmatch(entry.path):
+            return None
+        tap = Tap()
+        self._tapped = (entry, tap)
+        return tap
+
+    def needs(self) -> frozenset[str]:
+        self._settle()
+        return frozenset(self._names)
+
+    def _settle(self) -> None:
+        if self._tapped:
+            self._names |= needed(*self._tapped)
+            self._tapped = None

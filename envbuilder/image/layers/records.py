@@ -1,0 +1,332 @@
+"""What a store remembers beside its files: which layer a key led to, and which images there are.
+
+A record is believed only if it is what was written: that of a layer has the digest of its own content, that of an image
+agrees with the manifest, which the store verifies. Any other is removed, and what it was about is made again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from envbuilder.core.errors import VerificationFailed
+from envbuilder.core.files import read_json, replacing
+from envbuilder.core.references import is_digest
+from envbuilder.image.layers.layer_writer import Packed
+from envbuilder.oci.images import AssembledImage, Descriptor, Document, ImageLayerPin
+from envbuilder.oci.store import Store
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerRecord:
+    """What was learned when a layer was made.
+
+    Attributes:
+        packed: The layer.
+        needs: Sonames that its libraries ask for and that it does not bring, sorted.
+        brings: Names of libraries in it, sorted.
+        notes: What readers should know about it, such as paths that two distributions have.
+    """
+
+    packed: Packed
+    needs: tuple[str, ...] = ()
+    brings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptImage:
+    """An image whose layers are in a store.
+
+    Attributes:
+        name: `repository:tag`.
+        image: The image.
+        lock: Digest of the lock that it was made from.
+    """
+
+    name: str
+    image: AssembledImage
+    lock: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Records:
+    """The records of a store.
+
+    Attributes:
+        store: Holds them in the folders `layers` and `images`.
+        shipped: What is known of a layer that was never made here; None for nothing.
+    """
+
+    store: Store
+    shipped: Callable[[str], LayerRecord | None] = lambda _key: None
+
+    def layer(self, key: str) -> LayerRecord | None:
+        """What is known of a layer; None when it was never made here, or its record is not what was written.
+
+        The record of a layer whose file has another size is not believed either. The file may be missing.
+        """
+        path = self._layer_path(key)
+        return _believed(path, lambda: self._read_layer(path, key)) or self.shipped(key)
+
+    def _read_layer(self, path: Path, key: str) -> LayerRecord:
+        record = _layer_of(_mapping(read_json(path)), key)
+        if self._has_another_size(record.packed):
+            raise ValueError(f"{record.packed.digest} has another size")
+        return record
+
+    def _has_another_size(self, packed: Packed) -> bool:
+        return self.store.has(packed.digest) and not self.store.has(packed.digest, packed.size)
+
+    def keep_layer(self, key: str, record: LayerRecord) -> None:
+        """Remember a layer."""
+        plain = {
+            "key": key,
+            "digest": record.packed.digest,
+            "size": record.packed.size,
+            "diff_id": record.packed.diff_id,
+            "needs": record.needs,
+            "brings": record.brings,
+            "notes": record.notes,
+        }
+        _write(self._layer_path(key), plain | {_SUM: sum_of(plain)})
+
+    def image(self, name: str) -> KeptImage | None:
+        """An image by `repository:tag`, or by the digest of its manifest or configuration; None when it is not here."""
+        if is_digest(name):
+            return next(
+                (
+                    kept
+                    for kept in self.images()
+                    if name in {kept.image.manifest.descriptor.digest, kept.image.config.descriptor.digest}
+                ),
+                None,
+            )
+        path = self._image_path(name)
+        return _believed(path, lambda: self._read_image(path))
+
+    def images(self) -> Iterator[KeptImage]:
+        """All images that can be read, by name."""
+        for path in sorted((self.store.folder / "images").glob("*.json")):
+            kept = _believed(path, partial(self._read_image, path))
+            if kept:
+                yield kept
+
+    def keep_image(self, kept: KeptImage) -> None:
+        """Remember an image under its name; takes the name from the image that had it."""
+        image = kept.image
+        for document in (image.config, image.manifest, *(each for pair in image.attached for each in pair)):
+            self.store.put(document.content)
+        _write(
+            self._image_path(kept.name),
+            {
+                "name": kept.name,
+                "lock": kept.lock,
+                "manifest": _plain(image.manifest.descriptor),
+                "config": _plain(image.config.descriptor),
+                "attached": [[_plain(one.descriptor), _plain(two.descriptor)] for one, two in image.attached],
+                "layers": [
+                    {"id": each.id, "key": each.key, "diff_id": each.diff_id, "blob": _plain(each.blob)}
+                    for each in image.layers
+                ],
+            },
+        )
+
+    def forget_image(self, name: str) -> None:
+        """Take a name away; the layers stay until they are pruned."""
+        self._image_path(name).unlink(missing_ok=True)
+
+    def pushed(self, host: str) -> tuple[str, ...]:
+        """Repositories of a registry that were pushed to from here, sorted: layers can be taken over from them."""
+        return tuple(name for name in self._pushed() if name.startswith(f"{host}/"))
+
+    def keep_push(self, repository: str) -> None:
+        """Remember a repository that was pushed to."""
+        known = self._pushed()
+        if repository not in known:
+            self._pushed_path().parent.mkdir(parents=True, exist_ok=True)
+            with replacing(self._pushed_path()) as stream:
+                stream.write(json.dumps(sorted([*known, repository])).encode())
+
+    def _pushed(self) -> list[str]:
+        try:
+            known = read_json(self._pushed_path())
+        except (OSError, ValueError):
+            return []
+        return sorted(name for name in known if isinstance(name, str)) if isinstance(known, list) else []
+
+    def layer_digests(self) -> Iterator[tuple[str, str]]:
+        """Key and digest of every layer that was made here."""
+        for path in sorted((self.store.folder / "layers").glob("*.json")):
+            key = f"sha256:{path.stem}"
+            record = self.layer(key)
+            if record:
+                yield key, record.packed.digest
+
+    def damaged(self) -> Iterator[Path]:
+        """Yield the files of records that are not believed, sorted; they are not removed."""
+        layers, images = (sorted((self.store.folder / name).glob("*")) for name in ("layers", "images"))
+        reads: list[tuple[Path, Callable[[], object]]] = [
+            *((path, partial(self._read_layer, path, f"sha256:{path.stem}")) for path in layers),
+            *((path, partial(self._read_image, path)) for path in images),
+        ]
+        for path, read in reads:
+            try:
+                read()
+            except _NOT_WHAT_WAS_WRITTEN:
+                yield path
+
+    def _pushed_path(self) -> Path:
+        return self.store.folder / "pushed.json"
+
+    def _layer_path(self, key: str) -> Path:
+        return self.store.folder / "layers" / f"{key.removeprefix('sha256:')}.json"
+
+    def _image_path(self, name: str) -> Path:
+        return (
+            self.store.folder
+            / "images"
+            / f"{re.sub(r'[^a-z0-9._-]', lambda found: f'%{ord(found[0]):02x}', name)}.json"
+        )
+
+    def _read_image(self, path: Path) -> KeptImage:
+        kept = self._image_of(_mapping(read_json(path)))
+        if self._image_path(kept.name) != path or not _agrees(kept.image):
+            raise ValueError(f"not the record of {kept.name}")
+        return kept
+
+    def _image_of(self, plain: Mapping[str, object]) -> KeptImage:
+        layers = [_mapping(each) for each in _list(plain["layers"])]
+        pairs = [_list(each) for each in _list(plain["attached"])]
+        return KeptImage(
+            name=_text(plain["name"]),
+            lock=_checked(plain["lock"]),
+            image=AssembledImage(
+                layers=tuple(
+                    ImageLayerPin(
+                        id=_text(each["id"]),
+                        key=_text(each["key"]),
+                        diff_id=_checked(each["diff_id"]),
+                        blob=_descriptor(each["blob"]),
+                    )
+                    for each in layers
+                ),
+                config=self._document(plain["config"]),
+                manifest=self._document(plain["manifest"]),
+                attached=tuple((self._document(one), self._document(two)) for one, two in pairs),
+            ),
+        )
+
+    def _document(self, plain: object) -> Document:
+        descriptor = _descriptor(plain)
+        if not self.store.has(descriptor.digest):
+            raise ValueError(f"{descriptor.digest} is not in the store")
+        return Document(descriptor=descriptor, content=self.store.read(descriptor.digest))
+
+
+_SUM = "sha256"
+_NOT_WHAT_WAS_WRITTEN = (ValueError, KeyError, TypeError, VerificationFailed)
+
+
+def _believed(path: Path, read: Callable[[], T]) -> T | None:
+    """Return what a record says; None when there is none. One that is not what was written is removed."""
+    try:
+        return read()
+    except OSError:
+        return None
+    except _NOT_WHAT_WAS_WRITTEN:
+        with suppress(OSError):
+            path.unlink()
+        return None
+
+
+def sum_of(plain: Mapping[str, object]) -> str:
+    """Return the sha256 of the content of a record, written with sorted keys and without spaces."""
+    content = {name: value for name, value in plain.items() if name != _SUM}
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _layer_of(plain: Mapping[str, object], key: str) -> LayerRecord:
+    if plain[_SUM] != sum_of(plain) or plain["key"] != key:
+        raise ValueError(f"not the record of {key}")
+    return LayerRecord(
+        packed=Packed(digest=_checked(plain["digest"]), size=_size(plain["size"]), diff_id=_checked(plain["diff_id"])),
+        needs=_texts(plain["needs"]),
+        brings=_texts(plain["brings"]),
+        notes=_texts(plain["notes"]),
+    )
+
+
+def _agrees(image: AssembledImage) -> bool:
+    """Return True if the layers of a record are those of its manifest and its configuration, which were verified."""
+    try:
+        manifest, config = json.loads(image.manifest.content), json.loads(image.config.content)
+        blobs = [Descriptor(media_type=each["mediaType"], digest=each["digest"], size=each["size"])
+                 for each in manifest["layers"]]  # fmt: skip
+        return (
+            blobs == [layer.blob for layer in image.layers]
+            and config["rootfs"]["diff_ids"] == [layer.diff_id for layer in image.layers]
+            and manifest["config"]["digest"] == image.config.descriptor.digest
+        )
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return False
+
+
+def _write(path: Path, plain: Mapping[str, object]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as stream:
+        stream.write(json.dumps(plain, sort_keys=True, indent=1).encode())
+
+
+def _plain(descriptor: Descriptor) -> dict[str, object]:
+    return {"media_type": descriptor.media_type, "digest": descriptor.digest, "size": descriptor.size}
+
+
+def _descriptor(plain: object) -> Descriptor:
+    fields = _mapping(plain)
+    return Descriptor(
+        media_type=_text(fields["media_type"]), digest=_checked(fields["digest"]), size=_size(fields["size"])
+    )
+
+
+def _checked(text: object) -> str:
+    if not isinstance(text, str) or not is_digest(text):
+        raise ValueError(f"{text!r} is not a sha256 digest")
+    return text
+
+
+def _size(number: object) -> int:
+    if type(number) is not int or number < 0:
+        raise ValueError(f"{number!r} is not a number of bytes")
+    return number
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is not text")
+    return value
+
+
+def _texts(values: object) -> tuple[str, ...]:
+    return tuple(_text(each) for each in _list(values))
+
+
+def _list(value: object) -> list[object]:
+    if not isinstance(value, list):
+        raise TypeError(f"{value!r} is not a list")
+    return value
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    if not isinstance(value, dict):
+        raise TypeError(f"{value!r} is not a mapping")
+    return value

@@ -1,0 +1,200 @@
+"""Downloads and layers at the same time: a layer is made as soon as its files are there, and only once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+
+from envbuilder.core.errors import EnvbuilderError, VerificationFailed
+from envbuilder.image.builds import BuildEvent, BuildStep, StepFinished, StepStarted
+from envbuilder.image.container_engine import Listener
+from envbuilder.image.layers.build_state import Draft
+from envbuilder.image.layers.make import Task, make_layer
+from envbuilder.image.layers.ports import AssemblePorts
+from envbuilder.image.layers.records import LayerRecord
+from envbuilder.lock.index.index import IndexFile
+from envbuilder.lock.lock import PackageGroup, PackagePin
+from envbuilder.oci.images import LayerFormat
+from envbuilder.oci.transfers import Transfer
+
+_CONNECTIONS = 6
+_MOST_THREADS = 256
+
+
+@dataclass(kw_only=True)
+class Journal:
+    """What is done and how long it takes, told to a listener by one thread at a time.
+
+    Attributes:
+        listener: Who is told.
+        clock: Seconds that only go forward.
+    """
+
+    listener: Listener
+    clock: Callable[[], float]
+    _steps: list[tuple[str, float]] = field(default_factory=list)
+    _seconds: dict[str, float] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def tell(self, event: BuildEvent) -> None:
+        """Pass an event on."""
+        with self._lock:
+            self.listener(event)
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Something that takes time."""
+        began = self.start(name)
+        try:
+            yield
+        except EnvbuilderError as error:
+            self.finish(name, began, error.message.splitlines()[0])
+            raise
+        self.finish(name, began)
+
+    def start(self, name: str) -> float:
+        """Begin a step; gives the time."""
+        began = self.clock()
+        self._steps.append((name, began))
+        self.tell(StepStarted(step=name))
+        return began
+
+    def finish(self, name: str, began: float, error: str = "") -> None:
+        """End a step."""
+        self._seconds[name] = self.clock() - began
+        self.tell(StepFinished(step=name, seconds=self._seconds[name], cached=False, error=error))
+
+    def steps(self) -> tuple[BuildStep, ...]:
+        """All steps, in the order in which they began."""
+        return tuple(
+            BuildStep(name=name, seconds=self._seconds.get(name, 0.0), cached=False) for name, _ in self._steps
+        )
+
+
+@dataclass(kw_only=True)
+class Fetching:
+    """Downloads, several at a time, the largest first."""
+
+    ports: AssemblePorts
+    journal: Journal
+    stack: ExitStack
+    bytes: int = 0
+    _futures: dict[str, Future[None]] = field(default_factory=dict)
+    _pool: ThreadPoolExecutor | None = None
+    _progress: dict[str, int] = field(default_factory=dict)
+    _step: str = ""
+    _began: float = 0.0
+
+    def order(self, missing: Iterable[PackagePin], drafts: Sequence[Draft]) -> None:
+        """Begin to download files; they belong to the locks of the drafts."""
+        pins = {pin.sha256: pin for pin in missing}
+        if not pins:
+            return
+        self._step = f"files to download: {len(pins)}"
+        self._began = self.journal.start(self._step)
+        pool = self._connections()
+        total = sum(pin.size for pin in pins.values())
+        for file in self._places(list(pins.values()), drafts):
+            self._futures[file.sha256] = pool.submit(self._fetch, file, total)
+
+    def order_base(self, draft: Draft) -> None:
+        """Begin to get the layers that the base brings, where some are missing."""
+        missing = any(not self.ports.store.has(layer.blob.digest) for layer in draft.in_base)
+        if missing and draft.lock.base.digest not in self._futures:
+            self._futures[draft.lock.base.digest] = self._connections().submit(draft.ingredients.base.provide)
+
+    def wait(self, pins: Iterable[PackagePin]) -> None:
+        """Return when these files are there; raise what kept one of them away."""
+        for pin in pins:
+            if pin.sha256 in self._futures:
+                self._futures[pin.sha256].result()
+
+    def close(self) -> None:
+        """Return when everything is there."""
+        for future in self._futures.values():
+            future.result()
+        if self._step:
+            self.journal.finish(self._step, self._began)
+
+    def _connections(self) -> ThreadPoolExecutor:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(_CONNECTIONS, thread_name_prefix="fetch")
+            self.stack.callback(self._pool.shutdown, wait=True, cancel_futures=True)
+        return self._pool
+
+    def _places(self, pins: list[PackagePin], drafts: Sequence[Draft]) -> list[IndexFile]:
+        left = {pin.sha256: pin for pin in pins}
+        found: list[tuple[PackagePin, IndexFile]] = []
+        for draft in drafts:
+            mine = [left.pop(pin.sha256) for pin in draft.lock.packages if pin.sha256 in left]
+            if mine:
+                found += zip(mine, self.ports.locate(mine, draft.ingredients.series), strict=True)
+        # TensorFlow has the longest way to go: it is compiled when it is here.
+        found.sort(key=lambda pair: (pair[0].group is not PackageGroup.FRAMEWORK, -pair[0].size, pair[0].file))
+        # The lock says how long a file is; the index is only asked where it lies.
+        return [replace(file, size=pin.size or file.size) for pin, file in found]
+
+    def _fetch(self, file: IndexFile, total: int) -> None:
+        def progress(done: int, _all: int) -> None:
+            self._progress[file.sha256] = done
+            self.journal.tell(Transfer(item="downloaded", current=sum(self._progress.values()), total=total))
+
+        self.ports.fetch(file, progress)
+        self.bytes = sum(self._progress.values())
+
+
+@dataclass(kw_only=True)
+class Making:
+    """Layers, each made once, as soon as its files are there."""
+
+    ports: AssemblePorts
+    journal: Journal
+    fetching: Fetching
+    stack: ExitStack
+    records: dict[str, Future[LayerRecord]] = field(default_factory=dict)
+    _pool: ThreadPoolExecutor | None = None
+    _slots: threading.Semaphore = field(default_factory=threading.Semaphore)
+
+    def __post_init__(self) -> None:
+        self._pool = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="layer")
+        self._slots = threading.Semaphore(self.ports.jobs)
+        self.stack.callback(self._pool.shutdown, wait=True, cancel_futures=True)
+
+    def order(self, draft: Draft, layer_format: LayerFormat) -> None:
+        """Begin to make the layers of an image that are not there, and that no other image has asked for."""
+        assert self._pool is not None  # noqa: S101  made above
+        for layer in draft.to_make(self.ports.store):
+            key = draft.keys[layer.id]
+            if key not in self.records:
+                task = Task(
+                    plan=draft.plan,
+                    layer=layer,
+                    ingredients=draft.ingredients,
+                    format=layer_format,
+                    expected=draft.known.get(layer.id),
+                    jobs=self.ports.jobs,
+                )
+                self.records[key] = self._pool.submit(self._make, key, task, draft.waits_for(layer))
+
+    def _make(self, key: str, task: Task, files: Iterable[PackagePin]) -> LayerRecord:
+        self.fetching.wait(files)
+        with self._slots, self.ports.store.only_one(f"layer-{key.removeprefix('sha256:')}"):
+            known = self.ports.records.layer(key)
+            if known and self.ports.store.has(known.packed.digest) and task.expected in {None, known.packed}:
+                return known  # Another process made it meanwhile.
+            with self.journal.step(task.layer.title):
+                record = _named(task)
+            self.ports.records.keep_layer(key, record)
+            return record
+
+
+def _named(task: Task) -> LayerRecord:
+    try:
+        return make_layer(task)
+    except VerificationFailed as error:
+        error.message = f"layer {task.layer.id}: {error.message}"
+        error.args = (error.message,)
+        raise

@@ -1,0 +1,139 @@
+"""Build a wheel from a source distribution that has none, with the interpreter of the image and pinned build tools.
+
+The wheel is written anew afterwards: sorted, without times, not compressed. So its digest is a function of what is in
+it. Compilers are not found on purpose: extensions that are optional are left out on every machine, not on some.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import tomllib
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+
+from envbuilder.core.archives.extraction import BadArchive, extract
+from envbuilder.core.archives.zip_reader import opened
+from envbuilder.core.errors import BuildFailed, ToolFailed, VerificationFailed
+from envbuilder.image.builds import NO_COMPILER
+from envbuilder.image.layers.entries import EPOCH
+from envbuilder.image.layers.image_python import TargetPython
+from envbuilder.oci.runtime.outputs import open_to_all
+from envbuilder.oci.store import Store
+
+_SOURCE, _TOOLS, _WHEEL = "/mnt/source", "/mnt/tools", "/tmp/built.whl"  # noqa: S108  in the sandbox
+_BUILD = """
+import glob, os, runpy, shutil, sys
+source, wheel = sys.argv[1:]
+work, out = os.path.dirname(wheel) + "/source", os.path.dirname(wheel) + "/out"
+shutil.copytree(source, work, symlinks=True)
+os.chdir(work)
+import setuptools
+sys.argv = ["setup.py", "-q", "bdist_wheel", "--dist-dir", out]
+runpy.run_path("setup.py", run_name="__main__")
+os.rename(sorted(glob.glob(out + "/*.whl"))[0], wheel)
+"""
+_WITH_PYPROJECT = (
+    "choose a version that has a wheel, or build with an engine, which reads pyproject.toml: --engine docker"
+)
+_FIRST_DAY = (1980, 1, 1, 0, 0, 0)
+
+
+def build_wheel(sdist: Path, name: str, tools: Iterable[Path], python: TargetPython, store: Store) -> str:
+    """Build a wheel and keep it.
+
+    Args:
+        sdist: The source distribution; its content was compared with its hash.
+        name: Its name on the index.
+        tools: Wheels of setuptools and wheel.
+        python: The interpreter of the image.
+        store: Keeps the wheel.
+
+    Returns:
+        Digest of the wheel in the store.
+
+    Raises:
+        BuildFailed: It cannot be built this way.
+        ToolMissing: There is no sandbox to build it in.
+        VerificationFailed: The archive is damaged, or leads out of its folder.
+    """
+    with tempfile.TemporaryDirectory(prefix="envbuilder-sdist-") as scratch:
+        root = Path(scratch)
+        source = _unpacked(sdist, name, root / "source")
+        build_tools = root / "tools"
+        build_tools.mkdir()
+        for tool in tools:
+            extract(tool, build_tools)
+        for folder in (source, build_tools):
+            open_to_all(folder)
+        try:
+            built = python.run(
+                ["-c", _BUILD, _SOURCE, _WHEEL],
+                mounts={_SOURCE: source, _TOOLS: build_tools},
+                environ={
+                    "PYTHONPATH": _TOOLS,
+                    "SOURCE_DATE_EPOCH": str(EPOCH),
+                    "HOME": str(PurePosixPath(_WHEEL).parent),
+                },
+                copy_out=_WHEEL,
+            )
+        except (ToolFailed, VerificationFailed) as error:
+            raise _failure(name, str(error)) from error
+        if built is None:
+            raise _failure(name, "setup.py made no wheel")
+        return _kept(built, name, root, store)
+
+
+def _failure(name: str, reason: str) -> BuildFailed:
+    return BuildFailed(f"{name} cannot be built into a wheel: {reason}", hint=NO_COMPILER, step=name)
+
+
+def _unpacked(sdist: Path, name: str, target: Path) -> Path:
+    target.mkdir()
+    try:
+        extract(sdist, target)
+    except (BadArchive, OSError) as error:
+        raise VerificationFailed(f"{name} cannot be unpacked: {error}", hint="choose another version of it") from error
+    tops = sorted(path for path in target.iterdir() if path.is_dir())
+    if len(tops) != 1 or not (tops[0] / "setup.py").is_file():
+        raise BuildFailed(
+            f"{name} has no setup.py in its only folder",
+            hint=_WITH_PYPROJECT if _builds_by_setuptools(tops) else NO_COMPILER,
+            step=name,
+        )
+    return tops[0]
+
+
+def _builds_by_setuptools(tops: list[Path]) -> bool:
+    """Return True if a pyproject.toml leaves the build to setuptools, which is all that an engine has."""
+    try:
+        project = tomllib.loads((tops[0] / "pyproject.toml").read_text(encoding="utf-8"))
+    except (IndexError, OSError, ValueError, RecursionError):
+        return False
+    system = project.get("build-system", {})
+    backend = system.get("build-backend", "setuptools") if isinstance(system, dict) else ""
+    return str(backend).startswith("setuptools")
+
+
+def _kept(made: bytes, name: str, root: Path, store: Store) -> str:
+    wheel, canonical = root / "made.whl", root / "canonical.whl"
+    wheel.write_bytes(made)
+    try:
+        _write_canonical(wheel, canonical)
+    except BadArchive as error:
+        raise _failure(name, f"its wheel is damaged: {error}") from error
+    return store.take(canonical)
+
+
+def _write_canonical(made: Path, canonical: Path) -> None:
+    with opened(made) as source, zipfile.ZipFile(canonical, "w", zipfile.ZIP_STORED) as target:
+        for info in sorted(source.members, key=lambda info: info.filename):
+            if info.is_dir():
+                continue
+            entry = zipfile.ZipInfo(info.filename, _FIRST_DAY)
+            entry.create_system = 3
+            mode = 0o100755 if info.external_attr >> 16 & 0o111 else 0o100644
+            entry.external_attr = mode << 16
+            with source.archive.open(info) as content, target.open(entry, "w") as copy:
+                shutil.copyfileobj(content, copy)

@@ -1,0 +1,59 @@
+"""Layers of wheels that the catalog knows already: their digests, so that nobody has to unpack a wheel to learn them.
+
+`matrices/layers.yaml`: key, digest of the blob, its bytes, diff id, and which libraries of the OS it needs. Nothing is
+taken on trust: a layer that becomes something else is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from envbuilder.core.references import is_digest
+from envbuilder.core.yaml.canonical import Plain
+from envbuilder.core.yaml.canonical import dump as canonical
+from envbuilder.core.yaml.fields import Reader
+from envbuilder.image.layers.layer_writer import Packed
+from envbuilder.image.layers.records import LayerRecord
+
+SCHEMA = 1
+_HEADER = "# Layers of wheels: key, digest, bytes, diff id, OS libraries. Written by `python -m tests.repo.layers`.\n"
+
+
+def load_layers(text: str, file: str) -> dict[str, LayerRecord]:
+    """Records by key.
+
+    Raises:
+        InvalidInput: With every fault.
+    """
+    reader = Reader(file)
+    root = reader.document(text)
+    if root.integer("schema") != SCHEMA:
+        root.fault("schema", f"must be {SCHEMA}")
+    found = dict(root.texts("layers", _record, required=True))
+    reader.finish()
+    return found
+
+
+def dump_layers(records: Mapping[str, LayerRecord], os_libraries: Iterable[str]) -> str:
+    """The canonical text; of what layers need only libraries of the OS are kept."""
+    known = frozenset(os_libraries)
+    lines: list[Plain] = []
+    for key, record in sorted(records.items()):
+        packed = record.packed
+        needs = ",".join(sorted(known.intersection(record.needs))) or "-"
+        lines.append(f"{_short(key)} {_short(packed.digest)} {packed.size} {_short(packed.diff_id)} {needs}")
+    return _HEADER + canonical({"schema": SCHEMA, "layers": lines})
+
+
+def _record(line: str) -> tuple[str, LayerRecord]:
+    parts = line.split(" ")
+    digests = [f"sha256:{parts[number]}" for number in (0, 1, 3)] if len(parts) == 5 else []
+    if not digests or not all(is_digest(digest) for digest in digests) or not parts[2].isdigit():
+        raise ValueError("must be `key digest bytes diff_id libraries`")
+    key, digest, diff_id = digests
+    needs = () if parts[4] == "-" else tuple(parts[4].split(","))
+    return key, LayerRecord(packed=Packed(digest=digest, size=int(parts[2]), diff_id=diff_id), needs=needs)
+
+
+def _short(digest: str) -> str:
+    return digest.removeprefix("sha256:")

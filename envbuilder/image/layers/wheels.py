@@ -1,0 +1,240 @@
+"""What an installer would make of a wheel, as entries of a layer: nothing is run, nothing is unpacked.
+
+Source: PyPA "Binary distribution format", "Recording installed projects" and "Entry points"; what the specifications
+leave open (the words of a script, the order of RECORD) is as uv 0.13 does it, read from what it installed.
+"""
+
+from __future__ import annotations
+
+import base64
+import configparser
+import csv
+import hashlib
+import io
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from envbuilder.core.errors import VerificationFailed
+from envbuilder.core.files import CHUNK
+from envbuilder.core.names import file_name
+from envbuilder.image.layers.entries import EPOCH, Entry, folder, text
+from envbuilder.image.layers.wheel_file import Content, Wheel
+from envbuilder.oci.tar.members import Kind, Member
+
+INSTALLER = b"envbuilder"
+_SCRIPT = """#!{python}
+# -*- coding: utf-8 -*-
+import sys
+from {module} import {name}
+if __name__ == "__main__":
+    if sys.argv[0].endswith("-script.pyw"):
+        sys.argv[0] = sys.argv[0][:-11]
+    elif sys.argv[0].endswith(".exe"):
+        sys.argv[0] = sys.argv[0][:-4]
+    sys.exit({function}())
+"""
+_ASKS = b"#!python"
+_SHEBANG = re.compile(rb"#!pythonw?[ \t]*(?=\r?\n|$)")
+_TARGET = re.compile(r"^\s*(?P<module>[\w.]+)\s*:\s*(?P<function>[\w.]+)\s*(?:\[[^\]]*\])?\s*$")
+_SIGNATURES = ("RECORD.jws", "RECORD.p7s")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prefix:
+    """Where distributions are installed in an image.
+
+    Attributes:
+        venv: Root of the virtual environment, relative, such as `opt/venv`.
+        series: `3.8`.
+    """
+
+    venv: str
+    series: str
+
+    @property
+    def site(self) -> str:
+        """The folder `site-packages`."""
+        return f"{self.venv}/lib/python{self.series}/site-packages"
+
+    @property
+    def python(self) -> str:
+        """Absolute path of the interpreter, as scripts name it."""
+        return f"/{self.venv}/bin/python"
+
+
+def installed(wheel: Wheel, prefix: Prefix) -> list[Entry]:
+    """Everything that installing a wheel leaves, in no particular order.
+
+    Left out: bytecode that the wheel brings, which belongs to another interpreter or time, and signatures of RECORD.
+
+    Raises:
+        VerificationFailed: The wheel breaks its specification.
+    """
+    dist_info = wheel.dist_info
+    ours = [
+        *_scripts(wheel, prefix, dist_info),
+        text(f"{prefix.site}/{dist_info}/INSTALLER", INSTALLER, origin=wheel.name),
+        text(f"{prefix.site}/{dist_info}/REQUESTED", b"", origin=wheel.name),
+    ]
+    written = {entry.path for entry in ours}
+    given = [(entry, path) for entry, path in _files(wheel, prefix, dist_info) if entry.path not in written]
+    record = f"{prefix.site}/{dist_info}/RECORD"
+    lines = _record(wheel, prefix, [*given, *((entry, "") for entry in ours)], record)
+    folders = (folder(f"{prefix.site}/{path}") for path in wheel.folders if _is_plain(path))
+    return [*(entry for entry, _ in given), *ours, text(record, lines, origin=wheel.name), *folders]
+
+
+def brought(wheel: Wheel, prefix: Prefix) -> Iterator[Entry]:
+    """Only what comes from the wheel itself, without what an installer writes; errors as in `installed`."""
+    for entry, _ in _files(wheel, prefix, wheel.dist_info):
+        yield entry
+
+
+def scripts(wheel: Wheel, prefix: Prefix) -> Iterator[Entry]:
+    """Return the scripts of its entry points; errors as in `installed`."""
+    return _scripts(wheel, prefix, wheel.dist_info)
+
+
+def _files(wheel: Wheel, prefix: Prefix, dist_info: str) -> Iterator[tuple[Entry, str]]:
+    """What comes from the wheel, each with its path there; none for a file that is changed on the way."""
+    data = dist_info.removesuffix(".dist-info") + ".data"
+    left_out = {f"{dist_info}/{name}" for name in ("RECORD", *_SIGNATURES)}
+    for path, content in wheel.contents.items():
+        if path in left_out or "/__pycache__/" in f"/{path}":
+            continue
+        if not path.startswith(f"{data}/"):
+            yield _entry(f"{prefix.site}/{path}", content, wheel.name), path
+            continue
+        scheme, _, rest = path.removeprefix(f"{data}/").partition("/")
+        if not rest:
+            raise VerificationFailed(
+                f"{wheel.name} cannot be installed: {path} is a file instead of a folder",
+                hint="choose another version of it",
+            )
+        target = f"{_scheme(wheel, scheme, prefix, dist_info)}/{rest}"
+        if scheme == "scripts":
+            yield _given_script(target, content, prefix, wheel.name, path)
+        else:
+            yield _entry(target, content, wheel.name), path
+
+
+def _scheme(wheel: Wheel, scheme: str, prefix: Prefix, dist_info: str) -> str:
+    match scheme:
+        case "purelib" | "platlib":
+            return prefix.site
+        case "scripts":
+            return f"{prefix.venv}/bin"
+        case "data":
+            return prefix.venv
+        case "headers":
+            return f"{prefix.venv}/include/site/python{prefix.series}/{dist_info.partition('-')[0]}"
+        case _:
+            raise VerificationFailed(
+                f"{wheel.name} cannot be installed: its data folder has {scheme!r}, which no installer knows",
+                hint="choose another version of it",
+            )
+
+
+def _is_plain(path: str) -> bool:
+    """Whether a folder of the wheel is a folder of site-packages, and none of bytecode."""
+    return not path.partition("/")[0].endswith(".data") and "__pycache__" not in path.split("/")
+
+
+def _entry(path: str, content: Content, origin: str, *, executable: bool = False) -> Entry:
+    return Entry(
+        member=Member(
+            path=path,
+            kind=Kind.FILE,
+            mode=0o755 if executable or content.executable else 0o644,
+            mtime=EPOCH,
+            size=content.size,
+            open=content.open,
+        ),
+        spliced=content.spliced,
+        origin=origin,
+    )
+
+
+def _given_script(path: str, content: Content, prefix: Prefix, origin: str, source: str) -> tuple[Entry, str]:
+    """A script that the wheel brings; its first line may ask for the interpreter of the environment."""
+    with content.open() as stream:
+        asks = stream.read(len(_ASKS)) == _ASKS
+    if not asks:
+        return _entry(path, content, origin, executable=True), source
+    changed = _SHEBANG.sub(f"#!{prefix.python}".encode(), content.read(), count=1)
+    return text(path, changed, mode=0o755, origin=origin), ""
+
+
+def _scripts(wheel: Wheel, prefix: Prefix, dist_info: str) -> Iterator[Entry]:
+    parser = _EntryPoints(delimiters=("=",), interpolation=None, strict=False)
+    try:
+        parser.read_string(wheel.text(f"{dist_info}/entry_points.txt"))
+    except configparser.Error as error:
+        raise VerificationFailed(
+            f"{wheel.name} cannot be installed: entry_points.txt cannot be read: {error.message.splitlines()[0]}"
+        ) from error
+    for group in ("console_scripts", "gui_scripts"):
+        for name, target in parser.items(group) if parser.has_section(group) else ():
+            yield text(
+                f"{prefix.venv}/bin/{_script_name(wheel, name)}",
+                _script(wheel, target, prefix.python).encode(),
+                mode=0o755,
+                origin=wheel.name,
+            )
+
+
+class _EntryPoints(configparser.ConfigParser):
+    """Entry points as an INI file whose names keep their case."""
+
+    def optionxform(self, optionstr: str) -> str:
+        return optionstr
+
+
+def _script_name(wheel: Wheel, name: str) -> str:
+    try:
+        return file_name(name)
+    except ValueError as error:
+        raise VerificationFailed(
+            f"{wheel.name} cannot be installed: its script {error}", hint="choose another version of it"
+        ) from error
+
+
+def _script(wheel: Wheel, target: str, python: str) -> str:
+    match = _TARGET.match(target)
+    if not match:
+        raise VerificationFailed(f"{wheel.name} cannot be installed: {target!r} is no function to start")
+    function = match["function"]
+    return _SCRIPT.format(python=python, module=match["module"], name=function.partition(".")[0], function=function)
+
+
+def _record(wheel: Wheel, prefix: Prefix, entries: Iterable[tuple[Entry, str]], record: str) -> bytes:
+    """RECORD of what is installed, sorted by path; the digests that the wheel gives are kept."""
+    dist_info = wheel.dist_info
+    rows = csv.reader(io.StringIO(wheel.text(f"{dist_info}/RECORD"), newline=""))
+    given = {row[0]: (row[1], row[2]) for row in rows if len(row) >= 3 and row[1]}
+    lines = [(_relative(record, prefix), "", "")]
+    for entry, path in entries:
+        lines.append((_relative(entry.path, prefix), *(given.get(path) or _digest_of(entry))))
+    stream = io.StringIO(newline="")
+    csv.writer(stream, lineterminator="\n").writerows(sorted(lines))
+    return stream.getvalue().encode()
+
+
+def _relative(path: str, prefix: Prefix) -> str:
+    """A path as RECORD writes it: from site-packages, upwards where it must."""
+    if path.startswith(f"{prefix.site}/"):
+        return path.removeprefix(f"{prefix.site}/")
+    return f"../../../{path.removeprefix(f'{prefix.venv}/')}"
+
+
+def _digest_of(entry: Entry) -> tuple[str, str]:
+    digest = hashlib.sha256()
+    with entry.member.open() as stream:
+        left = entry.member.size
+        while left:
+            piece = stream.read(min(left, CHUNK))
+            left -= len(piece)
+            digest.update(piece)
+    encoded = base64.urlsafe_b64encode(digest.digest()).rstrip(b"=").decode()
+    return f"sha256={encoded}", str(entry.member.size)

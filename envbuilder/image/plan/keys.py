@@ -1,0 +1,131 @@
+"""The key of a layer: a digest of everything that decides its content, known without fetching anything.
+
+Equal keys are equal layers, in every image, on every machine. The version moves when the same pins would become other
+bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable
+
+from envbuilder.catalog.environments import PythonProvider
+from envbuilder.image.plan.plan import Layer, LayerKind, Plan
+from envbuilder.lock.lock import Lock, PackageGroup, PackagePin
+from envbuilder.oci.images import LayerFormat
+
+VERSION = 1
+
+
+def layer_key(plan: Plan, layer: Layer, layer_format: LayerFormat, *, image_inputs: Iterable[str] = ()) -> str:
+    """The key of one layer.
+
+    Args:
+        plan: The plan that it belongs to.
+        layer: One of its layers.
+        layer_format: How it is packed.
+        image_inputs: Digests of what the last layer holds: lock and probe.
+    """
+    inputs: dict[str, object] = {"version": VERSION, "format": layer_format.value, "kind": layer.kind.value}
+    if layer.kind is LayerKind.IMAGE:
+        inputs["holds"] = sorted(image_inputs)
+    else:
+        inputs |= _INPUTS[layer.kind](plan, layer)
+    return _digest(inputs)
+
+
+def python_key(lock: Lock) -> str:
+    """Digest of everything that decides the interpreter of an image, and what it runs on."""
+    return _digest({"version": VERSION, "python": lock.python.sha256} | _os(lock))
+
+
+def _digest(inputs: dict[str, object]) -> str:
+    return f"sha256:{hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()}"
+
+
+def _base(plan: Plan, _layer: Layer) -> dict[str, object]:
+    return {"base": plan.lock.base.digest}
+
+
+def _system(plan: Plan, _layer: Layer) -> dict[str, object]:
+    return _os(plan.lock)
+
+
+def _interpreter(plan: Plan, _layer: Layer) -> dict[str, object]:
+    lock = plan.lock
+    return _os(lock) | {
+        "python": [lock.python.version.text, lock.python.provider.value, lock.python.sha256],
+        "user": [lock.user.name, lock.user.uid, lock.user.gid],
+    }
+
+
+def _wheels(plan: Plan, layer: Layer) -> dict[str, object]:
+    return {"series": _series(plan.lock), "files": _files(layer.packages)} | _tools(plan, (layer,))
+
+
+def _links(plan: Plan, layer: Layer) -> dict[str, object]:
+    return {
+        "series": _series(plan.lock),
+        "files": _files(plan.lock.group(PackageGroup.CUDA)),
+        "links": [[each.name, each.target] for each in layer.links],
+    }
+
+
+def _bytecode(plan: Plan, _layer: Layer) -> dict[str, object]:
+    below = plan.of(LayerKind.CUDA, LayerKind.FRAMEWORK, LayerKind.PACKAGES)
+    return _compiler(plan.lock) | {"files": [_files(each.packages) for each in below]} | _tools(plan, below)
+
+
+def _own(plan: Plan, layer: Layer) -> dict[str, object]:
+    # Without its own `allow:` another lock must not get the layer from the cache.
+    allowed = {"allow": list(plan.lock.allow)} if plan.lock.allow else {}
+    return _compiler(plan.lock) | {"files": _files(layer.packages)} | _tools(plan, (layer,)) | allowed
+
+
+def _own_files(plan: Plan, layer: Layer) -> dict[str, object]:
+    """Folders above the files stay as they are in the base, and as the account owns them."""
+    user = plan.lock.user
+    files = [[each.path, each.sha256, each.executable] for each in layer.files]
+    return _os(plan.lock) | {"files": files, "user": [user.name, user.uid, user.gid]}
+
+
+_INPUTS: dict[LayerKind, Callable[[Plan, Layer], dict[str, object]]] = {
+    LayerKind.BASE: _base,
+    LayerKind.SYSTEM: _system,
+    LayerKind.INTERPRETER: _interpreter,
+    LayerKind.CUDA: _wheels,
+    LayerKind.FRAMEWORK: _wheels,
+    LayerKind.PACKAGES: _wheels,
+    LayerKind.LINKS: _links,
+    LayerKind.BYTECODE: _bytecode,
+    LayerKind.OWN: _own,
+    LayerKind.FILES: _own_files,
+}
+
+
+def _series(lock: Lock) -> str:
+    return ".".join(str(number) for number in lock.python.version.head(2))
+
+
+def _files(pins: Iterable[PackagePin]) -> list[list[str]]:
+    return [[pin.file, pin.sha256] for pin in sorted(pins, key=lambda pin: (pin.name, pin.file))]
+
+
+def _os(lock: Lock) -> dict[str, object]:
+    return {"base": lock.base.digest, "packages": [[pin.name, pin.version, pin.sha256] for pin in lock.os_packages]}
+
+
+def _compiler(lock: Lock) -> dict[str, object]:
+    """What decides the bytecode: the archive, or the base that the interpreter comes with."""
+    series: dict[str, object] = {"series": _series(lock)}
+    if lock.python.provider is PythonProvider.ARCHIVE:
+        return series | {"python": lock.python.sha256}
+    return series | _os(lock)
+
+
+def _tools(plan: Plan, layers: Iterable[Layer]) -> dict[str, object]:
+    """What source distributions are built with, where there are any."""
+    if not any(layer.builds_from_source for layer in layers):
+        return {}
+    return {"tools": _files(plan.build_tools), "builder": _compiler(plan.lock)}

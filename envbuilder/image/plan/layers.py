@@ -1,0 +1,186 @@
+"""From lock to plan: the one place that decides what a layer is.
+
+What changes least lies lowest: a change of one own package touches the last layer only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from envbuilder.catalog.environments import BaseKind, PythonProvider
+from envbuilder.core.memory_policy import GROWTH, HOOK, VARIABLE
+from envbuilder.core.references import ImageRef
+from envbuilder.image.plan.plan import Layer, LayerKind, Plan
+from envbuilder.lock.lock import Lock, PackageGroup, PackagePin
+
+LABEL_BASE = "io.envbuilder.base"
+LABEL_ENVIRONMENT = "io.envbuilder.environment"
+LABEL_LOCK = "io.envbuilder.lock"
+LABEL_MEMORY = "io.envbuilder.memory"
+LABEL_SOURCES = "io.envbuilder.sources"
+
+HEAVY = 4 << 20
+"""Bytes from which on a distribution has a layer of its own, so that a change of another one does not move it."""
+
+MOST_LAYERS = 64
+"""Half of what engines can stack (Docker 20.10: 125, measured), so that users can build on top."""
+
+_DIGEST_SHOWN = 12
+_GROUP_OF = {
+    LayerKind.CUDA: PackageGroup.CUDA,
+    LayerKind.FRAMEWORK: PackageGroup.FRAMEWORK,
+    LayerKind.PACKAGES: PackageGroup.PACKAGES,
+    LayerKind.OWN: PackageGroup.OWN,
+}
+
+
+def base_reference(kind: BaseKind, system: str, image: str, digest: str) -> ImageRef:
+    """Where the engine finds a base: the registry's own name, or our tag for a tree that was made here.
+
+    A base that is not pinned keeps the registry's tag, or gets one that no tree has.
+
+    Source: a locally made image has no manifest digest, so its tag carries the digest of its content.
+    """
+    if kind is BaseKind.IMAGE:
+        reference = ImageRef.parse(image)
+        return ImageRef(repository=reference.repository, digest=digest) if digest else reference
+    tag = f"{system}-{digest.removeprefix('sha256:')[:_DIGEST_SHOWN] or 'unpinned'}"
+    return ImageRef(repository="envbuilder/base", tag=tag)
+
+
+def image_reference(lock: Lock) -> ImageRef:
+    """Where a container engine finds what the first Python layer lies on.
+
+    OS packages that are pinned by file are unpacked by us, so that they belong to what the engine starts from.
+    """
+    base = base_reference(lock.base.kind, lock.base.id, lock.base.image, lock.base.digest)
+    if not lock.unpacks_os_packages:
+        return base
+    text = "\n".join(f"{pin.name} {pin.version} {pin.sha256}" for pin in lock.os_packages)
+    added = hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_SHOWN]
+    return ImageRef(repository=base.repository, tag=f"{base.tag}-{added}")
+
+
+def plan(lock: Lock, digest: str, *, below: int = 1) -> Plan:
+    """Order a lock into layers.
+
+    Args:
+        lock: All pins.
+        digest: Digest of the lock, for the label.
+        below: How many layers the base has.
+
+    Returns:
+        Shape: every package pin of the lock is in exactly one layer, or in `build_tools`; layers that would be empty
+        are left out. At most `MOST_LAYERS` with those of the base, as long as it leaves room for the ten kinds.
+    """
+    heavy = _heavy(lock, MOST_LAYERS - below - len(LayerKind))
+    shared = (PackageGroup.CUDA, PackageGroup.FRAMEWORK, PackageGroup.PACKAGES)
+    small = tuple(pin for pin in lock.packages if pin.group in shared and pin not in heavy)
+    own = tuple(pin for pin in lock.group(PackageGroup.OWN) if pin not in heavy)
+    candidates = (
+        Layer(kind=LayerKind.BASE, id="base", title=f"{lock.base.id}"),
+        Layer(kind=LayerKind.SYSTEM, id="system", title="OS packages", os_packages=lock.os_packages),
+        Layer(kind=LayerKind.INTERPRETER, id="interpreter", title=_interpreter_title(lock)),
+        *_alone(lock, LayerKind.CUDA, heavy),
+        *_alone(lock, LayerKind.FRAMEWORK, heavy),
+        *_alone(lock, LayerKind.PACKAGES, heavy),
+        Layer(
+            kind=LayerKind.PACKAGES,
+            id="packages",
+            title="what TensorFlow needs, each below 4 MiB",
+            packages=tuple(sorted(small, key=lambda pin: pin.name)),
+        ),
+        Layer(
+            kind=LayerKind.LINKS,
+            id="links",
+            title="CUDA libraries where the loader looks",
+            links=lock.cuda.links if lock.cuda else (),
+        ),
+        Layer(kind=LayerKind.BYTECODE, id="bytecode", title="bytecode of the packages"),
+        *_alone(lock, LayerKind.OWN, heavy),
+        Layer(kind=LayerKind.OWN, id="own", title="own packages", packages=own),
+        Layer(kind=LayerKind.FILES, id="files", title="own files", files=lock.files),
+        Layer(kind=LayerKind.IMAGE, id="image", title="the lock and the probe"),
+    )
+    return Plan(
+        lock=lock,
+        base=str(image_reference(lock)),
+        layers=tuple(layer for layer in candidates if _is_needed(layer, lock)),
+        build_tools=lock.group(PackageGroup.BUILD),
+        env=_env(lock),
+        labels=_labels(lock, digest),
+    )
+
+
+def _heavy(lock: Lock, room: int) -> frozenset[PackagePin]:
+    """The largest distributions, as many as there is room for; TensorFlow is always one of them."""
+    framework = lock.group(PackageGroup.FRAMEWORK)
+    others = (pin for pin in lock.packages if pin.group not in {PackageGroup.FRAMEWORK, PackageGroup.BUILD})
+    large = sorted((pin for pin in others if pin.size >= HEAVY), key=lambda pin: (-pin.size, pin.name))
+    return frozenset((*framework, *large[: max(room - len(framework), 0)]))
+
+
+def _alone(lock: Lock, kind: LayerKind, heavy: frozenset[PackagePin]) -> tuple[Layer, ...]:
+    """One layer for each large distribution of a group, by name, so that their order does not hang on a version."""
+    pins = (pin for pin in lock.group(_GROUP_OF[kind]) if pin in heavy)
+    return tuple(
+        Layer(kind=kind, id=f"{kind.value}.{pin.name}", title=f"{pin.name} {pin.version}", packages=(pin,))
+        for pin in sorted(pins, key=lambda pin: pin.name)
+    )
+
+
+def _is_needed(layer: Layer, lock: Lock) -> bool:
+    match layer.kind:
+        case LayerKind.LINKS:
+            return bool(lock.group(PackageGroup.CUDA))
+        case LayerKind.BYTECODE:
+            return any(pin.group is not PackageGroup.BUILD for pin in lock.packages)
+        case LayerKind.SYSTEM:
+            return bool(layer.os_packages)
+        case LayerKind.FILES:
+            return bool(layer.files)
+        case LayerKind.PACKAGES | LayerKind.OWN:
+            return bool(layer.packages)
+        case _:
+            return True
+
+
+def _interpreter_title(lock: Lock) -> str:
+    where = "from the OS" if lock.python.provider is PythonProvider.OS else "from an archive"
+    return f"Python {lock.python.version} {where}, virtual environment, account {lock.user.name}"
+
+
+def _env(lock: Lock) -> tuple[tuple[str, str], ...]:
+    env = {
+        "LANG": "C.UTF-8",
+        "PATH": "/opt/venv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "VIRTUAL_ENV": "/opt/venv",
+    }
+    if lock.cuda is not None:
+        env |= {"NVIDIA_DRIVER_CAPABILITIES": "compute,utility", "NVIDIA_VISIBLE_DEVICES": "all"}
+    if lock.tool(HOOK) and not lock.memory.is_default:
+        env[VARIABLE] = str(lock.memory)
+    elif lock.memory == GROWTH:
+        # A lock from before there was a hook.
+        env["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"
+    return tuple(sorted({**env, **dict(lock.env)}.items()))
+
+
+def _labels(lock: Lock, digest: str) -> tuple[tuple[str, str], ...]:
+    labels = {
+        LABEL_BASE: lock.base.id,
+        LABEL_ENVIRONMENT: lock.environment,
+        LABEL_LOCK: digest,
+        LABEL_MEMORY: str(lock.memory),
+        LABEL_SOURCES: "; ".join(lock.sources),
+        "org.opencontainers.image.description": lock.summary,
+        "org.opencontainers.image.title": lock.environment,
+        "org.opencontainers.image.version": lock.framework_version,
+    }
+    if lock.base.kind is BaseKind.IMAGE:
+        # The OCI annotations are for images in a registry: a manifest digest and a full reference, which a tree lacks.
+        # Source: OCI image specification, "Pre-Defined Annotation Keys".
+        labels["org.opencontainers.image.base.name"] = str(ImageRef.parse(lock.base.image).with_registry())
+        if lock.base.digest:
+            labels["org.opencontainers.image.base.digest"] = lock.base.digest
+    return tuple(sorted(labels.items()))

@@ -1,0 +1,83 @@
+"""Lock to a folder that builds."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from envbuilder.core.archives.confined_writer import Below
+from envbuilder.core.errors import SourceUnreachable, UsageError
+from envbuilder.core.files import CHUNK
+from envbuilder.image.dockerfile.build_context import Rendered, render
+from envbuilder.image.plan.layers import plan
+from envbuilder.lock.lock import Lock
+from envbuilder.lock.lockfile import digest, dump
+
+_MARKER = ".rendered-by-envbuilder"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostFile:
+    """Something that this host needs to reach its sources; mounted for single build steps.
+
+    Attributes:
+        name: `ca.pem`, `uv.toml` or `sources.list`.
+        content: Its bytes.
+    """
+
+    name: str
+    content: bytes
+
+
+def rendered(lock: Lock, templates: Path) -> Rendered:
+    """The files of a lock; pure but for reading the templates."""
+    return render(plan(lock, digest(lock)), dump(replace(lock, name="")), templates)
+
+
+def write(files: Rendered, folder: Path, find: Callable[[str], Path | None], host: tuple[HostFile, ...] = ()) -> None:
+    """Write a rendered folder.
+
+    Args:
+        files: What to write.
+        folder: New, empty, or rendered before; nothing else is overwritten.
+        find: Where a file with this sha256 is.
+        host: Settings of this host to put beside it.
+
+    Raises:
+        UsageError: The folder holds something else.
+        SourceUnreachable: A file that the lock names by hash is not here.
+        BadArchive: A file would be outside the folder, or below a link.
+    """
+    _make_room(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    with Below(folder) as below:
+        with below.file(_MARKER, mode=0o644) as marker:
+            marker.write(b"What lies here is overwritten by the next `envbuilder render`.\n")
+        for text in files.texts:
+            with below.file(text.path, mode=0o755 if text.executable else 0o644) as target:
+                target.write(text.text.encode())
+        for attachment in files.attachments:
+            source = find(attachment.sha256)
+            if source is None:
+                raise SourceUnreachable(
+                    f"{attachment.path} with sha256 {attachment.sha256} is not on this machine",
+                    hint="name it with --python-archive FILE, or lock again: `envbuilder lock`",
+                )
+            mode = 0o755 if attachment.executable else 0o644
+            with source.open("rb") as content, below.file(attachment.path, mode=mode) as target:
+                shutil.copyfileobj(content, target, CHUNK)
+        for file in host:
+            # It may hold a password.
+            with below.file(f"host/{file.name}", mode=0o600) as target:
+                target.write(file.content)
+
+
+def _make_room(folder: Path) -> None:
+    if not folder.exists():
+        return
+    if not folder.is_dir() or (any(folder.iterdir()) and not (folder / _MARKER).is_file()):
+        raise UsageError(f"{folder} holds something that was not rendered here", hint="name a new folder with -o")
+    for name in ("layers", "tools", "python", "host", "files"):
+        shutil.rmtree(folder / name, ignore_errors=True)

@@ -1,0 +1,168 @@
+"""Read everything in the cache and compare it with what is known of it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from envbuilder.core.cache_directories import ROOMS, TREES, bytes_of, entries_of, remove
+from envbuilder.core.files import sha256_of
+from envbuilder.core.tree_manifests import State, compare, differences, manifest_of
+from envbuilder.image.base.tree_store import DebianStore
+from envbuilder.image.layers.records import Records
+from envbuilder.image.running.image_runner import in_use
+from envbuilder.oci.store import Store
+
+_THREADS = 2
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A part of the cache that was read.
+
+    Attributes:
+        holds: What it holds.
+        count: How many of them.
+        bytes: Bytes on disk.
+    """
+
+    holds: str
+    count: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Damage:
+    """Something in the cache that is not what it should be.
+
+    Attributes:
+        path: Where it is.
+        reason: What is wrong.
+        removed: Whether it was removed.
+    """
+
+    path: Path
+    reason: str
+    removed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheState:
+    """What was found in a cache.
+
+    Attributes:
+        parts: What was read.
+        damaged: What is damaged, sorted by path.
+        unchecked: Names of directories of which nothing says what they should contain, sorted.
+    """
+
+    parts: tuple[Part, ...]
+    damaged: tuple[Damage, ...]
+    unchecked: tuple[str, ...]
+
+
+def verify_cache(
+    cache: Path, store: Store, records: Records, say: Callable[[str], None], *, removing: bool
+) -> CacheState:
+    """Read a cache as a whole.
+
+    Args:
+        cache: The cache directory.
+        store: The store in it.
+        records: Its records.
+        say: Progress callback; receives one line of text.
+        removing: Remove what is damaged, unless a command uses it; waits until no build uses the store.
+    """
+    with store.alone() if removing else store.used():
+        parts: list[Part] = []
+        damaged: list[Damage] = []
+        for holds, paths, check in _checks(cache, store):
+            part = Part(holds=holds, count=len(paths), bytes=bytes_of(*paths))
+            say(f"reading {part.count} {holds}")
+            with ThreadPoolExecutor(_THREADS) as pool:
+                reasons = list(pool.map(check, paths))
+            parts.append(part)
+            found = [Damage(path=path, reason=why) for path, why in zip(paths, reasons, strict=True) if why]
+            damaged += [_removed(each, store) for each in found] if removing else found
+        if removing or not damaged:
+            # Reading the record of an image removes a damaged configuration.
+            found = [Damage(path=path, reason="the record is not what was written") for path in records.damaged()]
+            damaged += [_removed(each, store) for each in found] if removing else found
+    return CacheState(
+        parts=tuple(part for part in parts if part.count),
+        damaged=tuple(sorted(damaged, key=lambda each: each.path)),
+        unchecked=tuple(sorted({room.name for room in ROOMS} - {"bases", "files", TREES.name})),
+    )
+
+
+def _checks(cache: Path, store: Store) -> Iterator[tuple[str, list[Path], Callable[[Path], str]]]:
+    """Yield what there is to read: what it is called, its paths, and what says what is wrong with one of them."""
+    bases = cache / "bases"
+    yield "downloads and layers", _sorted((store.folder / "sha256").glob("*/*")), _wrong_blob
+    yield (
+        "unpacked images",
+        [path for path in entries_of(cache, TREES) if path.name[0] != "."],
+        partial(_wrong_tree, store, "tree"),
+    )
+    yield (
+        "unpacked interpreters",
+        _sorted((store.folder / "targets").glob("[!.]*")),
+        partial(_wrong_tree, store, "target"),
+    )
+    yield "interpreter archives and tools", _sorted((cache / "files").glob("*/[!.]*")), _wrong_file
+    known = {tree.path: tree.digest for tree in DebianStore(bases).all()}
+    yield "Debian bases", _sorted(bases.glob("[!.]*/*.tar")), partial(_wrong_base, known)
+
+
+def _sorted(paths: Iterable[Path]) -> list[Path]:
+    return sorted(paths)
+
+
+def _wrong_blob(path: Path) -> str:
+    return _differs(path, f"sha256:{path.parent.name}{path.name}")
+
+
+def _wrong_file(path: Path) -> str:
+    return _differs(path, f"sha256:{path.parent.name}")
+
+
+def _wrong_base(known: dict[Path, str], path: Path) -> str:
+    return _differs(path, known[path]) if path in known else "its description is damaged or missing"
+
+
+def _differs(path: Path, digest: str) -> str:
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            return "not a regular file"
+        return "" if sha256_of(path) == digest else f"its digest is not {digest}"
+    except FileNotFoundError:
+        return ""  # Another command replaced it meanwhile.
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+
+
+def _wrong_tree(store: Store, kind: str, path: Path) -> str:
+    # Whoever unpacks one holds this until the manifest is written.
+    with store.only_one(f"{kind}-{path.name}"):
+        state = compare(path, fully=True)
+        if state is State.UNKNOWN:
+            return "nothing says what it should contain: its manifest is damaged or missing"
+        if state is not State.CHANGED:
+            return ""
+        paths = differences(path)
+    more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
+    return f"changed since it was unpacked: {', '.join(paths[:_SHOWN]) or '.'}{more}"
+
+
+def _removed(damage: Damage, store: Store) -> Damage:
+    if store.is_held(in_use(damage.path.name)):
+        return Damage(path=damage.path, reason=f"{damage.reason}; in use by another command, and kept")
+    remove(damage.path)
+    remove(manifest_of(damage.path))
+    return Damage(path=damage.path, reason=damage.reason, removed=not os.path.lexists(damage.path))

@@ -1,0 +1,60 @@
+"""The image id of a tree is known before any engine sees it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tarfile
+from dataclasses import replace
+from pathlib import Path
+
+from envbuilder.core.versions import Release
+from envbuilder.image.base.docker_archive import docker_archive
+from envbuilder.image.base.trees import DebianTree
+
+EPOCH = 1_700_000_000
+
+
+def tree_at(path: Path) -> DebianTree:
+    path.write_bytes(b"layer")
+    return DebianTree(
+        id="debian-bookworm",
+        path=path,
+        digest=f"sha256:{hashlib.sha256(b'layer').hexdigest()}",
+        size=5,
+        suite="bookworm",
+        packages=(),
+        python=None,
+        glibc=Release("2.36"),
+        mmdebstrap="1.3.5",
+    )
+
+
+def test_the_id_is_the_digest_of_the_configuration(tmp_path: Path) -> None:
+    tree = tree_at(tmp_path / "tree.tar")
+    archive = docker_archive(tree, tmp_path / "out.tar", epoch=EPOCH, labels={"b": "2", "a": "1"}, tags=("base:1",))
+    with tarfile.open(archive.path) as content:
+        files = {info.name: content.extractfile(info).read() for info in content}  # type: ignore[union-attr]
+    (entry,) = json.loads(files["manifest.json"])
+    config = files[entry["Config"]]
+    assert f"sha256:{hashlib.sha256(config).hexdigest()}" == archive.image_id
+    assert entry["RepoTags"] == ["base:1"]
+    assert files["layer.tar"] == b"layer"
+    assert json.loads(config) == {
+        "architecture": "amd64",
+        "config": {"Labels": {"a": "1", "b": "2"}},
+        "created": "2023-11-14T22:13:20Z",
+        "history": [{"created": "2023-11-14T22:13:20Z", "created_by": "Debian packages bookworm"}],
+        "os": "linux",
+        "rootfs": {"diff_ids": [tree.digest], "type": "layers"},
+    }
+
+
+def test_neither_place_nor_name_nor_order_of_labels_changes_it(tmp_path: Path) -> None:
+    tree = tree_at(tmp_path / "tree.tar")
+    (tmp_path / "else").mkdir()
+    other = replace(tree_at(tmp_path / "else" / "other.tar"), mmdebstrap="9")
+    one = docker_archive(tree, tmp_path / "one.tar", epoch=EPOCH, labels={"a": "1", "b": "2"})
+    two = docker_archive(other, tmp_path / "two.tar", epoch=EPOCH, labels={"b": "2", "a": "1"})
+    assert one.image_id == two.image_id
+    assert one.path.read_bytes() == two.path.read_bytes()

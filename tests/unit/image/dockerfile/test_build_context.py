@@ -1,0 +1,119 @@
+"""A plan becomes the same files every time."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from envbuilder.image.dockerfile.build_context import Attachment, Rendered, render, requirements
+from envbuilder.image.plan.layers import plan
+from envbuilder.lock.lock import Lock, OwnFile, PackageGroup, ToolPin
+from envbuilder.lock.lockfile import dump
+from tests.fakes.catalogs import TEMPLATES, good_lock
+
+LOCK = good_lock()
+DIGEST = "sha256:" + "ab" * 32
+
+
+def rendered(lock: Lock = LOCK) -> Rendered:
+    return render(plan(lock, DIGEST), dump(lock), TEMPLATES)
+
+
+def text_of(files: Rendered, path: str) -> str:
+    return next(file.text for file in files.texts if file.path == path)
+
+
+@given(st.permutations([("A", "1"), ("LANG", "C"), ("Z", "2"), ("TF_CPP_MIN_LOG_LEVEL", "1")]))
+@settings(max_examples=6)
+def test_the_order_in_which_variables_were_given_does_not_matter(env: list[tuple[str, str]]) -> None:
+    made = render(plan(replace(LOCK, env=tuple(env)), DIGEST), "", TEMPLATES)
+    assert made == render(plan(replace(LOCK, env=tuple(sorted(env))), DIGEST), "", TEMPLATES)
+
+
+def test_the_same_plan_gives_the_same_bytes() -> None:
+    assert rendered() == rendered()
+
+
+def test_files_are_sorted_and_paths_are_unique_and_inside() -> None:
+    paths = [file.path for file in rendered().texts] + [file.path for file in rendered().attachments]
+    assert [file.path for file in rendered().texts] == sorted(file.path for file in rendered().texts)
+    assert len(set(paths)) == len(paths)
+    assert not [path for path in paths if path.startswith("/") or ".." in path]
+
+
+def test_every_text_ends_with_one_line_end_and_has_no_blank_at_the_end_of_a_line() -> None:
+    for file in rendered().texts:
+        assert file.text.endswith("\n"), file.path
+        assert not [line for line in file.text.splitlines() if line != line.rstrip()], file.path
+
+
+def test_every_layer_with_packages_has_a_file_in_hash_checking_mode() -> None:
+    own = text_of(rendered(), "layers/own.txt")
+    assert own.splitlines()[1] == (
+        "six==1.16.0 --hash=sha256:c181e133354ccceac7bf7db61f61d879348dbed744b2f612e519a842cbc05d1f"
+    )
+    for line in own.splitlines():
+        assert len(shlex.split(line)) == 2
+
+
+def test_os_packages_are_listed_by_hash_name_and_version() -> None:
+    assert text_of(rendered(), "layers/system.txt").splitlines()[0].endswith(" curl=7.88.1-10")
+
+
+def test_the_lock_is_part_of_the_folder() -> None:
+    assert text_of(rendered(), "envbuilder.lock") == dump(LOCK)
+
+
+def test_tools_are_executable_and_archives_are_not() -> None:
+    uv, archive = sorted(rendered().attachments, key=lambda file: file.executable, reverse=True)
+    assert uv == Attachment(path="tools/uv", sha256=LOCK.tools[0].sha256, executable=True)
+    assert archive == Attachment(path=f"python/{LOCK.python.file}", sha256=LOCK.python.sha256)
+    assert [file.path for file in rendered().texts if file.executable] == ["tools/with-host"]
+
+
+def test_build_tools_are_listed_apart() -> None:
+    tool = replace(LOCK.packages[0], name="setuptools", group=PackageGroup.BUILD)
+    made = rendered(replace(LOCK, packages=(*LOCK.packages, tool)))
+    assert text_of(made, "layers/build.txt") == requirements([tool])
+
+
+HOSTILE = "x\" $(id) `id` ' \\ ${HOME} #"
+
+
+def test_a_hostile_variable_stays_a_value() -> None:
+    dockerfile = text_of(rendered(replace(LOCK, env=(("GREETING", HOSTILE),))), "Dockerfile")
+    line = next(line for line in dockerfile.splitlines() if "GREETING=" in line)
+    assert '\\" \\$(id)' in line
+
+
+@pytest.mark.parametrize("change", [{"summary": "x\nRUN id"}, {"deviations": ("x\rRUN id",)}, {"env": (("A", "\n"),)}])
+def test_a_value_that_could_become_an_instruction_is_refused(change: dict[str, object]) -> None:
+    lock = replace(LOCK, **change)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="a control character"):
+        render(plan(lock, DIGEST), "", TEMPLATES)
+
+
+@pytest.mark.parametrize(
+    "lock",
+    [
+        replace(LOCK, python=replace(LOCK.python, file="../../x")),
+        replace(LOCK, tools=(ToolPin(name="../../x", version="1", sha256="0" * 64),)),
+        replace(LOCK, files=(OwnFile(path="/app/../../x", sha256="0" * 64),)),
+    ],
+    ids=["python", "tool", "file"],
+)
+def test_a_name_that_is_a_path_is_never_rendered(lock: Lock) -> None:
+    with pytest.raises(ValueError, match=r"\.\./x"):
+        rendered(lock)
+
+
+def test_no_value_of_a_lock_can_be_a_directive_to_the_builder() -> None:
+    hostile = replace(LOCK, environment="syntax=host/evil", summary="escape=`")
+    for path in ("Dockerfile", "Dockerfile.classic"):
+        files = rendered(replace(hostile, os_packages=()))
+        first = text_of(files, path).splitlines()[0]
+        assert first == "# Rendered by envbuilder from the lock beside this file; change the lock, not this."

@@ -1,0 +1,64 @@
+"""What is read of a base are its files, and never what a link of it points to on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from envbuilder.core.errors import VerificationFailed
+from envbuilder.core.versions import Release
+from envbuilder.image.base.tree_content import TreeContent
+from envbuilder.image.base.trees import DebianTree
+from envbuilder.image.layers.inputs import Ingredients
+from envbuilder.oci.store import Store
+from envbuilder.oci.tar.members import Kind, Member, file_of
+from envbuilder.oci.tar.writing import write
+from tests.fakes.catalogs import good_lock
+from tests.unit.image.toys import no_sandbox
+
+
+def on_base(tmp_path: Path, *members: Member) -> Ingredients:
+    tar = write(members, tmp_path / "base.tar")
+    tree = DebianTree(
+        id="debian-bookworm",
+        path=tar.path,
+        digest=f"sha256:{tar.sha256}",
+        size=tar.size,
+        suite="bookworm",
+        packages=(),
+        python=None,
+        glibc=Release("2.36"),
+        mmdebstrap="",
+    )
+    return Ingredients(
+        lock=good_lock(),
+        lock_text="",
+        probe=bytes,
+        hook=bytes,
+        base=TreeContent(find_tree=lambda: tree),
+        store=Store(folder=tmp_path / "store"),
+        archive=lambda: tmp_path,
+        work=tmp_path,
+        sandbox=no_sandbox,
+        python_key="sha256:" + "0" * 64,
+    )
+
+
+def test_the_last_file_with_a_name_is_read_and_a_missing_one_is_empty(tmp_path: Path) -> None:
+    base = on_base(tmp_path, file_of("etc/passwd", b"root", mtime=0))
+    assert (base.base_file("etc/passwd"), base.base_file("etc/group")) == (b"root", b"")
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        Member(path="etc/passwd", kind=Kind.SYMLINK, mode=0o777, mtime=0, target="../../../etc/hostname"),
+        Member(path="etc/passwd", kind=Kind.PIPE, mode=0o644, mtime=0),
+        file_of("etc/passwd", bytes((4 << 20) + 1), mtime=0),
+    ],
+    ids=["link", "pipe", "large"],
+)
+def test_accounts_that_are_no_small_file_are_refused(tmp_path: Path, member: Member) -> None:
+    with pytest.raises(VerificationFailed, match="/etc/passwd of the base is not a file"):
+        on_base(tmp_path, member).base_file("etc/passwd")

@@ -1,0 +1,181 @@
+"""The key of a layer changes with everything that decides its content, and with nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+
+from envbuilder.catalog.cuda import LibraryLink
+from envbuilder.catalog.environments import BaseKind, PythonProvider
+from envbuilder.core import memory_policy as memory
+from envbuilder.core.versions import Release
+from envbuilder.image.plan.keys import layer_key, python_key
+from envbuilder.image.plan.layers import plan
+from envbuilder.lock.lock import (
+    CudaPin,
+    Lock,
+    OsPackagePin,
+    PackageGroup,
+    PackagePin,
+    PythonPin,
+    ToolPin,
+    User,
+)
+from envbuilder.oci.images import LayerFormat
+from tests.fakes.catalogs import good_lock
+from tests.unit.lock.locks import LOCKS
+
+LOCK = good_lock()
+OTHER = "cd" * 32
+Change = Callable[[Lock], Lock]
+ALL = {"base", "system", "interpreter", "framework.tensorflow-gpu", "packages", "links", "bytecode", "own", "image"}
+FROM_OS = replace(LOCK, python=PythonPin(version=Release("3.8"), provider=PythonProvider.OS))
+
+
+def keys(
+    lock: Lock, layer_format: LayerFormat = LayerFormat.GZIP_SPLICED, *, inputs: tuple[str, ...] = ()
+) -> dict[str, str]:
+    planned = plan(lock, "sha256:" + "ab" * 32)
+    return {layer.id: layer_key(planned, layer, layer_format, image_inputs=inputs) for layer in planned.layers}
+
+
+def changed(before: Lock, change: Change) -> set[str]:
+    old, new = keys(before), keys(change(before))
+    assert old.keys() == new.keys()
+    return {name for name in old if old[name] != new[name]}
+
+
+def cuda(lock: Lock) -> CudaPin:
+    assert lock.cuda is not None
+    return lock.cuda
+
+
+def with_pin(name: str, **changes: str) -> Change:
+    def change(lock: Lock) -> Lock:
+        pins = tuple(replace(pin, **changes) if pin.name == name else pin for pin in lock.packages)  # type: ignore[arg-type]
+        assert pins != lock.packages
+        return replace(lock, packages=pins)
+
+    return change
+
+
+def with_os_package(lock: Lock) -> Lock:
+    return replace(lock, os_packages=(*lock.os_packages[1:], replace(lock.os_packages[0], sha256=OTHER)))
+
+
+def with_archive(lock: Lock) -> Lock:
+    return replace(lock, python=replace(lock.python, sha256=OTHER))
+
+
+def with_series(lock: Lock) -> Lock:
+    return replace(lock, python=replace(lock.python, version=Release("3.9.1")))
+
+
+def with_base(lock: Lock) -> Lock:
+    return replace(lock, base=replace(lock.base, digest=f"sha256:{OTHER}"))
+
+
+def with_links(lock: Lock) -> Lock:
+    links = (LibraryLink(name="libcusolver.so.10", target="libcusolver.so.12"),)
+    return replace(lock, cuda=replace(cuda(lock), links=links))
+
+
+@pytest.mark.parametrize(
+    ("change", "touched"),
+    [
+        pytest.param(with_base, {"base", "system", "interpreter"}, id="base"),
+        pytest.param(with_os_package, {"system", "interpreter"}, id="os package"),
+        pytest.param(lambda lock: replace(lock, user=User(uid=77)), {"interpreter"}, id="account"),
+        pytest.param(with_archive, {"interpreter", "bytecode", "own"}, id="interpreter"),
+        pytest.param(with_series, ALL - {"base", "system", "image"}, id="series"),
+        pytest.param(
+            with_pin("tensorflow-gpu", sha256=OTHER), {"framework.tensorflow-gpu", "bytecode"}, id="framework"
+        ),
+        pytest.param(with_pin("numpy", sha256=OTHER), {"packages", "bytecode"}, id="package"),
+        pytest.param(with_pin("numpy", file="numpy-1.0-cp38-x.whl"), {"packages", "bytecode"}, id="file name"),
+        pytest.param(with_pin("nvidia-cublas-cu11", sha256=OTHER), {"packages", "links", "bytecode"}, id="cuda"),
+        pytest.param(with_pin("six", sha256=OTHER), {"own"}, id="own"),
+        pytest.param(with_links, {"links"}, id="links"),
+    ],
+)
+def test_an_input_touches_the_layers_that_it_decides(change: Change, touched: set[str]) -> None:
+    assert changed(LOCK, change) == touched
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda lock: replace(lock, epoch=1), id="epoch"),
+        pytest.param(lambda lock: replace(lock, sources=("elsewhere",)), id="sources"),
+        pytest.param(lambda lock: replace(lock, summary="other words"), id="summary"),
+        pytest.param(lambda lock: replace(lock, environment="other-name"), id="environment"),
+        pytest.param(lambda lock: replace(lock, env=(("A", "b"),)), id="env"),
+        pytest.param(lambda lock: replace(lock, memory=memory.ALL), id="memory"),
+        pytest.param(lambda lock: replace(lock, deviations=(), refused=(), inputs=()), id="reasons"),
+        pytest.param(lambda lock: replace(lock, tools=(ToolPin(name="uv", version="1", sha256=OTHER),)), id="tools"),
+        pytest.param(
+            lambda lock: replace(lock, cuda=replace(cuda(lock), driver=Release("1.0"), sonames=())), id="driver"
+        ),
+        pytest.param(lambda lock: replace(lock, packages=lock.packages[::-1]), id="order"),
+        pytest.param(lambda lock: replace(lock, base=replace(lock.base, packages=())), id="what the base lists"),
+    ],
+)
+def test_what_does_not_matter_touches_nothing(change: Change) -> None:
+    assert change(LOCK) != LOCK
+    assert changed(LOCK, change) == set()
+
+
+def test_the_packing_touches_everything() -> None:
+    spliced, plain = keys(LOCK), keys(LOCK, LayerFormat.TAR)
+    assert spliced.keys() == plain.keys() == ALL
+    assert not set(spliced.values()) & set(plain.values())
+
+
+def test_the_last_layer_hangs_on_what_it_holds_whatever_the_order() -> None:
+    one = keys(LOCK, inputs=("lock", "probe"))
+    assert keys(LOCK, inputs=("probe", "lock")) == one
+    other = keys(LOCK, inputs=("lock", "other"))
+    assert {name for name in one if one[name] != other[name]} == {"image"}
+
+
+def test_bytecode_of_an_interpreter_of_the_os_hangs_on_the_os() -> None:
+    assert changed(FROM_OS, with_os_package) == {"system", "interpreter", "bytecode", "own"}
+    assert changed(FROM_OS, with_base) == {"base", "system", "interpreter", "bytecode", "own"}
+
+
+def test_build_tools_matter_only_where_something_is_built() -> None:
+    tool = PackagePin(name="setuptools", version="1", file="s-1.whl", sha256=OTHER, group=PackageGroup.BUILD)
+    with_tool = replace(LOCK, packages=(*LOCK.packages, tool))
+    newer = with_pin("setuptools", sha256="ef" * 32)
+    assert changed(with_tool, newer) == set()
+    assert changed(with_pin("six", file="six-1.16.0.tar.gz")(with_tool), newer) == {"own"}
+    assert changed(with_pin("numpy", file="numpy-1.0.tar.gz")(with_tool), newer) == {"packages", "bytecode"}
+
+
+def test_a_wheel_that_is_built_hangs_on_the_interpreter() -> None:
+    built = with_pin("numpy", file="numpy-1.0.tar.gz")(LOCK)
+    assert changed(built, with_archive) == {"interpreter", "packages", "bytecode", "own"}
+
+
+def test_the_key_of_the_interpreter_is_that_of_all_it_runs_on() -> None:
+    key = python_key(LOCK)
+    assert len({key, *(python_key(change(LOCK)) for change in (with_base, with_os_package, with_archive))}) == 4
+    more = replace(LOCK, os_packages=(*LOCK.os_packages, OsPackagePin(name="zsh", version="1")))
+    assert python_key(more) != key
+    assert python_key(with_pin("six", sha256=OTHER)(LOCK)) == key
+
+
+def test_the_keys_are_pinned() -> None:
+    assert keys(LOCK)["own"] == "sha256:66e28782cfc36bfae760aba6c097462e99174129f469f722cfc4f3df3adae621"
+    assert keys(LOCK)["packages"] == "sha256:b1bd461c0761aa0fb15207c8d6c4436d908a7b26566e9a08e14eacde91827df8"
+
+
+@given(LOCKS.map(lambda lock: replace(lock, base=replace(lock.base, kind=BaseKind.DEBIAN))))
+@settings(max_examples=15)
+def test_no_two_layers_of_a_plan_have_one_key(lock: Lock) -> None:
+    found = keys(lock)
+    assert len(set(found.values())) == len(found)
+    assert keys(replace(lock, epoch=lock.epoch + 1, image=None)) == found

@@ -1,0 +1,325 @@
+"""Locks become images whose digests depend on nothing but the locks, and each layer is made once."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import tarfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from envbuilder.core.errors import SourceUnreachable, VerificationFailed
+from envbuilder.image.assemble import Assembled, Assembly, assemble
+from envbuilder.image.builds import BuildEvent, StepFinished
+from envbuilder.image.layers.ports import AssemblePorts
+from envbuilder.lock.lock import Lock, OwnFile, PackageGroup, ToolPin
+from envbuilder.oci.images import ImagePin, LayerFormat
+from envbuilder.oci.transfers import Transfer
+from tests.unit.image.layers.wheels import shared_library
+from tests.unit.image.toys import World
+
+OTHER = "sha256:" + "ab" * 32
+SITE = "opt/venv/lib/python3.8/site-packages"
+LAYERS = ("base", "interpreter", "framework.tensorflow-gpu", "packages", "links", "bytecode", "own", "image")
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(folder=tmp_path)
+
+
+def several(locks: Sequence[Lock], ports: AssemblePorts, *, digests_only: bool = False) -> Assembly:
+    return assemble(locks, LayerFormat.GZIP_SPLICED, ports, lambda _event: None, digests_only=digests_only)
+
+
+def one(lock: Lock, ports: AssemblePorts, *, digests_only: bool = False) -> Assembled:
+    [image] = several([lock], ports, digests_only=digests_only).images
+    return image
+
+
+def pinned(image: Assembled) -> ImagePin:
+    assert image.lock.image is not None
+    return image.lock.image
+
+
+def paths(image: Assembled, layer: str, ports: AssemblePorts) -> set[str]:
+    [pin] = [each for each in image.image.layers if each.id == layer]
+    with tarfile.open(fileobj=io.BytesIO(gzip.decompress(ports.store.read(pin.blob.digest)))) as archive:
+        return set(archive.getnames())
+
+
+def test_every_layer_of_the_plan_is_there_and_is_what_it_says(world: World) -> None:
+    ports = world.ports("here")
+    image = one(world.lock(), ports)
+    assert tuple(layer.id for layer in image.image.layers) == LAYERS
+    assert image.made == set(LAYERS)
+    assert image.image.layers[0].diff_id == image.lock.base.digest
+    for layer in image.image.layers:
+        content = ports.store.read(layer.blob.digest)
+        assert layer.blob.size == len(content)
+        assert layer.diff_id == f"sha256:{hashlib.sha256(gzip.decompress(content)).hexdigest()}"
+    assert f"{SITE}/six/data.txt" in paths(image, "own", ports)
+    assert "usr/lib/x86_64-linux-gnu/libcusolver.so.10" in paths(image, "links", ports)
+    assert {"opt/python/bin/python3.8", "etc/passwd", "workspace"} <= paths(image, "interpreter", ports)
+    assert {"opt/envbuilder/envbuilder.lock", "opt/envbuilder/probe.py"} <= paths(image, "image", ports)
+
+
+def test_the_memory_hook_and_its_line_are_in_images_whose_lock_names_it(world: World) -> None:
+    ports, hook = world.ports("here"), {"opt/envbuilder/memory_hook.py", f"{SITE}/envbuilder_memory.pth"}
+    assert not hook & paths(one(replace(world.lock(), tools=()), ports), "image", ports)
+    named = replace(world.lock(), tools=(ToolPin(name="memory-hook", version="1", sha256="0" * 64),))
+    assert hook <= paths(one(named, ports), "image", ports)
+
+
+def test_two_machines_make_the_same_image_however_many_layers_at_once(world: World) -> None:
+    images = [one(world.lock(), world.ports(f"with-{jobs}", jobs=jobs)) for jobs in (1, 7)]
+    assert pinned(images[0]) == pinned(images[1])
+    assert images[0].image == images[1].image
+
+
+def test_another_packing_has_the_same_tars_inside(world: World) -> None:
+    spliced = one(world.lock(), world.ports("one"))
+    [plain] = assemble([world.lock()], LayerFormat.TAR, world.ports("two"), lambda _event: None).images
+    assert [layer.diff_id for layer in plain.image.layers] == [layer.diff_id for layer in spliced.image.layers]
+    assert pinned(plain).manifest != pinned(spliced).manifest
+
+
+def test_a_layer_of_two_locks_is_made_once_and_its_files_are_fetched_once(world: World) -> None:
+    locks = [world.lock(world.own(b"a", "six")), world.lock(world.own(b"b", "attrs"))]
+    ports = world.ports("here")
+    done = several(locks, ports)
+    first, second = ([layer.digest for layer in image.image.blobs] for image in done.images)
+    assert len(set(first) & set(second)) == len(LAYERS) - 2
+    names = [step.name for step in done.steps]
+    assert names.count("tensorflow-gpu 2.4.4") == 1
+    assert names.count("own packages") == 2
+    assert sorted(world.fetched) == sorted({pin.file for lock in locks for pin in lock.packages})
+    assert done.fetched == sum({pin.sha256: pin.size for lock in locks for pin in lock.packages}.values())
+
+
+def test_what_was_made_is_not_made_again(world: World) -> None:
+    first = one(world.lock(), world.ports("here"))
+    world.fetched.clear()
+    again = several([world.lock()], world.ports("here"))
+    assert again.images[0].made == frozenset()
+    assert (again.steps, again.fetched, world.fetched) == ((), 0, [])
+    assert again.images[0].image == first.image
+
+
+def test_only_what_an_own_package_touches_is_made_anew(world: World) -> None:
+    one(world.lock(world.own(b"a")), world.ports("here"))
+    changed = one(world.lock(world.own(b"b")), world.ports("here"))
+    assert changed.made == {"own", "image"}
+
+
+def test_own_files_lie_in_a_layer_of_their_own_and_leave_folders_as_they_are(world: World) -> None:
+    ports = world.ports("here")
+    content = b"print(1)"
+    file = OwnFile(
+        path="/workspace/sub/train.py", sha256=ports.store.put(content).removeprefix("sha256:"), size=len(content)
+    )
+    one(world.lock(), ports)
+    image = one(replace(world.lock(), files=(file,)), ports)
+    assert image.made == {"files", "image"}
+    [pin] = [each for each in image.image.layers if each.id == "files"]
+    with tarfile.open(fileobj=io.BytesIO(gzip.decompress(ports.store.read(pin.blob.digest)))) as archive:
+        found = {member.name: (member.uid, oct(member.mode)) for member in archive}
+        assert archive.extractfile("workspace/sub/train.py").read() == content  # type: ignore[union-attr]
+    user = world.lock().user.uid
+    assert found == {
+        "workspace": (user, "0o755"),
+        "workspace/sub": (0, "0o755"),
+        "workspace/sub/train.py": (0, "0o644"),
+    }
+
+
+def test_an_own_file_that_is_not_here_says_where_it_could_be(world: World) -> None:
+    file = OwnFile(path="/workspace/train.py", sha256="a" * 64, size=1)
+    with pytest.raises(SourceUnreachable, match=r"/workspace/train\.py") as caught:
+        one(replace(world.lock(), files=(file,)), world.ports("here"))
+    assert "--bundle" in caught.value.hint
+
+
+def test_a_layer_that_was_removed_is_made_again_as_it_was(world: World) -> None:
+    ports = world.ports("here")
+    first = one(world.lock(), ports)
+    [layer] = [each for each in first.image.layers if each.id == "packages"]
+    ports.store.remove(layer.blob.digest)
+    again = one(first.lock, world.ports("here"))
+    assert again.made == {"packages"}
+    assert ports.store.has(layer.blob.digest)
+
+
+def test_a_lock_that_names_other_layers_is_refused_with_their_names(world: World) -> None:
+    image = one(world.lock(), world.ports("one"))
+    pin = pinned(image)
+    layers = tuple(
+        replace(layer, key=OTHER, diff_id=OTHER) if layer.id in {"own", "packages"} else layer for layer in pin.layers
+    )
+    lock = replace(image.lock, image=replace(pin, layers=layers, manifest=OTHER))
+    with pytest.raises(VerificationFailed, match="they differ in layers packages, own") as caught:
+        one(lock, world.ports("two"))
+    assert "envbuilder lock" in caught.value.hint
+
+
+def test_a_lock_whose_layer_became_something_else_is_refused(world: World) -> None:
+    image = one(world.lock(), world.ports("one"))
+    pin = pinned(image)
+    layers = tuple(replace(layer, diff_id=OTHER) if layer.id == "base" else layer for layer in pin.layers)
+    with pytest.raises(VerificationFailed, match=r"layer base: .*the lock says"):
+        one(replace(image.lock, image=replace(pin, layers=layers)), world.ports("two"))
+
+
+def test_a_lock_with_another_manifest_alone_differs_in_its_configuration(world: World) -> None:
+    image = one(world.lock(), world.ports("one"))
+    lock = replace(image.lock, image=replace(pinned(image), manifest=OTHER))
+    with pytest.raises(VerificationFailed, match="they differ in its configuration"):
+        one(lock, world.ports("two"))
+
+
+def test_an_image_in_another_packing_is_not_compared(world: World) -> None:
+    image = one(world.lock(), world.ports("one"))
+    other = replace(pinned(image), format=LayerFormat.TAR, manifest=OTHER)
+    assert pinned(one(replace(image.lock, image=other), world.ports("two"))) == pinned(image)
+
+
+def test_a_damaged_wheel_is_refused_and_gone_and_nothing_is_tagged(world: World) -> None:
+    lock = world.lock()
+    [wheel] = [pin for pin in lock.packages if pin.name == "numpy"]
+    ports = world.ports("here")
+    ports.store.take(world.index / wheel.file)
+    world.damage("here", f"sha256:{wheel.sha256}")
+    ports = world.ports("here")
+    with pytest.raises(VerificationFailed, match="was damaged"):
+        one(lock, ports)
+    assert not list(ports.records.images())
+    assert not ports.store.has(f"sha256:{wheel.sha256}")
+    assert pinned(one(lock, world.ports("here"))) == pinned(one(lock, world.ports("elsewhere")))
+
+
+def test_a_missing_library_is_refused_with_the_package_that_brings_it(world: World) -> None:
+    files = {"toy/lib.so": shared_library(("libtoy.so.1", "libc.so.6", "libcuda.so.1"))}
+    lock = world.lock(world.pin("toy", files, PackageGroup.OWN))
+    world.provided = frozenset({"libc.so.6"})
+    world.known = {"libtoy.so.1": "libtoy1"}
+    with pytest.raises(VerificationFailed, match=r"libtoy\.so\.1 \(package libtoy1\)") as caught:
+        one(lock, world.ports("here"))
+    assert "`apt: [libtoy1]`" in caught.value.hint
+
+
+def test_a_library_of_which_nobody_knows_the_package_is_a_note(world: World) -> None:
+    lock = world.lock(world.pin("toy", {"toy/lib.so": shared_library(("libtoy.so.1",))}, PackageGroup.OWN))
+    assert any(note.startswith("libtoy.so.1 is asked for") for note in one(lock, world.ports("one")).notes)
+    world.provided = frozenset({"libtoy.so.1"})
+    assert one(lock, world.ports("two")).notes == ()
+
+
+def test_a_library_that_another_distribution_brings_is_not_missing(world: World) -> None:
+    lock = world.lock(
+        world.pin("toy", {"toy/lib.so": shared_library(("libother.so.2",))}, PackageGroup.OWN),
+        world.pin("other", {"other/libother.so.2": shared_library(())}, PackageGroup.OWN),
+    )
+    world.known = {"libother.so.2": "other2"}
+    assert one(lock, world.ports("here")).notes == ()
+
+
+def test_a_path_that_two_distributions_have_is_a_note(world: World) -> None:
+    lock = world.lock(
+        world.pin("one", {"same.txt": b"1"}, PackageGroup.OWN), world.pin("two", {"same.txt": b"22"}, PackageGroup.OWN)
+    )
+    [note] = one(lock, world.ports("here")).notes
+    assert "same.txt is in one-1.0-py3-none-any.whl and in two-1.0-py3-none-any.whl" in note
+
+
+def test_a_file_that_cannot_be_had_is_said_and_its_layers_are_not_kept(world: World) -> None:
+    lock = world.lock()
+    [wheel] = [pin for pin in lock.packages if pin.name == "six"]
+    world.unreachable.add(wheel.file)
+    ports = world.ports("here")
+    with pytest.raises(SourceUnreachable, match="six"):
+        one(lock, ports)
+    assert not list(ports.records.images())
+    assert not list(ports.work.iterdir())
+    world.unreachable.clear()
+    image = one(lock, world.ports("here"))
+    assert "own" in image.made
+    assert pinned(image) == pinned(one(lock, world.ports("elsewhere")))
+
+
+def test_digests_of_known_layers_need_no_file(world: World) -> None:
+    image = one(world.lock(), world.ports("here"))
+    world.fetched.clear()
+    world.opened.clear()
+    ports = world.ports("elsewhere")
+    again = several([image.lock], ports, digests_only=True)
+    assert again.images[0].image == image.image
+    assert (again.images[0].made, again.steps, world.fetched, world.opened) == (frozenset(), (), [], [])
+    assert not list(ports.store.entries())
+
+
+def test_digests_of_a_changed_lock_need_only_what_changed(world: World) -> None:
+    before = one(world.lock(world.own(b"a")), world.ports("here"))
+    world.fetched.clear()
+    changed = replace(world.lock(world.own(b"b", "attrs")), image=before.lock.image)
+    image = one(replace(changed, image=replace(pinned(before), format=LayerFormat.TAR)), world.ports("here"))
+    assert image.made == {"own", "image"}
+    assert world.fetched == ["attrs-1.0-py3-none-any.whl"]
+
+
+def test_steps_and_bytes_are_told(world: World) -> None:
+    told: list[BuildEvent] = []
+    done = assemble([world.lock()], LayerFormat.GZIP_SPLICED, world.ports("here"), told.append)
+    finished = [event.step for event in told if isinstance(event, StepFinished)]
+    assert sorted(finished) == sorted(step.name for step in done.steps)
+    assert "files to download: 4" in finished
+    last = [event for event in told if isinstance(event, Transfer)][-1]
+    assert last.current == last.total == done.fetched
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_an_own_package_that_replaces_code_of_the_environment_is_refused_unless_the_spec_allows_it(
+    world: World, cached: bool
+) -> None:
+    path = f"{SITE}/tensorflow/libtf.so"
+    tensorflow = {"tensorflow/libtf.so": shared_library(())}
+    evil = world.pin("evil", {"tensorflow/libtf.so": shared_library((), padding=8)}, PackageGroup.OWN)
+    plain = world.lock(evil)
+    pins = (world.pin("tensorflow-gpu", tensorflow, PackageGroup.FRAMEWORK, "2.4.4"), *plain.packages[2:])
+    lock = replace(plain, packages=pins)
+    ports = world.ports("here")
+    if cached:
+        one(replace(lock, packages=(*pins[:-1], world.own(b"own"))), ports)
+    allowed = one(replace(lock, allow=(f"/{path}",)), world.ports("allowing"))
+    assert any("evil" in note for note in allowed.notes)
+    for _ in range(2):
+        with pytest.raises(VerificationFailed, match=rf"layer own: .* replaces /{path} of tensorflow_gpu"):
+            one(lock, ports)
+
+
+def test_a_layer_that_one_spec_allows_is_not_taken_for_a_lock_that_does_not(world: World) -> None:
+    points = b"[console_scripts]\nenv = evil:main\n"
+    evil = world.pin("evil", {"evil-1.0.dist-info/entry_points.txt": points}, PackageGroup.OWN)
+    ports = world.ports("here")
+    one(replace(world.lock(evil), allow=("/opt/venv/bin/env",)), ports)
+    with pytest.raises(VerificationFailed, match="hides the program 'env'"):
+        one(world.lock(evil), ports)
+
+
+def test_a_wheel_of_another_distribution_than_its_pin_is_refused(world: World) -> None:
+    evil = replace(world.own(b"x", "attrs"), name="six")
+    with pytest.raises(VerificationFailed, match=r"attrs-1\.0\.dist-info is of 'attrs' '1\.0', the lock has six 1\.0"):
+        one(world.lock(evil), world.ports("here"))
+
+
+@pytest.mark.parametrize("path", ["/workspace", "/etc", "/home"])
+def test_an_own_file_in_place_of_a_folder_is_refused(world: World, path: str) -> None:
+    ports = world.ports("here")
+    digest = hashlib.sha256(b"x").hexdigest()
+    ports.store.put(b"x")
+    lock = replace(world.lock(), files=(OwnFile(path=path, sha256=digest, size=1),))
+    with pytest.raises(VerificationFailed, match=rf"{path} is one of the own files, and a folder of the image"):
+        one(lock, ports)

@@ -1,0 +1,95 @@
+"""What a build trusts is said in sentences, and once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from envbuilder.catalog.environments import BaseKind
+from envbuilder.image.trust import Origins, Told, trusted_by_lock, trusted_by_spec
+from envbuilder.lock.lock import OwnFile, PackageGroup, PackagePin, Sources, Spec, ToolPin
+from tests.fakes.catalogs import good_lock
+
+LOCK = good_lock()
+ORIGINS = Origins(index="https://index.example/simple", debian="http://mirror.example/debian", registry="")
+OWN = {tool.name: tool.sha256 for tool in LOCK.tools}
+
+
+def test_every_source_is_named() -> None:
+    assert trusted_by_lock(LOCK, ORIGINS, OWN) == (
+        "packages: 9 files by sha256 from https://index.example/simple",
+        "base: debian-new by digest, from http://mirror.example/debian",
+        "OS packages: 2 packages by sha256 from http://mirror.example/debian",
+        "interpreter: cpython-3.8.18-x86_64-linux-gnu.tar.gz by sha256; it is run",
+    )
+
+
+def test_a_base_of_a_registry_is_named_with_its_mirror() -> None:
+    base = replace(LOCK.base, kind=BaseKind.IMAGE, image="nvidia/cuda:11.0.3", packages=())
+    said = trusted_by_lock(replace(LOCK, base=base), replace(ORIGINS, registry="localhost:5000"), OWN)
+    assert "base: nvidia/cuda:11.0.3 by digest from localhost:5000" in said
+
+
+def test_code_that_runs_and_files_are_named() -> None:
+    source = PackagePin(
+        name="gast", version="0.2.2", file="gast-0.2.2.tar.gz", sha256="0" * 64, group=PackageGroup.PACKAGES
+    )
+    files = tuple(OwnFile(path=f"/app/{number}", sha256="0" * 64) for number in range(7))
+    lock = replace(
+        LOCK,
+        packages=(*LOCK.packages, source),
+        files=files,
+        tools=(*LOCK.tools, ToolPin(name="probe", version="9", sha256="1" * 64)),
+    )
+    said = trusted_by_lock(lock, ORIGINS, OWN)
+    assert said[-3:] == (
+        "tool: probe 9 by sha256, not the one of this envbuilder",
+        "build scripts: those of gast 0.2.2 run, as source distributions",
+        "own files: /app/0, /app/1, /app/2, /app/3, /app/4 and 2 more",
+    )
+
+
+def test_a_bundle_stands_for_all_sources() -> None:
+    origins = replace(ORIGINS, bundle="signed by SHA256:x", offline=True)
+    said = trusted_by_lock(LOCK, origins, OWN)
+    assert said[0] == "bundle: signed by SHA256:x"
+    assert not [sentence for sentence in said if "example" in sentence]
+    assert trusted_by_lock(LOCK, replace(origins, offline=False), OWN)[1] == (
+        "what the bundle lacks: from https://index.example/simple and http://mirror.example/debian, by sha256"
+    )
+
+
+def test_a_spec_says_only_what_is_not_the_default() -> None:
+    assert trusted_by_spec(Spec(environment="x"), ORIGINS, index_is_default=True) == ()
+    spec = Spec(
+        environment="x",
+        source_builds=("gast",),
+        sources=Sources(
+            debian_mirror="http://mirror.example/debian",
+            debian_keyring="own.gpg",
+            debian_allow_expired=True,
+            registry_mirror="localhost:5000",
+        ),
+    )
+    assert trusted_by_spec(spec, replace(ORIGINS, registry="localhost:5000"), index_is_default=False) == (
+        "package index: https://index.example/simple",
+        "Debian archive: http://mirror.example/debian",
+        "Debian archive: signed by a key of own.gpg",
+        "Debian archive: expired suites too, which lack later security updates",
+        "registry: localhost:5000",
+        "build scripts: those of gast run where they have no wheel",
+    )
+
+
+def test_it_is_said_once_until_the_lock_or_a_source_changes(tmp_path: Path) -> None:
+    told = Told(folder=tmp_path / "seen")
+    assert [told.is_new(LOCK, ("a",)) for _ in range(2)] == [True, False]
+    assert told.is_new(LOCK, ("b",))
+    assert told.is_new(replace(LOCK, epoch=1), ("a",))
+    assert not told.is_new(replace(LOCK, name="other"), ("a",))
+
+
+def test_where_nothing_can_be_remembered_it_is_said_again(tmp_path: Path) -> None:
+    (tmp_path / "seen").write_text("a file", "utf-8")
+    told = Told(folder=tmp_path / "seen")
+    assert [told.is_new(LOCK, ("a",)) for _ in range(2)] == [True, True]

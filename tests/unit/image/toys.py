@@ -1,0 +1,140 @@
+"""A world in which images are assembled for real, of toy files: no Python source, so that no interpreter is run."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from envbuilder.core.errors import SourceUnreachable, ToolMissing
+from envbuilder.core.memory_policy import HOOK
+from envbuilder.core.versions import Release
+from envbuilder.image.base.tree_content import TreeContent
+from envbuilder.image.base.trees import DebianTree
+from envbuilder.image.layers.ports import AssemblePorts
+from envbuilder.image.layers.records import Records
+from envbuilder.lock.index.index import IndexFile
+from envbuilder.lock.lock import Lock, PackageGroup, PackagePin
+from envbuilder.oci.runtime.sandbox import Sandbox
+from envbuilder.oci.store import Store
+from envbuilder.oci.tar.members import file_of
+from envbuilder.oci.tar.writing import write
+from tests.fakes.catalogs import good_lock
+from tests.unit.image.layers.wheels import wheel
+
+CUDA = {"nvidia/cusolver/lib/libcusolver.so.11": b"cusolver" * 99}
+
+
+def no_sandbox() -> Sandbox:
+    """Images of toys run no interpreter."""
+    raise ToolMissing("nothing can be run here")
+
+
+@dataclass(kw_only=True)
+class World:
+    """An index of toy wheels, a base, an interpreter; each store is another machine.
+
+    Attributes:
+        folder: Holds everything.
+        fetched: Names of the files that were fetched, in order.
+        unreachable: Names of files that cannot be had.
+        opened: How often a base was opened.
+        provided: Libraries of the base.
+        known: OS package by library.
+    """
+
+    folder: Path
+    fetched: list[str] = field(default_factory=list)
+    unreachable: set[str] = field(default_factory=set)
+    opened: list[str] = field(default_factory=list)
+    provided: frozenset[str] = frozenset()
+    known: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.index = self.folder / "index"
+        self.index.mkdir()
+        base = [file_of("etc/passwd", b"root:x:0:0::/root:/bin/sh\n", mtime=1), file_of("bin/sh", b"sh", mtime=1)]
+        self.base = write(base, self.folder / "base.tar")
+        plain = write([file_of("python/bin/python3.8", b"python", mtime=1)], self.folder / "python.tar")
+        self.archive = self.folder / "python.tar.gz"
+        self.archive.write_bytes(gzip.compress(plain.path.read_bytes(), mtime=0))
+
+    def pin(self, name: str, files: Mapping[str, bytes], group: PackageGroup, version: str = "1.0") -> PackagePin:
+        """A toy wheel on the index."""
+        dist_info = f"{name.replace('-', '_')}-{version}.dist-info"
+        file = f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
+        content = wheel(self.index, files, name=file, dist_info=dist_info).read_bytes()
+        digest = hashlib.sha256(content).hexdigest()
+        return PackagePin(name=name, version=version, file=file, sha256=digest, group=group, size=len(content))
+
+    def lock(self, *own: PackagePin, tensorflow: bytes = b"tensorflow" * 500) -> Lock:
+        """A lock of CUDA, TensorFlow, one package that it needs, and own packages."""
+        good = good_lock()
+        pins = (
+            self.pin("nvidia-cusolver", CUDA, PackageGroup.CUDA),
+            self.pin("tensorflow-gpu", {"tensorflow/core.bin": tensorflow}, PackageGroup.FRAMEWORK, "2.4.4"),
+            self.pin("numpy", {"numpy/data.txt": b"numbers\n" * 50}, PackageGroup.PACKAGES),
+        )
+        return replace(
+            good,
+            base=replace(good.base, digest=f"sha256:{self.base.sha256}"),
+            python=replace(good.python, sha256=hashlib.sha256(self.archive.read_bytes()).hexdigest()),
+            os_packages=(),
+            packages=(*pins, *(own or (self.own(b"own"),))),
+        )
+
+    def own(self, content: bytes, name: str = "six") -> PackagePin:
+        """An own package."""
+        return self.pin(name, {f"{name}/data.txt": content}, PackageGroup.OWN)
+
+    def ports(self, machine: str, *, jobs: int = 2) -> AssemblePorts:
+        """What assembling has on a machine, whose store begins empty."""
+        store = Store(folder=self.folder / machine / "store")
+        return AssemblePorts(
+            store=store,
+            records=Records(store=store),
+            base=lambda _lock: TreeContent(self._tree),
+            locate=self._locate,
+            fetch=lambda file, progress: self._fetch(file, progress, store),
+            archive=lambda _lock: self.archive,
+            probe=lambda _lock: b"probe",
+            hook=lambda lock: b"hook" if lock.tool(HOOK) else b"",
+            provided=lambda _content: self.provided,
+            package_of=lambda name: self.known.get(name, ""),
+            sandbox=no_sandbox,
+            work=self.folder / machine / "work",
+            jobs=jobs,
+        )
+
+    def damage(self, machine: str, digest: str) -> None:
+        """Change one byte of a file in the store of a machine."""
+        path = Store(folder=self.folder / machine / "store").path(digest)
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 0xFF
+        path.chmod(0o644)
+        path.write_bytes(bytes(content))
+
+    def forget(self, machine: str) -> None:
+        """Remove everything of a machine."""
+        shutil.rmtree(self.folder / machine)
+
+    def _tree(self) -> DebianTree:
+        self.opened.append(self.base.sha256)
+        return DebianTree(
+            id="debian-new", path=self.base.path, digest=f"sha256:{self.base.sha256}", size=self.base.size,
+            suite="bookworm", packages=(), python=None, glibc=Release("2.36"), mmdebstrap="",
+        )  # fmt: skip
+
+    def _locate(self, pins: Sequence[PackagePin], series: str) -> Sequence[IndexFile]:
+        assert series == "3.8"
+        return [IndexFile(file=pin.file, sha256=pin.sha256, url="", size=pin.size) for pin in pins]
+
+    def _fetch(self, file: IndexFile, progress: Callable[[int, int], None], store: Store) -> None:
+        if file.file in self.unreachable:
+            raise SourceUnreachable(f"{file.file} cannot be fetched", hint="check the network")
+        self.fetched.append(file.file)
+        store.take(self.index / file.file)
+        progress(file.size, file.size)
