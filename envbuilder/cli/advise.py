@@ -20,8 +20,8 @@ from envbuilder.cli.places import places
 from envbuilder.core.errors import UsageError
 from envbuilder.core.text_files import read_text
 from envbuilder.core.versions import Release
-from envbuilder.model.host_of_facts import host_of
-from envbuilder.probing.decoding import decode
+from envbuilder.diagnostics.facts.machine import host_of
+from envbuilder.diagnostics.probe.decoding import decode
 
 
 @click.command("advise")

@@ -15,10 +15,10 @@ from envbuilder.cli.places import places
 from envbuilder.cli.reports import FORMAT_NAMES, TIERS, destinations, finish, finish_all, output_option
 from envbuilder.core.errors import UsageError
 from envbuilder.core.text_files import read_stream, read_text
+from envbuilder.diagnostics.checks.findings import Tier
+from envbuilder.diagnostics.probe.decoding import decode
+from envbuilder.diagnostics.validate import judge_facts
 from envbuilder.lock.lock import Sources
-from envbuilder.model.findings import Tier
-from envbuilder.probing.decoding import decode
-from envbuilder.workflows.validate import judge_facts
 
 
 @click.command("check")

@@ -15,13 +15,13 @@ from envbuilder.cli.output import folded, heading, json_option, notice, print_js
 from envbuilder.cli.places import places
 from envbuilder.core.errors import EngineUnavailable, UsageError
 from envbuilder.core.text_files import read_text
+from envbuilder.diagnostics.compare.comparison import Comparison, Difference, Effect, SideKind, Where
+from envbuilder.diagnostics.compare_documents import compare_two
+from envbuilder.diagnostics.facts.facts import Facts
+from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.image.embedded_lock import lock_inside
 from envbuilder.lock.lock import Lock, Sources
 from envbuilder.lock.lockfile import load
-from envbuilder.model.comparisons import Comparison, Difference, Effect, SideKind, Where
-from envbuilder.model.facts import Facts
-from envbuilder.probing.decoding import decode
-from envbuilder.workflows.compare import compare_two
 
 
 @click.command("compare")

@@ -25,6 +25,7 @@ from envbuilder.core.memory_policy import HOOK
 from envbuilder.core.references import ImageRef
 from envbuilder.core.uv import uv_environ
 from envbuilder.core.versions import Release
+from envbuilder.diagnostics.probe.script import memory_hook, probe_source
 from envbuilder.image.base.deb.rollback import SeenReleases
 from envbuilder.image.base.deb.signatures import KEYRING, Keyring
 from envbuilder.image.base.docker_archive import docker_archive
@@ -64,7 +65,6 @@ from envbuilder.oci.runtime.unconfined import Unconfined
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import of_tar
 from envbuilder.oci.tar.writing import write
-from envbuilder.probing.joining import memory_hook, probe_source
 
 _ASKING = 12
 

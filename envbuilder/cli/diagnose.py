@@ -11,7 +11,6 @@ from typing import BinaryIO
 
 import click
 
-from envbuilder.catalog.failures import load_failures
 from envbuilder.catalog.load.api_names import load_api
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.composition import Composition
@@ -23,9 +22,10 @@ from envbuilder.cli.places import places
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import open_regular
 from envbuilder.core.text_files import read_text
+from envbuilder.diagnostics.diagnose import diagnose_log
+from envbuilder.diagnostics.logs.signature_files import load_failures
+from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.lock.lock import Sources
-from envbuilder.probing.decoding import decode
-from envbuilder.workflows.diagnose import diagnose_log
 
 
 @click.command("diagnose")

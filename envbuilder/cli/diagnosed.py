@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import click
 
 from envbuilder.cli.output import heading
-from envbuilder.diagnosing.diagnosis import Cause, Diagnosis
-from envbuilder.diagnosing.stating import Stated
+from envbuilder.diagnostics.logs.diagnosis import Cause, Diagnosis
+from envbuilder.diagnostics.logs.extract import Stated
 
 _SURE = ((0.9, "almost certain"), (0.7, "likely"), (0.5, "more likely than not"), (0.0, "a guess"))
 _WIDTHS = (60, 110)

@@ -15,7 +15,7 @@ from envbuilder.cli.places import Places, places
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import replacing
 from envbuilder.core.text_files import read_stream, read_text
-from envbuilder.workflows.doctor import (
+from envbuilder.diagnostics.doctor import (
     Looked,
     examine,
     look_into_container,
@@ -23,7 +23,7 @@ from envbuilder.workflows.doctor import (
     start_looking_at_host,
     start_looking_at_python,
 )
-from envbuilder.workflows.look_around import AroundPorts
+from envbuilder.diagnostics.host_environment import AroundPorts
 
 _NARROWEST, _WIDEST = 60, 120
 

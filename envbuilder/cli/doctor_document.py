@@ -5,11 +5,11 @@ from __future__ import annotations
 from envbuilder.catalog.machine import Host
 from envbuilder.cli.compatibility import offer_document
 from envbuilder.cli.doctor_versions import versions_document
-from envbuilder.examining.examination import Examination
-from envbuilder.model.examinations import MachineFinding
-from envbuilder.model.host_of_facts import host_of
-from envbuilder.probing.surroundings import surroundings_document
-from envbuilder.workflows.doctor import Looked
+from envbuilder.diagnostics.doctor import Looked
+from envbuilder.diagnostics.facts.machine import host_of
+from envbuilder.diagnostics.host.examination import Examination
+from envbuilder.diagnostics.host.findings import MachineFinding
+from envbuilder.diagnostics.probe.environment_documents import surroundings_document
 
 
 def doctor_document(looked: Looked, examination: Examination) -> dict[str, object]:

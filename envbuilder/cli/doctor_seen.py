@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envbuilder.catalog.machine import Host, HostGpu
-from envbuilder.examining.around import called
-from envbuilder.examining.gpus import size
-from envbuilder.examining.machine import SHM
-from envbuilder.examining.view import View
-from envbuilder.model.hardware_facts import NvmlGpu
-from envbuilder.model.host_of_facts import host_of
-from envbuilder.model.surroundings import EngineAnswers, SourceSeen, Surroundings
+from envbuilder.diagnostics.facts.hardware import NvmlGpu
+from envbuilder.diagnostics.facts.machine import host_of
+from envbuilder.diagnostics.host.environment import EngineAnswers, SourceSeen, Surroundings
+from envbuilder.diagnostics.host.environment_findings import called
+from envbuilder.diagnostics.host.gpus import size
+from envbuilder.diagnostics.host.machine import SHM
+from envbuilder.diagnostics.host.view import View
 
 
 def seen_lines(view: View) -> Iterator[tuple[str, str]]:

@@ -15,10 +15,10 @@ from envbuilder.cli.compatibility import why
 from envbuilder.cli.doctor_seen import gpu_lines, seen_lines
 from envbuilder.cli.doctor_versions import installed_lines, python_line
 from envbuilder.cli.output import folded, heading
-from envbuilder.examining.examination import Examination
-from envbuilder.examining.view import View
-from envbuilder.model.examinations import MachineFinding, NotLooked, Severity
-from envbuilder.workflows.doctor import Looked
+from envbuilder.diagnostics.doctor import Looked
+from envbuilder.diagnostics.host.examination import Examination
+from envbuilder.diagnostics.host.findings import MachineFinding, NotLooked, Severity
+from envbuilder.diagnostics.host.view import View
 
 _PTX_VERSION = re.compile(r" \(version [^)]*\)")
 _COLOURS = {Severity.PROBLEM: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}

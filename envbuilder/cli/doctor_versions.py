@@ -8,8 +8,15 @@ from pathlib import PurePosixPath
 from envbuilder.catalog.buildable import Buildability
 from envbuilder.catalog.verdicts import Fit
 from envbuilder.cli.compatibility import why
-from envbuilder.examining.examination import Examination
-from envbuilder.model.installed import Difference, InstalledLibrary, InstalledTensorFlow, Nearest, Origin, Versions
+from envbuilder.diagnostics.host.examination import Examination
+from envbuilder.diagnostics.host.installed_versions import (
+    Difference,
+    InstalledLibrary,
+    InstalledTensorFlow,
+    Nearest,
+    Origin,
+    Versions,
+)
 
 _KERAS = ("keras", "tf-keras")
 _RUNS = {

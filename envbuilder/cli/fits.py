@@ -19,9 +19,9 @@ from envbuilder.cli.compatibility import COLOURS, WORDS, offer_document, why
 from envbuilder.cli.output import folded, heading, print_json
 from envbuilder.core.errors import UsageError
 from envbuilder.core.text_files import read_text
-from envbuilder.model.host_of_facts import host_of
-from envbuilder.probing.decoding import decode
-from envbuilder.probing.here import quick_facts
+from envbuilder.diagnostics.facts.machine import host_of
+from envbuilder.diagnostics.probe.decoding import decode
+from envbuilder.diagnostics.probe.this_host import quick_facts
 
 _GAP = 2
 

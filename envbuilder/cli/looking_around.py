@@ -13,15 +13,15 @@ from urllib.parse import urlsplit
 
 from envbuilder.cli.places import Places
 from envbuilder.core.errors import EngineUnavailable, EnvbuilderError
+from envbuilder.diagnostics.host.environment import CaBundle, SourceKind
+from envbuilder.diagnostics.host.reachability import answer, is_proxied
+from envbuilder.diagnostics.host_environment import Address, AroundPorts, without_login
 from envbuilder.image.base.uv_tool import find_uv
 from envbuilder.image.builds import EngineInfo
 from envbuilder.image.docker.engine import connect, default_registry, is_there
 from envbuilder.lock.index.default_index import configured_index, default_index
 from envbuilder.lock.resolve.apt_mirrors import debian_mirror
-from envbuilder.model.surroundings import CaBundle, SourceKind
 from envbuilder.oci.runtime.selection import choose
-from envbuilder.registries.answering import answer, is_proxied
-from envbuilder.workflows.look_around import Address, AroundPorts, without_login
 
 ENGINE_SECONDS = 1
 _UV_SECONDS = 30.0

@@ -8,10 +8,10 @@ import click
 
 from envbuilder.catalog.environments import Catalog
 from envbuilder.cli.places import Places
+from envbuilder.diagnostics.preflight import misfits
+from envbuilder.diagnostics.probe.this_host import glance, is_windows_subsystem
 from envbuilder.image.docker.engine import is_local
 from envbuilder.lock.lock import Lock
-from envbuilder.probing.here import glance, is_windows_subsystem
-from envbuilder.workflows.preflight import misfits
 
 
 def warn_before_build(places: Places, catalog: Catalog, locks: Iterable[Lock]) -> None:

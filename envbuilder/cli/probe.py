@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from envbuilder.core.files import replacing
-from envbuilder.probing.joining import probe_source
+from envbuilder.diagnostics.probe.script import probe_source
 
 
 @click.command("probe")

@@ -13,21 +13,21 @@ from pathlib import Path
 from envbuilder.catalog.environments import BaseChoice, Environment
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.recording import records_of
+from envbuilder.diagnostics.checks.findings import Report
+from envbuilder.diagnostics.facts.facts import Facts
+from envbuilder.diagnostics.probe.interpreters import probe_python
+from envbuilder.diagnostics.probe.requests import ProbeRequest
+from envbuilder.diagnostics.report.registry import format_named
+from envbuilder.diagnostics.validate import Validation, validate
 from envbuilder.image.build import BuildOptions, build
 from envbuilder.image.container_engine import Listener
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Lock, Sources, Spec
-from envbuilder.model.facts import Facts
-from envbuilder.model.findings import Report
-from envbuilder.probing.interpreters import probe_python
-from envbuilder.probing.requests import ProbeRequest
 from envbuilder.proving.environments import BareEnvironments
 from envbuilder.proving.interpreters import HostPython, HostPythons
 from envbuilder.proving.records import Records
-from envbuilder.reporting.registry import format_named
 from envbuilder.workflows.prove import ProofPorts
 from envbuilder.workflows.prove_image import ImageProof
-from envbuilder.workflows.validate import Validation, validate
 
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH")
 

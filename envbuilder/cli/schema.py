@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from envbuilder.reporting.json_format import report_schema
+from envbuilder.diagnostics.report.json_format import report_schema
 
 # By what it describes; a document that programs read gets its line here.
 _SCHEMAS = {"report": report_schema}

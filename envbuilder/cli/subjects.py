@@ -11,9 +11,9 @@ from envbuilder.cli.image_names import reference_of
 from envbuilder.core.errors import EngineUnavailable, UsageError
 from envbuilder.core.files import CHUNK
 from envbuilder.core.references import ImageRef
+from envbuilder.diagnostics.verify import Subject
 from envbuilder.oci.layout.stored_images import read_layout
 from envbuilder.oci.registry.pull import fetch_blob, find
-from envbuilder.workflows.verify import Subject
 
 
 def subject_of(composition: Composition, image: str, name: str, engine: str) -> Subject:

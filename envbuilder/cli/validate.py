@@ -14,7 +14,7 @@ from envbuilder.cli.places import places
 from envbuilder.cli.reports import ALL_TIERS, FORMAT_NAMES, destinations, finish, output_option
 from envbuilder.cli.validating import Asked, report_on
 from envbuilder.core.memory_policy import MemoryPolicy
-from envbuilder.model.findings import Tier
+from envbuilder.diagnostics.checks.findings import Tier
 
 
 @click.command("validate")

@@ -16,19 +16,19 @@ from envbuilder.cli.subjects import readable_subject
 from envbuilder.cli.targets import LOCK, SPEC, read_lock
 from envbuilder.core.errors import EngineUnavailable, UsageError
 from envbuilder.core.memory_policy import MemoryPolicy
+from envbuilder.diagnostics.checks.findings import Report, Tier
+from envbuilder.diagnostics.facts.facts import Facts
+from envbuilder.diagnostics.probe.containers import PYTHON
+from envbuilder.diagnostics.probe.interpreters import probe_python
+from envbuilder.diagnostics.probe.requests import ProbeRequest
+from envbuilder.diagnostics.validate import Validation, validate
+from envbuilder.diagnostics.validate_static import validate_static
+from envbuilder.diagnostics.validate_targets import Look, Place, by_command, validate_place
 from envbuilder.image.embedded_lock import LOCK_IN_IMAGE, lock_of
 from envbuilder.image.run import FollowingEngine
 from envbuilder.image.running.apptainer import find_apptainer
 from envbuilder.lock.lock import Lock, Sources
-from envbuilder.model.facts import Facts
-from envbuilder.model.findings import Report, Tier
 from envbuilder.oci.runtime.command import RunResult
-from envbuilder.probing.containers import PYTHON
-from envbuilder.probing.interpreters import probe_python
-from envbuilder.probing.requests import ProbeRequest
-from envbuilder.workflows.validate import Validation, validate
-from envbuilder.workflows.validate_elsewhere import Look, Place, by_command, validate_place
-from envbuilder.workflows.validate_static import validate_static
 
 _APPTAINER = (".sif", ".sqsh", ".squashfs")
 _DRIVER = Path("/proc/driver/nvidia/version")

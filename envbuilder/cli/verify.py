@@ -16,10 +16,10 @@ from envbuilder.cli.output import json_option, notice, print_json
 from envbuilder.cli.places import places
 from envbuilder.cli.subjects import subject_of
 from envbuilder.core.errors import UsageError
+from envbuilder.diagnostics.verify import Verification, verify
 from envbuilder.image.assemble import assemble
 from envbuilder.lock.lock import Lock, Sources
 from envbuilder.lock.lockfile import digest
-from envbuilder.workflows.verify import Verification, verify
 
 
 @click.command("verify")

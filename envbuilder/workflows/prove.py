@@ -13,16 +13,16 @@ from envbuilder.catalog.cuda import CudaFacts
 from envbuilder.catalog.environments import BaseChoice, Environment
 from envbuilder.catalog.evidence import BuiltImage, Evidence, Grade, RanOnCpu, RanOnGpu, Resolved, Unproven
 from envbuilder.catalog.load.evidence import Proof, dump_proof
-from envbuilder.checking.expecting import expect_bare
-from envbuilder.checking.judging import judge_bare
 from envbuilder.core.errors import EngineError, EnvbuilderError, ResolutionFailed, SourceUnreachable, ToolFailed
+from envbuilder.diagnostics.checks.evaluation import judge_bare
+from envbuilder.diagnostics.checks.expectation import expect_bare
+from envbuilder.diagnostics.checks.findings import Report
+from envbuilder.diagnostics.facts.facts import Facts
 from envbuilder.lock.closures import Closure
 from envbuilder.lock.create import Measure, with_sizes
 from envbuilder.lock.resolve.requests import build_request, row_request
 from envbuilder.lock.resolve.resolver import Resolver
 from envbuilder.lock.resolve.shipped_closures import ShippedClosures, dump_closures, merged, request_digest
-from envbuilder.model.facts import Facts
-from envbuilder.model.findings import Report
 from envbuilder.proving.interpreters import HostPython
 from envbuilder.proving.records import Records
 from envbuilder.workflows.reasons import first_problem, on_one_line

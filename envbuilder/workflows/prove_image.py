@@ -9,12 +9,12 @@ from datetime import date
 from envbuilder.catalog.environments import Environment
 from envbuilder.catalog.evidence import BuiltImage, Evidence, Grade, RanOnGpu
 from envbuilder.core.errors import ToolFailed
+from envbuilder.diagnostics.checks.findings import Report, Tier
+from envbuilder.diagnostics.validate import Validation
 from envbuilder.lock.lock import Lock, Spec
 from envbuilder.lock.lockfile import digest
 from envbuilder.lock.resolve.requests import row_request
 from envbuilder.lock.resolve.shipped_closures import ShippedClosures
-from envbuilder.model.findings import Report, Tier
-from envbuilder.workflows.validate import Validation
 
 TAG = "envbuilder/proving-{row}:latest"
 

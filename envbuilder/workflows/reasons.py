@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envbuilder.model.findings import CheckResult, Failed, NotProven, Report
+from envbuilder.diagnostics.checks.findings import CheckResult, Failed, NotProven, Report
 
 _KEPT = 300
 """Characters of a reason that are kept."""

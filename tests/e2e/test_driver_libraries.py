@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.checking import CHECKS
 from envbuilder.core.versions import Release
-from envbuilder.model.facts import Facts, Seen
-from envbuilder.model.findings import Failed, NotProven, Passed
-from envbuilder.model.hardware_facts import Compute
-from envbuilder.probing import decode
+from envbuilder.diagnostics.checks import CHECKS
+from envbuilder.diagnostics.checks.findings import Failed, NotProven, Passed
+from envbuilder.diagnostics.facts.facts import Facts, Seen
+from envbuilder.diagnostics.facts.hardware import Compute
+from envbuilder.diagnostics.probe import decode
 from tests.e2e.debian_drivers import driver_libraries
-from tests.unit.checking.expectations import TF_2_20
+from tests.unit.diagnostics.checks.expectations import TF_2_20
 from tests.unit.incontainer.joined import probe_file
 
 BY_ID = {check.id: check for check in CHECKS}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from envbuilder.probing.joining import probe_source
+from envbuilder.diagnostics.probe.script import probe_source
 from tests.e2e.environments import environment
 
 RELEASES = ("tf-1.15-cpu", "tf-2.15-cpu")

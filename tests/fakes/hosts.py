@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from envbuilder.model.facts import Facts
-from envbuilder.probing.decoding import decode
+from envbuilder.diagnostics.facts.facts import Facts
+from envbuilder.diagnostics.probe.decoding import decode
 
 GIB = 1 << 30
 

@@ -16,12 +16,12 @@ from envbuilder.catalog.load.evidence import Proof, read_proof
 from envbuilder.core.errors import EnvbuilderError
 from envbuilder.core.versions import Release
 from envbuilder.core.yaml.fields import Reader
+from envbuilder.diagnostics.checks.findings import CheckResult, Failed, Passed, Report, Tier
+from envbuilder.diagnostics.facts.facts import Fact, Facts, Imported, Unseen
+from envbuilder.diagnostics.probe import decode
 from envbuilder.lock.closures import Closure
 from envbuilder.lock.resolve.requests import row_request
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder
-from envbuilder.model.facts import Fact, Facts, Imported, Unseen
-from envbuilder.model.findings import CheckResult, Failed, Passed, Report, Tier
-from envbuilder.probing import decode
 from envbuilder.proving.interpreters import HostPython
 from envbuilder.proving.records import Records
 from envbuilder.workflows.prove import ProofPorts

@@ -20,7 +20,6 @@ from envbuilder.auditing.metadata import read_metadata
 from envbuilder.auditing.ptx import read_ptx_header
 from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.environments import Catalog
-from envbuilder.catalog.failures import load_failures
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.doctor_text import doctor_text
 from envbuilder.core.archives.extraction import extract
@@ -34,7 +33,15 @@ from envbuilder.core.references import ImageRef
 from envbuilder.core.uv import read_pylock
 from envbuilder.core.uv_failures import failure_of
 from envbuilder.core.yaml.documents import parse
-from envbuilder.diagnosing.scanning import scan
+from envbuilder.diagnostics.compare_documents import compare_two
+from envbuilder.diagnostics.doctor import examine, look_into_file
+from envbuilder.diagnostics.logs.scanner import scan
+from envbuilder.diagnostics.logs.signature_files import load_failures
+from envbuilder.diagnostics.logs.signatures import Failures
+from envbuilder.diagnostics.probe.decoding import decode
+from envbuilder.diagnostics.probe.environment_documents import decode_surroundings
+from envbuilder.diagnostics.report.registry import FORMATS
+from envbuilder.diagnostics.validate import judge_facts
 from envbuilder.image.base.deb.package_file import open_deb
 from envbuilder.image.base.deb.packages import PackageIndex
 from envbuilder.image.base.deb.release import parse_release
@@ -51,7 +58,6 @@ from envbuilder.lock.index.uv_index import _files
 from envbuilder.lock.lockfile import load
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder
 from envbuilder.lock.spec import read_spec
-from envbuilder.model.failures import Failures
 from envbuilder.oci.layout.layer_compression import unpacked
 from envbuilder.oci.layout.layer_tar import LayerTar
 from envbuilder.oci.layout.stored_images import read_layout
@@ -61,12 +67,6 @@ from envbuilder.oci.registry.credentials import RegistryLogins
 from envbuilder.oci.registry.failures import said
 from envbuilder.oci.registry.retries import retry_after
 from envbuilder.oci.tar.members import of_tar
-from envbuilder.probing.decoding import decode
-from envbuilder.probing.surroundings import decode_surroundings
-from envbuilder.reporting.registry import FORMATS
-from envbuilder.workflows.compare import compare_two
-from envbuilder.workflows.doctor import examine, look_into_file
-from envbuilder.workflows.validate import judge_facts
 from tests.fuzz import seeds
 
 _MATRICES = Path(__file__).parents[2] / "matrices"

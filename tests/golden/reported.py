@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from types import MappingProxyType
 
-from envbuilder.checking import judge
-from envbuilder.model.findings import Report, Tier
-from envbuilder.reporting.registry import SUFFIXES, format_of
-from tests.unit.checking.cases import facts_named
-from tests.unit.checking.expectations import TF_2_4, TF_2_15_CPU, TF_2_20
+from envbuilder.diagnostics.checks import judge
+from envbuilder.diagnostics.checks.findings import Report, Tier
+from envbuilder.diagnostics.report.registry import SUFFIXES, format_of
+from tests.unit.diagnostics.checks.cases import facts_named
+from tests.unit.diagnostics.checks.expectations import TF_2_4, TF_2_15_CPU, TF_2_20
 
 _SHOWN = (".html", ".md", ".txt")
 

@@ -16,10 +16,10 @@ from pathlib import Path
 import yaml
 
 from envbuilder.catalog.environments import Catalog
-from envbuilder.catalog.failures import load_failures
 from envbuilder.catalog.load.api_names import load_api
-from envbuilder.diagnosing.diagnosis import Diagnosis, diagnose
-from envbuilder.model.failures import Failures
+from envbuilder.diagnostics.logs.diagnosis import Diagnosis, diagnose
+from envbuilder.diagnostics.logs.signature_files import load_failures
+from envbuilder.diagnostics.logs.signatures import Failures
 from tests.fakes.catalogs import MATRICES, real_catalog
 
 NOTHING = "(nothing found)"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envbuilder.reporting.coverage_page import coverage_page
+from envbuilder.diagnostics.report.coverage_page import coverage_page
 from tests.fakes.catalogs import ROOT, real_catalog
 
 PAGE = ROOT / "docs" / "gpus.md"

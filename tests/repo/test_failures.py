@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.catalog.failures import load_failures
-from envbuilder.model.failures import Role, Signature
+from envbuilder.diagnostics.logs.signature_files import load_failures
+from envbuilder.diagnostics.logs.signatures import Role, Signature
 from tests.fakes.catalogs import MATRICES, ROOT, real_catalog
 from tests.repo.diagnose_cases import cases, run
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envbuilder.reporting.coverage_page import coverage_page
+from envbuilder.diagnostics.report.coverage_page import coverage_page
 from tests.fakes.catalogs import real_catalog
 from tests.repo.gpu_page import PAGE
 

@@ -16,20 +16,20 @@ from envbuilder.catalog.environments import BaseChoice, Environment
 from envbuilder.catalog.expectation import CudaExpectation
 from envbuilder.catalog.machine import Host
 from envbuilder.catalog.verdicts import Compatibility, Fit, stack_of
-from envbuilder.checking.driver import driver_floor
-from envbuilder.checking.gpu import gpu_architecture_covered
-from envbuilder.comparing.gpus import verdict_of
-from envbuilder.comparing.sides import side_of_facts
 from envbuilder.core.versions import Release
-from envbuilder.examining.table import examine_machine
-from envbuilder.model.facts import Facts, Gpu, Seen
-from envbuilder.model.findings import Failed
-from envbuilder.model.host_of_facts import host_of
-from envbuilder.probing.decoding import decode
-from envbuilder.workflows.preflight import misfits
+from envbuilder.diagnostics.checks.driver import driver_floor
+from envbuilder.diagnostics.checks.findings import Failed
+from envbuilder.diagnostics.checks.gpu import gpu_architecture_covered
+from envbuilder.diagnostics.compare.gpus import verdict_of
+from envbuilder.diagnostics.compare.sides import side_of_facts
+from envbuilder.diagnostics.facts.facts import Facts, Gpu, Seen
+from envbuilder.diagnostics.facts.machine import host_of
+from envbuilder.diagnostics.host.table import examine_machine
+from envbuilder.diagnostics.preflight import misfits
+from envbuilder.diagnostics.probe.decoding import decode
 from tests.fakes.catalogs import real_catalog, real_row
 from tests.fakes.hosts import FakeGpu, host_document
-from tests.unit.diagnosing.logs import judged
+from tests.unit.diagnostics.logs.logs import judged
 
 CATALOG = real_catalog()
 TABLES = CATALOG.cuda

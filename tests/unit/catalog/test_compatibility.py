@@ -15,10 +15,10 @@ from envbuilder.catalog.environments import Environment
 from envbuilder.catalog.machine import Host, HostGpu
 from envbuilder.catalog.verdicts import Compatibility, Fit, Rule
 from envbuilder.core.versions import Release
-from envbuilder.examining.table import examine_machine
+from envbuilder.diagnostics.host.table import examine_machine
 from tests.fakes.catalogs import real_catalog, real_row
 from tests.fakes.verdicts import judge_environment
-from tests.unit.examining.machines import around, view, without_driver
+from tests.unit.diagnostics.host.machines import around, view, without_driver
 
 CATALOG = real_catalog()
 NEW = "580.95.05"

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from envbuilder.catalog.machine import Host, HostGpu
 from envbuilder.core.versions import Release
-from envbuilder.model.facts import NOT_ASKED
-from envbuilder.model.host_facts import Smi, SmiGpu
-from envbuilder.model.host_of_facts import host_of
-from tests.unit.examining.machines import (
+from envbuilder.diagnostics.facts.facts import NOT_ASKED
+from envbuilder.diagnostics.facts.host import Smi, SmiGpu
+from envbuilder.diagnostics.facts.machine import host_of
+from tests.unit.diagnostics.host.machines import (
     GIB,
     NO_LIBCUDA,
     NO_NVML,

@@ -15,7 +15,7 @@ from envbuilder.lock.lockfile import dump
 from tests.fakes.catalogs import ROOT, real_catalog
 from tests.fakes.ports import lock_ports
 from tests.unit.cli.running import CommandLine
-from tests.unit.diagnosing.logs import CUDNN_MISSING, OOM
+from tests.unit.diagnostics.logs.logs import CUDNN_MISSING, OOM
 
 FACTS = ROOT / "tests" / "cases" / "facts" / "tf-2.15-cpu.json"
 NOISE = "successful NUMA node read from SysFS had negative value (-1), but there must be at least one NUMA node"

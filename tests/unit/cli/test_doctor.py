@@ -19,21 +19,21 @@ import pytest
 from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.verdicts import Fit
 from envbuilder.cli.doctor_text import doctor_text
-from envbuilder.examining.table import examine_machine
-from envbuilder.model.facts import Facts, Seen
-from envbuilder.model.hardware_facts import GpuBytes, GpuProcess
-from envbuilder.model.host_facts import NamedProcess
-from envbuilder.model.surroundings import Surroundings
-from envbuilder.probing.decoding import decode
-from envbuilder.probing.surroundings import decode_surroundings
-from envbuilder.workflows.doctor import Looked
+from envbuilder.diagnostics.doctor import Looked
+from envbuilder.diagnostics.facts.facts import Facts, Seen
+from envbuilder.diagnostics.facts.hardware import GpuBytes, GpuProcess
+from envbuilder.diagnostics.facts.host import NamedProcess
+from envbuilder.diagnostics.host.environment import Surroundings
+from envbuilder.diagnostics.host.table import examine_machine
+from envbuilder.diagnostics.probe.decoding import decode
+from envbuilder.diagnostics.probe.environment_documents import decode_surroundings
 from tests.fakes.catalogs import real_catalog
 from tests.fakes.cuda_libraries import compile_stack
 from tests.fakes.site_packages import add_builtin_keras, add_library, install, install_tensorflow
-from tests.unit.checking.cases import ROOT, merged
 from tests.unit.cli.running import CommandLine
-from tests.unit.examining.machines import GIB, NO_ENGINE, SILENT, around, facts, gpu, host, nvml
-from tests.unit.examining.pythons import SITE, cuda_files, packages, python, wheel
+from tests.unit.diagnostics.checks.cases import ROOT, merged
+from tests.unit.diagnostics.host.machines import GIB, NO_ENGINE, SILENT, around, facts, gpu, host, nvml
+from tests.unit.diagnostics.host.pythons import SITE, cuda_files, packages, python, wheel
 
 FACTS = ROOT / "facts" / "tf-2.15-cpu.json"
 A100 = ROOT / "patches" / "two-a100.json"

@@ -10,8 +10,8 @@ import click
 import pytest
 
 from envbuilder.cli.reports import destinations, finish
-from envbuilder.reporting import FORMATS
-from tests.unit.reporting.test_reporting import REPORT
+from envbuilder.diagnostics.report import FORMATS
+from tests.unit.diagnostics.report.test_reporting import REPORT
 
 NO_TEXT = replace(REPORT, subject="/home/m\udcfcller")
 

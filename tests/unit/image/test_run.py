@@ -13,7 +13,7 @@ from envbuilder.image.run import prepare
 from envbuilder.lock.lockfile import dump
 from envbuilder.oci.runtime.command import RunRequest, RunResult
 from tests.fakes.engine import FAKE_INFO, FakeEngine, fake_image
-from tests.unit.workflows.test_validate import cpu_lock
+from tests.unit.diagnostics.test_validate import cpu_lock
 
 IMAGE = "envbuilder/tf-2.15-cpu:latest"
 REQUEST = RunRequest(image=IMAGE, command=("python", "train.py"))

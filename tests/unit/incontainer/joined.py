@@ -8,7 +8,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from envbuilder.probing.joining import probe_source
+from envbuilder.diagnostics.probe.script import probe_source
 
 
 @cache

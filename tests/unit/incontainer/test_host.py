@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from envbuilder.core.versions import Release
-from envbuilder.model.facts import Facts, Seen
-from envbuilder.model.host_facts import HostFacts
-from envbuilder.probing import decode
+from envbuilder.diagnostics.facts.facts import Facts, Seen
+from envbuilder.diagnostics.facts.host import HostFacts
+from envbuilder.diagnostics.probe import decode
 from tests.fakes.cuda_libraries import compile_fake
 from tests.unit.incontainer.interpreters import interpreters
 from tests.unit.incontainer.joined import probe_file

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from envbuilder.checking import CHECKS, checks_for, judge
 from envbuilder.core.versions import Release
-from envbuilder.model.facts import Seen, Unseen
-from envbuilder.model.findings import Tier
-from envbuilder.probing import decode
-from tests.unit.checking.expectations import TF_2_20
+from envbuilder.diagnostics.checks import CHECKS, checks_for, judge
+from envbuilder.diagnostics.checks.findings import Tier
+from envbuilder.diagnostics.facts.facts import Seen, Unseen
+from envbuilder.diagnostics.probe import decode
+from tests.unit.diagnostics.checks.expectations import TF_2_20
 from tests.unit.incontainer.interpreters import interpreters
 from tests.unit.incontainer.joined import probe_file
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.model.facts import Seen
-from envbuilder.model.software_facts import SoftwareFacts
-from envbuilder.probing import decode
+from envbuilder.diagnostics.facts.facts import Seen
+from envbuilder.diagnostics.facts.software import SoftwareFacts
+from envbuilder.diagnostics.probe import decode
 from tests.fakes.cuda_libraries import COMPILER, STACK, compile_fake, compile_stack
 from tests.fakes.site_packages import (
     ASSIGNED,

@@ -10,14 +10,14 @@ import pytest
 from envbuilder.catalog.environments import Environment
 from envbuilder.catalog.evidence import BuiltImage, Grade, RanOnGpu
 from envbuilder.core.errors import BuildFailed, EnvbuilderError, ToolFailed
+from envbuilder.diagnostics.checks.findings import Report, Tier
+from envbuilder.diagnostics.validate import Validation
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Lock, Spec
 from envbuilder.lock.lockfile import digest
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder
-from envbuilder.model.findings import Report, Tier
 from envbuilder.workflows.prove import prove
 from envbuilder.workflows.prove_image import ImageProof
-from envbuilder.workflows.validate import Validation
 from tests.fakes.catalogs import small_catalog, small_row
 from tests.fakes.ports import lock_ports
 from tests.fakes.proving import TODAY, report, world

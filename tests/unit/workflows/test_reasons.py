@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuilder.model.findings import CheckResult, Failed, NotProven, Outcome, Passed
+from envbuilder.diagnostics.checks.findings import CheckResult, Failed, NotProven, Outcome, Passed
 from envbuilder.workflows.reasons import first_problem, on_one_line
 from tests.fakes.proving import report
 

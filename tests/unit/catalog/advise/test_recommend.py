@@ -11,7 +11,7 @@ from envbuilder.catalog.evidence import Grade
 from envbuilder.catalog.machine import Host, HostGpu
 from envbuilder.catalog.verdicts import Fit
 from envbuilder.core.versions import Release
-from envbuilder.model.host_of_facts import host_of
+from envbuilder.diagnostics.facts.machine import host_of
 from tests.fakes.hosts import A100, K80, host_facts
 from tests.unit.catalog.advise.asking import about, ask, changes, rows
 

@@ -1,0 +1,1 @@
+"""Facts about images and machines, checks of them, and the causes of failures."""

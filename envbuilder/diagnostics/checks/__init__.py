@@ -1,0 +1,7 @@
+"""From expectation and facts to findings: small pure functions in a declared table."""
+
+from envbuilder.diagnostics.checks.evaluation import judge
+from envbuilder.diagnostics.checks.expectation import expect
+from envbuilder.diagnostics.checks.table import CHECKS, checks_for
+
+__all__ = ["CHECKS", "checks_for", "expect", "judge"]

@@ -1,0 +1,108 @@
+"""What a check is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from packaging.version import Version
+
+from envbuilder.catalog.expectation import CudaExpectation, Expectation
+from envbuilder.diagnostics.checks.findings import NotProven, Outcome, Tier
+from envbuilder.diagnostics.facts.facts import Facts, Unseen
+
+Examine: TypeAlias = Callable[[Expectation, Facts], Outcome]
+ExamineCuda: TypeAlias = Callable[[CudaExpectation, Facts], Outcome]
+
+RUNNING = frozenset({Tier.CPU, Tier.GPU})
+WITH_GPU = frozenset({Tier.GPU})
+NO_IMPORT = "TensorFlow did not import"
+# Source: the rehearsal on the CPU, 2026-11-21: 1.13.2, 1.15.5, 2.4.4, 2.15.1 and 2.20.0 compile, 1.4.1 leaves the graph
+# as it is, 2.0.4 has no such option of tf.function. Releases from 1.5 to 1.12 were not tried.
+FUNCTIONS_SINCE = Version("2.0")
+XLA_SINCE = Version("1.13")
+CPU_ROW = "this is a CPU environment: its TensorFlow cannot use a GPU"
+
+
+def always(expectation: Expectation) -> bool:  # noqa: ARG001 - one signature for all conditions
+    """The check has a meaning for every environment."""
+    return True
+
+
+def has_cuda(expectation: Expectation) -> bool:
+    """The check has a meaning for GPU environments only."""
+    return expectation.cuda is not None
+
+
+def opens_cuda_late(expectation: Expectation) -> bool:
+    """The check has a meaning where TensorFlow opens the CUDA libraries after its import."""
+    return expectation.cuda is not None and expectation.cuda.linkage == "dlopen"
+
+
+def has_functions(expectation: Expectation) -> bool:
+    """The check has a meaning where TensorFlow has `tf.function`."""
+    return expectation.framework_version >= FUNCTIONS_SINCE
+
+
+def has_xla(expectation: Expectation) -> bool:
+    """The check has a meaning where XLA compiles what it is told to."""
+    version = expectation.framework_version
+    return version >= XLA_SINCE and version.release[:2] != (2, 0)
+
+
+def nowhere(facts: Facts) -> str:  # noqa: ARG001 - one signature for all conditions
+    """The check has a meaning on every machine."""
+    return ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One check.
+
+    Attributes:
+        id: Stable kebab-case id.
+        title: What it is about, in a few words.
+        tiers: Tiers that it belongs to.
+        examine: Compares; pure.
+        applies: Environments for which it has a meaning; for others it is not in the report. A check of the GPU tier
+            applies to every environment, so that a GPU can never be left out silently.
+        beside: Why it has no meaning on the machine that was seen, such as one GPU for a check of several; empty where
+            it has one. It is then told among what was not proven by this run, and is no result.
+    """
+
+    id: str
+    title: str
+    tiers: frozenset[Tier]
+    examine: Examine
+    applies: Callable[[Expectation], bool] = always
+    beside: Callable[[Facts], str] = nowhere
+
+    @property
+    def lowest(self) -> Tier:
+        """The first tier that includes it."""
+        return min(self.tiers, key=list(Tier).index)
+
+
+def on_cuda(examine: ExamineCuda) -> Examine:
+    """A check of the CUDA side as a check of the whole; not proven for a CPU environment."""
+
+    def whole(expectation: Expectation, facts: Facts) -> Outcome:
+        return examine(expectation.cuda, facts) if expectation.cuda else NotProven(reason=CPU_ROW)
+
+    return whole
+
+
+def not_seen(what: str, fact: Unseen) -> NotProven:
+    """The outcome for a fact that is not there."""
+    return NotProven(reason=f"{what} could not be seen: {fact.headline}")
+
+
+def was_tried(fact: Unseen) -> bool:
+    """Whether the probe really tried, so that not seeing it is a failure of the image and not of the looking."""
+    return fact.kind not in {"NotAsked", "NotReached"}
+
+
+def without_tensorflow(what: str, facts: Facts, fact: Unseen) -> NotProven:
+    """The outcome for a fact of TensorFlow that is not there: because of the import, or for a reason of its own."""
+    return NotProven(reason=NO_IMPORT) if isinstance(facts.imported, Unseen) else not_seen(what, fact)

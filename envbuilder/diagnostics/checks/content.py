@@ -1,0 +1,316 @@
+"""Checks of the static tier: what lies in an image, without running any of it."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from base64 import urlsafe_b64decode
+from binascii import Error as NotBase64
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from envbuilder.core.references import normalized
+from envbuilder.diagnostics.checks.distributions import same_version
+from envbuilder.diagnostics.checks.findings import CheckResult, Failed, NotProven, Outcome, Passed, Report, Tier
+from envbuilder.diagnostics.checks.image_files import (
+    REBUILD,
+    interpreter_untouched,
+    links_stay_inside,
+    no_file_is_a_folder,
+    nothing_removed,
+    one_owner_per_file,
+    privileged_programs_packaged,
+    programs_not_hidden,
+    recorded,
+    some,
+)
+from envbuilder.diagnostics.checks.library_search import Search
+from envbuilder.image.contents import ContentExpectation, ImageContent
+from envbuilder.lock.lock import PackageGroup
+
+Examine: TypeAlias = Callable[[ContentExpectation, ImageContent], Outcome]
+
+NOT_COVERED = (
+    "that anything in it runs: nothing was started",
+    "that a driver fits, and that TensorFlow sees a GPU and computes on it",
+)
+_LOCK = "opt/envbuilder/envbuilder.lock"
+_FROM_DRIVER = re.compile(r"lib(cuda|nvidia-[a-z0-9-]+|nvcuvid|nvoptix)\.so.*")
+_GROUP = "Files in the image"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContentCheck:
+    """One check.
+
+    Attributes:
+        id: Stable kebab-case id.
+        title: What it is about, in a few words.
+        examine: Compares; pure.
+        applies: Whether it has a meaning for what the lock holds.
+    """
+
+    id: str
+    title: str
+    examine: Examine
+    applies: Callable[[ContentExpectation], bool] = lambda _expectation: True
+
+
+def judge_content(
+    expectation: ContentExpectation,
+    content: ImageContent,
+    *,
+    subject: str,
+    seconds: float,
+    required: Tier | None = None,
+) -> Report:
+    """Run every check of the static tier.
+
+    Args:
+        expectation: What the image must hold.
+        content: What it holds.
+        subject: What was looked at.
+        seconds: How long looking took.
+        required: Tier that must be proven.
+    """
+    lock = expectation.lock
+    return Report(
+        subject=subject,
+        environment=lock.environment,
+        tier=Tier.STATIC,
+        required=required,
+        results=tuple(
+            CheckResult(
+                id=check.id,
+                title=check.title,
+                outcome=check.examine(expectation, content),
+                tier=Tier.STATIC,
+                tiers=(Tier.STATIC,),
+                group=_GROUP,
+            )
+            for check in CONTENT_CHECKS
+            if check.applies(expectation)
+        ),
+        facts=(
+            ("layers", str(len(content.diff_ids))),
+            ("files", str(len(content.paths))),
+            ("libraries and programs", str(len(content.libraries))),
+        ),
+        deviations=lock.differences,
+        not_covered=NOT_COVERED,
+        seconds=seconds,
+    )
+
+
+_IMAGE_UNKNOWN = {
+    True: "the lock in the image cannot contain the digest of the image: name the lock file with `--lock FILE`",
+    False: "the lock does not name its image: `envbuilder lock` adds it",
+}
+"""By whether the lock was read from the image."""
+
+
+def layers_match_lock(expectation: ContentExpectation, content: ImageContent) -> Outcome:
+    """The layers are those of the lock, bit by bit."""
+    pinned = expectation.lock.image
+    if pinned is None:
+        return NotProven(reason=_IMAGE_UNKNOWN[expectation.lock_is_inside])
+    wanted = tuple(layer.diff_id for layer in pinned.layers)
+    if wanted == content.diff_ids:
+        return Passed(seen=f"all {len(wanted)}, by the digests of their content")
+    if not content.assembled:
+        return NotProven(reason="an engine built it, whose layers carry the time of the build")
+    differ = [layer.id for layer, found in zip(pinned.layers, content.diff_ids, strict=False) if layer.diff_id != found]
+    what = f"layers differ: {some(differ)}" if differ else f"{len(content.diff_ids)} layers instead of {len(wanted)}"
+    return Failed(problem=what, remedy=f"`envbuilder verify` names the files; {REBUILD}")
+
+
+def lock_in_image(expectation: ContentExpectation, content: ImageContent) -> Outcome:
+    """The image carries the lock that it is checked against."""
+    found = content.texts.get(_LOCK)
+    if found is None:
+        return Failed(problem=f"there is no /{_LOCK}", remedy=REBUILD)
+    if found != expectation.lock_text:
+        return Failed(
+            problem="the lock in the image is another one",
+            remedy="name the lock that it was built from (--lock FILE), or rebuild",
+        )
+    return Passed(seen="the same text")
+
+
+def settings_match_lock(expectation: ContentExpectation, content: ImageContent) -> Outcome:
+    """Labels, environment, account and working directory are what the lock says."""
+    user = expectation.lock.user
+    wrong = [
+        *_differences("label", expectation.labels, content.labels),
+        *_differences("variable", expectation.env, content.env),
+    ]
+    if content.user not in {f"{user.uid}:{user.gid}", user.name, str(user.uid)}:
+        wrong.append(f"it runs as {content.user or 'root'} instead of {user.uid}:{user.gid}")
+    if content.folder != "/workspace":
+        wrong.append(f"it starts in {content.folder or '/'} instead of /workspace")
+    if wrong:
+        return Failed(problem="; ".join(wrong), remedy=REBUILD)
+    return Passed(seen=f"{len(expectation.labels)} labels, {len(expectation.env)} variables, account {content.user}")
+
+
+def _differences(what: str, wanted: Iterable[tuple[str, str]], found: Mapping[str, str]) -> Iterator[str]:
+    for name, value in wanted:
+        if name not in found:
+            yield f"the {what} {name} is missing"
+        elif found[name] != value:
+            yield f"the {what} {name} is {found[name]!r} instead of {value!r}"
+
+
+def distributions_recorded(expectation: ContentExpectation, content: ImageContent) -> Outcome:
+    """Every pin of the lock is there in its version, by the metadata that lies in the image."""
+    found = dict(_distributions(content))
+    pins = [pin for pin in expectation.lock.packages if pin.group is not PackageGroup.BUILD]
+    wrong = [
+        f"{pin.name} is {found[pin.name]} instead of {pin.version}" if pin.name in found else f"{pin.name} is missing"
+        for pin in pins
+        if not (pin.name in found and same_version(found[pin.name], pin.version))
+    ]
+    extra = sorted(found.keys() - {pin.name for pin in pins})
+    if wrong:
+        return Failed(problem=some(wrong), remedy=REBUILD)
+    if extra:
+        return Failed(
+            problem=f"not in the lock: {some(extra)}",
+            remedy="put them into envbuilder.yaml and lock again; nothing is installed into an image afterwards",
+        )
+    return Passed(seen=f"all {len(pins)} of the lock, and no others")
+
+
+def _distributions(content: ImageContent) -> Iterator[tuple[str, str]]:
+    for path, text in content.texts.items():
+        if path.startswith("opt/venv/") and path.endswith(".dist-info/METADATA"):
+            head = text.partition(b"\n\n")[0].decode("utf-8", "replace")
+            named = dict(re.findall(r"^(Name|Version):[ \t]*(\S+)", head, re.MULTILINE))
+            if len(named) == 2:
+                yield normalized(named["Name"]), named["Version"]
+
+
+def files_recorded(expectation: ContentExpectation, content: ImageContent) -> Outcome:  # noqa: ARG001
+    """Every installed file is there and is the one that its distribution brought."""
+    known = _digests_recorded(content)
+    wrong = []
+    for file, digests in known.items():
+        if file not in content.paths:
+            wrong.append(f"/{file} is missing")
+        elif "" not in digests and content.digests.get(file, min(digests)) not in digests:
+            wrong.append(f"/{file} is not what its distribution brought")
+    if wrong:
+        return Failed(problem=some(wrong), remedy=REBUILD)
+    if not known:
+        return NotProven(reason="no distribution in the image lists its files")
+    return Passed(seen=f"{len(known)} files")
+
+
+def _digests_recorded(content: ImageContent) -> Mapping[str, set[str]]:
+    """By path what distributions say of its content; several where each of them brings the file."""
+    known: dict[str, set[str]] = defaultdict(set)
+    for path, text in content.texts.items():
+        if path.startswith("opt/venv/") and path.endswith(".dist-info/RECORD"):
+            site = path.rsplit("/", 2)[0]
+            for name, digest in _recorded(text):
+                known[posixpath.normpath(f"/{site}/{name}").lstrip("/")].add(digest)
+    return known
+
+
+def _recorded(text: bytes) -> Iterator[tuple[str, str]]:
+    """Path and sha256 (hexadecimal; empty without one) of each line of a RECORD, without bytecode."""
+    for path, field in recorded(text):
+        kind, _, value = field.partition("=")
+        try:
+            yield path, urlsafe_b64decode(f"{value}===").hex() if kind == "sha256" else ""
+        except (NotBase64, ValueError):
+            yield path, "unreadable"
+
+
+def libraries_closed(expectation: ContentExpectation, content: ImageContent) -> Outcome:  # noqa: ARG001
+    """Every library that another one asks for is in the image."""
+    search = Search.of(content)
+    missing: dict[str, str] = {}
+    broken = [f"/{library.path}: {library.damage}" for library in content.libraries if library.damage]
+    for library in content.libraries:
+        for name in library.needed:
+            if not (_FROM_DRIVER.fullmatch(name) or search.finds(name, library) or search.is_somewhere(name)):
+                missing.setdefault(name, library.path)
+    if missing or broken:
+        lines = [f"{name}, which /{path} needs, is not there" for name, path in sorted(missing.items())]
+        return Failed(
+            problem=some([*lines, *broken]),
+            remedy="add the OS package that brings it: `apt:` in envbuilder.yaml; then lock and build again",
+        )
+    return Passed(seen=f"{len(content.libraries)} libraries and programs")
+
+
+def cuda_libraries_present(expectation: ContentExpectation, content: ImageContent) -> Outcome:
+    """What TensorFlow opens lies where the loader, or TensorFlow itself, looks."""
+    cuda = expectation.lock.cuda
+    if cuda is None:
+        return NotProven(reason="this is a CPU environment")
+    search = Search.of(content)
+    own = [library for library in content.libraries if "/tensorflow/" in f"/{library.path}"]
+    missing = [name for name in cuda.sonames if not any(search.finds(name, each) for each in own)]
+    if missing:
+        return Failed(problem=f"not on the loader's path: {some(missing)}", remedy=REBUILD)
+    return Passed(seen=f"all {len(cuda.sonames)}")
+
+
+def no_driver_inside(expectation: ContentExpectation, content: ImageContent) -> Outcome:  # noqa: ARG001
+    """No part of a driver is in the image: it has to come from the host."""
+    found = sorted(
+        path
+        for path in content.paths
+        if re.fullmatch(r"libcuda\.so.*|libnvidia-ml\.so.*", path.rpartition("/")[2]) and "/stubs/" not in f"/{path}"
+    )
+    if found:
+        return Failed(
+            problem=f"a driver library is in the image: {some([f'/{path}' for path in found])}",
+            remedy="take it out: the host mounts its driver, and the wrong one may be found",
+        )
+    return Passed(seen="none")
+
+
+def own_files_match_lock(expectation: ContentExpectation, content: ImageContent) -> Outcome:
+    """Own files are those of the lock."""
+    files = expectation.lock.files
+    wrong = [
+        f"{file.path} is missing" if file.path.lstrip("/") not in content.digests else f"{file.path} is another file"
+        for file in files
+        if content.digests.get(file.path.lstrip("/")) != file.sha256
+    ]
+    return Failed(problem=some(wrong), remedy=REBUILD) if wrong else Passed(seen=f"all {len(files)}")
+
+
+CONTENT_CHECKS: tuple[ContentCheck, ...] = (
+    ContentCheck(id="layers-match-lock", title="layers", examine=layers_match_lock),
+    ContentCheck(id="lock-in-image", title="the lock inside", examine=lock_in_image),
+    ContentCheck(id="settings-match-lock", title="labels, variables, account", examine=settings_match_lock),
+    ContentCheck(id="distributions-recorded", title="installed packages", examine=distributions_recorded),
+    ContentCheck(id="files-recorded", title="installed files", examine=files_recorded),
+    ContentCheck(id="one-owner-per-file", title="files of several packages", examine=one_owner_per_file),
+    ContentCheck(id="interpreter-untouched", title="the interpreter", examine=interpreter_untouched),
+    ContentCheck(id="programs-not-hidden", title="programs of the base", examine=programs_not_hidden),
+    ContentCheck(id="privileged-programs-packaged", title="set-user-ID programs", examine=privileged_programs_packaged),
+    ContentCheck(id="nothing-removed", title="files removed by layers", examine=nothing_removed),
+    ContentCheck(id="no-file-is-a-folder", title="files and folders", examine=no_file_is_a_folder),
+    ContentCheck(id="links-stay-inside", title="links", examine=links_stay_inside),
+    ContentCheck(
+        id="own-files-match-lock",
+        title="own files",
+        examine=own_files_match_lock,
+        applies=lambda expectation: bool(expectation.lock.files),
+    ),
+    ContentCheck(id="libraries-closed", title="libraries that libraries need", examine=libraries_closed),
+    ContentCheck(
+        id="cuda-libraries-present",
+        title="CUDA libraries",
+        examine=cuda_libraries_present,
+        applies=lambda expectation: expectation.lock.cuda is not None,
+    ),
+    ContentCheck(id="no-driver-inside", title="no driver inside", examine=no_driver_inside),
+)

@@ -1,0 +1,133 @@
+"""Checks of the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from envbuilder.catalog.compatibility import judge_stack
+from envbuilder.catalog.expectation import CudaExpectation, Expectation
+from envbuilder.catalog.machine import HostGpu
+from envbuilder.catalog.verdicts import Aspect, Fit, Reason
+from envbuilder.diagnostics.checks.check import not_seen
+from envbuilder.diagnostics.checks.findings import Failed, NotProven, Outcome, Passed
+from envbuilder.diagnostics.facts.facts import Driver, DriverInterface, Facts, Seen, Unseen
+from envbuilder.diagnostics.facts.machine import host_of
+
+RUN_WITH_GPUS = (
+    "run on a host with an NVIDIA driver and the NVIDIA Container Toolkit, with `docker run --gpus all`; there"
+    " `nvidia-smi` must list the GPU"
+)
+
+
+def interface_of(facts: Facts) -> DriverInterface | NotProven:
+    """What the driver's library says, or why nobody knows."""
+    if isinstance(facts.driver, Unseen):
+        return not_seen("the driver", facts.driver)
+    interface = facts.driver.value.interface
+    return interface.value if isinstance(interface, Seen) else not_seen("the driver's library", interface)
+
+
+def driver_present(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature for all checks
+    """There is a driver, and it has a GPU."""
+    if isinstance(facts.driver, Seen) and isinstance(facts.driver.value.interface, Unseen):
+        crash = facts.driver.value.interface
+        return Failed(
+            problem=f"asking the driver ended with {crash.summary}",
+            remedy=f"see the host; {RUN_WITH_GPUS}",
+        )
+    driver = interface_of(facts)
+    if isinstance(driver, NotProven):
+        return driver
+    if problem := _absence(driver):
+        return Failed(problem=problem, remedy=_remedy(driver))
+    names = ", ".join(gpu.name or gpu.error for gpu in driver.gpus)
+    return Passed(
+        seen=f"{len(driver.gpus)} GPU: {names}" if len(driver.gpus) == 1 else f"{len(driver.gpus)} GPUs: {names}"
+    )
+
+
+def _absence(driver: DriverInterface) -> str:
+    """Why there is no usable GPU; empty when there is one."""
+    if not driver.loadable:
+        return f"there is no driver: {driver.error}"
+    if driver.stub:
+        return f"{driver.path} is the linker's stub, not a driver"
+    if driver.init_code != 0:
+        return f"the driver does not start: cuInit gives {driver.init_code} {driver.init_name}".rstrip()
+    return "" if driver.gpus else "the driver sees no GPU"
+
+
+def _remedy(driver: DriverInterface) -> str:
+    if driver.stub:
+        return "take the stubs folder out of LD_LIBRARY_PATH and /etc/ld.so.conf.d"
+    if driver.init_name == "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH":
+        return "kernel module and library of the driver differ: reboot the host after the driver update"
+    if driver.init_name == "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE":
+        return "this GPU has no forward compatibility: remove cuda-compat from the loader path, or update the driver"
+    return RUN_WITH_GPUS
+
+
+def driver_floor(cuda: CudaExpectation, facts: Facts) -> Outcome:
+    """The driver runs the CUDA libraries in the image on every GPU."""
+    interface = interface_of(facts)
+    if isinstance(interface, NotProven):
+        return interface
+    if not interface.loadable or interface.stub or not isinstance(facts.driver, Seen):
+        return NotProven(reason="there is no driver")
+    driver = facts.driver.value
+    if interface.init_code != 0 and driver.library and driver.module and driver.library > driver.module:
+        return Failed(
+            problem=f"libcuda {driver.library} stands before the older kernel module {driver.module} (forward"
+            f" compatibility, cuda-compat), and does not start: it gives {interface.init_code} {interface.init_name}",
+            remedy=_remedy(interface),
+        )
+    reasons = [reason for reason in compatibility(cuda, facts) if reason.aspect is Aspect.DRIVER]
+    return outcome(reasons or [each for each in compatibility(cuda, facts, gpus=False) if each.aspect is Aspect.DRIVER])
+
+
+def compatibility(cuda: CudaExpectation, facts: Facts, *, gpus: bool = True) -> tuple[Reason, ...]:
+    """Return all reasons of the compatibility of an image with the machine that its probe sees, for every GPU.
+
+    Args:
+        cuda: The image. That it carries a library for forward compatibility is not considered: the probe runs inside,
+            and sees which library is in use.
+        facts: What the probe saw.
+        gpus: Whether to judge the GPUs; otherwise only the driver is judged, for the libraries alone.
+    """
+    host = replace(host_of(facts), name="")
+    interface = interface_of(facts)
+    if not gpus:
+        host = replace(host, gpus=None)
+    elif isinstance(interface, DriverInterface) and interface.gpus:
+        # The GPUs that this process sees, which may be fewer than NVML shows.
+        seen = (HostGpu(name=gpu.name, capability=gpu.capability, memory=gpu.memory) for gpu in interface.gpus)
+        host = replace(host, gpus=tuple(seen))
+    verdict = judge_stack(cuda.tables, replace(cuda.stack, has_compat_library=False), host)
+    of_gpus = [reason for kind in verdict.gpus for reason in kind.reasons]
+    return tuple(dict.fromkeys(of_gpus or verdict.reasons))
+
+
+def outcome(reasons: Sequence[Reason]) -> Outcome:
+    """Return the worst of some reasons as the outcome of a check."""
+    failed = [reason for reason in reasons if reason.fit is Fit.NO]
+    if failed:
+        changes = dict.fromkeys(reason.change for reason in failed if reason.change)
+        return Failed(
+            problem="; ".join(dict.fromkeys(reason.text for reason in failed)),
+            remedy=f"{'; '.join(changes)}; or another environment: `envbuilder list --fits` shows which run here",
+        )
+    unknown = [reason.text for reason in reasons if reason.fit is Fit.UNKNOWN]
+    if unknown or not reasons:
+        return NotProven(reason="; ".join(dict.fromkeys(unknown)) or "nothing is known of the driver")
+    return Passed(seen="; ".join(dict.fromkeys(reason.text for reason in reasons)))
+
+
+def describe(driver: Driver) -> str:
+    """The driver in a few words, for a report."""
+    release = f"{driver.release}" if driver.release else "release unknown"
+    interface = driver.interface
+    if isinstance(interface, Unseen) or not interface.value.loadable:
+        return "none"
+    supported = f", CUDA {interface.value.cuda}" if interface.value.cuda else ""
+    return f"{release}{supported}"

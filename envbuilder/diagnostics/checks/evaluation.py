@@ -1,0 +1,124 @@
+"""All checks of a tier on the facts of one image."""
+
+from __future__ import annotations
+
+from envbuilder.catalog.expectation import Expectation
+from envbuilder.diagnostics.checks import content
+from envbuilder.diagnostics.checks.check import Check
+from envbuilder.diagnostics.checks.driver import describe
+from envbuilder.diagnostics.checks.figures import figures
+from envbuilder.diagnostics.checks.findings import CheckResult, NotProven, Outcome, Report, Tier
+from envbuilder.diagnostics.checks.subjects import group_of, seconds_of
+from envbuilder.diagnostics.checks.table import bare_checks, checks_for
+from envbuilder.diagnostics.facts.facts import Facts, Seen
+
+NOT_COVERED: dict[Tier, tuple[str, ...]] = {
+    Tier.STATIC: content.NOT_COVERED,
+    Tier.CPU: (
+        "that every file is the one of the lock: tier static looks at that",
+        "that a driver fits: none was asked",
+        "that TensorFlow sees a GPU and computes on it",
+        "that the wheel has code for your GPU",
+    ),
+    Tier.GPU: (
+        "that the measured speed is what the GPU can do",
+        "that other GPUs and drivers than those seen here work",
+    ),
+}
+
+_BARE = "that the base and the CUDA libraries of an image fit: this was a bare environment"
+
+
+def judge(  # noqa: PLR0913 - each is one fact of the run
+    expectation: Expectation, facts: Facts, *, tier: Tier, required: Tier | None, subject: str, seconds: float
+) -> Report:
+    """Run every check of a tier.
+
+    Args:
+        expectation: What the image must be.
+        facts: What the probe saw.
+        tier: How far the probe went.
+        required: Tier that was asked for; its checks that go beyond `tier` are reported as not proven.
+        subject: What was looked at.
+        seconds: How long the whole validation took.
+    """
+    ran = checks_for(tier)
+    beyond = [check for check in checks_for(required) if check not in ran] if required else []
+    beside = {check.id: why for check in ran if (why := check.beside(facts)) and check.applies(expectation)}
+    results = [
+        _result(check, expectation, facts) for check in ran if check.applies(expectation) and check.id not in beside
+    ]
+    results += [_left_out(check, tier) for check in beyond if check.applies(expectation)]
+    return Report(
+        subject=subject,
+        environment=expectation.environment,
+        tier=tier,
+        required=required,
+        results=tuple(results),
+        facts=summary(facts),
+        deviations=expectation.deviations,
+        not_covered=(*NOT_COVERED[tier], *beside.values()),
+        seconds=seconds,
+        figures=figures(facts),
+    )
+
+
+def judge_bare(expectation: Expectation, facts: Facts, *, subject: str, seconds: float) -> Report:
+    """Judge an environment of a host, where nothing but the Python packages was installed.
+
+    Every check must be proven.
+
+    Args:
+        expectation: What the environment must be.
+        facts: What the probe saw.
+        subject: What was looked at.
+        seconds: How long it took.
+    """
+    return Report(
+        subject=subject,
+        environment=expectation.environment,
+        tier=Tier.CPU,
+        required=Tier.CPU,
+        results=tuple(_result(check, expectation, facts) for check in bare_checks()),
+        facts=summary(facts),
+        deviations=expectation.deviations,
+        not_covered=(_BARE, *NOT_COVERED[Tier.CPU]),
+        seconds=seconds,
+        figures=figures(facts),
+    )
+
+
+def _result(check: Check, expectation: Expectation, facts: Facts) -> CheckResult:
+    return _of(check, check.examine(expectation, facts), seconds_of(check.id, facts))
+
+
+def _left_out(check: Check, tier: Tier) -> CheckResult:
+    return _of(check, NotProven(reason=f"the validation went only as far as tier {tier.value}"), None)
+
+
+def _of(check: Check, outcome: Outcome, seconds: float | None) -> CheckResult:
+    return CheckResult(
+        id=check.id,
+        title=check.title,
+        outcome=outcome,
+        tier=check.lowest,
+        tiers=tuple(tier for tier in Tier if tier in check.tiers),
+        group=group_of(check.id),
+        seconds=seconds,
+    )
+
+
+def summary(facts: Facts) -> tuple[tuple[str, str], ...]:
+    """The lines that a reader wants to see first; what could not be seen is left out."""
+    lines: list[tuple[str, str]] = []
+    if isinstance(facts.imported, Seen):
+        lines.append(("TensorFlow", facts.imported.value.version))
+    if isinstance(facts.interpreter, Seen):
+        seen = facts.interpreter.value
+        lines.append(("Python", f"{seen.version} (glibc {seen.glibc or 'none'})"))
+    if isinstance(facts.driver, Seen):
+        lines.append(("driver", describe(facts.driver.value)))
+        interface = facts.driver.value.interface
+        gpus = interface.value.gpus if isinstance(interface, Seen) else ()
+        lines += [(f"GPU {gpu.index}", f"{gpu.name}, compute capability {gpu.capability or '?'}") for gpu in gpus]
+    return tuple(lines)

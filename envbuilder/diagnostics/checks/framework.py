@@ -1,0 +1,204 @@
+"""Checks of TensorFlow itself."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from packaging.version import InvalidVersion, Version
+
+from envbuilder.catalog.expectation import CudaExpectation, Expectation
+from envbuilder.diagnostics.checks.check import NO_IMPORT, was_tried, without_tensorflow
+from envbuilder.diagnostics.checks.findings import Failed, NotProven, Outcome, Passed
+from envbuilder.diagnostics.facts.facts import Facts, Unseen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownFailure:
+    """A way in which the import fails, recognized by its text.
+
+    Attributes:
+        mark: Pattern in the error, its traceback or what the process wrote.
+        reason: Why it fails.
+        remedy: What to do.
+    """
+
+    mark: re.Pattern[str]
+    reason: str
+    remedy: str
+
+
+# Source: each text was produced by a real import between 2026-11-20 and 2026-11-21 (tests/cases/facts, shared facts
+# rot.yaml) or, for SIGILL and the symbol versions, is the text of the kernel's signal and of glibc's loader.
+KNOWN_FAILURES: tuple[KnownFailure, ...] = (
+    KnownFailure(
+        mark=re.compile(r"libcuda\.so\.1: cannot open shared object"),
+        reason="this TensorFlow is linked against the driver, and there is none",
+        remedy="run it with a GPU (`docker run --gpus all`)",
+    ),
+    KnownFailure(
+        mark=re.compile(r"lib[\w.+-]+: cannot open shared object"),
+        reason="a library that TensorFlow is linked against is not on the loader path",
+        remedy="rebuild from the lock, and leave LD_LIBRARY_PATH of the image as it is",
+    ),
+    KnownFailure(
+        mark=re.compile(r"Descriptors cannot(?: not)? be created directly"),
+        reason="protobuf is too new for this TensorFlow",
+        remedy="pin `protobuf<3.21` (`protobuf<3.20` on Python 3.6), or rebuild from the lock, which does",
+    ),
+    KnownFailure(
+        mark=re.compile(
+            r"module 'numpy' has no attribute|compiled against (?:ABI|API) version|compiled using NumPy 1\.x"
+            r"|multiarray failed to import|_ARRAY_API not found"
+        ),
+        reason="numpy does not fit this TensorFlow",
+        remedy="install the numpy of the lock; nothing may be installed into the image afterwards",
+    ),
+    KnownFailure(
+        mark=re.compile(r"version `(?:GLIBC|GLIBCXX|CXXABI)_[\d.]+' not found"),
+        reason="the C or C++ library of the base is too old for this wheel",
+        remedy="use a newer base; `envbuilder show` lists those that fit",
+    ),
+    KnownFailure(
+        mark=re.compile(r"SIGILL"),
+        reason="the processor lacks an instruction set that the wheel uses, most often AVX",
+        remedy="run on a processor with AVX",
+    ),
+    KnownFailure(
+        mark=re.compile(r"No module named '?tensorflow'?(?![\w.])"),
+        reason="TensorFlow is not installed for this interpreter",
+        remedy="rebuild from the lock",
+    ),
+    KnownFailure(
+        mark=re.compile(r"No module named"),
+        reason="a package that TensorFlow needs is missing",
+        remedy="rebuild from the lock; check distributions-present names what is missing",
+    ),
+)
+
+
+def tensorflow_imports(expectation: Expectation, facts: Facts) -> Outcome:
+    """`import tensorflow` succeeds."""
+    fact = facts.imported
+    if not isinstance(fact, Unseen):
+        return Passed(seen=f"in {fact.seconds:.1f} s")
+    if not was_tried(fact):
+        return NotProven(reason=fact.message)
+    known = next((failure for failure in KNOWN_FAILURES if failure.mark.search(fact.text)), None)
+    if known is KNOWN_FAILURES[0] and expectation.cuda and expectation.cuda.linkage == "needed":
+        return NotProven(reason=f"{known.reason}; {known.remedy}")
+    because = f" ({known.reason})" if known else ""
+    return Failed(
+        problem=f"import tensorflow ended with {fact.summary}{because}",
+        remedy=known.remedy
+        if known
+        else "run `python -c 'import tensorflow'` in the image and read the traceback from its end",
+    )
+
+
+def tensorflow_version(expectation: Expectation, facts: Facts) -> Outcome:
+    """The TensorFlow that is imported is that of the lock."""
+    if isinstance(facts.imported, Unseen):
+        return NotProven(reason=NO_IMPORT)
+    seen, wanted = facts.imported.value, expectation.framework_version
+    if _public(seen.version) == wanted.public:
+        return Passed(seen=f"TensorFlow {seen.version} ({seen.git_version})" if seen.git_version else seen.version)
+    return Failed(
+        problem=f"TensorFlow at {seen.path} is {seen.version}, the lock says {wanted}",
+        remedy="see what puts another TensorFlow on sys.path (PYTHONPATH, a second distribution such as tensorflow-cpu"
+        " beside tensorflow-gpu); rebuild from the lock",
+    )
+
+
+def _public(version: str) -> str:
+    try:
+        return Version(version).public
+    except InvalidVersion:
+        return version
+
+
+def tensorflow_built_with_cuda(expectation: Expectation, facts: Facts) -> Outcome:
+    """A GPU row has a TensorFlow built with CUDA, a CPU row has one without."""
+    if isinstance(facts.build, Unseen):
+        return without_tensorflow("how TensorFlow was built", facts, facts.build)
+    wanted, seen = expectation.cuda is not None, facts.build.value.cuda
+    if seen and wanted:
+        told = dict(facts.build.value.info).get("cuda_version", "")
+        return Passed(seen=f"built with CUDA {told}".rstrip())
+    if seen == wanted:
+        return Passed(seen="built without CUDA, as the row says")
+    state, other = ("with", "without") if seen else ("without", "with")
+    return Failed(
+        problem=f"TensorFlow was built {state} CUDA, {expectation.environment} needs one built {other}",
+        remedy=f"install {expectation.framework} {expectation.framework_version} and no second TensorFlow beside it:"
+        f" rebuild from the lock (`envbuilder build {expectation.environment}`)",
+    )
+
+
+def tensorflow_cuda_libraries(cuda: CudaExpectation, facts: Facts) -> Outcome:
+    """TensorFlow's own check, which it asks before it registers GPUs, finds all CUDA libraries."""
+    if isinstance(facts.own_check, Unseen):
+        fact = facts.own_check
+        return NotProven(reason=f"TensorFlow's own check could not be called: {fact.summary}")
+    own = facts.own_check.value
+    if not own.available:
+        return NotProven(reason="this TensorFlow does not export its own check of the CUDA libraries")
+    if own.ok:
+        return Passed(seen="TensorFlow's own check finds all")
+    named = ", ".join(own.missing) or "libraries that it does not name"
+    return Failed(
+        problem=f"TensorFlow cannot open {named} and will not use GPUs",
+        remedy=f"put the libraries of CUDA {cuda.release} and cuDNN {cuda.cudnn_release} on the loader path: rebuild"
+        " from the lock, and leave LD_LIBRARY_PATH of the image as it is",
+    )
+
+
+def training_loss_falls(expectation: Expectation, facts: Facts) -> Outcome:
+    """A tiny training on fixed data gets better."""
+    if isinstance(facts.training, Unseen):
+        fact = facts.training
+        if not was_tried(fact):
+            return without_tensorflow("the training", facts, fact)
+        return Failed(
+            problem=f"the training ended with {fact.summary}",
+            remedy=_compare_distributions(expectation),
+        )
+    seen = facts.training.value
+    if seen.first is not None and seen.last is not None and seen.last < seen.first:
+        return Passed(seen=f"{seen.first:.4g} to {seen.last:.4g} in {seen.steps} steps ({seen.how})")
+    return Failed(
+        problem=f"the loss went from {_number(seen.first)} to {_number(seen.last)} in {seen.steps} steps",
+        remedy=f"TensorFlow computes wrong numbers on this machine; {_compare_distributions(expectation)}",
+    )
+
+
+def _number(value: float | None) -> str:
+    return "not a number" if value is None else f"{value:.4g}"
+
+
+def _compare_distributions(expectation: Expectation) -> str:
+    return (
+        "compare the installed packages with the lock (check distributions-present), then rebuild:"
+        f" `envbuilder build {expectation.environment}`"
+    )
+
+
+def save_load_equal(expectation: Expectation, facts: Facts) -> Outcome:
+    """A model that was saved and loaded back gives the same outputs."""
+    if isinstance(facts.saving, Unseen):
+        fact = facts.saving
+        if not was_tried(fact) or isinstance(facts.training, Unseen):
+            return without_tensorflow("a trained model", facts, fact)
+        return Failed(
+            problem=f"saving and loading ended with {fact.summary}",
+            remedy=f"h5py and Keras must fit this TensorFlow; {_compare_distributions(expectation)}",
+        )
+    if not facts.saving.value:
+        return NotProven(reason="nothing was saved")
+    wrong = [trip for trip in facts.saving.value if not trip.equal]
+    if wrong:
+        differences = ", ".join(f"{trip.format} by {_number(trip.difference)}" for trip in wrong)
+        return Failed(
+            problem=f"the loaded model gives other outputs: {differences}", remedy=_compare_distributions(expectation)
+        )
+    return Passed(seen=", ".join(trip.format for trip in facts.saving.value))

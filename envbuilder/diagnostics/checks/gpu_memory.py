@@ -1,0 +1,73 @@
+"""Checks of how TensorFlow handles the memory of GPUs."""
+
+from __future__ import annotations
+
+from envbuilder.catalog.expectation import Expectation
+from envbuilder.diagnostics.checks.each_gpu import judge_each
+from envbuilder.diagnostics.checks.findings import Outcome, Passed
+from envbuilder.diagnostics.checks.gpu_numbers import worst
+from envbuilder.diagnostics.facts.facts import Facts
+from envbuilder.diagnostics.facts.gpu import Memory, MemoryLimit
+
+MIB = 2**20
+REMEDY = (
+    "look at `nvidia-smi` on the host for other processes in the GPU's memory; `TF_GPU_ALLOCATOR=cuda_malloc_async`"
+    " (TensorFlow 2.6 and later, driver for CUDA 11.2) uses another allocator"
+)
+
+
+def gpu_memory_policy(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
+    """With growth TensorFlow holds little at first, then what is asked for, up to nearly all; a limit holds."""
+    grown = judge_each(facts, facts.tier.memory, _growth, _held, REMEDY)
+    limited = judge_each(facts, facts.tier.limited, _limit, _limited, REMEDY)
+    if isinstance(grown, Passed) and isinstance(limited, Passed):
+        return Passed(seen=f"{grown.seen}; {limited.seen}")
+    return worst([grown, limited])
+
+
+def _growth(asked: str, work: Memory) -> str:  # noqa: ARG001 - one signature
+    if work.held_at_start > work.free // 2:
+        return f"{_mib(work.held_at_start)} of {_mib(work.free)} are held at the start, in spite of growth"
+    if work.held_grown < work.block:
+        return f"{_mib(work.held_grown)} are held with a block of {_mib(work.block)}"
+    return "" if work.large.given else f"one block of {_mib(work.large.size)} was refused: {work.large.error}"
+
+
+def _held(work: Memory) -> str:
+    return (
+        f"{_mib(work.held_at_start)} held at the start, {_mib(work.held_grown)} with a block of {_mib(work.block)},"
+        f" one of {_mib(work.large.size)} given"
+    )
+
+
+def _limit(asked: str, work: MemoryLimit) -> str:  # noqa: ARG001 - one signature
+    if work.beyond.given:
+        return f"{_mib(work.beyond.size)} were given beyond a limit of {_mib(work.limit)}"
+    return "" if work.small.given else f"{_mib(work.small.size)} were refused below a limit of {_mib(work.limit)}"
+
+
+def _limited(work: MemoryLimit) -> str:
+    return f"a limit of {_mib(work.limit)} holds"
+
+
+def gpu_memory_recovers(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
+    """After a refusal that was caught, and in fragmented memory, the GPU goes on, with right numbers."""
+    return judge_each(facts, facts.tier.memory, _recovery, _recovered, REMEDY)
+
+
+def _recovery(asked: str, work: Memory) -> str:  # noqa: ARG001 - one signature
+    if work.impossible.given:
+        return f"{_mib(work.impossible.size)} were given, more than the GPU has"
+    if not work.after.given:
+        return f"{_mib(work.after.size)} are refused after a refusal: {work.after.error}"
+    if not work.fragmented.given:
+        return f"{_mib(work.fragmented.size)} are refused in fragmented memory: {work.fragmented.error}"
+    return "" if work.right_after else "a matrix product is wrong after a refusal"
+
+
+def _recovered(work: Memory) -> str:
+    return f"{_mib(work.impossible.size)} refused, {_mib(work.after.size)} given after it"
+
+
+def _mib(size: int) -> str:
+    return f"{size / MIB:.0f} MiB"

@@ -1,0 +1,93 @@
+"""Checks that the numbers of a GPU are right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from envbuilder.catalog.expectation import Expectation
+from envbuilder.diagnostics.checks.each_gpu import elsewhere, judge_each, part
+from envbuilder.diagnostics.checks.findings import NotProven, Outcome
+from envbuilder.diagnostics.checks.tolerances import HALF, tolerance
+from envbuilder.diagnostics.facts.facts import Fact, Facts
+from envbuilder.diagnostics.facts.gpu import Compared, Operations
+
+LIBRARIES = (
+    "see the checks of cuBLAS and cuDNN in the image, of the driver, and of the GPU's architecture; then"
+    " `nvidia-smi -q` on the host for errors of the GPU's memory"
+)
+COMPILER = (
+    "XLA needs libdevice and ptxas of the CUDA release of the wheel: see what the error names, and set"
+    " XLA_FLAGS=--xla_gpu_cuda_data_dir to the folder that has nvvm/libdevice"
+)
+
+
+def operation(facts: Facts, pick: Callable[[Operations], Fact[Compared]]) -> Outcome:
+    """One operation on every GPU against the reference, within the tolerance of its arithmetic."""
+    return judge_each(
+        facts, part(facts.tier.operations, pick), lambda asked, work: _single(facts, asked, work), _seen, LIBRARIES
+    )
+
+
+def gpu_convolution_gradient_on_gpu(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
+    """The gradient of a convolution is computed on each GPU, and equals that of the CPU."""
+    return operation(facts, lambda work: work.gradient)
+
+
+def gpu_batch_norm_on_gpu(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
+    """Batch normalisation in training runs on each GPU, and equals that of the CPU."""
+    return operation(facts, lambda work: work.batch_norm)
+
+
+def gpu_rnn_on_gpu(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
+    """An LSTM layer runs on each GPU, and gives numpy's numbers; the report says whether cuDNN computed it."""
+    return operation(facts, lambda work: work.rnn)
+
+
+def gpu_function_equals_eager(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
+    """A function gives the numbers of the same operations one by one, both on the GPU."""
+    return judge_each(facts, facts.tier.function, lambda asked, work: _single(facts, asked, work), _seen, LIBRARIES)
+
+
+def gpu_xla(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
+    """XLA compiles for each GPU, and gives the numbers of the CPU."""
+
+    def problem(asked: str, work: Compared) -> str | NotProven:
+        if work.compiled is False:
+            return NotProven(reason="TensorFlow did not compile the graph that was marked for XLA")
+        return _single(facts, asked, work)
+
+    return judge_each(facts, facts.tier.xla, problem, _seen, COMPILER)
+
+
+def gpu_mixed_precision(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
+    """Matrix product and convolution in float16 run on each GPU, and are near those in float32."""
+    outcomes = [
+        judge_each(facts, part(facts.tier.mixed, pick), lambda _, work: _within(work, HALF), _seen, LIBRARIES)
+        for pick in (lambda work: work.matmul, lambda work: work.convolution)
+    ]
+    return worst(outcomes)
+
+
+def worst(outcomes: list[Outcome]) -> Outcome:
+    """The first that failed, else the first that is not proven, else the last."""
+    order = ("Failed", "NotProven", "Passed")
+    return min(reversed(outcomes), key=lambda outcome: order.index(type(outcome).__name__))
+
+
+def _single(facts: Facts, asked: str, work: Compared) -> str:
+    return _within(work, tolerance(facts, asked, tf32=work.tf32))
+
+
+def _within(work: Compared, bound: float) -> str:
+    if away := elsewhere(work.where):
+        return away
+    if work.relative is None:
+        return "gave no finite numbers"
+    if work.relative <= bound:
+        return ""
+    return f"differs from {work.reference} by {work.relative:.3g} of the largest number, more than {bound:g}"
+
+
+def _seen(work: Compared) -> str:
+    kernel = {True: "cuDNN, ", False: "without cuDNN, ", None: ""}[work.cudnn]
+    return f"{kernel}{work.relative:.1g} from {work.reference}"

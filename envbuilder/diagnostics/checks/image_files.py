@@ -1,0 +1,224 @@
+"""Checks of the static tier: whose files are in an image, and with which rights."""
+
+from __future__ import annotations
+
+import csv
+import io
+import posixpath
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+from envbuilder.catalog.environments import BaseKind, PythonProvider
+from envbuilder.core.image_paths import VENV, WHITEOUT, is_code, is_of_environment, shadowed
+from envbuilder.core.references import normalized
+from envbuilder.diagnostics.checks.findings import Failed, NotProven, Outcome, Passed
+from envbuilder.image.contents import ContentExpectation, ImageContent
+from envbuilder.lock.lock import PackageGroup
+
+REBUILD = "rebuild from the lock: `envbuilder build LOCK`"
+_MOST = 5
+_MOST_LINKS = 40
+_RECORD = re.compile(r"(.*/site-packages)/([^/]+)\.dist-info/RECORD")
+_LIST = re.compile(r"var/lib/dpkg/info/([^/:]+)(?::[^/]+)?\.list")
+_METADATA = re.compile(r"([^/]+)\.dist-info(?![^/])")
+_LEAVE_OUT = "leave the package out of envbuilder.yaml, or choose another version of it; then lock and build again"
+
+
+def some(items: Iterable[str]) -> str:
+    """Return the first few of some items as one text, with the number of the others."""
+    listed = list(items)
+    more = f" and {len(listed) - _MOST} more" if len(listed) > _MOST else ""
+    return "; ".join(listed[:_MOST]) + more
+
+
+def recorded(text: bytes) -> Iterator[tuple[str, str]]:
+    """Return path and digest field of each line of a RECORD, without bytecode."""
+    for row in csv.reader(io.StringIO(text.decode("utf-8", "replace"))):
+        if row and not row[0].endswith(".pyc"):
+            yield row[0], row[1] if len(row) > 1 else ""
+
+
+def nothing_removed(expectation: ContentExpectation, content: ImageContent) -> Outcome:  # noqa: ARG001
+    """No layer of an assembled image removes a file of a lower one, and no package lists a file that does."""
+    listed = [f"{owner} lists /{path}" for path, owners in _owners(content).items() for owner in owners if _hides(path)]
+    removed = [f"/{path} is removed by a layer" for path in content.removed]
+    if listed or removed:
+        return Failed(problem=some([*sorted(listed), *removed]), remedy=_LEAVE_OUT)
+    return Passed(seen="no file is removed by a layer above it")
+
+
+def _hides(path: str) -> bool:
+    return f"/{WHITEOUT}" in f"/{path}"
+
+
+def interpreter_untouched(expectation: ContentExpectation, content: ImageContent) -> Outcome:
+    """The environment starts the interpreter of the lock, and no package lists a file of either."""
+    lock = expectation.lock
+    series = ".".join(str(number) for number in lock.python.version.head(2))
+    archive = lock.python.provider is PythonProvider.ARCHIVE
+    home = "opt/python/bin" if archive else "usr/bin"
+    program = f"{home}/python{series}"
+    interpreter = _followed(program, content.paths)
+    wrong = [] if interpreter else [f"/{program} is missing"]
+    wrong += [
+        f"/{VENV}/bin/{name} is not /{program}"
+        for name in ("python", "python3", f"python{series}")
+        if _followed(f"{VENV}/bin/{name}", content.paths) != interpreter
+    ]
+    settings = content.texts.get(f"{VENV}/pyvenv.cfg", b"").decode("utf-8", "replace")
+    if dict(re.findall(r"^(\w+)[ \t]*=[ \t]*(.*?)[ \t]*$", settings, re.MULTILINE)).get("home") != f"/{home}":
+        wrong.append(f"/{VENV}/pyvenv.cfg names another interpreter than /{program}")
+    for path, owners in _owners(content).items():
+        if is_of_environment(path) and path in content.paths:
+            wrong += [f"{owner} brings /{path}" for owner in owners]
+    if wrong:
+        return Failed(problem=some(wrong), remedy=_LEAVE_OUT)
+    return Passed(seen=f"/{program}")
+
+
+def _followed(path: str, paths: Mapping[str, str]) -> str:
+    """Where a path leads in the end; empty for a path that is missing."""
+    for _ in range(_MOST_LINKS):
+        target = paths.get(path)
+        if target is None:
+            link = next((each for each in _parents(path) if paths.get(each)), "")
+            if not link:
+                return ""
+            path = f"{_target(link, paths[link])}{path.removeprefix(link)}"
+        elif target:
+            path = _target(path, target)
+        else:
+            return path
+    return ""
+
+
+def _target(link: str, target: str) -> str:
+    return posixpath.normpath(posixpath.join("/", posixpath.dirname(link), target)).lstrip("/")
+
+
+def _parents(path: str) -> Iterator[str]:
+    while path := path.rpartition("/")[0]:
+        yield path
+
+
+def programs_not_hidden(expectation: ContentExpectation, content: ImageContent) -> Outcome:
+    """No file hides a program of the base or the driver, unless the spec brings or allows it."""
+    allowed = {*expectation.lock.allow, *(file.path for file in expectation.lock.files)}
+    owners = _owners(content)
+    wrong = [
+        f"/{path} hides {shadowed(path)!r} ({', '.join(owners.get(path, ())) or 'of no package'})"
+        for path in sorted(content.paths)
+        if shadowed(path) and f"/{path}" not in allowed
+    ]
+    if wrong:
+        return Failed(
+            problem=some(wrong), remedy="add the path to `allow:` of envbuilder.yaml, or leave the package out"
+        )
+    return Passed(seen="no program of the base is hidden")
+
+
+def privileged_programs_packaged(expectation: ContentExpectation, content: ImageContent) -> Outcome:
+    """Programs with the rights of another account belong to the base, or to OS packages that the spec names."""
+    lock = expectation.lock
+    owners = _owners(content)
+    named = lock.named_os_packages
+    # What a registry image brings is known by its digest only.
+    added = {pin.name for pin in lock.os_packages} - named
+    base = {pin.name for pin in lock.base.packages} if lock.base.kind is not BaseKind.IMAGE else None
+    wrong, seen = [], []
+    for path, rights in sorted(content.privileged.items()):
+        brought_by = owners.get(_merged(path, content.paths), ())
+        if rights == "capabilities" or not brought_by:
+            wrong.append(f"/{path} ({rights}) belongs to no package")
+        elif any(name in added or (base is not None and name not in base | named) for name in brought_by):
+            wrong.append(f"/{path} ({rights}) of {', '.join(brought_by)}, which `apt:` does not name")
+        else:
+            seen.append(f"/{path} of {', '.join(brought_by)}")
+    if wrong:
+        return Failed(problem=some(wrong), remedy="name the package in `apt:` of envbuilder.yaml, or leave it out")
+    return Passed(seen=f"{len(seen)}: {'; '.join(seen)}" if seen else "none")
+
+
+def one_owner_per_file(expectation: ContentExpectation, content: ImageContent) -> Outcome:
+    """No own package replaces code of the environment, or lists metadata of another distribution."""
+    own = {pin.name for pin in expectation.lock.packages if pin.group is PackageGroup.OWN}
+    known = {pin.name for pin in expectation.lock.packages if pin.group is not PackageGroup.BUILD}
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    wrong = []
+    for site, name, path, digest in _records(content):
+        found[path][name] = digest
+        metadata = _METADATA.match(path.removeprefix(f"{site}/"))
+        if metadata and _distribution(metadata[1]) != name:
+            wrong.append(f"{name} lists /{path} of another distribution")
+    several = {path: each for path, each in found.items() if len(each) > 1}
+    for path, each in sorted(several.items()):
+        theirs = sorted(each.keys() & (known - own))
+        differ = is_code(path) and len(set(each.values())) > 1 and f"/{path}" not in expectation.lock.allow
+        if differ and theirs and each.keys() & own:
+            wrong.append(f"/{path} of {', '.join(theirs)} is in {', '.join(sorted(each.keys() & own))} too")
+    if wrong:
+        return Failed(problem=some(wrong), remedy=_LEAVE_OUT)
+    if not found:
+        return NotProven(reason="no distribution in the image lists its files")
+    return Passed(seen=f"{len(found)} files, {len(several)} of several distributions")
+
+
+def no_file_is_a_folder(expectation: ContentExpectation, content: ImageContent) -> Outcome:  # noqa: ARG001
+    """No path lies below a file or a link of the image."""
+    wrong = {parent: path for path in sorted(content.paths) for parent in _parents(path) if parent in content.paths}
+    if wrong:
+        lines = [f"/{path} lies below /{parent}, which is a file or a link" for parent, path in wrong.items()]
+        return Failed(problem=some(lines), remedy=_LEAVE_OUT)
+    return Passed(seen=f"{len(content.paths)} files and links")
+
+
+def links_stay_inside(expectation: ContentExpectation, content: ImageContent) -> Outcome:  # noqa: ARG001
+    """No link leads above the root of the image; an absolute one is read from the root."""
+    wrong = [
+        f"/{path} -> {target}"
+        for path, target in sorted(content.paths.items())
+        if target and not target.startswith("/") and _leaves(posixpath.join(posixpath.dirname(path), target))
+    ]
+    if wrong:
+        return Failed(problem=f"links lead out of the image: {some(wrong)}", remedy=_LEAVE_OUT)
+    return Passed(seen=f"{sum(bool(target) for target in content.paths.values())} links")
+
+
+def _leaves(path: str) -> bool:
+    return posixpath.normpath(path).split("/")[0] == ".."
+
+
+def _owners(content: ImageContent) -> Mapping[str, list[str]]:
+    """Names of the distributions and OS packages that list each file."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for _, name, path, _ in _records(content):
+        found[path].append(name)
+    for file, text in content.texts.items():
+        if match := _LIST.fullmatch(file):
+            for line in text.decode("utf-8", "surrogateescape").splitlines():
+                found[_merged(line.strip("/"), content.paths)].append(match[1])
+    return found
+
+
+def _merged(path: str, paths: Mapping[str, str]) -> str:
+    """A path where `/bin` and `/lib` may be links to folders below `/usr`."""
+    top, slash, rest = path.partition("/")
+    target = paths.get(top, "") if slash else ""
+    return f"{_target(top, target)}/{rest}" if target else path
+
+
+def _records(content: ImageContent) -> Iterator[tuple[str, str, str, str]]:
+    """Site-packages, name of the distribution, path and digest of each line of each RECORD."""
+    for file, text in content.texts.items():
+        if match := _RECORD.fullmatch(file):
+            for line, digest in recorded(text):
+                path = posixpath.normpath(posixpath.join("/", match[1], line)).lstrip("/")
+                yield match[1], _distribution(match[2]), path, digest
+
+
+def _distribution(folder: str) -> str:
+    try:
+        return normalized(folder.rpartition("-")[0])
+    except ValueError:
+        return folder

@@ -1,0 +1,58 @@
+"""Checks of the interpreter, the C library and the processor."""
+
+from __future__ import annotations
+
+from envbuilder.catalog.expectation import Expectation
+from envbuilder.diagnostics.checks.check import not_seen
+from envbuilder.diagnostics.checks.findings import Failed, NotProven, Outcome, Passed
+from envbuilder.diagnostics.facts.facts import Facts, Unseen
+
+
+def python_version(expectation: Expectation, facts: Facts) -> Outcome:
+    """The interpreter is the one of the lock, as exactly as the lock says it."""
+    if isinstance(facts.interpreter, Unseen):
+        return not_seen("the interpreter", facts.interpreter)
+    want, have = expectation.python, facts.interpreter.value.version
+    exact = len(want.parts)
+    if have.head(exact) == want.head(exact):
+        return Passed(seen=f"Python {have}")
+    return Failed(
+        problem=f"Python is {have}, the lock says {want}",
+        remedy=f"rebuild from the lock: `envbuilder build {expectation.environment}`",
+    )
+
+
+def glibc_floor(expectation: Expectation, facts: Facts) -> Outcome:
+    """The C library has the symbol versions that the wheel asks for."""
+    if isinstance(facts.interpreter, Unseen):
+        return not_seen("the C library", facts.interpreter)
+    have, floor = facts.interpreter.value.glibc, expectation.glibc
+    if have is None:
+        return Failed(
+            problem="the C library is not glibc; TensorFlow's wheels are linked against glibc",
+            remedy="use a base with glibc (Debian, Ubuntu), not musl (Alpine)",
+        )
+    if have >= floor:
+        return Passed(seen=f"glibc {have}, at least {floor} is needed")
+    return Failed(
+        problem=f"glibc is {have}, {expectation.framework} {expectation.framework_version} needs {floor}",
+        remedy=f"use a base with glibc {floor} or newer; `envbuilder show {expectation.environment}` lists them",
+    )
+
+
+def cpu_avx(expectation: Expectation, facts: Facts) -> Outcome:
+    """The processor has AVX where the wheel uses it without asking."""
+    if isinstance(facts.machine, Unseen):
+        return not_seen("the processor", facts.machine)
+    avx = facts.machine.value.avx
+    if not expectation.needs_avx:
+        return Passed(seen="this wheel does not need AVX")
+    if avx is None:
+        return NotProven(reason="/proc/cpuinfo does not list the processor's instruction sets")
+    if avx:
+        return Passed(seen="the processor has AVX")
+    return Failed(
+        problem="the processor has no AVX; importing this wheel ends with SIGILL",
+        remedy="run on a processor with AVX (Intel since 2011, AMD since 2011), or pass the host's processor to the"
+        " virtual machine (`-cpu host`)",
+    )

@@ -1,0 +1,159 @@
+"""Checks of the CUDA libraries in the image."""
+
+from __future__ import annotations
+
+import re
+
+from envbuilder.catalog.expectation import CudaExpectation, Expectation
+from envbuilder.core.versions import Release, release_of
+from envbuilder.diagnostics.checks.check import not_seen, was_tried
+from envbuilder.diagnostics.checks.findings import Failed, NotProven, Outcome, Passed
+from envbuilder.diagnostics.facts.facts import Facts, Library, LibraryLoad, Seen, Unseen
+
+_ABSENT = "cannot open shared object file: No such file or directory"
+
+
+def cuda_libraries_load(cuda: CudaExpectation, facts: Facts) -> Outcome:
+    """Every library that TensorFlow opens can be opened."""
+    if isinstance(facts.libraries, Unseen):
+        return not_seen("the CUDA libraries", facts.libraries)
+    seen = {library.soname: library for library in facts.libraries.value}
+    not_asked = [soname for soname in cuda.sonames if soname not in seen]
+    if not_asked:
+        return NotProven(reason=f"the probe was not asked for {', '.join(not_asked)}")
+    problems = _problems([seen[soname] for soname in cuda.sonames])
+    if problems:
+        return Failed(
+            problem="; ".join(problems),
+            remedy=f"the image needs the libraries of CUDA {cuda.release} and cuDNN {cuda.cudnn_release} on its loader"
+            " path: rebuild from the lock, and leave LD_LIBRARY_PATH of the image as it is (`docker run -e` replaces"
+            " it)",
+        )
+    without = [soname for soname in cuda.optional if soname not in seen or _problem(seen[soname])]
+    beside = f"; not there, only a feature needs it: {', '.join(without)}" if without else ""
+    return Passed(seen=f"all {len(cuda.sonames)} open{beside}")
+
+
+def _problems(libraries: list[Library]) -> list[str]:
+    """One problem for all that are nowhere to be found, one each for the others."""
+    problems = {library.soname: problem for library in libraries if (problem := _problem(library))}
+    absent = [soname for soname, problem in problems.items() if problem == f"{soname}: {_ABSENT}"]
+    listing = [f"not on the loader path: {', '.join(absent)}"] if absent else []
+    return listing + [problem for soname, problem in problems.items() if soname not in absent]
+
+
+def _problem(library: Library) -> str:
+    match library.load:
+        case Unseen() as fact:
+            return f"{library.soname}: opening it ended with {fact.summary}"
+        case Seen(value=LibraryLoad(loaded=False, error=error)):
+            return error if library.soname in error else f"{library.soname}: {error}"
+        case Seen():
+            return ""
+
+
+def _loaded(facts: Facts, stem: str) -> tuple[str, LibraryLoad] | NotProven:
+    """The loaded library whose name begins with the stem and `.so`, or why there is none."""
+    if isinstance(facts.libraries, Unseen):
+        return not_seen("the CUDA libraries", facts.libraries)
+    for library in facts.libraries.value:
+        if library.soname.startswith(f"{stem}.so"):
+            if isinstance(library.load, Seen) and library.load.value.loaded:
+                return library.soname, library.load.value
+            return NotProven(reason=f"{library.soname} does not open")
+    return NotProven(reason=f"the probe was not asked for {stem}")
+
+
+def cuda_runtime_version(cuda: CudaExpectation, facts: Facts) -> Outcome:
+    """The CUDA runtime that is loaded is that of the lock."""
+    found = _loaded(facts, "libcudart")
+    if isinstance(found, NotProven):
+        return found
+    soname, load = found
+    version, teller = _runtime_version(load, facts)
+    if version is None:
+        return NotProven(reason=f"{soname} does not tell its version; before CUDA 12 it does so only beside a driver")
+    if version.head(2) == cuda.release.head(2):
+        return Passed(seen=f"CUDA runtime {version}, {teller}")
+    return Failed(
+        problem=f"the CUDA runtime at {load.path} is {version}, {teller}; the lock says {cuda.release}",
+        remedy="another CUDA comes first on the loader path: see LD_LIBRARY_PATH and /etc/ld.so.conf.d in the image, or"
+        " rebuild from the lock",
+    )
+
+
+def _runtime_version(load: LibraryLoad, facts: Facts) -> tuple[Release | None, str]:
+    """The version of the loaded runtime, and who tells it.
+
+    Without a driver the runtime of CUDA 11 answers with an error instead of its version (seen with 11.2 and 11.8). Then
+    its real file name tells (`libcudart.so.11.2.152`), or the distribution that the file belongs to.
+    """
+    if load.version is not None:
+        return load.version, f"by its own answer ({load.path})"
+    path = load.path or ""
+    named = re.search(r"/libcudart\.so\.(\d+\.\d+\.\d+)$", path)
+    if named and (release := release_of(named[1])) is not None:
+        return release, f"by its file name ({path})"
+    if "/site-packages/nvidia/cuda_runtime/" in path and isinstance(facts.distributions, Seen):
+        for name, version in facts.distributions.value:
+            if not re.fullmatch(r"nvidia-cuda-runtime(-cu\d+)?", name) or "." not in version:
+                continue
+            if (release := release_of(version)) is not None:
+                return release, f"by its distribution {name}"
+    return None, ""
+
+
+def cudnn_version(cuda: CudaExpectation, facts: Facts) -> Outcome:
+    """TensorFlow starts with the cuDNN that is loaded."""
+    found = _loaded(facts, "libcudnn")
+    if isinstance(found, NotProven):
+        return found
+    soname, load = found
+    if load.version is None:
+        return NotProven(reason=f"{soname} does not tell its version")
+    rule = cuda.cudnn.rule.describe(cuda.cudnn.compiled)
+    if cuda.cudnn.accepts(load.version):
+        return Passed(seen=f"cuDNN {load.version}; TensorFlow takes {rule}")
+    return Failed(
+        problem=f"cuDNN at {load.path} is {load.version}; TensorFlow was compiled with {cuda.cudnn.compiled} and takes"
+        f" {rule}",
+        remedy=f"put {rule} into the image (the lock says {cuda.cudnn_release}); rebuild from the lock, and let no"
+        " package bring a cuDNN of its own",
+    )
+
+
+def cudnn_starts(cuda: CudaExpectation, facts: Facts) -> Outcome:
+    """CuDNN does its first work: the libraries that it opens by itself are there too."""
+    fact = facts.cudnn
+    if isinstance(fact, Unseen):
+        if not was_tried(fact):
+            return not_seen("the start of cuDNN", fact)
+        said = next((line for line in fact.trace if "cannot open shared object" in line or "Could not" in line), "")
+        return Failed(
+            problem=f"cuDNN ends the process when it starts ({fact.headline}){': ' if said else ''}{said}",
+            remedy="a library that cuDNN opens by itself is not on the loader path: rebuild from a fresh lock"
+            " (`envbuilder lock`), whose library set has it",
+        )
+    if fact.value.status:
+        return Failed(
+            problem=f"{fact.value.soname} makes no descriptor: status {fact.value.status}",
+            remedy="rebuild from the lock: parts of cuDNN of different versions are mixed",
+        )
+    return Passed(seen=f"{fact.value.soname} makes a descriptor, cuDNN {cuda.cudnn_release}")
+
+
+def no_cuda_stub(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature for all checks
+    """No stub of the driver is on the run-time path, where it would hide the real driver."""
+    if isinstance(facts.loader, Unseen):
+        return not_seen("the loader path", facts.loader)
+    stubs = [f"{found.path} ({found.source})" for found in facts.loader.value.libcuda if found.stub]
+    driver = facts.driver
+    if isinstance(driver, Seen) and isinstance(driver.value.interface, Seen) and driver.value.interface.value.stub:
+        stubs.append(f"{driver.value.interface.value.path} (loaded)")
+    if stubs:
+        return Failed(
+            problem=f"a stub of libcuda.so.1 is on the run-time path: {', '.join(stubs)}",
+            remedy="take the stubs folder out of LD_LIBRARY_PATH and /etc/ld.so.conf.d; stubs are for linking only, and"
+            " hide the driver that the container runtime mounts",
+        )
+    return Passed(seen="none on the run-time path")

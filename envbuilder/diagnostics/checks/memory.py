@@ -1,0 +1,143 @@
+"""Whether TensorFlow was told the memory policy of the lock."""
+
+from __future__ import annotations
+
+from envbuilder.catalog.expectation import Expectation
+from envbuilder.core.memory_policy import VARIABLE, MemoryPolicy, Way, parse
+from envbuilder.diagnostics.checks.check import not_seen, without_tensorflow
+from envbuilder.diagnostics.checks.findings import Failed, NotProven, Outcome, Passed
+from envbuilder.diagnostics.facts.facts import Facts, Gpu, Seen, Unseen
+from envbuilder.diagnostics.facts.memory import MemoryFacts, ReceivedMemory
+
+_MIB = 1 << 20
+_CLOSE = 1e-6
+_REMEDY = f"start the program by /opt/venv/bin/python with the image's environment, and see docs/memory.md; {VARIABLE}"
+_REBUILD = (
+    "build the image again from its lock; a line in site-packages and /opt/envbuilder/memory_hook.py belong to it"
+)
+
+
+def has_policy(expectation: Expectation) -> bool:
+    """The check has a meaning where the lock brings the hook."""
+    return expectation.memory is not None
+
+
+def memory_policy_applied(expectation: Expectation, facts: Facts) -> Outcome:
+    """The policy in force is the lock's, and TensorFlow's configuration says so."""
+    policy, fact = expectation.memory, facts.memory
+    if policy is None:
+        return NotProven(reason="the lock was made before there was a memory hook")
+    if isinstance(fact, Unseen):
+        return without_tensorflow("the memory policy", facts, fact)
+    return _judged(policy, fact.value, facts)
+
+
+def _judged(policy: MemoryPolicy, seen: MemoryFacts, facts: Facts) -> Outcome:
+    if _in_force(seen.variable) != policy:
+        said = f"{VARIABLE} is {seen.variable!r}, and the policy is {policy}"
+        return Failed(problem=said, remedy=f"{_REMEDY} overrides the lock")
+    if policy.is_default:
+        return Passed(seen="all: TensorFlow's default")
+    if not seen.hook or seen.received is None:
+        return Failed(problem=f"the hook for {policy} did not run before TensorFlow", remedy=_REBUILD)
+    if policy.is_async:
+        return _allocator(seen)
+    return _received(policy, seen.received, facts)
+
+
+def _in_force(text: str) -> MemoryPolicy | None:
+    try:
+        return parse(text or "all")
+    except ValueError:
+        return None
+
+
+def _allocator(seen: MemoryFacts) -> Outcome:
+    if seen.allocator != "cuda_malloc_async":
+        problem = f"TF_GPU_ALLOCATOR is {seen.allocator!r} and not cuda_malloc_async"
+        return Failed(problem=problem, remedy="take TF_GPU_ALLOCATOR out of the environment")
+    return Passed(seen="async-allocator: TF_GPU_ALLOCATOR=cuda_malloc_async")
+
+
+def _received(policy: MemoryPolicy, received: ReceivedMemory, facts: Facts) -> Outcome:
+    grows = any(gpu.way is Way.GROWTH for gpu in policy.gpus)
+    if received.growth != grows:
+        problem = f"TensorFlow was told allow_growth={received.growth}, and the policy is {policy}"
+        return Failed(problem=problem, remedy=_REBUILD)
+    first = policy.gpus[0]
+    if len(policy.gpus) == 1 and first.way is not Way.LIMIT:
+        return _told(policy, received) if _close(received.fraction, float(first.share)) else _wrong(policy, received)
+    return _for_each(policy, received, facts)
+
+
+def _for_each(policy: MemoryPolicy, received: ReceivedMemory, facts: Facts) -> Outcome:
+    """What a limit or a list became depends on the GPUs that TensorFlow sees."""
+    if received.limits:
+        return _limits(policy, received, facts)
+    if received.fraction:
+        return _share(policy, received, facts)
+    if received.gpus:
+        return _wrong(policy, received)
+    return NotProven(reason=f"TensorFlow sees no GPU here, and {policy} is told to it for each GPU")
+
+
+def _limits(policy: MemoryPolicy, received: ReceivedMemory, facts: Facts) -> Outcome:
+    """Each GPU has the limit that the policy gives it."""
+    gpus = _gpus(facts)
+    for index, told in enumerate(received.limits):
+        expected = _expected(policy, index, gpus)
+        if expected is None:
+            return NotProven(reason=f"the driver does not say how much memory GPU {index} has")
+        if told != expected:
+            return _wrong(policy, received)
+    return _told(policy, received)
+
+
+def _expected(policy: MemoryPolicy, index: int, gpus: tuple[Gpu, ...]) -> int | None:
+    """MiB for one GPU, 0 without a limit; None when nobody can tell."""
+    if len(policy.gpus) > 1 and index >= len(policy.gpus):
+        return -1
+    gpu = policy.gpus[index if len(policy.gpus) > 1 else 0]
+    if gpu.way is not Way.FRACTION:
+        return gpu.limit // _MIB
+    memory = gpus[index].memory if index < len(gpus) else None
+    return int(float(gpu.share) * memory) // _MIB if memory else None
+
+
+def _share(policy: MemoryPolicy, received: ReceivedMemory, facts: Facts) -> Outcome:
+    """A release without a limit for each GPU was told one share for all: that of the largest GPU."""
+    gpus = _gpus(facts)
+    if not gpus:
+        return not_seen("the memory of the GPUs", Unseen(kind="NotReached", message="no driver tells it"))
+    shares = []
+    for index, gpu in enumerate(gpus):
+        expected = _expected(policy, index, gpus)
+        if expected is None or not gpu.memory:
+            return NotProven(reason=f"the driver does not say how much memory GPU {index} has")
+        shares.append(expected * _MIB / gpu.memory if expected > 0 else 1.0)
+    # A limit is written in whole MiB here and in bytes there.
+    near = abs(received.fraction - min(shares)) * max(gpu.memory or 0 for gpu in gpus) <= _MIB
+    return _told(policy, received) if near else _wrong(policy, received)
+
+
+def _gpus(facts: Facts) -> tuple[Gpu, ...]:
+    if not isinstance(facts.driver, Seen) or not isinstance(facts.driver.value.interface, Seen):
+        return ()
+    return facts.driver.value.interface.value.gpus
+
+
+def _close(one: float, other: float) -> bool:
+    return abs(one - other) < _CLOSE
+
+
+def _shown(received: ReceivedMemory) -> str:
+    limits = f", limits in MiB {', '.join(map(str, received.limits))}" if received.limits else ""
+    return f"allow_growth={received.growth}, fraction {received.fraction:g}{limits}"
+
+
+def _told(policy: MemoryPolicy, received: ReceivedMemory) -> Outcome:
+    return Passed(seen=f"{policy}: {_shown(received)}")
+
+
+def _wrong(policy: MemoryPolicy, received: ReceivedMemory) -> Outcome:
+    return Failed(problem=f"TensorFlow was told {_shown(received)}, and the policy is {policy}", remedy=_REBUILD)

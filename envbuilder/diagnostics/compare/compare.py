@@ -1,0 +1,67 @@
+"""Two sides to their differences, those that matter first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from envbuilder.catalog.environments import Catalog
+from envbuilder.core.errors import UsageError
+from envbuilder.diagnostics.compare.comparison import Comparison, Difference, Side, SideKind
+from envbuilder.diagnostics.compare.gpus import MEMORY_TOPICS, MODEL_TOPICS, SETTING_TOPICS
+from envbuilder.diagnostics.compare.machines import HOST_TOPICS, SYSTEM_TOPICS
+from envbuilder.diagnostics.compare.software import PACKAGE_TOPICS, POLICY_TOPICS, VERSION_TOPICS
+from envbuilder.diagnostics.compare.topics import Pair
+
+_TABLE = (
+    *MEMORY_TOPICS,
+    *POLICY_TOPICS,
+    *MODEL_TOPICS,
+    *VERSION_TOPICS,
+    *HOST_TOPICS,
+    *SETTING_TOPICS,
+    *SYSTEM_TOPICS,
+    *PACKAGE_TOPICS,
+)
+LOOKS: tuple[tuple[Callable[[Pair], Difference | None], bool], ...] = tuple(
+    (topic.look, topic.is_software) for topic in _TABLE
+)
+"""How each topic is looked at, and whether a lock can tell; in the order in which they matter."""
+
+OF_GPUS = frozenset(topic.name for topic in (*MEMORY_TOPICS, *MODEL_TOPICS, *SETTING_TOPICS)) | {
+    "driver",
+    "CUDA that the driver supports",
+    "TF32",
+}
+"""Topics that a machine without GPUs has nothing of."""
+
+
+def compare(catalog: Catalog, a: Side, b: Side) -> Comparison:
+    """All that differs.
+
+    Raises:
+        UsageError: A lock, and facts of a machine in which nobody looked at an environment: nothing is in both.
+    """
+    kinds = {a.kind, b.kind}
+    for side in (a, b):
+        if len(kinds) > 1 and side.kind is SideKind.FACTS and not side.packages:
+            raise UsageError(
+                f"{side.name} is about a machine and the other is a lock: nothing can be compared",
+                hint=f"which environments run on that machine: `envbuilder list --fits {side.name}`",
+            )
+    pair = Pair(a=a, b=b, catalog=catalog)
+    software_only = SideKind.LOCK in kinds
+    looked = [look(pair) for look, is_software in LOOKS if is_software or not software_only]
+    found = [difference for difference in looked if difference is not None]
+    return Comparison(
+        a=a,
+        b=b,
+        differences=tuple(each for each in found if (each.is_known and each.a != each.b) or each.effects),
+        unknown=tuple(each for each in found if not each.is_known and not _is_without(each, a, b)),
+        same=tuple(each.topic for each in found if each.is_known and each.a == each.b and not each.effects),
+    )
+
+
+def _is_without(difference: Difference, a: Side, b: Side) -> bool:
+    """Whether the side of which nothing is known has no GPU to know it of."""
+    missing = b if difference.a else a
+    return missing.gpus == () and difference.topic in OF_GPUS

@@ -1,0 +1,152 @@
+"""Two machines or locks side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from envbuilder.catalog.machine import Host
+from envbuilder.core.memory_policy import MemoryPolicy
+from envbuilder.core.versions import Release
+from envbuilder.diagnostics.facts.hardware import NvmlGpu
+
+
+class SideKind(StrEnum):
+    """What a side was read from."""
+
+    FACTS = "facts"
+    LOCK = "lock"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """What is known of one side; None, or an absent key, where it is not.
+
+    Attributes:
+        name: What the user called it.
+        kind: What it was read from.
+        driver: Driver release.
+        driver_cuda: Newest CUDA that the driver supports.
+        gpus: Its GPUs; empty when there are none.
+        cuda: Release of the CUDA libraries.
+        cudnn: Release of cuDNN.
+        packages: Version of each Python distribution by normalized name; empty when nobody looked.
+        environment: Id of the row that it is, for a lock.
+        python: Version of the interpreter.
+        policy: Memory policy.
+        variables: Environment variables that matter and are set; None when nobody looked.
+        has_all_variables: Whether what is not among them is known not to be set.
+        processes: Names of processes that hold GPU memory, by number.
+        memory: Bytes of main memory.
+        limit: Bytes that the control group allows; None without a limit, or where nobody looked.
+        shm: Bytes of /dev/shm.
+        cpu: Model of the processor.
+        features: What the processor has, by name, such as `avx`.
+        kernel: Release of the kernel.
+        glibc: C library.
+        host: The machine, as far as which environments run on it; None for a lock.
+    """
+
+    name: str
+    kind: SideKind
+    driver: Release | None = None
+    driver_cuda: Release | None = None
+    gpus: tuple[NvmlGpu, ...] | None = None
+    cuda: Release | None = None
+    cudnn: Release | None = None
+    packages: Mapping[str, str] = field(default_factory=dict)
+    environment: str = ""
+    python: Release | None = None
+    policy: MemoryPolicy | None = None
+    variables: Mapping[str, str] | None = None
+    has_all_variables: bool = False
+    processes: Mapping[int, str] = field(default_factory=dict)
+    memory: int | None = None
+    limit: int | None = None
+    shm: int | None = None
+    cpu: str = ""
+    features: Mapping[str, bool] = field(default_factory=dict)
+    kernel: str = ""
+    glibc: Release | None = None
+    host: Host | None = None
+
+    @property
+    def tensorflow(self) -> str:
+        """Version of TensorFlow, under whichever name it is installed; empty when it is not known."""
+        names = ("tensorflow", "tensorflow-gpu", "tensorflow-cpu")
+        return next((self.packages[name] for name in names if name in self.packages), "")
+
+    @property
+    def main_memory(self) -> int | None:
+        """Bytes of main memory that a process may take."""
+        return min((size for size in (self.memory, self.limit) if size is not None), default=None)
+
+
+class Where(StrEnum):
+    """Which side something is said of."""
+
+    A = "A"
+    B = "B"
+    BOTH = "both"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """What a difference does.
+
+    Attributes:
+        where: On which side.
+        text: What happens there, in a sentence.
+        out_of_memory: Whether that explains an out-of-memory on that side which the other does not have.
+    """
+
+    where: Where
+    text: str
+    out_of_memory: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One thing that is not the same.
+
+    Attributes:
+        topic: What it is, in a word or two.
+        a: What the first has; empty when that is not known.
+        b: What the second has, likewise.
+        effects: What it does to TensorFlow, on each side; may be empty.
+    """
+
+    topic: str
+    a: str
+    b: str
+    effects: tuple[Effect, ...] = ()
+
+    @property
+    def is_known(self) -> bool:
+        """Whether both sides are known."""
+        return bool(self.a and self.b)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """All that differs.
+
+    Attributes:
+        a: The first side.
+        b: The second side.
+        differences: What matters most first; both sides known.
+        unknown: What is known of one side only.
+        same: Topics in which both are the same.
+    """
+
+    a: Side
+    b: Side
+    differences: tuple[Difference, ...]
+    unknown: tuple[Difference, ...]
+    same: tuple[str, ...]
+
+    @property
+    def out_of_memory(self) -> tuple[Effect, ...]:
+        """What explains an out-of-memory on one side that the other does not have."""
+        return tuple(effect for difference in self.differences for effect in difference.effects if effect.out_of_memory)

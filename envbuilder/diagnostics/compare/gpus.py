@@ -1,0 +1,261 @@
+"""GPUs side by side: how many, which, their memory and who holds it, and how they are set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from packaging.version import InvalidVersion, Version
+
+from envbuilder.catalog.compatibility import judge_stack
+from envbuilder.catalog.coverage import support_of
+from envbuilder.catalog.cuda import Coverage
+from envbuilder.catalog.environments import Catalog, Environment
+from envbuilder.catalog.verdicts import Aspect, Compatibility, stack_of
+from envbuilder.core.versions import Release
+from envbuilder.diagnostics.compare.comparison import Effect, Side, Where
+from envbuilder.diagnostics.compare.topics import Pair, Topic, nearly, size
+from envbuilder.diagnostics.facts.hardware import GpuProcess, NvmlGpu
+
+
+def _count(side: Side) -> int | None:
+    return None if side.gpus is None else len(side.gpus)
+
+
+def _counts(pair: Pair) -> Iterator[Effect]:
+    for where, mine, other in pair.sides:
+        few, many = len(mine.gpus or ()), len(other.gpus or ())
+        if not few:
+            text = "there is no GPU: everything is computed on the processor, many times slower"
+            yield Effect(where=where, text=text)
+        elif few < many:
+            share = f"{many / few:.3g} times as much"
+            text = f"a batch that a strategy spreads over {many} GPUs lies on {few}: each holds {share}"
+            yield Effect(where=where, text=text, out_of_memory=True)
+        elif few > many and many:
+            text = "TensorFlow takes memory on all of them, although a program without a strategy computes on the first"
+            yield Effect(where=where, text=text)
+
+
+def _models(side: Side) -> tuple[str, ...] | None:
+    return tuple(dict.fromkeys(_model(gpu) for gpu in side.gpus)) if side.gpus else None
+
+
+def _model(gpu: NvmlGpu) -> str:
+    return f"{gpu.name or 'unknown GPU'}{f' ({gpu.capability})' if gpu.capability else ''}"
+
+
+def capabilities(side: Side) -> tuple[Release, ...]:
+    """The compute capabilities of the GPUs, ascending, each once."""
+    return tuple(sorted({gpu.capability for gpu in side.gpus or () if gpu.capability}))
+
+
+def row_of(catalog: Catalog, side: Side) -> Environment | None:
+    """The GPU row that a side is: by its lock, else by its TensorFlow; None when that is not known."""
+    if side.environment:
+        return next((row for row in catalog.environments if row.id == side.environment and row.cuda), None)
+    try:
+        version = Version(side.tensorflow) if side.tensorflow else None
+    except InvalidVersion:
+        return None
+    rows = (row for row in catalog.environments if row.cuda and version)
+    return next((row for row in rows if version and row.framework.version.release[:2] == version.release[:2]), None)
+
+
+def _kernels(pair: Pair) -> Iterator[Effect]:
+    for where, mine, other in pair.sides:
+        verdict = verdict_of(pair.catalog, mine)
+        if verdict is not None:
+            yield from _code(where, verdict)
+            continue
+        for capability in capabilities(mine):
+            if capability not in capabilities(other):
+                yield from _in_general(pair.catalog, where, capability, capabilities(other))
+
+
+def verdict_of(catalog: Catalog, side: Side) -> Compatibility | None:
+    """Judge the TensorFlow of a side on its machine; None if one of them is not known."""
+    row = row_of(catalog, side)
+    if row is None or side.host is None:
+        return None
+    wheel = stack_of(row, None)
+    stack = replace(wheel, cuda=side.cuda or wheel.cuda, cudnn=side.cudnn or wheel.cudnn)
+    return judge_stack(catalog.cuda, stack, replace(side.host, name=""))
+
+
+def _code(where: Where, verdict: Compatibility) -> Iterator[Effect]:
+    """Yield what the GPU code of TensorFlow, CUDA and cuDNN means on a side."""
+    for kind in verdict.gpus:
+        for reason in kind.reasons:
+            if reason.aspect is Aspect.GPU:
+                yield Effect(where=where, text=f"{verdict.environment}: {reason.text}")
+
+
+def _in_general(catalog: Catalog, where: Where, capability: Release, others: tuple[Release, ...]) -> Iterator[Effect]:
+    """Which rows do worse on a GPU than on those of the other side, where nobody knows which row it is."""
+    rows = [row for row in catalog.environments if row.cuda]
+    for coverage, what in (
+        (Coverage.JIT, f"is compiled by the driver for {capability} on first use, which takes minutes once"),
+        (Coverage.NONE, f"does not run on {capability}"),
+    ):
+        worse = [
+            row
+            for row in rows
+            if _coverage(catalog, row, capability) is coverage
+            and all(_coverage(catalog, row, each) is Coverage.MACHINE_CODE for each in others)
+        ]
+        if worse:
+            yield Effect(
+                where=where, text=f"TensorFlow {_releases(rows, worse)} {what}, and has machine code on the other"
+            )
+
+
+def _coverage(catalog: Catalog, row: Environment, capability: Release) -> Coverage | None:
+    """What a GPU gets from a row on the best of its bases."""
+    supports = [support_of(catalog.cuda, row, choice, capability) for choice in row.bases]
+    order = (Coverage.NONE, Coverage.JIT, Coverage.MACHINE_CODE)
+    return max((support.coverage for support in supports if support), key=order.index, default=None)
+
+
+def _releases(rows: list[Environment], some: list[Environment]) -> str:
+    """Minor releases in words, what follows each other in the catalog together: `2.8 to 2.15, 2.21`."""
+    runs: list[list[str]] = []
+    before = -2
+    for row in some:
+        place = rows.index(row)
+        name = ".".join(map(str, row.framework.version.release[:2]))
+        if place == before + 1:
+            runs[-1].append(name)
+        else:
+            runs.append([name])
+        before = place
+    return ", ".join(run[0] if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)
+
+
+def _total(side: Side) -> int | None:
+    return min((gpu.memory.total for gpu in side.gpus or () if gpu.memory), default=None)
+
+
+def _totals(pair: Pair) -> Iterator[Effect]:
+    for where, mine, other in pair.sides:
+        have, there = _total(mine), _total(other)
+        if have is not None and there is not None and have < there:
+            text = f"what fits into {size(there)} need not fit into {size(have)}: take a smaller batch"
+            yield Effect(where=where, text=text, out_of_memory=True)
+
+
+def _free(side: Side) -> tuple[int, int] | None:
+    """Free bytes of the fullest GPU, and bytes of it that are in use."""
+    held = [(gpu.memory.free, gpu.memory.used) for gpu in side.gpus or () if gpu.memory]
+    return min(held, default=None)
+
+
+def _frees(pair: Pair) -> Iterator[Effect]:
+    for where, mine, other in pair.sides:
+        have, there = _free(mine), _free(other)
+        if have is None or there is None or have[1] <= there[1] or nearly(have[0] + have[1], have[0]):
+            continue
+        who = _holders(mine)
+        text = (
+            f"{size(have[1])} are held{f' by {who}' if who else ' by others'}: TensorFlow gets {size(have[0])} at most"
+        )
+        yield Effect(
+            where=where, text=f"{text}; `nvidia-smi` shows who, end it or take another GPU", out_of_memory=True
+        )
+
+
+def _free_of(gpu: NvmlGpu) -> int:
+    return gpu.memory.free if gpu.memory else 0
+
+
+def _holders(side: Side) -> str:
+    """Who holds memory of the fullest GPU, the largest first."""
+    fullest = min((gpu for gpu in side.gpus or () if gpu.memory), key=_free_of, default=None)
+    processes = (fullest.processes or ()) if fullest else ()
+    largest = sorted(processes, key=lambda process: -(process.memory or 0))[:3]
+    return ", ".join(_holder(side, each) for each in largest)
+
+
+def _holder(side: Side, process: GpuProcess) -> str:
+    name = side.processes.get(process.pid)
+    held = f" ({size(process.memory)})" if process.memory else ""
+    return f"{name}, pid {process.pid}{held}" if name else f"pid {process.pid}{held}"
+
+
+def _mig(side: Side) -> bool | None:
+    known = [gpu.mig for gpu in side.gpus or () if gpu.mig is not None]
+    return any(known) if known else None
+
+
+def _migs(pair: Pair) -> Iterator[Effect]:
+    for where, mine, _ in pair.sides:
+        if _mig(mine):
+            text = "a process sees one MIG device at a time, with a part of the GPU's memory and processors"
+            yield Effect(where=where, text=text, out_of_memory=True)
+
+
+def _ecc(side: Side) -> bool | None:
+    known = [gpu.ecc for gpu in side.gpus or () if gpu.ecc is not None]
+    return any(known) if known else None
+
+
+def _eccs(pair: Pair) -> Iterator[Effect]:
+    for where, mine, other in pair.sides:
+        if _ecc(mine):
+            have, there = _total(mine), _total(other)
+            less = have is not None and there is not None and have < there and _models(mine) == _models(other)
+            text = "ECC takes a part of the memory of cards with GDDR memory (HBM has it built in)"
+            yield Effect(where=where, text=text, out_of_memory=less)
+
+
+def _persistence(side: Side) -> bool | None:
+    known = [gpu.persistence for gpu in side.gpus or () if gpu.persistence is not None]
+    return all(known) if known else None
+
+
+def _starts(pair: Pair) -> Iterator[Effect]:
+    for where, mine, _ in pair.sides:
+        if _persistence(mine) is False:
+            text = "the driver starts anew with every program, which takes seconds: `nvidia-smi -pm 1`"
+            yield Effect(where=where, text=text)
+
+
+def _mode(side: Side) -> tuple[str, ...] | None:
+    modes = tuple(sorted({gpu.compute_mode for gpu in side.gpus or () if gpu.compute_mode}))
+    return modes or None
+
+
+def _modes(pair: Pair) -> Iterator[Effect]:
+    for where, mine, _ in pair.sides:
+        if any(mode.startswith("exclusive") for mode in _mode(mine) or ()):
+            yield Effect(where=where, text="a second process on the same GPU is refused: `nvidia-smi -c DEFAULT`")
+        if "prohibited" in (_mode(mine) or ()):
+            yield Effect(where=where, text="no process may compute on that GPU: `nvidia-smi -c DEFAULT`")
+
+
+def _on_off(value: bool) -> str:  # noqa: FBT001  the value that is shown
+    return "on" if value else "off"
+
+
+MEMORY_TOPICS: tuple[Topic[int] | Topic[tuple[int, int]] | Topic[bool], ...] = (
+    Topic(name="GPUs", read=_count, effects=_counts),
+    Topic(name="GPU memory (smallest GPU)", read=_total, show=size, effects=_totals, is_same=nearly),
+    Topic(
+        name="GPU memory free (fullest GPU)",
+        read=_free,
+        show=lambda held: f"{size(held[0])} free, {size(held[1])} in use",
+        effects=_frees,
+        is_same=lambda one, other: nearly(one[0], other[0]),
+    ),
+    Topic(name="MIG", read=_mig, show=_on_off, effects=_migs),
+    Topic(name="ECC", read=_ecc, show=_on_off, effects=_eccs),
+)
+
+MODEL_TOPICS: tuple[Topic[tuple[str, ...]], ...] = (
+    Topic(name="GPU model", read=_models, show=", ".join, effects=_kernels),
+)
+
+SETTING_TOPICS: tuple[Topic[tuple[str, ...]] | Topic[bool], ...] = (
+    Topic(name="compute mode", read=_mode, show=", ".join, effects=_modes),
+    Topic(name="persistence", read=_persistence, show=_on_off, effects=_starts),
+)

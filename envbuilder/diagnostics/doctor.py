@@ -1,0 +1,173 @@
+"""Look at a machine and at the environment of an interpreter, and say what is wrong and what runs there."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from envbuilder.catalog.buildable import Inventory
+from envbuilder.catalog.environments import Catalog
+from envbuilder.core.errors import EnvbuilderError, ToolFailed
+from envbuilder.diagnostics.deadlines import Pending
+from envbuilder.diagnostics.facts.facts import Facts
+from envbuilder.diagnostics.host.environment import Surroundings
+from envbuilder.diagnostics.host.examination import Examination
+from envbuilder.diagnostics.host.table import examine_machine
+from envbuilder.diagnostics.host.versions import Closures
+from envbuilder.diagnostics.host_environment import AroundPorts, start_looking
+from envbuilder.diagnostics.probe.command import launch
+from envbuilder.diagnostics.probe.containers import PYTHON, SHARE_FOR_TENSORFLOW, read_answer
+from envbuilder.diagnostics.probe.decoding import decode
+from envbuilder.diagnostics.probe.environment_documents import decode_surroundings, with_surroundings
+from envbuilder.diagnostics.probe.interpreters import probe_document
+from envbuilder.diagnostics.probe.requests import ProbeRequest
+from envbuilder.diagnostics.probe.software_decoding import without_software
+from envbuilder.oci.runtime.command import RunResult
+
+HARDWARE = ProbeRequest(train=False, framework=False, compute=False)
+"""No framework, and nothing is computed: doctor looks, and takes no memory of a GPU."""
+IMPORT = replace(HARDWARE, framework=True, hardware=True)
+"""TensorFlow is imported too, and asked for its devices."""
+THIS_HOST = "this host"
+NO_PYTHON = "no python on PATH"
+_SPARE_SECONDS = 10.0
+# The first Python that there is: not every container was built by us.
+_FIND = f'for each in {PYTHON} python3 python; do command -v "$each" >/dev/null && exec "$each" "$@"; done; exit 127'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """A machine that was looked at.
+
+    Attributes:
+        document: What `-o` writes: the probe's own, with the surroundings in a field of their own.
+        facts: What the probe saw.
+        surroundings: What stands around; None when nobody looked.
+    """
+
+    document: bytes
+    facts: Facts
+    surroundings: Surroundings | None
+
+
+def start_looking_at_python(python: Path, *, timeout: float, imports: bool = False) -> Callable[[], Looked]:
+    """Look at this machine and at the environment of one interpreter, and at nothing around it.
+
+    Args:
+        python: The interpreter.
+        timeout: Seconds for the probe.
+        imports: Whether to import TensorFlow.
+
+    Returns:
+        Gives what was seen, when it is there; raises `ToolMissing` when there is no such program, and `ToolFailed` when
+        the probe gave no answer, or this is not Python.
+    """
+    request = _request(timeout, imports=imports)
+    probe = Pending(lambda: probe_document(python, request, timeout=timeout))
+
+    def looked() -> Looked:
+        document = probe.result(2 * timeout + _SPARE_SECONDS, b"")
+        return Looked(document=document, facts=decode(document, str(python)), surroundings=None)
+
+    return looked
+
+
+def start_looking_at_host(
+    ports: Callable[[], AroundPorts], *, timeout: float, python: Path | None = None, imports: bool = False
+) -> Callable[[], Looked]:
+    """Look at this machine, and around it, while the caller does something else.
+
+    Args:
+        ports: Gives what is asked around it; is called when the probe runs already.
+        timeout: Seconds for the probe.
+        python: Interpreter whose environment is looked at; None when there is none.
+        imports: Whether to import TensorFlow.
+
+    Returns:
+        Gives what was seen, when it is there; raises `ToolFailed` when the probe gave no answer.
+    """
+    request = _request(timeout, imports=imports)
+    probe = Pending(lambda: _probe_host(python, request, timeout))
+    around = start_looking(ports())
+
+    def looked() -> Looked:
+        # The probe keeps its time by itself, and says so.
+        document = probe.result(2 * timeout + _SPARE_SECONDS, b"")
+        facts, surroundings = decode(document, THIS_HOST), around()
+        return Looked(document=with_surroundings(document, surroundings), facts=facts, surroundings=surroundings)
+
+    return looked
+
+
+def _probe_host(python: Path | None, request: ProbeRequest, timeout: float) -> bytes:
+    """Run the probe with an interpreter; without an answer with our own, and without what is installed for that one."""
+    why = NO_PYTHON
+    if python is not None:
+        try:
+            return probe_document(python, request, timeout=timeout)
+        except EnvbuilderError as error:
+            why = error.message.splitlines()[0]
+    return without_software(probe_document(Path(sys.executable), HARDWARE, timeout=timeout), why)
+
+
+def _request(timeout: float, *, imports: bool) -> ProbeRequest:
+    return replace(IMPORT, limit=timeout * SHARE_FOR_TENSORFLOW) if imports else HARDWARE
+
+
+def look_into_container(
+    name: str,
+    run: Callable[[tuple[str, ...]], RunResult],
+    python: str = "",
+    *,
+    timeout: float = 120.0,
+    imports: bool = False,
+) -> Looked:
+    """Look into a container that runs.
+
+    Args:
+        name: Its name.
+        run: Runs a command there.
+        python: Path of the interpreter there; empty takes the first that there is.
+        timeout: Seconds for the probe.
+        imports: Whether to import TensorFlow.
+
+    Raises:
+        ToolFailed: The probe gave no answer.
+    """
+    origin = f"container {name}"
+    command = launch(python or PYTHON, _request(timeout, imports=imports))
+    done = run(command if python else ("/bin/sh", "-c", _FIND, "sh", *command[1:]))
+    if done.timed_out:
+        raise ToolFailed(f"the probe in {origin} did not answer in time", hint=f"see it: docker top {name}")
+    if done.status in {126, 127}:
+        if python:
+            hint = f"take the first Python that it has: envbuilder doctor --container {name}"
+            raise ToolFailed(f"{origin} cannot run {python}: no such program", hint=hint)
+        hint = "put one there, or look from its host: `envbuilder doctor`"
+        raise ToolFailed(f"{origin} has no Python to look with", hint=hint)
+    facts = read_answer(done.status, done.stdout, done.stderr, origin=origin)
+    return Looked(document=done.stdout, facts=facts, surroundings=None)
+
+
+def look_into_file(document: bytes, name: str) -> Looked:
+    """Take what was seen before, here or elsewhere.
+
+    Raises:
+        InvalidInput: These are no facts.
+    """
+    facts = decode(document, name)
+    return Looked(document=document, facts=facts, surroundings=decode_surroundings(document, name))
+
+
+def examine(catalog: Catalog, looked: Looked, inventory: Inventory, closures: Closures) -> Examination:
+    """Examine the machine and what is installed: what is wrong, what could not be seen, and what runs on the machine.
+
+    Args:
+        catalog: The rows.
+        looked: What was seen.
+        inventory: What is available to a build here.
+        closures: The packages that ship with a row, by its id.
+    """
+    return examine_machine(catalog, looked.facts, looked.surroundings, inventory, closures)

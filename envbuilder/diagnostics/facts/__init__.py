@@ -1,0 +1,1 @@
+"""Facts that the probe reports, as typed values without an opinion."""

@@ -1,0 +1,380 @@
+"""What the probe saw, as typed values. No value here says whether it is good."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from envbuilder.core.observation import NOT_ASKED, Fact, Seen, Unseen
+from envbuilder.core.versions import Release
+from envbuilder.diagnostics.facts.gpu import GpuTier
+from envbuilder.diagnostics.facts.hardware import Compute, Nvml
+from envbuilder.diagnostics.facts.host import HostFacts
+from envbuilder.diagnostics.facts.memory import MemoryFacts
+from envbuilder.diagnostics.facts.software import SoftwareFacts
+
+# Beside what is defined here: whoever reads facts needs these too.
+__all__ = ["NOT_ASKED", "Fact", "Seen", "Unseen"]
+
+FACTS_SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interpreter:
+    """The interpreter.
+
+    Attributes:
+        version: Three numbers.
+        implementation: `CPython`.
+        executable: Its path.
+        prefix: Root of its environment.
+        glibc: The C library in use; None when it is not glibc.
+        platform: Operating system in one line.
+        machine: Such as `x86_64`.
+        uid: User that it ran as.
+        ld_library_path: As the process got it.
+        encoding: Preferred encoding of text.
+    """
+
+    version: Release
+    implementation: str
+    executable: str
+    prefix: str
+    glibc: Release | None
+    platform: str
+    machine: str
+    uid: int
+    ld_library_path: str
+    encoding: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """What the machine gives to the process.
+
+    Attributes:
+        cpu: Model name; may be empty.
+        avx: Whether the processor has AVX; None when nothing tells.
+        avx2: Likewise.
+        fma: Likewise.
+        memory: Bytes; None when unknown.
+        memory_limit: Bytes that the control group allows; None without limit.
+        shm: Bytes of /dev/shm; None without it.
+        kernel: Release of the kernel.
+        avx512f: Whether the processor has the first part of AVX-512; None when nothing tells.
+    """
+
+    cpu: str
+    avx: bool | None
+    avx2: bool | None
+    fma: bool | None
+    memory: int | None
+    memory_limit: int | None
+    shm: int | None
+    kernel: str
+    avx512f: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LibraryLoad:
+    """What came of opening one library.
+
+    Attributes:
+        loaded: Whether it could be opened.
+        error: What the loader said; empty when it could.
+        path: Real path; empty when it could not.
+        via: How it was found: `LD_LIBRARY_PATH`, `RUNPATH` (of TensorFlow) or `loader` (cache and system folders).
+        version: What the library says of itself; None when it has no function for that.
+        cudart: CUDA runtime that a cuDNN was built with; None for another library.
+    """
+
+    loaded: bool
+    error: str
+    path: str
+    via: str
+    version: Release | None
+    cudart: Release | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Library:
+    """One library that the probe was asked for."""
+
+    soname: str
+    load: Fact[LibraryLoad]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CudnnStart:
+    """The first call into cuDNN that makes something.
+
+    Attributes:
+        soname: Which cuDNN.
+        status: Its result; 0 is success.
+    """
+
+    soname: str
+    status: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gpu:
+    """One GPU as the driver knows it.
+
+    Attributes:
+        index: Its number.
+        error: Why the driver did not tell more; usually empty.
+        name: Such as `NVIDIA A100-SXM4-40GB`.
+        capability: Compute capability; None when the driver did not tell.
+        memory: Bytes; None when the driver did not tell.
+    """
+
+    index: int
+    error: str
+    name: str
+    capability: Release | None
+    memory: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriverInterface:
+    """What `libcuda.so.1` says.
+
+    Attributes:
+        loadable: Whether it could be opened.
+        error: What the loader said.
+        path: Real path.
+        stub: Whether it is the linker's stub and no driver.
+        cuda: Newest CUDA that it supports.
+        init_code: Result of `cuInit`; 0 is success; None when not called.
+        init_name: Its name, such as `CUDA_ERROR_NO_DEVICE`.
+        gpus: By index; empty when `cuInit` failed.
+    """
+
+    loadable: bool
+    error: str
+    path: str
+    stub: bool
+    cuda: Release | None
+    init_code: int | None
+    init_name: str
+    gpus: tuple[Gpu, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Driver:
+    """The driver.
+
+    Attributes:
+        interface: Its user-space library.
+        module: Release of the kernel module; None without one.
+        library: Release in the file name of the user-space library; None when it has none.
+    """
+
+    interface: Fact[DriverInterface]
+    module: Release | None
+    library: Release | None
+
+    @property
+    def release(self) -> Release | None:
+        """The driver release: that of the kernel module where it is known."""
+        return self.module or self.library
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LibcudaPath:
+    """One `libcuda.so.1` that a program could get at run time.
+
+    Attributes:
+        source: `cache` or `LD_LIBRARY_PATH`.
+        path: Where it was found.
+        stub: Whether it is the linker's stub.
+    """
+
+    source: str
+    path: str
+    stub: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loader:
+    """The loader's view of `libcuda`.
+
+    Attributes:
+        libcuda: What is on the run-time path, in search order.
+        stubs: Stubs that lie beside the path, as toolkits install them, sorted.
+    """
+
+    libcuda: tuple[LibcudaPath, ...]
+    stubs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnCheck:
+    """What TensorFlow's own check of the CUDA libraries says.
+
+    Attributes:
+        available: Whether this release exports it.
+        ok: Its result; None when it is not available.
+        missing: Libraries that it named, sorted.
+    """
+
+    available: bool
+    ok: bool | None
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """TensorFlow after its import."""
+
+    version: str
+    git_version: str
+    numpy: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildFacts:
+    """How the wheel was built, as it says itself.
+
+    Attributes:
+        cuda: Whether with CUDA.
+        info: What else it tells, sorted by name; differs from release to release.
+    """
+
+    cuda: bool
+    info: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    """One device as TensorFlow sees it.
+
+    Attributes:
+        name: Such as `/physical_device:GPU:0`.
+        type: `CPU`, `GPU`, `XLA_CPU`, …
+        description: Model and compute capability where TensorFlow tells.
+    """
+
+    name: str
+    type: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Training:
+    """A tiny training on fixed data.
+
+    Attributes:
+        how: `session` or `keras`.
+        steps: Number of steps.
+        first: Loss of the first step; None when it is not a finite number.
+        last: Loss of the last step; likewise.
+        device: Where the variables were.
+    """
+
+    how: str
+    steps: int
+    first: float | None
+    last: float | None
+    device: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundTrip:
+    """A model saved and loaded back.
+
+    Attributes:
+        format: `checkpoint`, `h5` or `keras`.
+        equal: Whether the outputs are the same numbers.
+        difference: Largest difference of the outputs; None when it is not a finite number.
+    """
+
+    format: str
+    equal: bool
+    difference: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """An operation that was to run on one device.
+
+    Attributes:
+        placed: Where it ran.
+        on_device: Whether that is the device asked for.
+        difference: Largest difference from numpy; None when it ran elsewhere or is not a finite number.
+    """
+
+    placed: str
+    on_device: bool
+    difference: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuWork:
+    """What one GPU computed.
+
+    Attributes:
+        asked: Device asked for, such as `/GPU:0`.
+        matmul: Matrix product (cuBLAS).
+        convolution: Convolution (cuDNN).
+    """
+
+    asked: str
+    matmul: Fact[Placed]
+    convolution: Fact[Placed]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """Everything that one run of the probe saw.
+
+    Attributes:
+        origin: Where the facts come from, such as an image reference or a file.
+        seconds: How long the probe took.
+        interpreter: The interpreter.
+        machine: The machine.
+        distributions: `(normalized name, version)`, sorted by name.
+        libraries: Sorted by soname.
+        driver: The driver.
+        loader: The loader's view of `libcuda`.
+        own_check: TensorFlow's own check of the CUDA libraries.
+        imported: The import of TensorFlow.
+        build: How TensorFlow was built.
+        devices: What TensorFlow sees, in its order.
+        training: The tiny training.
+        saving: One entry per format.
+        gpu: One entry per GPU that TensorFlow sees; empty when it sees none.
+        tier: What the steps of the gpu tier saw.
+        log: Lines about libraries and GPUs that TensorFlow wrote.
+        memory: The memory policy in force.
+        cudnn: Whether cuDNN starts.
+        nvml: What the management library says.
+        compute: What the GPUs computed through CUDA's own libraries.
+        host: What stands around the driver.
+        software: What is installed in the environment of the interpreter.
+    """
+
+    origin: str
+    seconds: float
+    interpreter: Fact[Interpreter]
+    machine: Fact[Machine]
+    distributions: Fact[tuple[tuple[str, str], ...]]
+    libraries: Fact[tuple[Library, ...]]
+    driver: Fact[Driver]
+    loader: Fact[Loader]
+    own_check: Fact[OwnCheck]
+    imported: Fact[Imported]
+    build: Fact[BuildFacts]
+    devices: Fact[tuple[Device, ...]]
+    training: Fact[Training]
+    saving: Fact[tuple[RoundTrip, ...]]
+    gpu: Fact[tuple[GpuWork, ...]]
+    tier: GpuTier
+    log: Fact[tuple[str, ...]]
+    memory: Fact[MemoryFacts] = NOT_ASKED
+    cudnn: Fact[CudnnStart] = NOT_ASKED
+    nvml: Fact[Nvml] = NOT_ASKED
+    compute: Fact[Compute] = NOT_ASKED
+    host: Fact[HostFacts] = NOT_ASKED
+    software: Fact[SoftwareFacts] = NOT_ASKED

@@ -1,0 +1,99 @@
+"""The machine that facts describe."""
+
+from __future__ import annotations
+
+from envbuilder.catalog.machine import Host, HostGpu
+from envbuilder.core.observation import Seen
+from envbuilder.core.versions import Release
+from envbuilder.diagnostics.facts.facts import DriverInterface, Facts, Gpu
+from envbuilder.diagnostics.facts.hardware import NvmlGpu
+from envbuilder.diagnostics.facts.host import SmiGpu
+
+_NO_DEVICE = 100
+"""CUDA_ERROR_NO_DEVICE."""
+
+
+def host_of(facts: Facts, name: str = "") -> Host:
+    """The machine that the probe looked at.
+
+    Args:
+        facts: What it saw.
+        name: What to call the machine; where the facts come from when empty.
+    """
+    machine = facts.machine.value if isinstance(facts.machine, Seen) else None
+    interpreter = facts.interpreter.value if isinstance(facts.interpreter, Seen) else None
+    limits = [] if machine is None else [size for size in (machine.memory, machine.memory_limit) if size is not None]
+    return Host(
+        name=name or facts.origin,
+        driver=_driver(facts),
+        library=facts.driver.value.library if isinstance(facts.driver, Seen) else None,
+        cuda=_cuda(facts),
+        gpus=_gpus(facts),
+        machine=interpreter.machine if interpreter else None,
+        glibc=interpreter.glibc if interpreter else None,
+        avx=machine.avx if machine else None,
+        fma=machine.fma if machine else None,
+        memory=min(limits, default=None),
+        shm=machine.shm if machine else None,
+    )
+
+
+def _driver(facts: Facts) -> Release | None:
+    """The kernel module's release where it is known, else what NVML says, else the user library's."""
+    of_file = facts.driver.value.release if isinstance(facts.driver, Seen) else None
+    of_nvml = facts.nvml.value.driver if isinstance(facts.nvml, Seen) else None
+    of_smi = next((gpu.driver for gpu in _shown_by_smi(facts) if gpu.driver), None)
+    return of_file or of_nvml or of_smi
+
+
+def _shown_by_smi(facts: Facts) -> tuple[SmiGpu, ...]:
+    """What nvidia-smi shows, which is asked when nothing else tells."""
+    smi = facts.host.value.smi if isinstance(facts.host, Seen) else None
+    return smi.gpus if smi else ()
+
+
+def _cuda(facts: Facts) -> Release | None:
+    interface = _interface(facts)
+    return interface.cuda if interface else None
+
+
+def _gpus(facts: Facts) -> tuple[HostGpu, ...] | None:
+    """Those that NVML shows; else the driver's own library; else nvidia-smi; None when none of them could be asked."""
+    if isinstance(facts.nvml, Seen) and facts.nvml.value.init_code == 0:
+        return tuple(_managed(gpu) for gpu in facts.nvml.value.gpus)
+    interface = _interface(facts)
+    if interface and interface.init_code == 0:
+        return tuple(_driven(gpu) for gpu in interface.gpus)
+    if shown := _shown_by_smi(facts):
+        return tuple(_smi(gpu) for gpu in shown)
+    return () if interface and _has_none(interface, facts) else None
+
+
+def _interface(facts: Facts) -> DriverInterface | None:
+    driver = facts.driver.value if isinstance(facts.driver, Seen) else None
+    return driver.interface.value if driver and isinstance(driver.interface, Seen) else None
+
+
+def _has_none(interface: DriverInterface, facts: Facts) -> bool:
+    """Whether there is no GPU: no driver at all, or one that says so and is not told to hide some."""
+    if not interface.loadable or interface.stub:
+        return isinstance(facts.driver, Seen) and facts.driver.value.module is None
+    hidden = isinstance(facts.host, Seen) and facts.host.value.variable("CUDA_VISIBLE_DEVICES") is not None
+    return interface.init_code == _NO_DEVICE and not hidden
+
+
+def _managed(gpu: NvmlGpu) -> HostGpu:
+    return HostGpu(
+        name=gpu.name or "",
+        capability=gpu.capability,
+        memory=gpu.memory.total if gpu.memory else None,
+        free=gpu.memory.free if gpu.memory else None,
+    )
+
+
+def _driven(gpu: Gpu) -> HostGpu:
+    return HostGpu(name=gpu.name, capability=gpu.capability, memory=gpu.memory)
+
+
+def _smi(gpu: SmiGpu) -> HostGpu:
+    return HostGpu(name=gpu.name, capability=gpu.capability, memory=gpu.memory, free=gpu.free)

@@ -1,0 +1,325 @@
+"""Findings about the driver: is it there, is it whole, may this user have it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envbuilder.diagnostics.facts.facts import Driver, Seen, Unseen
+from envbuilder.diagnostics.facts.host import DeviceNode
+from envbuilder.diagnostics.host.findings import MachineFinding, Remedy, Severity
+from envbuilder.diagnostics.host.view import View
+
+_MISMATCH = 18
+_NO_DEVICE, _NOT_READY, _DIFFERS, _NO_COMPAT, _STUB = 100, 802, 803, 804, 34
+_NOTHING_BEHIND = frozenset({"ENXIO", "ENODEV"})
+_TO_CPU = "TensorFlow finds no GPU and computes on the processor"
+_PASS_GPUS = Remedy(text="start the container with GPUs", command="docker run --gpus all …")
+REBOOT = Remedy(text="reboot, which loads the module that fits the libraries", command="sudo reboot")
+_RELOAD = Remedy(
+    text="or reload the module, when no program uses the GPU",
+    command="sudo rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && sudo modprobe nvidia",
+)
+
+
+def _problem(name: str, seen: str, effect: str, *remedies: Remedy) -> MachineFinding:
+    return MachineFinding(id=name, severity=Severity.PROBLEM, seen=seen, effect=effect, remedies=remedies)
+
+
+def container_without_gpu(view: View) -> Iterator[MachineFinding]:
+    """A container beside a GPU that it was not given; the kernel's files show the host's driver all the same."""
+    works = bool(view.gpus) or bool(view.interface and view.interface.init_code == 0)
+    given = any(node.present and node.error not in _NOTHING_BEHIND for node in view.nodes)
+    if not view.container or works or given or not (view.bus or view.is_module_loaded):
+        return
+    count = _count(view) if view.bus else "the host has an NVIDIA driver"
+    yield _problem("container-without-gpu", f"{count}, but this container was given none of it", _TO_CPU, _PASS_GPUS)
+
+
+def _count(view: View) -> str:
+    return f"{len(view.bus)} NVIDIA GPU{'s' if len(view.bus) > 1 else ''} on the PCI bus"
+
+
+def no_driver(view: View) -> Iterator[MachineFinding]:
+    """A GPU is there, and its driver is not, or not loaded."""
+    if view.container or not view.bus or view.is_module_loaded:
+        return
+    if view.is_library_there:
+        yield _problem(
+            "driver-not-loaded",
+            f"{_count(view)}, the driver's libraries are installed, and its kernel module is not loaded",
+            _TO_CPU,
+            Remedy(text="load it", command="sudo modprobe nvidia"),
+            Remedy(
+                text="if that fails, the kernel says why (not built for it, not signed)", command="sudo dmesg | tail"
+            ),
+        )
+    else:
+        yield _problem(
+            "no-driver",
+            f"{_count(view)}, and no NVIDIA driver",
+            _TO_CPU,
+            Remedy(text="install that of your distribution; on Debian", command="sudo apt-get install nvidia-driver"),
+        )
+
+
+def libcuda_missing(view: View) -> Iterator[MachineFinding]:
+    """The driver is there but for the library that CUDA programs open."""
+    if view.interface is None or view.interface.loadable or any(True for _ in container_without_gpu(view)):
+        return
+    if not view.gpus and not view.is_module_loaded:
+        return
+    inside = Remedy(text="ask for it", command="docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility …")
+    yield _problem(
+        "libcuda-missing",
+        f"the driver is there, but not its library for CUDA: {view.interface.error}",
+        _TO_CPU,
+        inside
+        if view.container
+        else Remedy(text="install the one of the driver's release; on Debian", command="sudo apt-get install libcuda1"),
+    )
+
+
+def no_gpu(view: View) -> Iterator[MachineFinding]:
+    """There is neither GPU nor driver, which is no fault."""
+    if not view.has_gpu and not view.is_module_loaded and view.host is not None:
+        where = " (in a container: if its host has one, `docker run --gpus all`)" if view.container else ""
+        seen = f"no NVIDIA GPU here{where}; CPU rows run"
+        yield MachineFinding(id="no-gpu", severity=Severity.NOTE, seen=seen)
+
+
+def driver_mismatch(view: View) -> Iterator[MachineFinding]:
+    """Kernel module and libraries are of different releases."""
+    nvml, interface, module = view.nvml, view.interface, view.module
+    refused = bool(nvml and nvml.init_code == _MISMATCH) or bool(interface and interface.init_code == _DIFFERS)
+    other = tuple(release for release in view.libraries if module is not None and release != module)
+    works = bool(interface and interface.init_code == 0)
+    alone = any(True for _ in container_without_gpu(view))
+    if not refused and (not other or works or alone):
+        return
+    have = f"the kernel module is {module}" if module else "the kernel module is of another release"
+    libraries = other or view.libraries
+    named = f"the libraries are {' and '.join(map(str, libraries))}" if libraries else "the libraries are of another"
+    said = " (NVML: Driver/library version mismatch)" if nvml and nvml.init_code == _MISMATCH else ""
+    yield _problem(
+        "driver-mismatch",
+        f"{have}, {named}{said}: the driver was updated while its old module was loaded",
+        "neither nvidia-smi nor CUDA works until they agree",
+        REBOOT,
+        _RELOAD,
+    )
+
+
+def forward_compatibility(view: View) -> Iterator[MachineFinding]:
+    """A newer libcuda than the kernel module, and it works: NVIDIA's cuda-compat."""
+    interface, module = view.interface, view.module
+    library = _driver(view).library if _driver(view) else None  # type: ignore[union-attr]
+    if interface and interface.init_code == 0 and module and library and library > module:
+        seen = f"libcuda {library} stands before the older kernel module {module} (cuda-compat)"
+        yield MachineFinding(
+            id="forward-compatibility",
+            severity=Severity.NOTE,
+            seen=seen,
+            effect="CUDA of the newer release runs; only data-center GPUs and the branches that it supports",
+        )
+
+
+def _driver(view: View) -> Driver | None:
+    return view.facts.driver.value if isinstance(view.facts.driver, Seen) else None
+
+
+def nouveau_loaded(view: View) -> Iterator[MachineFinding]:
+    """The free driver holds the GPU."""
+    modules = view.host.modules if view.host else None
+    held = [gpu.bus for gpu in view.bus if gpu.driver == "nouveau"]
+    if not held and not (modules and modules.nouveau and not modules.nvidia and view.bus):
+        return
+    yield _problem(
+        "nouveau-loaded",
+        f"the module nouveau is loaded{' and holds ' + ', '.join(held) if held else ''}",
+        "NVIDIA's module cannot have the GPU, and CUDA needs NVIDIA's",
+        Remedy(
+            text="keep nouveau away, then reboot",
+            command="printf 'blacklist nouveau\\noptions nouveau modeset=0\\n' | sudo tee"
+            " /etc/modprobe.d/blacklist-nouveau.conf && sudo update-initramfs -u && sudo reboot",
+        ),
+    )
+
+
+def uvm_missing(view: View) -> Iterator[MachineFinding]:
+    """The module of unified memory, which CUDA needs and nvidia-smi does not."""
+    modules, interface = view.host.modules if view.host else None, view.interface
+    node = next((node for node in view.nodes if node.path == "/dev/nvidia-uvm"), None)
+    if not view.is_module_loaded or not view.gpus or node is None:
+        return
+    module_missing = bool(modules and not modules.nvidia_uvm)
+    node_missing = not node.present or node.error in _NOTHING_BEHIND
+    if not module_missing and not node_missing:
+        return
+    code = interface.init_code if interface else None
+    gone = "the module nvidia_uvm is not loaded" if module_missing else "/dev/nvidia-uvm is not there"
+    tail = f": cuInit gives {code} {interface.init_name}".rstrip() if interface and code not in {0, None} else ""
+    works = code == 0
+    remedy = Remedy(text="load it and make its node", command="sudo nvidia-modprobe -u -c=0")
+    inside = (_PASS_GPUS,) if view.container else ()
+    yield MachineFinding(
+        id="uvm-missing",
+        severity=Severity.WARNING if works else Severity.PROBLEM,
+        seen=f"nvidia-smi sees the GPU, but {gone}{tail}",
+        effect="programs that may not load it themselves fail with CUDA_ERROR_UNKNOWN" if works else _TO_CPU,
+        remedies=(*inside, remedy),
+    )
+
+
+def nodes_denied(view: View) -> Iterator[MachineFinding]:
+    """Device nodes that this process may not open."""
+    by_mode = [node for node in view.nodes if node.present and node.error == "EACCES"]
+    by_rules = [node for node in view.nodes if node.present and node.error == "EPERM"]
+    if by_mode:
+        modes = ", ".join(f"{node.path} (mode {node.mode})" for node in by_mode)
+        yield _problem(
+            "devices-denied",
+            f"this user may not open {modes}",
+            _TO_CPU,
+            Remedy(text="give them to all users", command=f"sudo chmod 666 {_paths(by_mode)}"),
+            Remedy(text="or to a group, and this user to it (often `video`)", command="sudo usermod -aG video $USER"),
+        )
+    if by_rules:
+        yield _problem(
+            "devices-withheld",
+            f"the mode of {_paths(by_rules, ', ')} would allow it, but the container's device rules forbid it",
+            "the container has lost its GPUs, or never had them (after `systemctl daemon-reload` this happens)",
+            Remedy(
+                text="start the container anew, with CDI devices", command="docker run --device nvidia.com/gpu=all …"
+            ),
+            _PASS_GPUS,
+        )
+
+
+def _paths(nodes: list[DeviceNode], between: str = " ") -> str:
+    return between.join(node.path for node in nodes)
+
+
+def stub_libcuda(view: View) -> Iterator[MachineFinding]:
+    """The linker's stub where a program would look for the driver."""
+    on_path = [each.path for each in view.loader.libcuda if each.stub] if view.loader else []
+    loaded = view.interface is not None and (view.interface.stub or view.interface.init_code == _STUB)
+    if not on_path and not loaded:
+        return
+    paths = on_path or [view.interface.path if view.interface else "libcuda.so.1"]
+    severity = Severity.PROBLEM if loaded else Severity.WARNING
+    yield MachineFinding(
+        id="stub-libcuda",
+        severity=severity,
+        seen=f"{', '.join(dict.fromkeys(paths))} is the linker's stub, and stands where programs look for the driver",
+        effect="CUDA says CUDA_ERROR_STUB_LIBRARY, or that there is no device" if loaded else "",
+        remedies=(Remedy(text="take its folder out of LD_LIBRARY_PATH and /etc/ld.so.conf.d, then `sudo ldconfig`"),),
+    )
+
+
+_WORDS = {
+    _NO_DEVICE: ("cuda-sees-no-gpu", ()),
+    _NOT_READY: (
+        "fabric-manager",
+        (
+            Remedy(
+                text="machines with NVSwitch need nvidia-fabricmanager of the driver's release",
+                command="sudo systemctl start nvidia-fabricmanager",
+            ),
+        ),
+    ),
+    _NO_COMPAT: (
+        "compat-refused",
+        (Remedy(text="take NVIDIA's cuda-compat off the loader's path: this GPU has no forward compatibility"),),
+    ),
+}
+
+
+def cuda_does_not_start(view: View) -> Iterator[MachineFinding]:
+    """`cuInit` fails although a GPU is there, and nothing above explains it."""
+    interface = view.interface
+    if interface is None or not interface.loadable or interface.stub or not (view.gpus or view.is_module_loaded):
+        return
+    if interface.init_code in {0, None, _DIFFERS, _STUB} or _is_explained(view):
+        return
+    name, remedies = _WORDS.get(interface.init_code or 0, ("cuda-does-not-start", ()))
+    yield _problem(
+        name,
+        f"cuInit gives {interface.init_code} {interface.init_name}".rstrip(),
+        _TO_CPU,
+        *remedies,
+        Remedy(text="the kernel's log may say why (NVRM, Xid)", command="sudo dmesg | grep -iE 'nvrm|xid'"),
+    )
+
+
+def _is_explained(view: View) -> bool:
+    """Whether another finding already says why CUDA does not start."""
+    others = (driver_mismatch, uvm_missing, nodes_denied, container_without_gpu)
+    hidden = view.variable("CUDA_VISIBLE_DEVICES")
+    code = view.interface.init_code if view.interface else None
+    return any(any(True for _ in other(view)) for other in others) or (hidden is not None and code == _NO_DEVICE)
+
+
+def driver_silent(view: View) -> Iterator[MachineFinding]:
+    """Asking the driver crashed or hung."""
+    driver, nvml = _driver(view), view.facts.nvml
+    asked = {"libcuda": driver.interface if driver else None, "NVML": nvml}
+    for name, fact in asked.items():
+        if isinstance(fact, Unseen) and fact.kind in {"Signal", "Timeout", "Exit"}:
+            yield _problem(
+                "driver-silent",
+                f"asking {name} ended with {fact.summary}",
+                "every program that touches the GPU will end or hang the same way",
+                Remedy(text="the kernel's log says why (NVRM, Xid)", command="sudo dmesg | grep -iE 'nvrm|xid'"),
+                REBOOT,
+            )
+
+
+def wsl(view: View) -> Iterator[MachineFinding]:
+    """The Windows Subsystem for Linux, where the driver is that of Windows."""
+    signs = view.host.wsl if view.host else None
+    if signs is None or signs.number == 0:
+        return
+    if signs.number == 1:
+        yield MachineFinding(
+            id="wsl-1",
+            severity=Severity.WARNING,
+            seen="this is WSL 1, which has no GPU",
+            effect=_TO_CPU,
+            remedies=(Remedy(text="convert it to WSL 2, in Windows", command="wsl --set-version DISTRIBUTION 2"),),
+        )
+        return
+    yield from _wsl_2(view)
+
+
+def _wsl_2(view: View) -> Iterator[MachineFinding]:
+    signs, interface = view.host.wsl if view.host else None, view.interface
+    path = interface.path if interface and interface.loadable else ""
+    if signs and signs.device and not path:
+        yield _problem(
+            "wsl-driver-not-found",
+            "WSL 2 with the GPU of Windows, but the loader does not find /usr/lib/wsl/lib/libcuda.so.1",
+            _TO_CPU,
+            Remedy(
+                text="tell the loader",
+                command="echo /usr/lib/wsl/lib | sudo tee /etc/ld.so.conf.d/wsl.conf && sudo ldconfig",
+            ),
+        )
+    elif path and "/wsl/" not in path:
+        yield _problem(
+            "wsl-linux-driver",
+            f"WSL 2, and {path} of a Linux driver stands before the one that Windows lends",
+            "inside WSL no Linux driver may be installed; its library does not find the GPU",
+            Remedy(text="remove it here", command="sudo apt-get purge 'libnvidia-compute-*' 'nvidia-driver-*'"),
+        )
+    else:
+        seen = "WSL 2: the driver is that of Windows; update it there"
+        effect = "no MIG, no persistence mode, and less is told of the GPU" if path else ""
+        yield MachineFinding(id="wsl-2", severity=Severity.NOTE, seen=seen, effect=effect)
+
+
+def lent_gpus(view: View) -> Iterator[MachineFinding]:
+    """GPUs that the host keeps for virtual machines."""
+    if view.lent:
+        buses = ", ".join(gpu.bus for gpu in view.lent)
+        seen = f"reserved for virtual machines ({view.lent[0].driver}), so not for programs here: {buses}"
+        yield MachineFinding(id="gpu-lent", severity=Severity.NOTE, seen=seen)

@@ -1,0 +1,193 @@
+"""Findings about what images are built with: engine, sources, certificates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envbuilder.diagnostics.host.environment import EngineAnswers, EngineSilent, Silence, SourceKind, SourceSeen
+from envbuilder.diagnostics.host.findings import MachineFinding, Remedy, Severity
+from envbuilder.diagnostics.host.gpus import size
+from envbuilder.diagnostics.host.machine import LITTLE_DISK
+from envbuilder.diagnostics.host.view import View
+
+_NOTHING_NEW = "nothing new comes from there; what is in the cache is used"
+_BUILDKIT_API = (1, 39)
+_GPUS_API = (1, 40)
+_WORDS = {
+    Silence.NAME: "the name cannot be resolved",
+    Silence.REFUSED: "connections are not accepted",
+    Silence.CERTIFICATE: "the certificate is not signed by anybody whom this machine trusts",
+    Silence.CA_BUNDLE: "the CA bundle of this machine cannot be read",
+    Silence.PROXY: "the proxy does not let us through",
+    Silence.BROKEN: "the connection broke",
+    Silence.ADDRESS: "the address is none",
+}
+_INSTEAD = {
+    SourceKind.REGISTRY: Remedy(text="name another registry", command="envbuilder build ENV --registry-mirror HOST"),
+    SourceKind.INDEX: Remedy(text="name another index", command="export UV_DEFAULT_INDEX=URL"),
+    SourceKind.DEBIAN: Remedy(text="name another archive", command="envbuilder build ENV --debian-mirror URL"),
+}
+_OFFLINE = Remedy(text="or build from a bundle", command="envbuilder build --bundle FILE --offline")
+_CA = Remedy(text="name a bundle that holds its issuer", command="export SSL_CERT_FILE=/path/to/ca.pem")
+
+
+def _engine(view: View) -> EngineAnswers | None:
+    engine = view.surroundings.engine if view.surroundings else None
+    return engine if isinstance(engine, EngineAnswers) else None
+
+
+def engine_silent(view: View) -> Iterator[MachineFinding]:
+    """No container engine that this user may use."""
+    around = view.surroundings
+    if around is None or not isinstance(around.engine, EngineSilent):
+        return
+    instead = f"; {around.sandbox} runs images without one" if around.sandbox else ""
+    yield MachineFinding(
+        id="engine-denied" if around.engine.denied else "engine-silent",
+        severity=Severity.WARNING,
+        seen=f"{around.engine.why}{instead}",
+        effect="`envbuilder build` assembles images without an engine; --engine docker does not work",
+        remedies=(Remedy(text=around.engine.remedy),) if around.engine.remedy else (),
+    )
+
+
+def nothing_runs_images(view: View) -> Iterator[MachineFinding]:
+    """Neither an engine nor anything else that runs a command in an image."""
+    around = view.surroundings
+    if around and isinstance(around.engine, EngineSilent) and around.why_no_sandbox:
+        yield MachineFinding(
+            id="no-sandbox",
+            severity=Severity.WARNING,
+            seen=f"nothing can run a command in an image here: {around.why_no_sandbox}",
+            effect="`envbuilder validate IMAGE` and `prove` cannot look inside; static checks can",
+            remedies=(
+                Remedy(text="install runc", command="sudo apt-get install runc"),
+                Remedy(text="or let users make namespaces", command="sudo sysctl user.max_user_namespaces=15000"),
+            ),
+        )
+
+
+def engine_old(view: View) -> Iterator[MachineFinding]:
+    """An engine without BuildKit, or that cannot hand out GPUs by `--gpus`."""
+    engine = _engine(view)
+    if engine is None:
+        return
+    api = tuple(int(part) for part in engine.api.split(".") if part.isdigit())
+    if api and api < _BUILDKIT_API:
+        yield _old(engine, "without BuildKit: builds go step by step and keep no cache of downloads")
+    elif api and api < _GPUS_API and view.has_gpu:
+        yield _old(engine, "without `--gpus`, which came with 19.03")
+    elif not engine.buildkit:
+        yield _old(engine, f"its BuildKit cannot read our upload with the store {engine.storage}, until 28")
+
+
+def _old(engine: EngineAnswers, why: str) -> MachineFinding:
+    return MachineFinding(
+        id="engine-old",
+        severity=Severity.WARNING,
+        seen=f"Docker {engine.version} is old",
+        effect=why,
+        remedies=(Remedy(text="update it, or build without it", command="envbuilder build ENV --engine assemble"),),
+    )
+
+
+def engine_without_gpus(view: View) -> Iterator[MachineFinding]:
+    """An engine that cannot hand out the GPU that the host has."""
+    engine = _engine(view)
+    works = bool(view.interface and view.interface.init_code == 0 and view.interface.gpus) or bool(view.gpus)
+    if engine and works and not engine.gpus:
+        yield MachineFinding(
+            id="engine-without-gpus",
+            severity=Severity.PROBLEM,
+            seen=f"the host has a GPU, and Docker {engine.version} knows no NVIDIA runtime and no CDI device",
+            effect="`docker run --gpus all` fails: could not select device driver",
+            remedies=(
+                Remedy(
+                    text="install NVIDIA's Container Toolkit and tell Docker",
+                    command="sudo apt-get install nvidia-container-toolkit && sudo nvidia-ctk runtime configure"
+                    " --runtime=docker && sudo systemctl restart docker",
+                ),
+            ),
+        )
+
+
+def engine_disk(view: View) -> Iterator[MachineFinding]:
+    """Little room for the engine's images."""
+    engine = _engine(view)
+    if engine and engine.root_free is not None and engine.root_free < LITTLE_DISK:
+        yield MachineFinding(
+            id="engine-disk",
+            severity=Severity.WARNING,
+            seen=f"Docker has {size(engine.root_free)} free at {engine.root}",
+            effect="a GPU image takes 4 to 5 GB, and its packages as much again while it is built",
+            remedies=(
+                Remedy(text="see what takes it", command="docker system df"),
+                Remedy(text="free what builds left", command="docker builder prune"),
+            ),
+        )
+
+
+def source_silent(view: View) -> Iterator[MachineFinding]:
+    """Sources that do not answer; those with the same reason together."""
+    around = view.surroundings
+    reasons: dict[str, list[SourceSeen]] = {}
+    for source in around.sources if around else ():
+        if source.silence is not None:
+            words = _WORDS.get(source.silence, f"no answer within {around.limit if around else 0:g} s")
+            reasons.setdefault(words, []).append(source)
+    for words, silent in reasons.items():
+        one = len(silent) == 1
+        names = " and ".join(called(source) for source in silent)
+        yield MachineFinding(
+            id="source-silent",
+            severity=Severity.WARNING,
+            seen=f"{names} {'does' if one else 'do'} not answer: {words}",
+            effect=_NOTHING_NEW,
+            remedies=(*dict.fromkeys(remedy for source in silent for remedy in _to_reach(source)), _OFFLINE),
+        )
+
+
+def source_fails(view: View) -> Iterator[MachineFinding]:
+    """Sources that answer, and give nothing."""
+    for source in view.surroundings.sources if view.surroundings else ():
+        if source.status is not None and (source.status == _PROXY_LOGIN or source.status >= _SERVER_FAILS):
+            yield MachineFinding(
+                id="source-fails",
+                severity=Severity.WARNING,
+                seen=f"{called(source)} answers with status {source.status}",
+                effect=_NOTHING_NEW,
+                remedies=(_INSTEAD[source.kind], _OFFLINE),
+            )
+
+
+_PROXY_LOGIN, _SERVER_FAILS = 407, 500
+
+
+def called(source: SourceSeen) -> str:
+    """A source in words, with its host where the configuration of this machine names it."""
+    through = ", through the proxy" if source.proxied else ""
+    which = f"{source.host or source.chosen}{through}".removeprefix(", ")
+    return f"{source.kind.value} ({which})" if which else source.kind.value
+
+
+def _to_reach(source: SourceSeen) -> Iterator[Remedy]:
+    if source.silence in {Silence.CERTIFICATE, Silence.CA_BUNDLE}:
+        yield _CA
+    elif source.silence is Silence.PROXY:
+        yield Remedy(text="see HTTPS_PROXY and NO_PROXY, and the login in it")
+    elif not source.proxied and source.silence is not Silence.ADDRESS:
+        yield Remedy(text="behind a proxy, name it", command="export HTTPS_PROXY=http://HOST:PORT")
+    yield _INSTEAD[source.kind]
+
+
+def ca_bundle_gone(view: View) -> Iterator[MachineFinding]:
+    """A variable that names certificates which cannot be read."""
+    for bundle in view.surroundings.ca_bundles if view.surroundings else ():
+        if not bundle.readable:
+            yield MachineFinding(
+                id="ca-bundle-gone",
+                severity=Severity.PROBLEM,
+                seen=f"{bundle.variable} names {bundle.path}, which cannot be read",
+                effect="every download over https fails",
+                remedies=(Remedy(text="name a file of PEM certificates, or none", command=f"unset {bundle.variable}"),),
+            )

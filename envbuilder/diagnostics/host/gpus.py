@@ -1,0 +1,217 @@
+"""Findings about each GPU: who holds it, how it is split, in which mode it is, and whether it is sound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from envbuilder.diagnostics.facts.hardware import NvmlGpu
+from envbuilder.diagnostics.host.findings import MachineFinding, Remedy, Severity
+from envbuilder.diagnostics.host.view import View
+
+MUCH_HELD = 0.1
+"""Share of a GPU's memory that others hold from which on it is a warning.
+
+By default TensorFlow takes nearly all memory that is free, so whatever others hold is missing.
+"""
+_XID = Remedy(text="the kernel's log tells of the error by its Xid", command="sudo dmesg | grep -iE 'nvrm|xid'")
+
+
+def size(count: int) -> str:
+    """Bytes for people, in powers of 1024.
+
+    Example:
+        >>> size(42949672960), size(64 << 20), size(900)
+        ('40 GiB', '64 MiB', '900 B')
+    """
+    value, unit = float(count), "B"
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if value < 1024 or unit == "TiB":
+            break
+        value /= 1024
+    return f"{count} B" if unit == "B" else f"{value:.3g} {unit}" if value < 1000 else f"{value:.0f} {unit}"
+
+
+def _names(gpus: Iterable[NvmlGpu]) -> str:
+    """`GPU 0`, or `GPUs 0, 1, 2`."""
+    numbers = [str(gpu.index) for gpu in gpus]
+    return f"GPU{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"
+
+
+def _indices(gpus: Iterable[NvmlGpu]) -> str:
+    return ",".join(str(gpu.index) for gpu in gpus)
+
+
+def gpu_held(view: View) -> Iterator[MachineFinding]:
+    """Memory that other processes hold."""
+    for gpu in view.gpus:
+        held = gpu.memory.used if gpu.memory else 0
+        total = gpu.memory.total if gpu.memory else 0
+        # Before driver 510 what the driver keeps counts as used, some hundred MiB.
+        much = total > 0 and held / total >= MUCH_HELD
+        if not gpu.processes and not much:
+            continue
+        free = f", {size(gpu.memory.free)} of {size(total)} are free" if gpu.memory else ""
+        yield MachineFinding(
+            id="gpu-held",
+            severity=Severity.WARNING if much else Severity.NOTE,
+            seen=f"GPU {gpu.index} is held by {_holders(view, gpu)}{free}",
+            effect="TensorFlow takes what is free, and fails with out-of-memory when that is not enough"
+            if much
+            else "",
+            remedies=_to_free(view, gpu) if much else (),
+        )
+
+
+def _holders(view: View, gpu: NvmlGpu) -> str:
+    names = {each.pid: each.name for each in view.host.processes} if view.host else {}
+    if not gpu.processes:
+        held = size(gpu.memory.used) if gpu.memory else "memory"
+        return f"processes that cannot be seen from here ({held})"
+    told = [
+        f"{names.get(each.pid) or 'process'} {each.pid}" + (f" ({size(each.memory)})" if each.memory else "")
+        for each in gpu.processes
+    ]
+    return ", ".join(told)
+
+
+def _to_free(view: View, gpu: NvmlGpu) -> tuple[Remedy, ...]:
+    pids = " ".join(str(each.pid) for each in gpu.processes or ())
+    others = [other.index for other in view.gpus if other.memory and other.memory.used / other.memory.total < MUCH_HELD]
+    end = Remedy(text="end what is not needed", command=f"kill {pids}") if pids and view.container == "" else None
+    look = Remedy(text="see who it is, on the host", command="nvidia-smi") if end is None else None
+    elsewhere = (
+        Remedy(text="or take a GPU that is free", command=f"export CUDA_VISIBLE_DEVICES={others[0]}")
+        if others
+        else Remedy(text="or let TensorFlow take only what it needs", command="export TF_FORCE_GPU_ALLOW_GROWTH=true")
+    )
+    return tuple(remedy for remedy in (end, look, elsewhere) if remedy)
+
+
+def mig(view: View) -> Iterator[MachineFinding]:
+    """GPUs that are split."""
+    split = [gpu for gpu in view.gpus if gpu.mig]
+    empty = [gpu for gpu in split if gpu.instances == 0]
+    if empty:
+        yield MachineFinding(
+            id="mig-without-instance",
+            severity=Severity.PROBLEM,
+            seen=f"MIG is on for {_names(empty)}, and this process has no instance of it",
+            effect="CUDA sees no GPU there",
+            remedies=(
+                Remedy(text="make one", command=f"sudo nvidia-smi mig -i {_indices(empty)} -cgi 0 -C"),
+                Remedy(text="or switch MIG off", command=f"sudo nvidia-smi -i {_indices(empty)} -mig 0"),
+            ),
+        )
+    for gpu in split:
+        if gpu.instances != 0:
+            count = "an unknown number of" if gpu.instances is None else str(gpu.instances)
+            yield MachineFinding(
+                id="mig",
+                severity=Severity.NOTE,
+                seen=f"GPU {gpu.index} is split by MIG into {count} instance{'' if gpu.instances == 1 else 's'}",
+                effect="a CUDA program sees one of them, with its share of the memory; no sum over several",
+                remedies=(Remedy(text="choose it by name", command="nvidia-smi -L"),),
+            )
+
+
+def ecc(view: View) -> Iterator[MachineFinding]:
+    """GPUs that could correct errors of memory, and do not."""
+    off = [gpu for gpu in view.gpus if gpu.ecc is False]
+    if off:
+        yield MachineFinding(
+            id="ecc-off",
+            severity=Severity.NOTE,
+            seen=f"ECC is off for {_names(off)}",
+            effect="flipped bits go unnoticed, and the GPU has a little more memory than its like with ECC",
+            remedies=(Remedy(text="switch it on, then reboot", command=f"sudo nvidia-smi -i {_indices(off)} -e 1"),),
+        )
+
+
+def persistence(view: View) -> Iterator[MachineFinding]:
+    """GPUs whose driver goes to sleep with the last program."""
+    off = [gpu for gpu in view.gpus if gpu.persistence is False]
+    if off and not (view.host and view.host.wsl.number):
+        yield MachineFinding(
+            id="persistence-off",
+            severity=Severity.NOTE,
+            seen=f"persistence mode is off for {_names(off)}",
+            effect="the first program after a pause waits until the driver has started each GPU anew",
+            remedies=(Remedy(text="keep the driver loaded", command="sudo nvidia-smi -pm 1"),),
+        )
+
+
+def compute_mode(view: View) -> Iterator[MachineFinding]:
+    """GPUs that take no program, or one at a time."""
+    closed = [gpu for gpu in view.gpus if gpu.compute_mode == "prohibited"]
+    alone = [gpu for gpu in view.gpus if (gpu.compute_mode or "").startswith("exclusive")]
+    if closed:
+        yield MachineFinding(
+            id="compute-prohibited",
+            severity=Severity.PROBLEM,
+            seen=f"compute mode prohibits CUDA on {_names(closed)}",
+            effect="CUDA says that there is no device, or that it is unavailable",
+            remedies=(_default_mode(closed),),
+        )
+    taken = [gpu for gpu in alone if gpu.processes]
+    if alone:
+        yield MachineFinding(
+            id="compute-exclusive",
+            severity=Severity.PROBLEM if taken else Severity.WARNING,
+            seen=f"compute mode gives {_names(alone)} to one process at a time"
+            + (f", and {_names(taken)} {'have' if len(taken) > 1 else 'has'} one" if taken else ""),
+            effect="a second process fails with CUDA_ERROR_DEVICE_UNAVAILABLE (all CUDA-capable devices are busy)",
+            remedies=(_default_mode(alone),),
+        )
+
+
+def _default_mode(gpus: list[NvmlGpu]) -> Remedy:
+    return Remedy(text="share it", command=f"sudo nvidia-smi -i {_indices(gpus)} -c DEFAULT")
+
+
+def gpu_faulty(view: View) -> Iterator[MachineFinding]:
+    """GPUs that do not answer, or that have lost bits."""
+    for gpu in view.gpus:
+        trouble = [reason for name, reason in gpu.errors if name == "handle"]
+        if gpu.uncorrected:
+            trouble.append(f"{gpu.uncorrected} uncorrected errors of its memory since the driver was loaded")
+        if gpu.rows_failed:
+            trouble.append("replacing broken rows of its memory has failed")
+        if trouble:
+            yield MachineFinding(
+                id="gpu-faulty",
+                severity=Severity.PROBLEM,
+                seen=f"GPU {gpu.index}: {'; '.join(trouble)}",
+                effect="programs on it end with errors, or with wrong numbers",
+                remedies=(
+                    _XID,
+                    Remedy(text="reset it, when no program uses it", command=f"sudo nvidia-smi -i {gpu.index} -r"),
+                    Remedy(text="leave it out", command=f"export CUDA_VISIBLE_DEVICES={_others(view, gpu)}"),
+                ),
+            )
+        elif gpu.rows_pending:
+            yield MachineFinding(
+                id="gpu-reset-pending",
+                severity=Severity.WARNING,
+                seen=f"GPU {gpu.index} waits for a reset to replace rows of its memory",
+                effect="until then the rows that lost bits are in use",
+                remedies=(
+                    Remedy(text="reset it, when no program uses it", command=f"sudo nvidia-smi -i {gpu.index} -r"),
+                ),
+            )
+
+
+def _others(view: View, gpu: NvmlGpu) -> str:
+    return ",".join(str(each.index) for each in view.gpus if each.index != gpu.index) or "-1"
+
+
+def gpus_differ(view: View) -> Iterator[MachineFinding]:
+    """CUDA orders GPUs by speed, nvidia-smi by bus."""
+    kinds = {(gpu.name, gpu.capability) for gpu in view.gpus if gpu.name}
+    if len(kinds) > 1 and view.variable("CUDA_VISIBLE_DEVICES") is None:
+        yield MachineFinding(
+            id="gpus-differ",
+            severity=Severity.NOTE,
+            seen=f"{len(view.gpus)} GPUs of {len(kinds)} kinds",
+            effect="CUDA counts the fastest first, nvidia-smi by the bus: number 0 may be another GPU",
+            remedies=(Remedy(text="count alike", command="export CUDA_DEVICE_ORDER=PCI_BUS_ID"),),
+        )

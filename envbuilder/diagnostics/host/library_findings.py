@@ -1,0 +1,172 @@
+"""Findings about the CUDA libraries that the installed TensorFlow gets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from envbuilder.catalog.cuda import CudaNeed
+from envbuilder.diagnostics.facts.facts import Seen
+from envbuilder.diagnostics.host.case import Case
+from envbuilder.diagnostics.host.findings import MachineFinding, Remedy, Severity
+from envbuilder.diagnostics.host.installed_versions import InstalledLibrary, Origin
+from envbuilder.diagnostics.host.nearest_environment import row_of
+
+_CUDNN = "libcudnn"
+_APART = frozenset({_CUDNN, "libnccl"})
+"""Libraries that NVIDIA releases apart from CUDA, so that they may lie elsewhere."""
+_TOOLKIT = re.compile(r"/cuda-\d[^/]*(?=/)")
+_PATH = "LD_LIBRARY_PATH"
+
+
+def cpu_build(case: Case) -> Iterator[MachineFinding]:
+    """A TensorFlow without CUDA on a machine with GPUs."""
+    installed = case.installed
+    if installed.is_cuda_build is not False or not case.has_gpus or installed.is_rocm_build:
+        return
+    row = row_of(case.catalog, installed.release, cuda=True) if installed.release else None
+    runs = row if row and case.is_available(row.id) else None
+    yield MachineFinding(
+        id="cpu-build-on-gpu-machine",
+        severity=Severity.WARNING,
+        seen=f"{case.name} is built without CUDA, and this machine has a GPU",
+        effect="everything is computed on the processor",
+        remedies=(Remedy(text="use the GPU build of this release", command=f"envbuilder build {runs.id}"),)
+        if runs
+        else (Remedy(text="find a GPU environment for this machine", command="envbuilder advise"),),
+    )
+
+
+def libraries_missing(case: Case) -> Iterator[MachineFinding]:
+    """CUDA libraries that TensorFlow opens and the loader does not find."""
+    need = _need(case)
+    missing = [name for name in need.sonames if case.installed.reached(name) is None] if need else []
+    if need is None or not missing:
+        return
+    aside = {each.name: each for each in case.installed.libraries if not each.via and each.name in missing}
+    nowhere = [name for name in missing if name not in aside]
+    severity, effect = _cost(case, need)
+    if aside:
+        folders = list(dict.fromkeys(_folder(each) for each in aside.values()))
+        yield MachineFinding(
+            id="cuda-libraries-unreachable",
+            severity=severity,
+            seen=f"{', '.join(aside)}: installed in {', '.join(folders)}, where {case.name} does not look",
+            effect=effect,
+            remedies=(
+                Remedy(
+                    text="name their directories",
+                    command=f"export {_PATH}={':'.join(folders)}${{{_PATH}:+:${_PATH}}}",
+                ),
+            ),
+        )
+    if nowhere:
+        others = list(dict.fromkeys(_others(case, nowhere)))
+        yield MachineFinding(
+            id="cuda-libraries-missing",
+            severity=severity,
+            seen=f"{case.name} opens {', '.join(nowhere)}, not found here"
+            + (f"; of another CUDA: {', '.join(others)}" if others else ""),
+            effect=effect,
+            remedies=case.build("use an environment that has them"),
+        )
+
+
+def _need(case: Case) -> CudaNeed | None:
+    """What the installed build opens; None for another build than the catalog's, and where nobody looked."""
+    looked = case.installed.software is not None
+    return case.row.cuda if case.row and case.is_catalog_build and case.installed.is_cuda_build and looked else None
+
+
+def _cost(case: Case, need: CudaNeed) -> tuple[Severity, str]:
+    if need.linkage == "needed":
+        return Severity.PROBLEM, "import tensorflow fails: it is linked against them"
+    if case.has_gpus:
+        return Severity.PROBLEM, "TensorFlow registers no GPU and computes on the processor"
+    return Severity.NOTE, "without a GPU they are not needed"
+
+
+def _others(case: Case, missing: list[str]) -> Iterator[str]:
+    """Libraries of the same kind with another number."""
+    stems = {name.partition(".so")[0] for name in missing}
+    for each in case.installed.libraries:
+        if each.stem in stems:
+            yield f"{each.name} in {_folder(each)}"
+
+
+def cudnn_unfit(case: Case) -> Iterator[MachineFinding]:
+    """A cuDNN that TensorFlow refuses."""
+    need = _need(case) or _need_of_opened(case)
+    soname = next((name for name in need.sonames if name.startswith(f"{_CUDNN}.so")), "") if need else ""
+    found = case.installed.reached(soname)
+    if need is None or found is None or found.version is None or need.cudnn.accepts(found.version):
+        return
+    rule = need.cudnn.rule.describe(need.cudnn.compiled)
+    yield MachineFinding(
+        id="cudnn-unfit",
+        severity=Severity.PROBLEM if case.has_gpus else Severity.WARNING,
+        seen=f"cuDNN {found.version} at {found.path}; {case.name} was compiled with {need.cudnn.compiled} and takes"
+        f" {rule}",
+        effect="convolutions and recurrent layers fail: cuDNN cannot be started",
+        remedies=case.build(f"use an environment with {rule}"),
+    )
+
+
+def _need_of_opened(case: Case) -> CudaNeed | None:
+    """Facts of earlier probes tell of the libraries that were opened, which is enough for cuDNN."""
+    return case.row.cuda if case.row and case.is_catalog_build and case.installed.is_cuda_build else None
+
+
+def libraries_mixed(case: Case) -> Iterator[MachineFinding]:
+    """CUDA libraries that come from more than one CUDA."""
+    need = _need(case)
+    if need is None:
+        return
+    found = [case.installed.reached(name) for name in need.sonames]
+    homes: dict[str, list[str]] = {}
+    for each in found:
+        home = _home(each) if each and each.stem not in _APART else ""
+        if each and home:
+            homes.setdefault(home, []).append(each.name)
+    if len(homes) > 1:
+        listed = "; ".join(f"{', '.join(names)} from {home}" for home, names in homes.items())
+        yield MachineFinding(
+            id="cuda-libraries-mixed",
+            severity=Severity.WARNING,
+            seen=f"{case.name} gets libraries of more than one CUDA: {listed}",
+            effect="libraries of one CUDA release are tested together; others may fail to start",
+            remedies=(Remedy(text=f"see what {_PATH} names", command=f"echo ${_PATH}"),),
+        )
+
+
+def _folder(library: InstalledLibrary) -> str:
+    return str(PurePosixPath(library.path).parent)
+
+
+def _home(library: InstalledLibrary) -> str:
+    """What one CUDA was installed as; empty for a system directory, where parts of every CUDA may lie."""
+    if library.origin in {Origin.WHEEL, Origin.CONDA}:
+        return {Origin.WHEEL: "NVIDIA's wheels", Origin.CONDA: "conda"}[library.origin]
+    inside = _TOOLKIT.search(library.path)
+    return library.path[: inside.end()] if inside else ""
+
+
+def no_gpu_device(case: Case) -> Iterator[MachineFinding]:
+    """TensorFlow was imported, and sees no GPU on a machine that has one."""
+    devices = case.installed.facts.devices
+    if not isinstance(devices, Seen) or not case.installed.is_cuda_build or not case.has_gpus:
+        return
+    if not any(device.type == "GPU" for device in devices.value):
+        yield MachineFinding(
+            id="gpu-not-used",
+            severity=Severity.PROBLEM,
+            seen=f"{case.name} is built with CUDA and sees no GPU",
+            effect="everything is computed on the processor",
+            remedies=(Remedy(text="see why", command=_again(case)),),
+        )
+
+
+def _again(case: Case) -> str:
+    python = case.installed.python
+    return f"TF_CPP_MIN_LOG_LEVEL=0 {python} -c 'import tensorflow; tensorflow.test.is_gpu_available()'"

@@ -1,0 +1,114 @@
+"""Findings about the machine: processor, memory, disk, shared memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envbuilder.catalog.compatibility import ARM_REMEDY, SERVED_PROCESSORS
+from envbuilder.diagnostics.host.findings import MachineFinding, Remedy, Severity
+from envbuilder.diagnostics.host.gpus import size
+from envbuilder.diagnostics.host.view import View
+
+LITTLE_MEMORY = 2 << 30
+"""Free bytes of memory below which it is a warning.
+
+Source: tensorflow-cpu 2.15.1 takes 406 MiB for its import and 426 MiB after a tiny training (largest resident size,
+measured 2026-11-21); four times that leaves room for CUDA and for data.
+"""
+LITTLE_DISK = 10 * 10**9
+"""Free bytes of disk below which it is a warning.
+
+Source: GPU images of the catalog take 4 to 5 GB (`docker images`, 2026-11-21), and their packages once more in the
+cache.
+"""
+SHM = "/dev/shm"  # noqa: S108  what it is called
+LITTLE_SHM = 64 << 20
+"""Bytes of /dev/shm in a container for which nobody asked for more: the default of Docker."""
+
+
+def no_avx(view: View) -> Iterator[MachineFinding]:
+    """A processor without AVX."""
+    if view.machine and view.machine.avx is False:
+        virtual = bool(view.host and view.host.virtual)
+        hidden = Remedy(text="a virtual machine hides it: give it the processor of its host (`host-passthrough`)")
+        yield MachineFinding(
+            id="no-avx",
+            severity=Severity.PROBLEM,
+            seen=f"the processor{' ' + view.machine.cpu if view.machine.cpu else ''} shows no AVX",
+            effect="the wheels of TensorFlow use it from 1.5.1 on (documented: 1.6) and end with SIGILL at import",
+            remedies=(
+                *((hidden,) if virtual else ()),
+                Remedy(text="or take a row that does without: those that run here are listed below"),
+            ),
+        )
+
+
+def other_processor(view: View) -> Iterator[MachineFinding]:
+    """Report a processor architecture that the catalog has no wheels for."""
+    found = view.interpreter.machine if view.interpreter else ""
+    if found and found not in SERVED_PROCESSORS:
+        yield MachineFinding(
+            id="other-processor",
+            severity=Severity.PROBLEM,
+            seen=f"this machine is {found}",
+            effect="the wheels and images of the catalog are for x86_64, so no environment runs here",
+            remedies=(Remedy(text=ARM_REMEDY),),
+        )
+
+
+def little_memory(view: View) -> Iterator[MachineFinding]:
+    """Little memory that is free, of the machine or of the control group."""
+    free = _free_memory(view)
+    if free is not None and free < LITTLE_MEMORY:
+        limit = view.machine.memory_limit if view.machine else None
+        bound = f" (the limit of the control group is {size(limit)})" if limit else ""
+        yield MachineFinding(
+            id="little-memory",
+            severity=Severity.WARNING,
+            seen=f"{size(max(free, 0))} of memory are free{bound}",
+            effect="TensorFlow may be killed while it starts (status 137)",
+            remedies=(Remedy(text="see who holds it", command="ps -eo pid,rss,comm --sort=-rss | head"),),
+        )
+
+
+def _free_memory(view: View) -> int | None:
+    available = view.host.memory_available if view.host else None
+    limit, used = (view.machine.memory_limit if view.machine else None), (view.host.group_used if view.host else None)
+    sizes = [] if available is None else [available]
+    if limit is not None and used is not None:
+        sizes.append(limit - used)
+    return min(sizes, default=None)
+
+
+def little_disk(view: View) -> Iterator[MachineFinding]:
+    """Little room on the disks that are written to."""
+    disks = {disk.path: disk for disk in view.host.disks} if view.host else {}
+    short = [disk for disk in disks.values() if disk.free < LITTLE_DISK]
+    seen = {(disk.total, disk.free): disk for disk in reversed(short)}
+    if seen:
+        places = ", ".join(f"{size(disk.free)} free at {disk.path}" for disk in reversed(seen.values()))
+        yield MachineFinding(
+            id="little-disk",
+            severity=Severity.WARNING,
+            seen=places,
+            effect="a GPU image takes 4 to 5 GB, and its packages as much again while it is built",
+            remedies=(
+                Remedy(text="free what envbuilder keeps and does not need", command="envbuilder cache prune"),
+                Remedy(text="or keep it elsewhere", command="export ENVBUILDER_CACHE=/path/with/room"),
+            ),
+        )
+
+
+def little_shm(view: View) -> Iterator[MachineFinding]:
+    """The little shared memory that Docker gives by default."""
+    shm = view.machine.shm if view.machine else None
+    if shm is None or shm > LITTLE_SHM:
+        return
+    several = len(view.gpus) > 1
+    yield MachineFinding(
+        id="little-shm",
+        severity=Severity.WARNING if several else Severity.NOTE,
+        seen=f"{SHM} has {size(shm)}",
+        effect="NCCL (several GPUs) and worker processes that hand over batches fail with bus errors when it is full",
+        remedies=(Remedy(text="start the container with more", command="docker run --shm-size=1g …"),),
+    )

@@ -1,0 +1,105 @@
+"""The environment of the catalog that comes nearest to an installed TensorFlow, and in what it differs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from packaging.version import Version
+
+from envbuilder.catalog.environments import Catalog, Environment
+from envbuilder.core.versions import Release
+from envbuilder.diagnostics.host.installed import Installed, as_version
+from envbuilder.diagnostics.host.installed_versions import Difference, Nearest
+from envbuilder.lock.closures import Closure
+
+SHOWN = ("keras", "tf-keras", "numpy", "protobuf", "h5py")
+"""The packages that decide most often whether a program runs; the order in which they are shown."""
+
+
+def row_of(catalog: Catalog, release: Version, *, cuda: bool) -> Environment | None:
+    """Return the row of a minor release.
+
+    Args:
+        catalog: The rows.
+        release: An installed TensorFlow.
+        cuda: Whether it was built with CUDA.
+    """
+    fitting = [row for row in catalog.environments if (row.cuda is not None) is cuda]
+    return next((row for row in fitting if _minor(row.framework.version) == _minor(release)), None)
+
+
+def has_release(row: Environment, release: Version) -> bool:
+    """Return True if a row has exactly this patch release, as its own or as another one."""
+    return row.release(Version(release.public)) is not None
+
+
+def nearest(
+    catalog: Catalog, installed: Installed, closures: Callable[[str], tuple[Closure, ...]], *, gpus: bool
+) -> Nearest | None:
+    """Return the nearest environment; None where the release of TensorFlow is unknown.
+
+    Args:
+        catalog: The rows.
+        installed: What is installed.
+        closures: The packages that ship with a row, by its id.
+        gpus: Whether the machine has a GPU; decides where nothing tells how TensorFlow was built.
+    """
+    release = installed.release
+    if release is None or not catalog.environments:
+        return None
+    cuda = installed.is_cuda_build if installed.is_cuda_build is not None else gpus
+    row = row_of(catalog, release, cuda=cuda) or _next_to(catalog, release, cuda=cuda)
+    public = Version(release.public)
+    same = has_release(row, release)
+    there = row.release(public) or row
+    own = "" if there.framework.version == row.framework.version else f" --tensorflow {there.framework.version}"
+    return Nearest(
+        environment=row.id,
+        is_same_release=same and not release.local,
+        differences=tuple(_differences(installed, there, closures(row.id))),
+        command=f"envbuilder build {row.id}{own}",
+    )
+
+
+def _next_to(catalog: Catalog, release: Version, *, cuda: bool) -> Environment:
+    """The oldest row that is newer than a release; the newest where there is none."""
+    rows = [row for row in catalog.environments if (row.cuda is not None) is cuda] or list(catalog.environments)
+    rows.sort(key=lambda row: row.framework.version)
+    return next((row for row in rows if row.framework.version > release), rows[-1])
+
+
+def _differences(installed: Installed, row: Environment, closures: tuple[Closure, ...]) -> Iterator[Difference]:
+    release = installed.release
+    if release != row.framework.version:
+        yield Difference(what="TensorFlow", here=str(release), there=str(row.framework.version))
+    python = installed.interpreter.version if installed.interpreter else None
+    if python and python.head(2) != row.default_python.head(2):
+        yield Difference(what="Python", here=".".join(map(str, python.head(2))), there=str(row.default_python))
+    yield from _libraries(installed, row)
+    closure = _closure(closures, row.default_python)
+    have = {each.name: each.version for each in closure.packages} if closure else {}
+    for name in SHOWN:
+        here, there = installed.packages.get(name), have.get(name, "")
+        if here and closure and as_version(here.version) != as_version(there):
+            yield Difference(what=name, here=here.version, there=there)
+
+
+def _libraries(installed: Installed, row: Environment) -> Iterator[Difference]:
+    """The CUDA and the cuDNN that TensorFlow gets here, and those of the row's first base."""
+    if row.cuda is None:
+        return
+    pairs = (("CUDA", "libcudart", row.bases[0].cuda), ("cuDNN", "libcudnn", row.bases[0].cudnn))
+    for what, stem, there in pairs:
+        soname = next((name for name in row.cuda.sonames if name.startswith(f"{stem}.so")), "")
+        library = installed.reached(soname)
+        here = library.version if library else None
+        if there and (library is None or (here and here.head(2) != there.head(2))):
+            yield Difference(what=what, here=str(here or ""), there=str(there))
+
+
+def _closure(closures: tuple[Closure, ...], python: Release) -> Closure | None:
+    return next((each for each in closures if each.python.head(2) == python.head(2)), None)
+
+
+def _minor(version: Version) -> tuple[int, int]:
+    return version.major, version.minor

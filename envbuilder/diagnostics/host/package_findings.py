@@ -1,0 +1,262 @@
+"""Findings about the Python packages beside TensorFlow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from packaging.markers import UndefinedEnvironmentName
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from envbuilder.catalog.keras import KerasRule
+from envbuilder.catalog.sources import Breakage
+from envbuilder.diagnostics.facts.facts import NOT_ASKED, Unseen
+from envbuilder.diagnostics.facts.software import Distribution
+from envbuilder.diagnostics.host.case import Case
+from envbuilder.diagnostics.host.findings import MachineFinding, Remedy, Severity
+from envbuilder.diagnostics.host.installed import KERAS, TENSORFLOW, as_version
+
+_ANY = SpecifierSet()
+_NOT_TRIED = {NOT_ASKED.kind, "NotReached"}
+
+
+def import_fails(case: Case) -> Iterator[MachineFinding]:
+    """`import tensorflow` was tried, and fails."""
+    fact = case.installed.facts.imported
+    if isinstance(fact, Unseen) and fact.kind not in _NOT_TRIED and case.installed.has_files:
+        yield MachineFinding(
+            id="tensorflow-import-fails",
+            severity=Severity.PROBLEM,
+            seen=f"import tensorflow fails: {fact.summary}",
+            effect="no program that uses TensorFlow starts with this Python",
+            remedies=case.build("use an environment that is known to work"),
+        )
+
+
+def two_tensorflows(case: Case) -> Iterator[MachineFinding]:
+    """More than one distribution installed TensorFlow's files, in one directory or in two."""
+    found = case.installed.frameworks
+    if len(found) < 2:
+        return
+    names = " and ".join(f"{each.name} {each.version}" for each in found)
+    together = len({each.folder for each in found}) < len(found)
+    first = found[0]
+    yield MachineFinding(
+        id="two-tensorflows",
+        severity=Severity.PROBLEM if together else Severity.WARNING,
+        seen=f"{names} are installed" + ("" if together else f"; the import takes the one in {first.folder}"),
+        effect="their files overwrite each other; removing one of them breaks the other"
+        if together
+        else "programs with another sys.path import the other one",
+        remedies=(
+            Remedy(
+                text="remove all of them, then install one",
+                command=f"{case.pip('uninstall', '-y', *dict.fromkeys(each.name for each in found))}"
+                f" && {case.pip('install', f'{first.name}=={first.version}')}",
+            ),
+        ),
+    )
+
+
+def files_missing(case: Case) -> Iterator[MachineFinding]:
+    """TensorFlow's metadata is there, its files are not."""
+    framework = case.installed.framework
+    if framework is None or case.installed.has_files:
+        return
+    again = case.pip("install", "--force-reinstall", "--no-deps", f"{framework.name}=={framework.version}")
+    yield MachineFinding(
+        id="tensorflow-files-missing",
+        severity=Severity.PROBLEM,
+        seen=f"{framework.name} {framework.version} is installed, but there is no module tensorflow",
+        effect="import tensorflow fails; this happens when one of two TensorFlow packages is removed",
+        remedies=(Remedy(text="install its files again", command=again),),
+    )
+
+
+def packages_break_import(case: Case) -> Iterator[MachineFinding]:
+    """Packages beside which the import of this release is known to fail; what was imported is believed."""
+    for name, breakage in _breaking(case).items() if case.installed.imported is None else ():
+        yield MachineFinding(
+            id="package-breaks-import",
+            severity=Severity.PROBLEM,
+            seen=f"{name} {case.installed.packages[name].version} is installed beside {case.name}",
+            effect=f"import tensorflow fails: {breakage.reason}",
+            remedies=(_pip(case, name, str(_allowed(case, name))), *case.build("or use an environment that works")),
+        )
+
+
+def known_traps(case: Case) -> Iterator[MachineFinding]:
+    """Packages outside the bounds that the catalog keeps for this release."""
+    broken = _breaking(case)
+    for bound in case.row.constraints if case.row and not case.is_own_build else ():
+        requirement = Requirement(bound.requirement)
+        version = case.installed.version(requirement.name)
+        # keras.yaml says more about Keras, see `keras_unfit`.
+        if version is None or requirement.name in {KERAS, *broken} or version in _all(requirement.specifier):
+            continue
+        yield MachineFinding(
+            id="package-known-trap",
+            severity=Severity.WARNING,
+            seen=f"{requirement.name} {version} is installed beside {case.name}: {bound.advisory.title}",
+            effect=bound.advisory.reason,
+            remedies=(_pip(case, requirement.name, str(requirement.specifier)),),
+        )
+
+
+def additions_missing(case: Case) -> Iterator[MachineFinding]:
+    """Packages that TensorFlow needs for some work and does not require."""
+    for bound in case.row.additions if case.row and not case.is_own_build else ():
+        requirement = Requirement(bound.requirement)
+        if requirement.name not in case.installed.packages:
+            yield MachineFinding(
+                id="package-missing",
+                severity=Severity.WARNING,
+                seen=f"{requirement.name} is not installed: {bound.advisory.title}",
+                effect=bound.advisory.reason,
+                remedies=(_pip(case, requirement.name, str(requirement.specifier)),),
+            )
+
+
+def requirements_unmet(case: Case) -> Iterator[MachineFinding]:
+    """Packages that are not what TensorFlow's own metadata requires."""
+    told = {*_breaking(case), *((KERAS,) if _refusal_of_keras(case) else ())}
+    unmet = [each for each in _requirements(case) if each.name not in told and _is_unmet(case, each)]
+    if not unmet:
+        return
+    listed = ", ".join(f"{each.name}{each.specifier} ({_has(case, each.name)})" for each in unmet)
+    yield MachineFinding(
+        id="requirements-unmet",
+        severity=Severity.WARNING,
+        seen=f"{case.name} requires {listed}",
+        effect="it was not released for these versions: its import or some of its parts may fail",
+        remedies=(
+            Remedy(
+                text="install what it requires",
+                command=case.pip("install", *(f"{each.name}{each.specifier}" for each in unmet)),
+            ),
+            Remedy(text="try the import", command=f"envbuilder doctor --python {case.installed.python} --import"),
+        ),
+    )
+
+
+def keras_unfit(case: Case) -> Iterator[MachineFinding]:
+    """A stand-alone Keras that is known not to work with this TensorFlow."""
+    release, rule = case.installed.release, _refusal_of_keras(case)
+    if release is None or rule is None:
+        return
+    other = case.catalog.keras.newest(Version(release.public), _ANY)
+    if other:
+        remedy = _pip(case, KERAS, f"=={other[0]}", text=f"Keras {other[0]} works with it")
+    else:
+        remedy = Remedy(text="use tf.keras instead of keras in the program", command=case.pip("uninstall", "-y", KERAS))
+    yield MachineFinding(
+        id="keras-unfit",
+        severity=Severity.PROBLEM,
+        seen=f"Keras {case.installed.version(KERAS)} does not work with {case.name}: {rule.reason}",
+        effect="programs that import keras fail",
+        remedies=(remedy,),
+    )
+
+
+def _refusal_of_keras(case: Case) -> KerasRule | None:
+    """Return the rule that says that the installed Keras does not work; None where it does, or nothing is known."""
+    release, keras = case.installed.release, case.installed.version(KERAS)
+    rule = case.catalog.keras.rule(keras, Version(release.public)) if release and keras else None
+    return None if rule is None or rule.works else rule
+
+
+def not_in_catalog(case: Case) -> Iterator[MachineFinding]:
+    """A TensorFlow of which the catalog knows nothing."""
+    if case.installed.is_rocm_build:
+        seen, effect = f"{case.name} is built for AMD's GPUs (ROCm)", "the catalog has builds for NVIDIA's GPUs only"
+    elif case.installed.has_files and case.installed.release is None:
+        seen, effect = "the release of TensorFlow is unknown: it has no metadata", "nothing is said about its packages"
+    elif case.installed.release and case.row is None:
+        seen, effect = f"the catalog has no release like {case.name}", "what fits it is not known"
+    else:
+        return
+    yield MachineFinding(id="tensorflow-not-in-catalog", severity=Severity.NOTE, seen=seen, effect=effect)
+
+
+def _breaking(case: Case) -> dict[str, Breakage]:
+    """Return the packages beside which the import is known to fail, by name."""
+    known = () if case.is_own_build else case.catalog.advisories
+    every = [breakage for advisory in known for breakage in advisory.breaks]
+    return {each.package: each for each in every if _hits(case, each)}
+
+
+def _hits(case: Case, breakage: Breakage) -> bool:
+    release, version = case.installed.release, case.installed.version(breakage.package)
+    if release is None or version is None or not breakage.tensorflow.contains(release.public, prereleases=True):
+        return False
+    return breakage.versions.contains(version, prereleases=True)
+
+
+def _all(specifier: SpecifierSet) -> SpecifierSet:
+    """The same range with the releases before a release in it."""
+    return SpecifierSet(str(specifier), prereleases=True)
+
+
+def _requirements(case: Case) -> tuple[Requirement, ...]:
+    """What TensorFlow's metadata requires for this interpreter; what cannot be read is left out."""
+    framework = case.installed.framework
+    read = [_parsed(text) for text in framework.requires] if framework else []
+    return tuple(each for each in read if each and each.name != TENSORFLOW and _is_for(case, each))
+
+
+def _parsed(text: str) -> Requirement | None:
+    try:
+        found = Requirement(text)
+    except InvalidRequirement:
+        return None
+    found.name = found.name.lower().replace("_", "-")
+    return found
+
+
+def _is_for(case: Case, requirement: Requirement) -> bool:
+    interpreter = case.installed.interpreter
+    if requirement.marker is None or interpreter is None:
+        return requirement.marker is None
+    environment = {
+        "python_version": ".".join(map(str, interpreter.version.head(2))),
+        "python_full_version": str(interpreter.version),
+        "implementation_name": interpreter.implementation.lower(),
+        "platform_python_implementation": interpreter.implementation,
+        "platform_machine": interpreter.machine,
+        "platform_system": "Linux",
+        "sys_platform": "linux",
+        "os_name": "posix",
+        "extra": "",
+    }
+    try:
+        return requirement.marker.evaluate(environment)
+    except UndefinedEnvironmentName:
+        return False
+
+
+def _is_unmet(case: Case, requirement: Requirement) -> bool:
+    installed = case.installed.packages.get(requirement.name)
+    if installed is None:
+        return True
+    version = as_version(installed.version)
+    return version is not None and version not in _all(requirement.specifier)
+
+
+def _has(case: Case, name: str) -> str:
+    found: Distribution | None = case.installed.packages.get(name)
+    return f"{found.version} is installed" if found else "not installed"
+
+
+def _allowed(case: Case, name: str) -> SpecifierSet:
+    """The versions of a package that fit: the row's bound, and what TensorFlow requires."""
+    bounds = [Requirement(each.requirement) for each in (case.row.constraints if case.row else ())]
+    every = [each.specifier for each in (*bounds, *_requirements(case)) if each.name == name]
+    allowed = _ANY
+    for specifier in every:
+        allowed &= specifier
+    return allowed
+
+
+def _pip(case: Case, name: str, versions: str, *, text: str = "") -> Remedy:
+    return Remedy(text=text or f"install a {name} that fits", command=case.pip("install", f"{name}{versions}"))

@@ -1,0 +1,102 @@
+"""All findings in one table, and the whole examination."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import TypeAlias
+
+from envbuilder.catalog.buildable import Inventory
+from envbuilder.catalog.environments import Catalog
+from envbuilder.catalog.offers import offer
+from envbuilder.diagnostics.facts.facts import Facts
+from envbuilder.diagnostics.facts.machine import host_of
+from envbuilder.diagnostics.host import driver, gpus, machine, settings
+from envbuilder.diagnostics.host import environment_findings as around
+from envbuilder.diagnostics.host.environment import Surroundings
+from envbuilder.diagnostics.host.examination import Examination
+from envbuilder.diagnostics.host.findings import MachineFinding, Severity
+from envbuilder.diagnostics.host.unseen import unseen
+from envbuilder.diagnostics.host.versions import Closures, case_of, version_findings, versions_of
+from envbuilder.diagnostics.host.view import View
+
+Examine: TypeAlias = Callable[[View], Iterator[MachineFinding]]
+
+TABLE: tuple[Examine, ...] = (
+    driver.container_without_gpu,
+    driver.no_driver,
+    driver.libcuda_missing,
+    driver.driver_mismatch,
+    driver.nouveau_loaded,
+    driver.driver_silent,
+    driver.nodes_denied,
+    driver.uvm_missing,
+    driver.stub_libcuda,
+    driver.cuda_does_not_start,
+    driver.wsl,
+    gpus.gpu_faulty,
+    gpus.gpu_held,
+    gpus.compute_mode,
+    gpus.mig,
+    settings.visible_devices,
+    settings.driver_capabilities,
+    settings.nvidia_visible_devices,
+    settings.foreign_libraries,
+    settings.no_kernel_cache,
+    machine.no_avx,
+    machine.other_processor,
+    machine.little_memory,
+    machine.little_disk,
+    machine.little_shm,
+    around.engine_without_gpus,
+    around.engine_silent,
+    around.nothing_runs_images,
+    around.engine_old,
+    around.engine_disk,
+    around.ca_bundle_gone,
+    around.source_silent,
+    around.source_fails,
+    driver.no_gpu,
+    driver.forward_compatibility,
+    driver.lent_gpus,
+    gpus.gpus_differ,
+    gpus.ecc,
+    gpus.persistence,
+    settings.memory_settings,
+)
+
+
+def findings(view: View) -> tuple[MachineFinding, ...]:
+    """All findings, worst first; within a severity in the order of the table."""
+    return _worst_first(finding for examine in TABLE for finding in examine(view))
+
+
+def _worst_first(found: Iterable[MachineFinding]) -> tuple[MachineFinding, ...]:
+    return tuple(sorted(found, key=lambda finding: list(Severity).index(finding.severity)))
+
+
+def examine_machine(
+    catalog: Catalog,
+    facts: Facts,
+    surroundings: Surroundings | None,
+    inventory: Inventory,
+    closures: Closures = lambda _: (),
+) -> Examination:
+    """Examine a machine: what is wrong with it and what is installed, what could not be seen, and what runs on it.
+
+    Args:
+        catalog: The environments, and the tables of drivers and GPUs.
+        facts: What the probe saw there.
+        surroundings: What stands around it; None when nobody looked.
+        inventory: What is available to a build here.
+        closures: The packages that ship with a row, by its id.
+    """
+    view, host = View(facts=facts, surroundings=surroundings), replace(host_of(facts), name="")
+    environments = tuple(offer(catalog.cuda, row, host, inventory) for row in catalog.environments)
+    case = case_of(catalog, facts, environments, closures)
+    return Examination(
+        findings=_worst_first((*version_findings(case), *findings(view))),
+        unseen=unseen(view),
+        environments=environments,
+        versions=versions_of(case),
+    )

@@ -1,0 +1,107 @@
+"""Installed versions, what does not fit together, and the nearest environment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from envbuilder.catalog.environments import Catalog
+from envbuilder.catalog.offers import Offer
+from envbuilder.core.versions import Release
+from envbuilder.diagnostics.facts.facts import Facts
+from envbuilder.diagnostics.facts.machine import host_of
+from envbuilder.diagnostics.host import library_findings, package_findings
+from envbuilder.diagnostics.host.case import Case
+from envbuilder.diagnostics.host.findings import MachineFinding
+from envbuilder.diagnostics.host.installed import Installed
+from envbuilder.diagnostics.host.installed_versions import InstalledTensorFlow, Versions
+from envbuilder.diagnostics.host.nearest_environment import SHOWN, nearest
+from envbuilder.lock.closures import Closure
+
+Closures: TypeAlias = Callable[[str], tuple[Closure, ...]]
+
+TABLE: tuple[Callable[[Case], Iterator[MachineFinding]], ...] = (
+    package_findings.import_fails,
+    package_findings.files_missing,
+    package_findings.two_tensorflows,
+    package_findings.packages_break_import,
+    package_findings.keras_unfit,
+    library_findings.libraries_missing,
+    library_findings.cudnn_unfit,
+    library_findings.no_gpu_device,
+    library_findings.cpu_build,
+    library_findings.libraries_mixed,
+    package_findings.known_traps,
+    package_findings.additions_missing,
+    package_findings.requirements_unmet,
+    package_findings.not_in_catalog,
+)
+
+
+def case_of(catalog: Catalog, facts: Facts, environments: tuple[Offer, ...], closures: Closures) -> Case:
+    """Return what the findings are made from.
+
+    Args:
+        catalog: The rows.
+        facts: What the probe saw.
+        environments: Which environments run on the machine, and can be built.
+        closures: The packages that ship with a row, by its id.
+    """
+    wheels = [row.framework for row in catalog.environments]
+    others = [other for wheel in wheels for other in wheel.others]
+    names = frozenset((*(wheel.package for wheel in wheels), *(other.package for other in others)))
+    installed, host = Installed(facts=facts, names=names), host_of(facts)
+    near = nearest(catalog, installed, closures, gpus=bool(host.gpus)) if installed.is_seen else None
+    return Case(installed=installed, catalog=catalog, host=host, environments=environments, nearest=near)
+
+
+def version_findings(case: Case) -> tuple[MachineFinding, ...]:
+    """Return what does not fit together, in the order of the table; nothing without TensorFlow."""
+    if not case.installed.frameworks and not case.installed.has_files:
+        return ()
+    return tuple(finding for examine in TABLE for finding in examine(case))
+
+
+def versions_of(case: Case) -> Versions | None:
+    """Return the installed versions; None where nobody looked."""
+    installed = case.installed
+    if not installed.is_seen:
+        return None
+    packages = installed.packages
+    return Versions(
+        python=installed.interpreter.version if installed.interpreter else None,
+        executable=installed.interpreter.executable if installed.interpreter else "",
+        tensorflow=_tensorflow(case) if installed.frameworks or installed.has_files else None,
+        builtin_keras=installed.builtin_keras,
+        packages=tuple((name, packages[name].version if name in packages else "") for name in SHOWN),
+        libraries=installed.libraries,
+        nearest=case.nearest,
+    )
+
+
+def _tensorflow(case: Case) -> InstalledTensorFlow:
+    installed = case.installed
+    files = installed.software.tensorflow if installed.software else None
+    cuda, cudnn, told_by = _build(case)
+    return InstalledTensorFlow(
+        packages=tuple(f"{each.name} {each.version}" for each in installed.frameworks),
+        version=str(installed.release) if installed.release else None,
+        cuda_build=installed.is_cuda_build,
+        cuda=cuda,
+        cudnn=cudnn,
+        told_by=told_by,
+        folder=files.folder if files else installed.imported.path if installed.imported else "",
+    )
+
+
+def _build(case: Case) -> tuple[Release | None, Release | None, str]:
+    """CUDA and cuDNN of the build, and where they are known from."""
+    installed = case.installed
+    if not installed.is_cuda_build:
+        return None, None, ""
+    measured = case.row.cuda if case.row and case.is_catalog_build else None
+    if measured is None:
+        return installed.cuda, installed.cudnn, "build_info" if installed.cuda else ""
+    if installed.cuda is None:
+        return measured.compiled, measured.cudnn.compiled, "catalog"
+    return installed.cuda, measured.cudnn.compiled, "build_info, catalog"

@@ -1,0 +1,193 @@
+"""What stands around this machine: everything is asked at the same time, and nothing may take longer than its limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from urllib.parse import urlsplit
+
+from envbuilder.core.errors import EngineUnavailable, EnvbuilderError
+from envbuilder.diagnostics.deadlines import Pending
+from envbuilder.diagnostics.host.environment import (
+    CaBundle,
+    EngineAnswers,
+    EngineSilent,
+    Silence,
+    SourceKind,
+    SourceSeen,
+    Surroundings,
+)
+from envbuilder.image.builds import EngineInfo
+
+SOURCE_SECONDS = 1.0
+_SPARE_SECONDS = 0.15
+"""For the last answer to be taken in, after the limit."""
+_PATIENCE_WITH_ENGINE = 0.4
+"""Share of the limit for the engine to tell its mirrors, before the registry is asked; importing the SDK takes most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """Where a source is.
+
+    Attributes:
+        url: Its address; may hold credentials, and is never shown.
+        chosen: Who names it.
+        configured: Whether this machine's configuration does, so that its host may be shown.
+    """
+
+    url: str
+    chosen: str
+    configured: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AroundPorts:
+    """What is asked.
+
+    Attributes:
+        engine: The container engine about itself; raises `EngineError`.
+        sandbox: What runs commands in images without an engine; raises `EnvbuilderError`.
+        address: Where a source of a kind is, given what the engine says (None without one); None when nobody would ask.
+        ask: HTTP status of an address (None: a folder), or why it does not answer within so many seconds.
+        is_proxied: Whether a proxy stands before an address.
+        free: Bytes free at a folder; None when it cannot be seen.
+        has_toolkit: Whether NVIDIA's Container Toolkit lies on this machine, which an engine does not always tell of.
+        ca_bundles: Variables that name certificates.
+        proxies: Variables that name proxies, without credentials.
+        clock: Seconds that only go forward.
+    """
+
+    engine: Callable[[], EngineInfo]
+    sandbox: Callable[[], str]
+    address: Callable[[SourceKind, EngineInfo | None], Address | None]
+    ask: Callable[[str, float], int | Silence | None]
+    is_proxied: Callable[[str], bool]
+    free: Callable[[str], int | None]
+    has_toolkit: Callable[[], bool]
+    ca_bundles: tuple[CaBundle, ...]
+    proxies: tuple[tuple[str, str], ...]
+    clock: Callable[[], float]
+
+
+def start_looking(ports: AroundPorts, *, limit: float = SOURCE_SECONDS) -> Callable[[], Surroundings]:
+    """Ask everything at once.
+
+    Args:
+        ports: What is asked.
+        limit: Seconds that each source has.
+
+    Returns:
+        Gives what was seen; it waits for what has not answered yet, but no longer than its limit allows.
+    """
+    started = ports.clock()
+    engine = Pending(lambda: _engine(ports))
+    sandbox = Pending(lambda: _sandbox(ports))
+    sources = {kind: Pending(partial(_source, ports, kind, engine, limit)) for kind in SourceKind}
+
+    def seen() -> Surroundings:
+        def left() -> float:
+            return started + limit + _SPARE_SECONDS - ports.clock()
+
+        late = EngineSilent(why="the container engine does not answer in time", remedy="", denied=False)
+        answered = {kind: pending.result(left(), _late(kind, limit)) for kind, pending in sources.items()}
+        found = sandbox.result(left(), ("", ""))
+        told = engine.result(left(), late)
+        return Surroundings(
+            engine=_answers(told, ports) if isinstance(told, EngineInfo) else told,
+            sandbox=found[0],
+            why_no_sandbox=found[1],
+            sources=tuple(each for each in answered.values() if each is not None),
+            unnamed=tuple(kind for kind, each in answered.items() if each is None),
+            ca_bundles=ports.ca_bundles,
+            proxies=ports.proxies,
+            limit=limit,
+        )
+
+    return seen
+
+
+def _engine(ports: AroundPorts) -> EngineInfo | EngineSilent:
+    try:
+        return ports.engine()
+    except EnvbuilderError as error:
+        denied = isinstance(error, EngineUnavailable) and "ermission denied" in error.message
+        return EngineSilent(why=error.message.splitlines()[0], remedy=error.hint, denied=denied)
+
+
+def _answers(info: EngineInfo, ports: AroundPorts) -> EngineAnswers:
+    return EngineAnswers(
+        version=info.version,
+        api=info.api,
+        storage=info.storage,
+        buildkit=info.sessionless_buildkit,
+        gpus=info.gpus or ports.has_toolkit(),
+        root=info.root,
+        root_free=ports.free(info.root) if info.root else None,
+        rootless=info.rootless,
+        context=info.context,
+    )
+
+
+def _sandbox(ports: AroundPorts) -> tuple[str, str]:
+    """What works, or why nothing does."""
+    try:
+        return ports.sandbox(), ""
+    except EnvbuilderError as error:
+        return "", " ".join(error.message.split())
+
+
+def _late(kind: SourceKind, limit: float) -> SourceSeen:
+    return SourceSeen(kind=kind, host="", chosen="", silence=Silence.TIME, status=None, seconds=limit, proxied=False)
+
+
+def _source(
+    ports: AroundPorts, kind: SourceKind, engine: Pending[EngineInfo | EngineSilent], limit: float
+) -> SourceSeen | None:
+    """Ask one source, the time to find out its address included; None when nothing names it."""
+    started = ports.clock()
+    # The engine asks the registry, and only it knows its mirrors.
+    told = engine.result(limit * _PATIENCE_WITH_ENGINE, _NOBODY) if kind is SourceKind.REGISTRY else _NOBODY
+    address = ports.address(kind, told if isinstance(told, EngineInfo) else None)
+    if address is None:
+        return None
+    left = max(limit - (ports.clock() - started), 0.01)
+    asked = Pending(lambda: ports.ask(address.url, left))
+    answer = asked.result(left, Silence.TIME)
+    return SourceSeen(
+        kind=kind,
+        host=_host(address.url) if address.configured else "",
+        chosen=address.chosen,
+        silence=answer if isinstance(answer, Silence) else None,
+        status=None if isinstance(answer, Silence) else answer,
+        seconds=round(ports.clock() - started, 3),
+        proxied=ports.is_proxied(address.url),
+    )
+
+
+_NOBODY = EngineSilent(why="", remedy="", denied=False)
+
+
+def _host(url: str) -> str:
+    """`host[:port]` of an address, without credentials; empty for a folder and for what is no address."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        return ""
+    return f"{host}:{port}" if host and port else host
+
+
+def without_login(address: str) -> str:
+    """A proxy's address without user and password.
+
+    Example:
+        >>> without_login("http://me:secret@proxy.example:3128/")
+        'http://…@proxy.example:3128'
+        >>> without_login("proxy.example:3128"), without_login("me:se@cret@proxy.example")
+        ('proxy.example:3128', '…@proxy.example')
+    """
+    scheme, separator, rest = address.rpartition("://")
+    _, at, place = rest.rpartition("@")
+    return f"{scheme}{separator}{'…@' if at else ''}{place.partition('/')[0]}"

@@ -1,0 +1,105 @@
+"""What is known beside the log: the facts of a machine, or the lock of an environment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from envbuilder.catalog.driver_requirements import is_too_old
+from envbuilder.catalog.environments import Environment
+from envbuilder.catalog.machine import Host
+from envbuilder.core.versions import Release
+from envbuilder.diagnostics.logs.evaluation import LEAST, Ranked
+from envbuilder.diagnostics.logs.extract import Stated
+from envbuilder.diagnostics.logs.log_facts import Scene
+
+_FREE_ENOUGH = 0.7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What is known beside the log.
+
+    Attributes:
+        host: The machine; None when no facts were given.
+        row: The environment of a lock; None when none was given.
+        tensorflow: Release of TensorFlow in the facts or the lock.
+        python: Release of the interpreter in them.
+    """
+
+    host: Host | None = None
+    row: Environment | None = None
+    tensorflow: Release | None = None
+    python: Release | None = None
+
+
+def merged(said: Stated, known: Known | None) -> Stated:
+    """What the log says, and where it says nothing what is known."""
+    if known is None:
+        return said
+    host = known.host
+    gpus = (host.gpus or ()) if host else ()
+    return replace(
+        said,
+        tensorflow=said.tensorflow or known.tensorflow,
+        python=said.python or known.python,
+        driver=said.driver or (host.driver if host else None),
+        gpus=said.gpus or tuple(dict.fromkeys(gpu.name for gpu in gpus if gpu.name)),
+        capabilities=said.capabilities or tuple(dict.fromkeys(gpu.capability for gpu in gpus if gpu.capability)),
+        memory=said.memory or max((gpu.memory for gpu in gpus if gpu.memory), default=None),
+    )
+
+
+def contradictions(
+    scene: Scene, ranked: tuple[Ranked, ...], known: Known | None
+) -> tuple[tuple[Ranked, tuple[str, ...]], ...]:
+    """Lower what the facts speak against, raise what they speak for, and say so.
+
+    Returns:
+        The causes with notes, most likely first.
+    """
+    if known is None or known.host is None:
+        return tuple((each, ()) for each in ranked)
+    judged = [_weighed(scene, each, known.host) for each in ranked]
+    kept = [pair for pair in judged if pair[0].confidence >= LEAST]
+    return tuple(sorted(kept, key=lambda pair: -pair[0].confidence))
+
+
+def _weighed(scene: Scene, ranked: Ranked, host: Host) -> tuple[Ranked, tuple[str, ...]]:
+    verdict = _verdict(scene, ranked.failure.id, host)
+    if verdict is None:
+        return ranked, ()
+    speaks_for, note = verdict
+    confidence = ranked.confidence
+    weighed = confidence + (1 - confidence) * 0.5 if speaks_for else confidence * 0.5
+    return replace(ranked, confidence=round(min(0.98, weighed), 2)), (note,)
+
+
+def _verdict(scene: Scene, name: str, host: Host) -> tuple[bool, str] | None:
+    """Whether the facts of a machine speak for a class, and why; None when they say nothing about it."""
+    gpus = host.gpus
+    if name == "driver-too-old" and (too_old := _is_too_old(scene, host)) is not None:
+        return too_old, f"{host.name}: driver {host.driver}, and CUDA {scene.cuda} needs {scene.driver_floor}"
+    if name == "cpu-no-avx" and host.avx is not None:
+        return not host.avx, f"{host.name}: the processor {'has' if host.avx else 'has no'} AVX"
+    if name == "no-driver-or-gpu-not-passed" and gpus is not None:
+        there = f"{len(gpus)} GPU{'s' if len(gpus) != 1 else ''}" if gpus else "no GPU"
+        note = f"{host.name}: driver {host.driver or 'none'}, {there}"
+        return not gpus, note + ("; if that is the host, the container was not given them" if gpus else "")
+    if name == "oom-other-process" and gpus:
+        sizes = [(gpu.free, gpu.memory) for gpu in gpus if gpu.free is not None and gpu.memory]
+        held = [free for free, total in sizes if free is not None and total and free < _FREE_ENOUGH * total]
+        return (
+            (
+                bool(held),
+                f"{host.name}: {'some GPU memory is held by others' if held else 'all GPU memory is free now'}",
+            )
+            if sizes
+            else None
+        )
+    return None
+
+
+def _is_too_old(scene: Scene, host: Host) -> bool | None:
+    """Whether the driver of a machine is too old for the CUDA in question; None when that cannot be told."""
+    floor = scene.driver_floor
+    return is_too_old(scene.catalog.cuda, host, floor) if floor else None

@@ -1,0 +1,142 @@
+"""The environment to recommend: the nearest to the one of the log that works there and can be built from here."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from envbuilder.catalog.advise.advice import Advice, Topic, Wanted
+from envbuilder.catalog.advise.recommend import described, every
+from envbuilder.catalog.advise.version_ranges import spec_of
+from envbuilder.catalog.buildable import buildable
+from envbuilder.catalog.cuda import CudaFacts
+from envbuilder.catalog.environments import Environment
+from envbuilder.catalog.gpu_names import model_named
+from envbuilder.catalog.machine import HostGpu
+from envbuilder.catalog.vendor_builds import VendorBuild
+from envbuilder.catalog.verdicts import Fit
+from envbuilder.core.versions import Release
+from envbuilder.diagnostics.logs.log_facts import Scene
+
+_FIXED = {Topic.DRIVER, Topic.GPU, Topic.PROCESSOR, Topic.KIND, Topic.BUILD}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offering:
+    """An environment to recommend.
+
+    Attributes:
+        row: The nearest that can be built from here; None when none is left.
+        nearer: One that is nearer and cannot be built from here; None when there is none.
+        why: Why it cannot be built.
+    """
+
+    row: Environment | None
+    nearer: Environment | None = None
+    why: str = ""
+
+    @property
+    def note(self) -> str:
+        """A sentence about the nearer one; empty when there is none."""
+        if self.nearer is None:
+            return ""
+        which = f"{self.nearer.id} is nearer, but" if self.row else f"The nearest, {self.nearer.id},"
+        return f" {which} cannot be built from here: {self.why}."
+
+
+def nearest(
+    scene: Scene,
+    *,
+    within: Collection[Release] | None = None,
+    driver: bool = True,
+    tensorflow: Release | None = None,
+) -> Offering:
+    """Return the environment with the fewest changes that runs on the machine of the log.
+
+    Args:
+        scene: The log; its driver and GPUs are taken as the machine.
+        within: Minor releases of TensorFlow to choose from; None for all.
+        driver: Whether the driver of the log stays.
+        tensorflow: The release to stay near; None for that of the log.
+
+    Returns:
+        An environment for GPUs where one is left, else one for the CPU. On a GPU that the log names it runs at once:
+        what the judge does not know for sure is left out.
+    """
+    wanted = _wanted(scene, tensorflow or scene.stated.tensorflow, driver=driver)
+    chosen = _first(scene, replace(wanted, inventory=scene.inventory()), within)
+    best = _first(scene, wanted, within)
+    inventory = scene.inventory()
+    if best is None or best is chosen or inventory is None or scene.can_build(best):
+        return Offering(row=chosen)
+    return Offering(row=chosen, nearer=best, why="; ".join(buildable(best, inventory).reasons))
+
+
+def _first(scene: Scene, wanted: Wanted, within: Collection[Release] | None) -> Environment | None:
+    """The nearest for GPUs, else the nearest; with an inventory in `wanted` only what can be built."""
+    found = [
+        row
+        for advice in every(scene.catalog, wanted)
+        if _stays(advice, scene) and (row := _row(scene, advice)) and _is_within(row, within)
+    ]
+    return next((row for row in found if row.cuda), found[0] if found else None)
+
+
+def _wanted(scene: Scene, tensorflow: Release | None, *, driver: bool) -> Wanted:
+    said = scene.stated
+    gpus = tuple(HostGpu(name="", capability=each) for each in said.capabilities)
+    asked = spec_of(".".join(map(str, tensorflow.head(2))), "TensorFlow") if tensorflow else None
+    hosts = described(said.driver if driver else None, gpus)
+    return Wanted(tensorflow=asked, hosts=hosts)
+
+
+def _stays(advice: Advice, scene: Scene) -> bool:
+    """Whether only the environment has to change, and whether it is sure to run at once on the GPUs of the log."""
+    if any(change.topic in _FIXED for change in advice.changes):
+        return False
+    return advice.cuda is None or not scene.stated.capabilities or advice.fit is Fit.FITS
+
+
+def _row(scene: Scene, advice: Advice) -> Environment | None:
+    return next((row for row in scene.catalog.environments if row.id == advice.environment), None)
+
+
+def _is_within(row: Environment, within: Collection[Release] | None) -> bool:
+    return within is None or minor_of(row) in within
+
+
+def minor_of(row: Environment) -> Release:
+    """Return the minor release of TensorFlow of a row."""
+    return Release(f"{row.framework.version.major}.{row.framework.version.minor}")
+
+
+def vendor_builds(scene: Scene) -> tuple[VendorBuild, ...]:
+    """Return NVIDIA's own builds that cover every GPU of the log; those of the log's major release first."""
+    said = scene.stated
+    fitting = [
+        build
+        for build in scene.catalog.vendor_builds
+        if said.capabilities and all(build.oldest <= each <= build.newest for each in said.capabilities)
+    ]
+    major = said.tensorflow.major if said.tensorflow else 2
+    return tuple(sorted(fitting, key=lambda build: build.tensorflow.major != major))
+
+
+def vendor_note(scene: Scene, row: Environment | None) -> str:
+    """Return a sentence about NVIDIA's own build where the catalog offers no row, or one of another major release."""
+    running = scene.stated.tensorflow
+    if running is None or (row is not None and row.framework.version.major == running.major):
+        return ""
+    offers = [build for build in vendor_builds(scene) if build.tensorflow.major == running.major]
+    if not offers:
+        return ""
+    return (
+        f" For a program that needs TensorFlow {running.major}, NVIDIA's own container {offers[0].name} has TensorFlow"
+        f" {offers[0].tensorflow} for this GPU; envbuilder does not build it."
+    )
+
+
+def capabilities_named(facts: CudaFacts, names: Collection[str]) -> tuple[Release, ...]:
+    """Return the compute capabilities of GPUs that are called by name, each once."""
+    models = (model_named(facts, name) for name in names)
+    return tuple(dict.fromkeys(model.capability for model in models if model is not None))

@@ -1,0 +1,139 @@
+"""Remedies for CUDA libraries and cuDNN that are missing or of another release."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from envbuilder.catalog.cuda import CudnnRule
+from envbuilder.catalog.environments import Environment
+from envbuilder.core.versions import Release
+from envbuilder.diagnostics.logs.environments import rows_for_cuda, rows_that_fit
+from envbuilder.diagnostics.logs.log_facts import Scene
+from envbuilder.diagnostics.logs.remedy_words import Remedy, build, listed
+
+_VERSION = "python -m pip list | grep -i tensorflow"
+
+
+def missing_library(scene: Scene, plain: Remedy) -> Remedy:
+    """The CUDA and cuDNN of the TensorFlow that runs; a range where the log does not say which one runs."""
+    row, said = scene.row, scene.stated
+    if row is None or row.cuda is None or said.tensorflow is None:
+        return _missing_of_several(scene, plain)
+    need = f"CUDA {row.cuda.compiled} and cuDNN {'.'.join(map(str, row.cuda.cudnn.compiled.head(2)))}"
+    fix = f"{_missing(scene)}TensorFlow {said.tensorflow} was built with {need}: put these on the loader path"
+    if scene.can_build(row):
+        fix += f", or run {row.id}.{_other_cuda(scene, row)}"
+        return replace(plain, fix=fix, commands=(*plain.commands[:1], build(row)))
+    commands = (*plain.commands[:1], f"envbuilder show {row.id}")
+    return replace(plain, fix=f"{fix}.{_other_cuda(scene, row)}", commands=commands)
+
+
+def _missing(scene: Scene) -> str:
+    """All libraries that were missed, where there are several."""
+    names = scene.stated.sonames
+    return f"{len(names)} libraries are missing: {', '.join(names)}. " if len(names) > 1 else ""
+
+
+def _missing_of_several(scene: Scene, plain: Remedy) -> Remedy:
+    """Several releases open a library of this name, and the log does not say which one runs."""
+    rows = rows_that_fit(scene.catalog, scene.stated)
+    if not rows:
+        return plain
+    cudas = sorted({row.cuda.compiled for row in rows if row.cuda})
+    cudnns = sorted({Release(".".join(map(str, row.cuda.cudnn.compiled.head(2)))) for row in rows if row.cuda})
+    look = "looks" if len(rows) == 1 else "look"
+    fix = (
+        f"{_missing(scene)}TensorFlow {_releases(rows)} {look} for it: CUDA {_span(cudas)}, with cuDNN {_span(cudnns)}."
+        f" See which TensorFlow runs, then put the libraries of that release on the loader path"
+        f"{_or_environment(scene, rows)}.{_other_cuda(scene, rows[-1])}"
+    )
+    return replace(plain, fix=fix, commands=(_VERSION, *plain.commands[:1], _show(rows)))
+
+
+def _or_environment(scene: Scene, rows: tuple[Environment, ...]) -> str:
+    """The environments of the releases, as far as they can be built."""
+    there = tuple(row for row in rows if scene.can_build(row))
+    return f", or take its environment ({listed(there)})" if there else ""
+
+
+def _show(rows: tuple[Environment, ...]) -> str:
+    """The command that lists the environments, all of one CUDA where they are."""
+    if len(rows) == 1:
+        return f"envbuilder show {rows[0].id}"
+    kinds = {row.id.split("-")[-1] for row in rows}
+    return f"envbuilder list 'tf-*-{kinds.pop()}'" if len(kinds) == 1 else "envbuilder list"
+
+
+def _releases(rows: tuple[Environment, ...]) -> str:
+    names = [f"{row.framework.version.major}.{row.framework.version.minor}" for row in rows]
+    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+
+
+def _span(releases: list[Release]) -> str:
+    return str(releases[0]) if len(releases) == 1 else f"{releases[0]} to {releases[-1]}"
+
+
+def _other_cuda(scene: Scene, row: Environment) -> str:
+    """What the CUDA that is here would go with."""
+    here = scene.stated.cuda
+    if here is None or row.cuda is None or here.head(2) == row.cuda.compiled.head(2):
+        return ""
+    same = rows_for_cuda(scene.catalog, here)
+    return f" The CUDA {here} that is here goes with {listed(tuple(reversed(same)))}." if same else ""
+
+
+def cudnn_version(scene: Scene, plain: Remedy) -> Remedy:
+    """The releases of cuDNN that TensorFlow accepts; a refusal may prove the rule by itself."""
+    said = scene.stated
+    if said.cudnn_compiled is None:
+        return plain
+    rows = _rows_of_cudnn(scene, said.cudnn_compiled)
+    rules = {row.cuda.cudnn.rule for row in rows if row.cuda}
+    rule = _proven_rule(scene) or (rules.pop() if len(rules) == 1 else None)
+    major, minor = said.cudnn_compiled.head(2)
+    needs = rule.describe(said.cudnn_compiled) if rule else f"cuDNN {major}.{minor}.x"
+    have = f" instead of {said.cudnn}" if said.cudnn else ""
+    fix = f"It needs {needs}{have}. Put that one first on the loader path and remove the other."
+    return replace(plain, fix=f"{fix}{_environment_of(scene, rows)}", commands=_cudnn_commands(scene, plain, rows))
+
+
+def _proven_rule(scene: Scene) -> CudnnRule | None:
+    """A later minor release of the same major one that is refused proves the exact rule."""
+    compiled, loaded = scene.stated.cudnn_compiled, scene.stated.cudnn
+    if compiled is None or loaded is None:
+        return None
+    later = compiled.major == loaded.major and loaded.head(2) > compiled.head(2)
+    return CudnnRule.EXACT_MINOR if later else None
+
+
+def _rows_of_cudnn(scene: Scene, compiled: Release) -> tuple[Environment, ...]:
+    """The rows with this cuDNN, those only whose rule refuses what was refused."""
+    proven, row = _proven_rule(scene), scene.row
+    if row is not None and row.cuda is not None and scene.stated.tensorflow is not None:
+        return (row,)
+    return tuple(
+        each
+        for each in scene.catalog.environments
+        if each.cuda and each.cuda.cudnn.compiled.head(2) == compiled.head(2) and proven in {None, each.cuda.cudnn.rule}
+    )
+
+
+def _environment_of(scene: Scene, rows: tuple[Environment, ...]) -> str:
+    there = tuple(row for row in rows if scene.can_build(row))
+    which = f": {listed(there)}" if there else ""
+    return f" This is what TensorFlow {_releases(rows)} asks for{which}." if rows else ""
+
+
+def _cudnn_commands(scene: Scene, plain: Remedy, rows: tuple[Environment, ...]) -> tuple[str, ...]:
+    commands = list(plain.commands)
+    compiled, since = scene.stated.cudnn_compiled, scene.stated.since
+    if compiled and compiled.major >= 8 and (since is None or since >= Release("2.9")):
+        major, minor = compiled.head(2)
+        flavour = "cu12" if (major, minor) >= (8, 9) else "cu11"
+        commands.append(f"pip install 'nvidia-cudnn-{flavour}=={major}.{minor}.*'")
+    buildable = [row for row in rows if scene.can_build(row)]
+    if len(rows) == 1 and buildable:
+        commands.append(build(rows[0]))
+    elif rows:
+        commands += [_VERSION, _show(rows)]
+    return tuple(commands)

@@ -1,0 +1,181 @@
+"""Remedies for packages, interpreters and programs that were written for another TensorFlow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from envbuilder.core.versions import Release
+from envbuilder.diagnostics.logs.api_names import MissingName, missing_name, releases_of_program
+from envbuilder.diagnostics.logs.environments import bound, rows_for_python
+from envbuilder.diagnostics.logs.evaluation_doubt import keras_rule
+from envbuilder.diagnostics.logs.log_facts import Scene, hits_of
+from envbuilder.diagnostics.logs.offers import nearest
+from envbuilder.diagnostics.logs.remedy_words import Remedy, build
+
+_KERAS_OWN = (
+    "keras-import-name",
+    "keras-attribute",
+    "keras-module-missing",
+    "keras-conflict",
+    "keras-import-name-eager",
+)
+_WHERE = "python -c 'import tensorflow as tf; print(tf.__version__, tf.__file__)'"
+_V1 = "import tensorflow.compat.v1 as tf; tf.disable_v2_behavior()"
+
+
+def keras(scene: Scene, plain: Remedy) -> Remedy:
+    """The releases that a program was written for, or the Keras that goes with the TensorFlow of the log."""
+    rule = keras_rule(scene)
+    if rule is not None and not rule.works:
+        return _keras_pair(scene, plain, rule.reason)
+    missing = missing_name(scene)
+    if missing is not None:
+        return _written_for(scene, plain, missing)
+    if rule is None and _is_about_keras(scene):
+        return _keras_of(scene, plain)
+    return plain
+
+
+def _keras_pair(scene: Scene, plain: Remedy, reason: str) -> Remedy:
+    """A Keras and a TensorFlow of which it is known that they do not work together."""
+    said = scene.stated
+    tensorflow = Version(str(said.tensorflow))
+    newest = scene.catalog.keras.newest(tensorflow, SpecifierSet())
+    cause = f"Keras {said.keras} does not work with TensorFlow {said.tensorflow}: {reason}."
+    ask = f"envbuilder advise --tensorflow {said.tensorflow} --keras {said.keras}"
+    if newest is None:
+        fix = "Use tf.keras, which is a part of this TensorFlow, instead of the package keras."
+        return replace(plain, cause=cause, fix=fix, commands=("pip uninstall keras", ask))
+    fix = f"Install Keras {newest[0]}, the newest that is known to work with TensorFlow {said.tensorflow}."
+    return replace(plain, cause=cause, fix=fix, commands=(f"pip install 'keras=={newest[0]}'", ask))
+
+
+def _written_for(scene: Scene, plain: Remedy, missing: MissingName) -> Remedy:
+    """A public name that was missed: the releases that have it."""
+    running = scene.stated.tensorflow
+    if not missing.releases:
+        api = scene.api().releases
+        cause = f"No release of TensorFlow from {api[0]} to {api[-1]} has {missing.name}."
+        fix = "It was removed before, it belongs to another package, or it is misspelled: look at that line."
+        return replace(plain, cause=cause, fix=fix, commands=(_WHERE,))
+    releases, names = releases_of_program(scene, missing)
+    span = _span(scene, releases)
+    if running and any(release.head(2) == running.head(2) for release in missing.releases):
+        cause = f"TensorFlow {running} has {missing.name}: what Python imported is not a whole TensorFlow {running}."
+        fix = "See which file is imported. If it is a file of your own, rename it; else install TensorFlow anew."
+        return replace(plain, cause=cause, fix=fix, commands=(_WHERE, "python -m pip check"))
+    this = f"; this is {running}" if running else ""
+    cause = f"The program uses {_joined(names)}, which TensorFlow has only {_when(span)}{this}."
+    if len(names) > 1:
+        cause = f"The program uses {_joined(names)}, which TensorFlow has together only {_when(span)}{this}."
+    return _environment_for(scene, replace(plain, cause=cause), missing, releases)
+
+
+def _environment_for(scene: Scene, plain: Remedy, missing: MissingName, releases: tuple[Release, ...]) -> Remedy:
+    # Where the log does not name its release, the newest that the program was written for is the nearest to today.
+    offer = nearest(scene, within=releases, tensorflow=scene.stated.tensorflow or releases[-1])
+    row = offer.row
+    fix = f"Run it with TensorFlow {_span(scene, releases)}"
+    fix += f": {row.id} is the nearest environment that can be built.{offer.note}" if row else f".{offer.note}"
+    commands = (_WHERE, *((build(row),) if row else (f"envbuilder advise --tensorflow {releases[-1]}",)))
+    if _is_in_compat(missing, releases):
+        fix += f" To stay on TensorFlow 2, replace the import by `{_V1}`."
+    return replace(plain, fix=fix, commands=commands)
+
+
+def _is_in_compat(missing: MissingName, releases: tuple[Release, ...]) -> bool:
+    """Whether the name went with TensorFlow 1 and lives on in `tf.compat.v1`, which has all but `tf.contrib`."""
+    return releases[-1] == Release("1.15") and not missing.name.startswith("tf.contrib")
+
+
+def _span(scene: Scene, releases: tuple[Release, ...]) -> str:
+    """Releases in words; open where the map of names begins or ends."""
+    known = scene.api().releases
+    if releases[0] == known[0]:
+        return f"up to {releases[-1]}"
+    if releases[-1] == known[-1]:
+        return f"from {releases[0]} on"
+    return str(releases[0]) if len(releases) == 1 else f"{releases[0]} to {releases[-1]}"
+
+
+def _when(span: str) -> str:
+    return span if span.startswith(("up to", "from")) else f"in {span}"
+
+
+def _joined(names: tuple[str, ...]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _is_about_keras(scene: Scene) -> bool:
+    """Whether the message is about the package Keras, and not about a file that it cannot load."""
+    return any(hit.signature.id in _KERAS_OWN for hit in hits_of(scene, "keras-tf-mismatch")) and not scene.has(
+        "keras3-not-supported", "eager-incompatible"
+    )
+
+
+def _keras_of(scene: Scene, plain: Remedy) -> Remedy:
+    """The Keras for a TensorFlow, where the log does not name the Keras that is installed."""
+    tensorflow = scene.stated.tensorflow
+    found = scene.catalog.keras.newest(Version(str(tensorflow)), SpecifierSet()) if tensorflow else None
+    if tensorflow is None or found is None:
+        return plain
+    major, minor = tensorflow.head(2)
+    wanted = f"keras=={major}.{minor}.*" if Release("2.6") <= tensorflow < Release("2.16") else f"keras=={found[0]}"
+    fix = f"TensorFlow {tensorflow} goes with {wanted}; see which one is installed."
+    return replace(plain, fix=fix, commands=("python -m pip list | grep -i keras", f"pip install '{wanted}'"))
+
+
+def pinned(package: str) -> Callable[[Scene, Remedy], Remedy]:
+    """Return a remedy that names the releases of a package that the row allows."""
+
+    def sharpen(scene: Scene, plain: Remedy) -> Remedy:
+        row = scene.row
+        requirement = bound(row, package) if row else ""
+        if row is None or not requirement:
+            return plain
+        fix = f"TensorFlow {scene.stated.tensorflow or row.framework.version} needs {requirement}."
+        install = f"pip install '{requirement}'"
+        if not scene.can_build(row):
+            return replace(plain, fix=fix, commands=(install,))
+        return replace(plain, fix=f"{fix} {row.id} has it.", commands=(install, build(row)))
+
+    return sharpen
+
+
+def python(scene: Scene, plain: Remedy) -> Remedy:
+    """The interpreters that the release has wheels for."""
+    row, said = scene.row, scene.stated
+    if row is not None and said.tensorflow is not None:
+        names = ", ".join(str(each) for each in row.pythons)
+        fix = f"TensorFlow {said.tensorflow} has wheels for Python {names}"
+        fix += f"; this is {said.python}." if said.python else "."
+        run = f" Use one of them, or run {row.id}." if scene.can_build(row) else " Use one of them."
+        commands = (*plain.commands[:2], *((build(row),) if scene.can_build(row) else ()))
+        return replace(plain, fix=fix + run, commands=commands)
+    rows = [row for row in rows_for_python(scene.catalog, said.python) if scene.can_build(row)] if said.python else []
+    if rows:
+        fix = f"Python {said.python} goes from {rows[-1].id} to {rows[0].id}."
+        return replace(plain, fix=f"{plain.fix} {fix}", commands=(*plain.commands[:2], build(rows[0])))
+    return plain
+
+
+def avx(scene: Scene, plain: Remedy) -> Remedy:
+    """The newest environment that does without the instructions."""
+    rows = [row for row in scene.catalog.environments if not row.framework.needs_avx and scene.can_build(row)]
+    if not rows:
+        return plain
+    fix = f"{plain.fix} {rows[-1].id} is the newest environment without AVX."
+    return replace(plain, fix=fix, commands=(*plain.commands, build(rows[-1])))
+
+
+def glibc(scene: Scene, plain: Remedy) -> Remedy:
+    """The image of the release, whose system is new enough."""
+    row = scene.row
+    if row is None or not scene.can_build(row):
+        return replace(plain, commands=(*plain.commands, "envbuilder list"))
+    fix = f"{row.id} brings a system that is new enough: run it in that image. Never replace the system's libc."
+    return replace(plain, fix=fix, commands=(*plain.commands, build(row)))

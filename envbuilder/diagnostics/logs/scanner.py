@@ -1,0 +1,192 @@
+"""A stream of bytes to evidence: fast over what says nothing, bounded in memory whatever the log holds.
+
+Lines that differ only in digits and punctuation are looked at once; whether one has an anchor is remembered. Of lines
+that have one, the first of a kind are read in full and the others counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from envbuilder.diagnostics.logs.decoding import LONGEST_TEXT, OVERLAP, Block, blocks, clean
+from envbuilder.diagnostics.logs.evidence import Evidence, Hit, Sample
+from envbuilder.diagnostics.logs.prefilter import Gate, gate, key_of
+from envbuilder.diagnostics.logs.signatures import Failures, Signature
+
+_READ_IN_FULL = 24
+_FIRST_SAMPLES = 16
+_LAST_SAMPLES = 8
+_MOST_KINDS = 30_000
+_MOST_BYTES = 4_000_000
+_LONGEST_KIND = 2000
+_TAIL = 3
+
+
+@dataclass(slots=True)
+class _Kind:
+    """Lines with one key.
+
+    Attributes:
+        opened: Signatures with an anchor in them.
+        left: How many more to read in full.
+        found: What those that were read were evidence of.
+    """
+
+    opened: tuple[Signature, ...]
+    left: int = _READ_IN_FULL
+    found: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class _Tally:
+    signature: Signature
+    count: int = 0
+    last: int = 0
+    head: list[Sample] = field(default_factory=list)
+    tail: list[Sample] = field(default_factory=list)
+
+    def add(self, sample: Sample) -> None:
+        self.count += 1
+        self.last = max(self.last, sample.line)
+        if len(self.head) < _FIRST_SAMPLES:
+            self.head.append(sample)
+        else:
+            self.tail = [*self.tail[1 - _LAST_SAMPLES :], sample]
+
+    def hit(self) -> Hit:
+        return Hit(signature=self.signature, count=self.count, last=self.last, samples=(*self.head, *self.tail))
+
+
+def scan(failures: Failures, read: Callable[[int], bytes]) -> Evidence:
+    """Read a log to its end.
+
+    Args:
+        failures: The signatures.
+        read: Gives at most that many bytes, and none at the end.
+    """
+    scanner = Scanner(failures)
+    for block in blocks(read):
+        scanner.feed(block)
+    return scanner.evidence()
+
+
+class Scanner:
+    """Collects evidence block by block."""
+
+    def __init__(self, failures: Failures) -> None:
+        self._gate: Gate = gate([each for each in failures.signatures if not each.at_end])
+        self._at_end = tuple(each for each in failures.signatures if each.at_end)
+        self._tail: deque[tuple[int, bytes]] = deque(maxlen=_TAIL)
+        self._patterns = {each.id: re.compile(each.pattern) for each in failures.signatures}
+        self._dull: set[bytes] = set()
+        self._dull_bytes = 0
+        self._kinds: dict[bytes, _Kind] = {}
+        self._tallies: dict[str, _Tally] = {}
+        self._lines = 0
+
+    def feed(self, block: Block) -> None:
+        """Look at the lines of one block."""
+        keys = key_of(block.data).split(b"\n")
+        lines = block.data.split(b"\n")
+        self._lines = block.first + len(lines) - 1
+        self._keep_tail(block.first, lines)
+        present = set(keys)
+        fresh = present - self._dull - self._kinds.keys()
+        if fresh:
+            self._sort_out(fresh, keys, lines)
+        telling = present & self._kinds.keys()
+        if not telling:
+            return
+        whole = {key for key in telling if self._kinds[key].left > 0}
+        for place, key in enumerate(keys) if whole else ():
+            if key in whole:
+                self._look(self._kinds[key], block.first + place, lines[place])
+        if telling - whole:
+            self._count(telling - whole, keys, block.first)
+
+    def evidence(self) -> Evidence:
+        """All that was found so far, with the end of the log as far as it was read."""
+        for number, line in self._tail:
+            for piece in _pieces(line):
+                list(self._match(number, piece, self._at_end))
+        hits = sorted((tally.hit() for tally in self._tallies.values()), key=lambda hit: (hit.first, hit.signature.id))
+        return Evidence(lines=self._lines, hits={hit.signature.id: hit for hit in hits})
+
+    def _keep_tail(self, first: int, lines: list[bytes]) -> None:
+        """Remember the last lines that are not blank."""
+        found: list[tuple[int, bytes]] = []
+        for place in range(len(lines) - 1, -1, -1):
+            if lines[place].strip():
+                found.append((first + place, lines[place][-OVERLAP:]))
+            if len(found) == _TAIL:
+                break
+        self._tail.extend(reversed(found))
+
+    def _sort_out(self, fresh: set[bytes], keys: list[bytes], lines: list[bytes]) -> None:
+        """Tell kinds of lines that have an anchor from those that have none."""
+        if len(self._dull) > _MOST_KINDS or self._dull_bytes > _MOST_BYTES:
+            # What is forgotten is looked at again: slower, and never wrong.
+            self._dull.clear()
+            self._dull_bytes = 0
+        if len(self._kinds) > _MOST_KINDS:
+            self._kinds.clear()
+        new = {key: line for key, line in zip(keys, lines, strict=True) if key in fresh}
+        kinds = list(new)
+        for place, opened in self._gate.open_to_kinds(kinds, b"\n".join(new.values())).items():
+            self._kinds[kinds[place]] = _Kind(opened=opened)
+        dull = fresh - self._kinds.keys()
+        self._dull |= {key for key in dull if len(key) <= _LONGEST_KIND}
+        self._dull_bytes += sum(map(len, dull))
+
+    def _count(self, often: set[bytes], keys: list[bytes], first: int) -> None:
+        """Count lines of kinds that were read often enough."""
+        counts = Counter(keys)
+        last = dict(zip(keys, range(first, first + len(keys)), strict=True))
+        for key in often:
+            for name in self._kinds[key].found:
+                self._tallies[name].count += counts[key]
+                self._tallies[name].last = max(self._tallies[name].last, last[key])
+
+    def _look(self, kind: _Kind, number: int, line: bytes) -> None:
+        kind.left -= 1
+        if len(line) <= LONGEST_TEXT and b"\r" not in line:
+            kind.found |= frozenset(self._match(number, line, kind.opened))
+            return
+        # A long line is a kind of its own; what it was evidence of is known when its pieces were looked at.
+        pieces = ((piece, self._gate.open_to(piece)) for piece in _pieces(line))
+        kind.found |= frozenset(name for piece, opened in pieces for name in self._match(number, piece, opened))
+
+    def _match(self, number: int, piece: bytes, opened: tuple[Signature, ...]) -> Iterator[str]:
+        if not opened:
+            return
+        text = clean(piece)
+        for signature in opened:
+            match = self._patterns[signature.id].search(text)
+            if match is None:
+                continue
+            captured = {name: value.strip().rstrip(".") for name, value in match.groupdict().items() if value}
+            tally = self._tallies.setdefault(signature.id, _Tally(signature=signature))
+            if tally.last != number or captured:
+                tally.add(Sample(line=number, text=_shown(text, match.start()), captured=captured))
+            yield signature.id
+
+
+def _pieces(line: bytes) -> Iterator[bytes]:
+    """The states of a progress bar; a long one in overlapping pieces."""
+    for state in line.split(b"\r") if b"\r" in line else (line,):
+        if len(state) <= LONGEST_TEXT:
+            yield state
+            continue
+        for start in range(0, len(state), LONGEST_TEXT - OVERLAP):
+            yield state[start : start + LONGEST_TEXT]
+
+
+def _shown(text: str, place: int, width: int = 400) -> str:
+    """A line as it is quoted: what was found must be in it."""
+    text = text.rstrip()
+    start = 0 if place < width // 2 else text.rfind(" ", 0, place) + 1
+    cut = text[start : start + width].strip()
+    return f"{'… ' if start else ''}{cut}{' …' if start + width < len(text) else ''}"

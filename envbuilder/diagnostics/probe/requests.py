@@ -1,0 +1,57 @@
+"""What the probe is asked for."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from envbuilder.catalog.expectation import Expectation
+from envbuilder.diagnostics.facts.facts import FACTS_SCHEMA
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeRequest:
+    """What to look at.
+
+    Attributes:
+        sonames: Libraries to open.
+        optional_sonames: Libraries that only a feature needs.
+        train: Whether to train, save and load.
+        gpu: Whether to compute on GPUs, in TensorFlow and through CUDA's own libraries.
+        framework: Whether to look at TensorFlow; without it the hardware is looked at, and the host.
+        compute: Whether to compute on GPUs through CUDA's own libraries, where the hardware is looked at.
+        limit: Seconds for everything that runs in TensorFlow.
+        hardware: Whether to look at the hardware and the host beside TensorFlow too.
+    """
+
+    sonames: tuple[str, ...] = ()
+    optional_sonames: tuple[str, ...] = ()
+    train: bool = True
+    gpu: bool = False
+    framework: bool = True
+    compute: bool = True
+    limit: float = 600.0
+    hardware: bool = False
+
+    def encode(self) -> bytes:
+        """The request as the probe reads it: one JSON object, keys sorted."""
+        document = {
+            "schema": FACTS_SCHEMA,
+            "sonames": list(self.sonames),
+            "optional_sonames": list(self.optional_sonames),
+            "train": self.train,
+            "gpu": self.gpu,
+            "hardware": self.hardware or self.gpu,
+            "framework": self.framework,
+            "compute": self.compute,
+            "limit": self.limit,
+        }
+        return (json.dumps(document, sort_keys=True) + "\n").encode("utf-8")
+
+
+def request_for(expectation: Expectation, *, gpu: bool, limit: float = 600.0) -> ProbeRequest:
+    """What has to be looked at to judge an image."""
+    cuda = expectation.cuda
+    return ProbeRequest(
+        sonames=cuda.sonames if cuda else (), optional_sonames=cuda.optional if cuda else (), gpu=gpu, limit=limit
+    )

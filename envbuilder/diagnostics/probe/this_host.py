@@ -1,0 +1,86 @@
+"""This host: at a glance from the driver's own files, or by the probe's quick parts."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from envbuilder.catalog.machine import Host, HostGpu
+from envbuilder.core.errors import ToolFailed
+from envbuilder.core.versions import release_of
+from envbuilder.diagnostics.facts.facts import Facts
+from envbuilder.diagnostics.probe.containers import read_answer
+from envbuilder.diagnostics.probe.script import probe_source
+
+_RELEASE = re.compile(r"Kernel Module(?: for \S+)?\s+(\d+(?:\.\d+)+)")
+_MODEL = re.compile(r"^Model:\s*(.+?)\s*$", re.MULTILINE)
+_WINDOWS = Path("dev", "dxg")
+
+# The probe as a module: its quick facts, and none that opens CUDA's libraries or computes.
+_QUICK = """
+import importlib.util, sys, time
+spec = importlib.util.spec_from_file_location("probe", sys.argv[1])
+probe = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(probe)
+started = time.monotonic()
+out = probe.private_stdout()
+facts = {
+    "interpreter": probe.look(probe.interpreter),
+    "machine": probe.look(probe.machine),
+    "driver": probe.look(probe.driver, ""),
+    "nvml": probe.opened(probe.look(probe.nvml_fact, "")),
+}
+probe.write(out, {"schema": probe.SCHEMA, "seconds": time.monotonic() - started, "facts": facts})
+"""
+
+
+def glance(root: Path = Path("/")) -> Host | None:
+    """Driver and GPUs as the kernel module shows them in files: a few milliseconds, and nothing is started.
+
+    Args:
+        root: Where `/proc` is.
+
+    Returns:
+        None where no driver of Linux is loaded; the GPUs have their names only.
+
+    Source: `/proc/driver/nvidia` of drivers 390 to 590.
+    """
+    folder = root / "proc" / "driver" / "nvidia"
+    release = _RELEASE.search(_content(folder / "version"))
+    if release is None:
+        return None
+    models = [_MODEL.search(_content(file)) for file in sorted(folder.glob("gpus/*/information"))]
+    gpus = tuple(HostGpu(name=model[1], capability=None) for model in models if model)
+    return Host(name="this host", driver=release_of(release[1]), gpus=gpus or None)
+
+
+def is_windows_subsystem(root: Path = Path("/")) -> bool:
+    """Whether GPUs come through Windows, so that the files above say nothing."""
+    return (root / _WINDOWS).exists()
+
+
+def quick_facts(timeout: float = 30.0) -> Facts:
+    """What the probe sees of this host in its quick parts: processor, memory, driver, GPUs.
+
+    Raises:
+        ToolFailed: It gave no answer.
+    """
+    with tempfile.TemporaryDirectory(prefix="envbuilder-probe-") as name:
+        script = Path(name, "probe.py")
+        script.write_bytes(probe_source())
+        command = [sys.executable, "-c", _QUICK, str(script)]
+        try:
+            done = subprocess.run(command, capture_output=True, check=False, timeout=timeout, stdin=subprocess.DEVNULL)
+        except subprocess.TimeoutExpired as error:
+            raise ToolFailed(f"the probe of this host did not answer within {timeout:.0f} s") from error
+    return read_answer(done.returncode, done.stdout, done.stderr, origin="this host")
+
+
+def _content(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

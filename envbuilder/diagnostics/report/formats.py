@@ -1,0 +1,20 @@
+"""The port to a report format. One file per format beside this one, one line in `registry.py`."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from envbuilder.diagnostics.checks.findings import Report
+
+
+class Format(Protocol):
+    """How a report is written."""
+
+    def write(self, report: Report, *, color: bool = False) -> str:
+        """The report as text that ends with a line end; the same report gives the same text.
+
+        Args:
+            report: What to write.
+            color: Whether terminal colours are wanted; formats for machines have none.
+        """
+        ...

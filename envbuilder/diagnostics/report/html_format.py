@@ -1,0 +1,148 @@
+"""A report as one page for people: nothing is loaded from elsewhere, no script, light and dark, on paper too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from envbuilder.diagnostics.checks.findings import Failed, Passed, Report
+from envbuilder.diagnostics.report.html_figures import charts, proportions
+from envbuilder.diagnostics.report.html_style import STYLE
+from envbuilder.diagnostics.report.html_text import plain, text
+from envbuilder.diagnostics.report.quantities import quantity
+from envbuilder.diagnostics.report.severity import (
+    Standing,
+    by_group,
+    by_reason,
+    headline,
+    of_standing,
+    overall,
+    tally,
+)
+
+# Whatever a name or a message holds, the page can load and run nothing.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+_FOOTER = "Written by envbuilder. Not proven means that nobody could look; it never counts as passed."
+
+
+class HtmlFormat:
+    """Verdict, failures with remedies, what is not proven, what passed, figures, facts, what nobody looked at."""
+
+    def write(self, report: Report, *, color: bool = False) -> str:  # noqa: ARG002 - colours are those of the page
+        """The report as one page."""
+        lines = [
+            "<!DOCTYPE html>",
+            '<html lang="en">',
+            "<head>",
+            '<meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{plain(f'{headline(report)}: {report.subject}')}</title>",
+            '<link rel="icon" href="data:,">',
+            f"<style>\n{STYLE}</style>",
+            "</head>",
+            "<body>",
+            *_header(report),
+            "<main>",
+            *_failed(report),
+            *_not_proven(report),
+            *_passed(report),
+            *_section("Figures", ['<div class="charts">', *charts(report), "</div>"] if report.figures else []),
+            *_section("Facts", _facts(report.facts)),
+            *_section("Deviations", _listing(report.deviations)),
+            *_section(f"Tier {report.tier.value} did not prove", _listing(report.not_covered)),
+            "</main>",
+            f"<footer><p>{_FOOTER}</p></footer>",
+            "</body>",
+            "</html>",
+        ]
+        return "\n".join(lines) + "\n"
+
+
+def _header(report: Report) -> Iterator[str]:
+    kind = overall(report)
+    required = f", tier {report.required.value} required" if report.required else ""
+    yield "<header>"
+    yield f'<p class="kind">{plain(report.environment)}</p>'
+    yield f"<h1>{plain(report.subject)}</h1>"
+    yield f'<div class="card verdict {kind.value}">'
+    yield f"<b>{plain(headline(report))}</b>"
+    yield f"<p>{plain(tally(report) or 'no results')}"
+    yield f'<span class="soft"> · {plain(quantity(report.seconds, "s"))}{required}</span></p>'
+    yield proportions(report)
+    yield "</div>"
+    yield "</header>"
+
+
+def _failed(report: Report) -> Iterator[str]:
+    results = of_standing(report, Standing.FAILED)
+    yield from _counted(Standing.FAILED, len(results))
+    for result in results:
+        if isinstance(result.outcome, Failed):
+            yield '<article class="card failed">'
+            yield f'<h3>{text(result.title)}<code class="id">{plain(result.id)}</code></h3>'
+            yield f'<p class="text">{text(result.outcome.problem)}</p>'
+            yield f'<div class="remedy text"><b>Remedy</b>{text(result.outcome.remedy)}</div>'
+            yield "</article>"
+
+
+def _not_proven(report: Report) -> Iterator[str]:
+    reasons = by_reason(report)
+    if not reasons:
+        return
+    yield from _counted(Standing.NOT_PROVEN, len(of_standing(report, Standing.NOT_PROVEN)))
+    yield '<div class="card rows">'
+    for (reason, required), results in reasons.items():
+        kind = Standing.FAILED if required else Standing.NOT_PROVEN
+        badge = '<span class="badge">required</span>' if required else ""
+        yield f'<div class="row {kind.value}">'
+        yield f'<p class="text">{text(reason)}{badge}</p>'
+        yield f'<p class="ids">{" ".join(f"<code>{plain(result.id)}</code>" for result in results)}</p>'
+        yield "</div>"
+    yield "</div>"
+
+
+def _passed(report: Report) -> Iterator[str]:
+    results = of_standing(report, Standing.PASSED)
+    if not results:
+        return
+    yield from _counted(Standing.PASSED, len(results))
+    yield '<div class="card long">'
+    yield "<table>"
+    for group, members in by_group(results).items():
+        yield "<tbody>"
+        if group:
+            yield f'<tr><th colspan="3" scope="rowgroup">{text(group)}</th></tr>'
+        for result in members:
+            seen = result.outcome.seen if isinstance(result.outcome, Passed) else ""
+            time = "" if result.seconds is None else _time(result.seconds)
+            yield f"<tr><td><code>{plain(result.id)}</code></td><td>{text(seen)}</td>"
+            yield f'<td class="time">{plain(time)}</td></tr>'
+        yield "</tbody>"
+    yield "</table>"
+    yield "</div>"
+
+
+def _time(seconds: float) -> str:
+    """Such as `7.04 s`; the probe writes milliseconds, so less than one is no number."""
+    return "< 1 ms" if seconds < 1e-3 else quantity(seconds, "s")
+
+
+def _facts(facts: Iterable[tuple[str, str]]) -> list[str]:
+    entries = [f"<dt>{plain(name)}</dt><dd>{text(value)}</dd>" for name, value in facts]
+    return ['<dl class="card">', *entries, "</dl>"] if entries else []
+
+
+def _listing(entries: tuple[str, ...]) -> list[str]:
+    items = [f"<li>{text(entry)}</li>" for entry in entries]
+    return ['<div class="card">', "<ul>", *items, "</ul>", "</div>"] if items else []
+
+
+def _counted(kind: Standing, count: int) -> Iterator[str]:
+    if count:
+        yield f'<h2>{kind.heading} <span class="count">{count}</span></h2>'
+
+
+def _section(heading: str, lines: list[str]) -> Iterator[str]:
+    if lines:
+        yield f"<h2>{plain(heading)}</h2>"
+        yield from lines

@@ -1,0 +1,71 @@
+"""A report as JSON for programs; field names and their meaning stay as they are within a schema."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from typing import TypeAlias, assert_never
+
+from envbuilder.diagnostics.checks.findings import CheckResult, Failed, Figure, NotProven, Passed, Report
+from envbuilder.diagnostics.report.severity import standing
+
+REPORT_SCHEMA = 1
+JsonValue: TypeAlias = str | float | list[str] | None
+
+
+class JsonFormat:
+    """One JSON object; fields in a fixed order, results in the order of the check table."""
+
+    def write(self, report: Report, *, color: bool = False) -> str:  # noqa: ARG002 - JSON has no colours
+        """The report as indented JSON."""
+        document = {
+            "schema": REPORT_SCHEMA,
+            "subject": report.subject,
+            "environment": report.environment,
+            "tier": report.tier.value,
+            "required": report.required.value if report.required else None,
+            "passed": report.passed,
+            "seconds": round(report.seconds, 3),
+            "results": [self._result(result) for result in report.results],
+            "facts": [{"name": name, "value": value} for name, value in report.facts],
+            "deviations": list(report.deviations),
+            "not_covered": list(report.not_covered),
+            "figures": [self._figure(figure) for figure in report.figures],
+        }
+        return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+    @staticmethod
+    def _result(result: CheckResult) -> dict[str, JsonValue]:
+        fields: dict[str, JsonValue] = {
+            "id": result.id,
+            "title": result.title,
+            "group": result.group,
+            "tiers": [tier.value for tier in result.tiers or (result.tier,)],
+            "seconds": None if result.seconds is None else round(result.seconds, 3),
+            "outcome": standing(result).value,
+        }
+        match result.outcome:
+            case Passed(seen=seen):
+                return {**fields, "seen": seen}
+            case Failed(problem=problem, remedy=remedy):
+                return {**fields, "problem": problem, "remedy": remedy}
+            case NotProven(reason=reason):
+                return {**fields, "reason": reason}
+            case other:
+                assert_never(other)
+
+    @staticmethod
+    def _figure(figure: Figure) -> dict[str, JsonValue]:
+        return {
+            "name": figure.name,
+            "group": figure.group,
+            "value": figure.value,
+            "unit": figure.unit,
+            "low": figure.low,
+            "high": figure.high,
+        }
+
+
+def report_schema() -> str:
+    """The JSON Schema (draft 2020-12) of what `JsonFormat` writes, as the file `report.schema.json` has it."""
+    return resources.files("envbuilder.diagnostics.report").joinpath("report.schema.json").read_text(encoding="utf-8")

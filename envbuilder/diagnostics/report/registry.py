@@ -1,0 +1,52 @@
+"""All report formats by the name that people type."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import MappingProxyType
+
+from envbuilder.core.errors import UsageError
+from envbuilder.diagnostics.report.formats import Format
+from envbuilder.diagnostics.report.html_format import HtmlFormat
+from envbuilder.diagnostics.report.json_format import JsonFormat
+from envbuilder.diagnostics.report.junit_format import JunitFormat
+from envbuilder.diagnostics.report.markdown_format import MarkdownFormat
+from envbuilder.diagnostics.report.text_format import TextFormat
+
+FORMATS: MappingProxyType[str, Format] = MappingProxyType(
+    {
+        "html": HtmlFormat(),
+        "json": JsonFormat(),
+        "junit": JunitFormat(),
+        "markdown": MarkdownFormat(),
+        "text": TextFormat(),
+    }
+)
+SUFFIXES: MappingProxyType[str, str] = MappingProxyType(
+    {".html": "html", ".json": "json", ".md": "markdown", ".txt": "text", ".xml": "junit"}
+)
+
+
+def format_named(name: str) -> Format:
+    """The format of this name.
+
+    Raises:
+        UsageError: There is none.
+    """
+    if name not in FORMATS:
+        raise UsageError(f"no report format is called {name!r}", hint=f"there are {', '.join(FORMATS)}")
+    return FORMATS[name]
+
+
+def format_of(file: Path) -> Format:
+    """The format that a file's suffix stands for.
+
+    Raises:
+        UsageError: It stands for none.
+    """
+    name = SUFFIXES.get(file.suffix.lower())
+    if name is None:
+        raise UsageError(
+            f"{file}: no report format has the suffix {file.suffix!r}", hint=f"name a file with {', '.join(SUFFIXES)}"
+        )
+    return FORMATS[name]

@@ -1,0 +1,99 @@
+"""How each result counts in its report, and how results are put together; the same for every format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import assert_never
+
+from envbuilder.diagnostics.checks.findings import CheckResult, Failed, Figure, NotProven, Passed, Report
+
+
+class Standing(StrEnum):
+    """What a result is called in a report."""
+
+    FAILED = "failed"
+    NOT_PROVEN = "not-proven"
+    PASSED = "passed"
+
+    @property
+    def heading(self) -> str:
+        """The name in plain words, with a capital."""
+        return self.value.replace("-", " ").capitalize()
+
+
+def standing(result: CheckResult) -> Standing:
+    """The kind of outcome."""
+    match result.outcome:
+        case Failed():
+            return Standing.FAILED
+        case NotProven():
+            return Standing.NOT_PROVEN
+        case Passed():
+            return Standing.PASSED
+        case other:
+            assert_never(other)
+
+
+def of_standing(report: Report, wanted: Standing) -> tuple[CheckResult, ...]:
+    """The results of one kind, in the report's order."""
+    return tuple(result for result in report.results if standing(result) is wanted)
+
+
+def overall(report: Report) -> Standing:
+    """The kind of the report itself: not proven when nothing passed and nothing failed."""
+    if report.passed:
+        return Standing.PASSED
+    return Standing.FAILED if report.failed else Standing.NOT_PROVEN
+
+
+def tally(report: Report) -> str:
+    """Such as `1 failed, 2 not proven (1 required), 13 passed`; empty without results."""
+    required = len(report.failed) - len(of_standing(report, Standing.FAILED))
+    notes = {Standing.NOT_PROVEN: f" ({required} required)" if required else ""}
+    counts = [(len(of_standing(report, kind)), f"{kind.heading.lower()}{notes.get(kind, '')}") for kind in Standing]
+    return ", ".join(f"{count} {name}" for count, name in counts if count)
+
+
+def headline(report: Report) -> str:
+    """What a reader has to know when he reads nothing else, without the numbers.
+
+    A report in which nothing was proven never says that something passed.
+    """
+    words = {Standing.PASSED: "PASSED", Standing.FAILED: "FAILED", Standing.NOT_PROVEN: "NOTHING PROVEN"}
+    return f"{words[overall(report)]} in tier {report.tier.value}"
+
+
+def verdict(report: Report) -> str:
+    """The report in one line of plain words."""
+    listing = tally(report)
+    return f"{headline(report)}: {listing}" if listing else headline(report)
+
+
+def by_group(results: Iterable[CheckResult]) -> dict[str, list[CheckResult]]:
+    """Results by what they are about, both in the order in which they first come."""
+    groups: dict[str, list[CheckResult]] = {}
+    for result in results:
+        groups.setdefault(result.group, []).append(result)
+    return groups
+
+
+def by_reason(report: Report) -> dict[tuple[str, bool], list[CheckResult]]:
+    """What is not proven by its reason and whether it was required, so that one reason is said once.
+
+    Returns:
+        Required ones first, then in the order in which they first come.
+    """
+    reasons: dict[tuple[str, bool], list[CheckResult]] = {}
+    for result in report.results:
+        if isinstance(result.outcome, NotProven):
+            reasons.setdefault((result.outcome.reason, report.counts_as_failure(result)), []).append(result)
+    return dict(sorted(reasons.items(), key=lambda entry: not entry[0][1]))
+
+
+def figure_groups(report: Report) -> dict[str, list[Figure]]:
+    """Figures by their heading, both in the order in which they first come."""
+    groups: dict[str, list[Figure]] = {}
+    for figure in report.figures:
+        groups.setdefault(figure.group, []).append(figure)
+    return groups

@@ -1,0 +1,140 @@
+"""A report for people: what is wrong first, and last what nobody looked at."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+
+from envbuilder.core.plain_text import printable
+from envbuilder.diagnostics.checks.findings import CheckResult, Failed, Passed, Report
+from envbuilder.diagnostics.report.quantities import described, quantity
+from envbuilder.diagnostics.report.severity import (
+    Standing,
+    by_group,
+    by_reason,
+    figure_groups,
+    of_standing,
+    overall,
+    verdict,
+)
+
+WIDTH = 100
+REQUIRED = "required, so it counts as failed"
+_COLUMN = 28
+_BOLD, _FAINT, _CYAN = "1", "2", "36"
+_COLORS = {Standing.FAILED: "31;1", Standing.NOT_PROVEN: "33;1", Standing.PASSED: "32;1"}
+_MARKS = {Standing.FAILED: "✗", Standing.NOT_PROVEN: "?", Standing.PASSED: "✓"}
+
+
+class TextFormat:
+    """At most 100 columns; no colour unless asked for."""
+
+    def write(self, report: Report, *, color: bool = False) -> str:
+        """The report, grouped by outcome: failures, not proven, passed; last what nobody looked at."""
+        pen = _Pen(color=color)
+        lines = [
+            *_wrapped(f"{report.subject} ({report.environment})", "", pen, code=_BOLD),
+            *_columns(report.facts, "  ", pen),
+            *_failed(report, pen),
+            *_not_proven(report, pen),
+            *_passed(report, pen),
+            *_figures(report, pen),
+            *_listing("Deviations", report.deviations, pen),
+            "",
+            pen.paint(f"{verdict(report)} ({quantity(report.seconds, 's')})", _COLORS[overall(report)]),
+            *_listing(f"Tier {report.tier.value} did not prove", report.not_covered, pen),
+        ]
+        return "\n".join(lines) + "\n"
+
+
+class _Pen:
+    """Colours, or none."""
+
+    def __init__(self, *, color: bool) -> None:
+        self._color = color
+
+    def paint(self, text: str, code: str) -> str:
+        """The text in a colour, which ends with it."""
+        return f"\x1b[{code}m{text}\x1b[0m" if self._color and code and text else text
+
+
+def _failed(report: Report, pen: _Pen) -> Iterator[str]:
+    results = of_standing(report, Standing.FAILED)
+    yield from _heading(Standing.FAILED, results, pen)
+    for result in results:
+        if isinstance(result.outcome, Failed):
+            yield from _wrapped(result.id, "  ", pen, code=_BOLD)
+            yield from _wrapped(result.outcome.problem, "    ", pen)
+            yield from _wrapped(f"Remedy: {result.outcome.remedy}", "    ", pen, code=_CYAN)
+
+
+def _not_proven(report: Report, pen: _Pen) -> Iterator[str]:
+    yield from _heading(Standing.NOT_PROVEN, of_standing(report, Standing.NOT_PROVEN), pen)
+    for (reason, required), results in by_reason(report).items():
+        if required:
+            yield from _wrapped(f"{reason} ({REQUIRED})", "  ", pen, code=_COLORS[Standing.FAILED])
+        else:
+            yield from _wrapped(reason, "  ", pen)
+        yield from _wrapped(", ".join(result.id for result in results), "    ", pen, code=_FAINT, hang="")
+
+
+def _passed(report: Report, pen: _Pen) -> Iterator[str]:
+    results = of_standing(report, Standing.PASSED)
+    yield from _heading(Standing.PASSED, results, pen)
+    width = max((len(printable(result.id)) for result in results), default=0)
+    for group, members in by_group(results).items():
+        if group:
+            yield from _wrapped(group, "  ", pen, code=_BOLD)
+        yield from _columns(
+            [(result.id, _seen(result)) for result in members], "    " if group else "  ", pen, width=width
+        )
+
+
+def _seen(result: CheckResult) -> str:
+    return result.outcome.seen if isinstance(result.outcome, Passed) else ""
+
+
+def _figures(report: Report, pen: _Pen) -> Iterator[str]:
+    groups = figure_groups(report)
+    if not groups:
+        return
+    yield ""
+    yield pen.paint("Figures", _BOLD)
+    for group, figures in groups.items():
+        # A number does not part from its unit at the end of a line.
+        listing = ", ".join(f"{figure.name} {described(figure)}".replace(" ", "\xa0") for figure in figures)
+        yield from _wrapped(f"{group}: {listing}" if group else listing, "  ", pen)
+
+
+def _heading(kind: Standing, results: Sequence[CheckResult], pen: _Pen) -> Iterator[str]:
+    if results:
+        yield ""
+        yield pen.paint(f"{_MARKS[kind]} {kind.heading}: {len(results)}", _COLORS[kind])
+
+
+def _listing(heading: str, entries: tuple[str, ...], pen: _Pen) -> Iterator[str]:
+    if not entries:
+        return
+    yield ""
+    yield pen.paint(heading, _BOLD)
+    for entry in entries:
+        yield from _wrapped(f"- {entry}", "  ", pen)
+
+
+def _columns(lines: Iterable[tuple[str, str]], indent: str, pen: _Pen, *, width: int = 0) -> Iterator[str]:
+    """Names and values below each other; a line that is too long is cut."""
+    clean = [(printable(name), printable(value)) for name, value in lines]
+    width = min(width or max((len(name) for name, _ in clean), default=0), _COLUMN)
+    for name, value in clean:
+        start = f"{indent}{name:<{width}}  "
+        line = f"{start}{value}".rstrip()
+        shown = line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…"
+        yield pen.paint(shown[: len(start)], _FAINT) + shown[len(start) :]
+
+
+def _wrapped(text: str, indent: str, pen: _Pen, *, code: str = "", hang: str = "  ") -> list[str]:
+    # Ids and paths stay whole where they can.
+    lines = textwrap.wrap(
+        printable(text), WIDTH, initial_indent=indent, subsequent_indent=f"{indent}{hang}", break_on_hyphens=False
+    )
+    return [pen.paint(line, code) for line in lines]

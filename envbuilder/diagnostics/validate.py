@@ -1,0 +1,136 @@
+"""Image to report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from packaging.version import Version
+
+from envbuilder.catalog.environments import Catalog
+from envbuilder.catalog.expectation import Expectation
+from envbuilder.catalog.selection import select
+from envbuilder.core.errors import UsageError
+from envbuilder.core.memory_policy import VARIABLE, MemoryPolicy
+from envbuilder.diagnostics.checks.evaluation import judge
+from envbuilder.diagnostics.checks.expectation import expect
+from envbuilder.diagnostics.checks.findings import Report, Tier
+from envbuilder.diagnostics.facts.facts import NOT_ASKED, Facts, Unseen
+from envbuilder.diagnostics.probe.containers import probe_image
+from envbuilder.diagnostics.probe.requests import request_for
+from envbuilder.image.embedded_lock import ImageEngine, lock_inside, no_hook
+from envbuilder.lock.lock import Lock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validation:
+    """What to validate, and how far.
+
+    Attributes:
+        image: Reference or id, as the engine has it.
+        tier: How far to go; None goes as far as the engine can.
+        required: Tier that must be proven; None fails on findings only.
+        timeout: Seconds for the probe.
+        devices: CDI devices that the container gets instead of all GPUs.
+        memory: Memory policy to give to the container in place of the image's; None leaves it.
+    """
+
+    image: str
+    tier: Tier | None = None
+    required: Tier | None = None
+    timeout: float = 900.0
+    devices: tuple[str, ...] = ()
+    memory: MemoryPolicy | None = None
+
+
+def validate(
+    catalog: Catalog, wanted: Validation, lock: Lock | None, engine: ImageEngine, clock: Callable[[], float]
+) -> Report:
+    """Look inside an image and judge what is there.
+
+    Args:
+        catalog: The rows.
+        wanted: What and how far.
+        lock: What the image should be; None takes the lock that is inside it.
+        engine: Runs the probe.
+        clock: Seconds that only go forward.
+
+    Raises:
+        UsageError: The engine has no such image, or there is no lock in it and none was given.
+        ToolFailed: The probe gave no answer.
+    """
+    started = clock()
+    if engine.image(wanted.image) is None:
+        raise UsageError(f"the engine has no image {wanted.image}", hint="`envbuilder build ENV` makes one; or pull it")
+    tier = wanted.tier or (Tier.GPU if wanted.devices or engine.info().gpus else Tier.CPU)
+    expected = lock or lock_inside(engine, wanted.image)
+    expectation = expectation_of(catalog, expected)
+    if wanted.memory:
+        expectation = _with_memory(expectation, wanted.memory)
+    gpu = tier is Tier.GPU
+    facts = probe_image(
+        engine,
+        wanted.image,
+        request_for(expectation, gpu=gpu),
+        gpus=gpu,
+        timeout=wanted.timeout,
+        devices=wanted.devices,
+        env=((VARIABLE, str(wanted.memory)),) if wanted.memory else (),
+    )
+    return judge(
+        expectation,
+        facts,
+        tier=tier,
+        required=wanted.required,
+        subject=wanted.image,
+        seconds=clock() - started,
+    )
+
+
+def judge_facts(  # noqa: PLR0913  what one report needs
+    catalog: Catalog,
+    lock: Lock,
+    facts: Facts,
+    *,
+    tier: Tier | None,
+    required: Tier | None,
+    subject: str,
+    seconds: float,
+) -> Report:
+    """Judge facts that were gathered elsewhere.
+
+    Args:
+        catalog: The rows.
+        lock: What they should be.
+        facts: What a probe saw.
+        tier: How far they go; None takes the GPU tier when the probe was asked to compute on GPUs.
+        required: Tier that must be proven.
+        subject: What was looked at.
+        seconds: How long looking took.
+    """
+    asked_for_gpus = not (isinstance(facts.gpu, Unseen) and facts.gpu.kind == NOT_ASKED.kind)
+    return judge(
+        expectation_of(catalog, lock),
+        facts,
+        tier=tier or (Tier.GPU if asked_for_gpus else Tier.CPU),
+        required=required,
+        subject=subject,
+        seconds=seconds,
+    )
+
+
+def _with_memory(expectation: Expectation, policy: MemoryPolicy) -> Expectation:
+    """What is expected of an image that is run with another policy than its own.
+
+    Raises:
+        UsageError: It has no hook, so that the policy would change nothing.
+    """
+    if expectation.memory is None:
+        raise no_hook()
+    return replace(expectation, memory=policy)
+
+
+def expectation_of(catalog: Catalog, lock: Lock) -> Expectation:
+    """What an image of a lock must be, by its row."""
+    row = select(catalog, lock.environment, Version(lock.framework_version))
+    return expect(row, lock, catalog.cuda)

@@ -1,0 +1,75 @@
+"""Image to report without running it: the static tier."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+from envbuilder.core.corrupt_file import Damaged
+from envbuilder.core.elf import open_elf, read_shared_object
+from envbuilder.core.errors import UsageError
+from envbuilder.diagnostics.checks.content import judge_content
+from envbuilder.diagnostics.checks.findings import Report, Tier
+from envbuilder.diagnostics.verify import Subject
+from envbuilder.image.contents import ContentExpectation, ImageContent, LibraryFile
+from envbuilder.image.embedded_lock import LOCK_IN_IMAGE, lock_in
+from envbuilder.image.layer_contents import config_of, survey
+from envbuilder.image.plan.layers import plan
+from envbuilder.lock.lock import Lock
+from envbuilder.lock.lockfile import digest, dump_pins
+
+
+def validate_static(
+    subject: Subject, lock: Lock | None, work: Path, clock: Callable[[], float], *, required: Tier | None = None
+) -> Report:
+    """Look into the layers of an image and judge what is there.
+
+    Args:
+        subject: The image; its layers can be fetched.
+        lock: What it should be; None takes the lock that is inside it.
+        work: Folder for layers while they are read.
+        clock: Seconds that only go forward.
+        required: Tier that must be proven.
+
+    Raises:
+        UsageError: There is no lock in it and none was given; or its layers cannot be had.
+        VerificationFailed: A layer is damaged.
+    """
+    started = clock()
+    content = _content(subject, work)
+    expected = lock or lock_in(content.texts.get(LOCK_IN_IMAGE.lstrip("/")), subject.name)
+    planned = plan(expected, digest(expected))
+    expectation = ContentExpectation(
+        lock=expected,
+        lock_text=dump_pins(expected).encode(),
+        labels=planned.labels,
+        env=planned.env,
+        lock_is_inside=lock is None,
+    )
+    return judge_content(expectation, content, subject=subject.name, seconds=clock() - started, required=required)
+
+
+def _content(subject: Subject, work: Path) -> ImageContent:
+    fetch = subject.fetch
+    if fetch is None:
+        raise UsageError(f"the layers of {subject.name} cannot be read where it is", hint="`docker save` it to a file")
+    with tempfile.TemporaryDirectory(dir=work, prefix="static-") as folder:
+        return survey(
+            [partial(fetch, number) for number in range(len(subject.diff_ids))],
+            config_of(subject.document),
+            subject.manifest,
+            read_library,
+            Path(folder),
+        )
+
+
+def read_library(path: str, stream: BinaryIO) -> LibraryFile:
+    """What an ELF file asks for; one that is damaged says so."""
+    try:
+        found = read_shared_object(open_elf(stream))
+    except Damaged as error:
+        return LibraryFile(path=path, damage=str(error))
+    return LibraryFile(path=path, needed=found.needed, search=found.runpath)

@@ -1,0 +1,82 @@
+"""Places that are no image of an engine to report: a running container, an interpreter, an Apptainer image."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from envbuilder.catalog.environments import Catalog
+from envbuilder.core.errors import ToolFailed
+from envbuilder.diagnostics.checks.findings import Report, Tier
+from envbuilder.diagnostics.facts.facts import Facts
+from envbuilder.diagnostics.probe.command import launch
+from envbuilder.diagnostics.probe.containers import SHARE_FOR_TENSORFLOW, read_answer
+from envbuilder.diagnostics.probe.requests import ProbeRequest, request_for
+from envbuilder.diagnostics.validate import expectation_of, judge_facts
+from envbuilder.lock.lock import Lock
+from envbuilder.oci.runtime.command import RunResult
+
+Look: TypeAlias = Callable[[ProbeRequest], Facts]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where the probe runs.
+
+    Attributes:
+        name: What the user called it.
+        tier: How far to go.
+        required: Tier that must be proven; None fails on findings only.
+        timeout: Seconds for the probe.
+    """
+
+    name: str
+    tier: Tier
+    required: Tier | None
+    timeout: float
+
+
+def validate_place(catalog: Catalog, lock: Lock, place: Place, look: Look, clock: Callable[[], float]) -> Report:
+    """Run the probe somewhere and judge what it saw.
+
+    Args:
+        catalog: The rows.
+        lock: What the place should be.
+        place: Where.
+        look: Runs the probe there.
+        clock: Seconds that only go forward.
+
+    Raises:
+        ToolFailed: The probe gave no answer.
+    """
+    started = clock()
+    request = request_for(expectation_of(catalog, lock), gpu=place.tier is Tier.GPU)
+    facts = look(replace(request, limit=min(request.limit, place.timeout * SHARE_FOR_TENSORFLOW)))
+    return judge_facts(
+        catalog,
+        lock,
+        facts,
+        tier=place.tier,
+        required=place.required,
+        subject=place.name,
+        seconds=clock() - started,
+    )
+
+
+def by_command(python: str, origin: str, run: Callable[[tuple[str, ...]], RunResult]) -> Look:
+    """Looking by one command, where no file can be put.
+
+    Args:
+        python: Path of the interpreter there.
+        origin: What the facts are said to come from.
+        run: Runs a command there.
+    """
+
+    def look(request: ProbeRequest) -> Facts:
+        done = run(launch(python, request))
+        if done.timed_out:
+            raise ToolFailed(f"the probe in {origin} did not answer in time", hint="give it more: --timeout SECONDS")
+        return read_answer(done.status, done.stdout, done.stderr, origin=origin)
+
+    return look

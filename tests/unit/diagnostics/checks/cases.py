@@ -1,0 +1,70 @@
+"""Read the folders of `tests/cases`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import yaml
+
+from envbuilder.catalog.expectation import Expectation
+from envbuilder.core.memory_policy import parse
+from envbuilder.diagnostics.facts.facts import Facts
+from envbuilder.diagnostics.probe import decode
+from tests.unit.diagnostics.checks.expectations import EXPECTATIONS
+
+ROOT = Path(__file__).parents[3] / "cases"
+
+
+def merged(target: object, patch: object) -> object:
+    """Apply a merge patch (RFC 7396)."""
+    if not isinstance(patch, dict):
+        return patch
+    result = dict(target) if isinstance(target, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            result.pop(name, None)
+        else:
+            result[name] = merged(result.get(name), value)
+    return result
+
+
+def facts_named(base: str, plus: tuple[str, ...] = (), change: object = None) -> Facts:
+    document: object = json.loads((ROOT / "facts" / f"{base}.json").read_text("utf-8"))
+    for name in plus:
+        document = merged(document, json.loads((ROOT / "patches" / f"{name}.json").read_text("utf-8")))
+    return decode(json.dumps(merged(document, change or {})), base)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    check: str
+    name: str
+    catches: bool
+    expectation: Expectation
+    facts: Facts
+    expect: str
+    says: str
+
+
+def read(folder: Path) -> Case:
+    document = yaml.safe_load((folder / "case.yaml").read_text("utf-8"))
+    kind, _, _ = folder.name.partition("-")
+    assert kind in {"catches", "passes"}, folder
+    return Case(
+        check=folder.parent.name,
+        name=f"{folder.parent.name}/{folder.name}",
+        catches=kind == "catches",
+        expectation=_expectation(document.pop("expectation"), document.pop("memory", None)),
+        facts=facts_named(document.pop("base"), tuple(document.pop("plus", ())), document.pop("change", None)),
+        expect=document.pop("expect"),
+        says=document.pop("says"),
+    )
+
+
+def _expectation(name: str, memory: str | None) -> Expectation:
+    return replace(EXPECTATIONS[name], memory=parse(memory)) if memory else EXPECTATIONS[name]
+
+
+CASES = tuple(read(path.parent) for path in sorted(ROOT.glob("*/*/case.yaml")))

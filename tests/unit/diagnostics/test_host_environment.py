@@ -1,0 +1,129 @@
+"""Everything is asked at once; what is silent costs its limit, and no more."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from envbuilder.core.errors import EngineUnavailable, ToolMissing
+from envbuilder.diagnostics.deadlines import Pending
+from envbuilder.diagnostics.host.environment import EngineAnswers, EngineSilent, Silence, SourceKind
+from envbuilder.diagnostics.host_environment import Address, AroundPorts, start_looking, without_login
+from envbuilder.image.builds import EngineInfo
+from tests.fakes.engine import FAKE_INFO
+
+SECRET = "https://me:secret@mirror.example:8443/simple"
+
+
+def ports(**changes: object) -> AroundPorts:
+    sound = AroundPorts(
+        engine=lambda: replace(FAKE_INFO, root="/data"),
+        sandbox=lambda: "runc 1.1.5",
+        address=lambda _, __: Address(url=SECRET, chosen="UV_DEFAULT_INDEX", configured=True),
+        ask=lambda _, __: 200,
+        is_proxied=lambda _: False,
+        free=lambda _: 7,
+        has_toolkit=lambda: False,
+        ca_bundles=(),
+        proxies=(),
+        clock=time.monotonic,
+    )
+    return replace(sound, **changes)  # type: ignore[arg-type]
+
+
+def raising(error: Exception) -> Callable[[], object]:
+    def work() -> object:
+        raise error
+
+    return work
+
+
+def test_what_answers_is_told_without_the_login_in_its_address() -> None:
+    seen = start_looking(ports())()
+
+    assert isinstance(seen.engine, EngineAnswers)
+    assert (seen.engine.version, seen.engine.root_free, seen.sandbox) == (FAKE_INFO.version, 7, "runc 1.1.5")
+    assert [(each.kind, each.host, each.status, each.silence) for each in seen.sources] == [
+        (kind, "mirror.example:8443", 200, None) for kind in SourceKind
+    ]
+    assert "secret" not in repr(seen)
+
+
+def test_the_host_of_a_default_is_not_told() -> None:
+    default = Address(url="https://somewhere.example/simple", chosen="uv's default", configured=False)
+    seen = start_looking(ports(address=lambda _, __: default))()
+    assert {each.host for each in seen.sources} == {""}
+    assert "somewhere" not in repr(seen)
+
+
+def test_sources_and_engine_that_never_answer_cost_the_limit_once() -> None:
+    ended = threading.Event()
+    times = iter([0.0])
+
+    def never(*_: object) -> object:
+        ended.wait()
+        raise EngineUnavailable("ended")
+
+    # After the start this clock says that the limit is over: whoever waits for a limit of its own waits for ever.
+    around = ports(engine=never, sandbox=never, ask=never, clock=lambda: next(times, float("inf")))
+    try:
+        seen = start_looking(around, limit=threading.TIMEOUT_MAX / 2)()
+    finally:
+        ended.set()
+
+    assert [each.silence for each in seen.sources] == [Silence.TIME] * len(SourceKind)
+    assert isinstance(seen.engine, EngineSilent)
+    assert (seen.sandbox, seen.why_no_sandbox) == ("", "")
+
+
+def test_why_there_is_no_engine_and_no_sandbox_is_told() -> None:
+    denied = EngineUnavailable("no container engine answers: Permission denied", hint="join the group")
+    nothing = ToolMissing("nothing can run a command\n  namespaces: refused")
+    seen = start_looking(ports(engine=raising(denied), sandbox=raising(nothing)))()
+
+    assert seen.engine == EngineSilent(why=denied.message, remedy="join the group", denied=True)
+    assert seen.why_no_sandbox == "nothing can run a command namespaces: refused"
+
+
+def test_what_nothing_names_is_told_apart_from_what_is_silent() -> None:
+    def only_index(kind: SourceKind, _: EngineInfo | None) -> Address | None:
+        return Address(url=SECRET, chosen="x", configured=True) if kind is SourceKind.INDEX else None
+
+    seen = start_looking(ports(address=only_index))()
+    assert [each.kind for each in seen.sources] == [SourceKind.INDEX]
+    assert seen.unnamed == (SourceKind.REGISTRY, SourceKind.DEBIAN)
+
+
+def test_an_engine_hands_out_gpus_by_the_toolkit_that_it_does_not_tell_of() -> None:
+    plain = replace(FAKE_INFO, gpus=False)
+    engines = [
+        start_looking(ports(engine=lambda: plain, has_toolkit=lambda has=has: has))().engine for has in (True, False)
+    ]
+    assert [isinstance(engine, EngineAnswers) and engine.gpus for engine in engines] == [True, False]
+
+
+def test_only_the_registry_waits_for_what_the_engine_says() -> None:
+    told: dict[SourceKind, bool] = {}
+
+    def address(kind: SourceKind, engine: EngineInfo | None) -> None:
+        told[kind] = engine is not None
+
+    start_looking(ports(address=address))()
+    assert told == {SourceKind.REGISTRY: True, SourceKind.INDEX: False, SourceKind.DEBIAN: False}
+
+
+@pytest.mark.parametrize("login", ["me:secret@", "secret@", "me:se@secret@"])
+@pytest.mark.parametrize("scheme", ["http://", "socks5h://", ""])
+def test_no_login_of_a_proxy_is_shown(scheme: str, login: str) -> None:
+    shown = without_login(f"{scheme}{login}proxy.example:3128/path")
+    assert shown == f"{scheme}…@proxy.example:3128"
+
+
+def test_an_error_of_work_in_a_thread_is_raised_where_its_result_is_wanted() -> None:
+    pending: Pending[object] = Pending(raising(ToolMissing("x")))
+    with pytest.raises(ToolMissing):
+        pending.result(5, None)
