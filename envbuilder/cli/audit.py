@@ -24,9 +24,9 @@ from envbuilder.core.errors import UsageError
 from envbuilder.core.references import normalized
 from envbuilder.core.versions import Release
 from envbuilder.core.yaml.requirements import pep440
+from envbuilder.curation.audit import AuditPorts, audit_file, audit_release, audit_row, record_audit
+from envbuilder.curation.wheel_audit.audit import Audit
 from envbuilder.lock.lock import Sources
-from envbuilder.model.audits import Audit
-from envbuilder.workflows.audit import AuditPorts, audit_file, audit_release, audit_row, record_audit
 
 _TOO_LONG = ("libraries", "elf_needed_main")
 """Fields that only a machine reads to the end."""

@@ -10,8 +10,8 @@ from envbuilder.cli.composition import Composition
 from envbuilder.cli.options import source_options
 from envbuilder.cli.output import folded, json_option, notice, print_json
 from envbuilder.cli.places import places
+from envbuilder.curation.availability import Availability, Vanished, availability
 from envbuilder.lock.lock import Sources
-from envbuilder.workflows.availability import Availability, Vanished, availability
 
 
 @click.command("availability")

@@ -15,8 +15,8 @@ from envbuilder.cli.output import folded, json_option, notice, print_json
 from envbuilder.cli.places import places
 from envbuilder.cli.proving import Proving
 from envbuilder.cli.watching import watched
+from envbuilder.curation.prove import Proven, prove
 from envbuilder.lock.lock import Sources
-from envbuilder.workflows.prove import Proven, prove
 
 _TIERS = [Grade.RESOLVED.value, Grade.CPU.value, Grade.IMAGE.value, Grade.GPU.value]
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)

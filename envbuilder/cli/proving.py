@@ -13,6 +13,11 @@ from pathlib import Path
 from envbuilder.catalog.environments import BaseChoice, Environment
 from envbuilder.cli.composition import Composition
 from envbuilder.cli.recording import records_of
+from envbuilder.curation.proof.bare_environments import BareEnvironments
+from envbuilder.curation.proof.interpreters import HostPython, HostPythons
+from envbuilder.curation.proof.records import Records
+from envbuilder.curation.prove import ProofPorts
+from envbuilder.curation.prove_image import ImageProof
 from envbuilder.diagnostics.checks.findings import Report
 from envbuilder.diagnostics.facts.facts import Facts
 from envbuilder.diagnostics.probe.interpreters import probe_python
@@ -23,11 +28,6 @@ from envbuilder.image.build import BuildOptions, build
 from envbuilder.image.container_engine import Listener
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Lock, Sources, Spec
-from envbuilder.proving.environments import BareEnvironments
-from envbuilder.proving.interpreters import HostPython, HostPythons
-from envbuilder.proving.records import Records
-from envbuilder.workflows.prove import ProofPorts
-from envbuilder.workflows.prove_image import ImageProof
 
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH")
 

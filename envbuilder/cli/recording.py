@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from envbuilder.cli.places import Places
 from envbuilder.core.errors import UsageError
-from envbuilder.proving.records import Records
+from envbuilder.curation.proof.records import Records
 
 
 def records_of(places: Places) -> Records:

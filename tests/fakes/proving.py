@@ -16,15 +16,15 @@ from envbuilder.catalog.load.evidence import Proof, read_proof
 from envbuilder.core.errors import EnvbuilderError
 from envbuilder.core.versions import Release
 from envbuilder.core.yaml.fields import Reader
+from envbuilder.curation.proof.interpreters import HostPython
+from envbuilder.curation.proof.records import Records
+from envbuilder.curation.prove import ProofPorts
 from envbuilder.diagnostics.checks.findings import CheckResult, Failed, Passed, Report, Tier
 from envbuilder.diagnostics.facts.facts import Fact, Facts, Imported, Unseen
 from envbuilder.diagnostics.probe import decode
 from envbuilder.lock.closures import Closure
 from envbuilder.lock.resolve.requests import row_request
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder
-from envbuilder.proving.interpreters import HostPython
-from envbuilder.proving.records import Records
-from envbuilder.workflows.prove import ProofPorts
 from tests.fakes.catalogs import ROOT, real_catalog
 from tests.fakes.resolver import FakeResolver, made_up_sha256
 

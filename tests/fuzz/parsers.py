@@ -13,11 +13,6 @@ from pathlib import Path
 
 import yaml
 
-from envbuilder.auditing.build_info import read_build_info
-from envbuilder.auditing.gpu_code import read_gpu_code
-from envbuilder.auditing.lz4 import unpack_start
-from envbuilder.auditing.metadata import read_metadata
-from envbuilder.auditing.ptx import read_ptx_header
 from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.load.catalog import load_catalog
@@ -33,6 +28,11 @@ from envbuilder.core.references import ImageRef
 from envbuilder.core.uv import read_pylock
 from envbuilder.core.uv_failures import failure_of
 from envbuilder.core.yaml.documents import parse
+from envbuilder.curation.wheel_audit.build_info import read_build_info
+from envbuilder.curation.wheel_audit.gpu_code import read_gpu_code
+from envbuilder.curation.wheel_audit.lz4 import unpack_start
+from envbuilder.curation.wheel_audit.metadata import read_metadata
+from envbuilder.curation.wheel_audit.ptx import read_ptx_header
 from envbuilder.diagnostics.compare_documents import compare_two
 from envbuilder.diagnostics.doctor import examine, look_into_file
 from envbuilder.diagnostics.logs.scanner import scan

@@ -10,8 +10,8 @@ import pytest
 
 from envbuilder.catalog.load.catalog import load_catalog
 from tests.fakes.catalogs import DATA
-from tests.unit.auditing.wheels import METADATA, elf, wheel
 from tests.unit.cli.running import CommandLine
+from tests.unit.curation.wheel_audit.wheels import METADATA, elf, wheel
 
 INFO = "tensorflow_cpu-2.15.1.dist-info"
 NAME = "tensorflow_cpu-2.15.1-cp311-cp311-manylinux_2_17_x86_64.whl"

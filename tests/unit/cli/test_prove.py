@@ -10,7 +10,7 @@ import pytest
 
 from envbuilder.catalog.evidence import Grade
 from envbuilder.cli.proving import bare_environ
-from envbuilder.workflows.prove import prove
+from envbuilder.curation.prove import prove
 from tests.fakes.catalogs import DATA, small_row
 from tests.fakes.proving import world
 from tests.unit.cli.running import CommandLine

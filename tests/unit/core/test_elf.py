@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from envbuilder.core.corrupt_file import Damaged
 from envbuilder.core.elf import DataSection, SharedObject, open_elf, read_shared_object
 from envbuilder.core.versions import Release
-from tests.unit.auditing.wheels import elf
+from tests.unit.curation.wheel_audit.wheels import elf
 
 WHOLE = elf(
     needed=["libcudart.so.12", "libc.so.6"],

@@ -14,13 +14,13 @@ from envbuilder.catalog.evidence import Grade
 from envbuilder.core.errors import NoUsableBase, ResolutionFailed, UnknownEnvironment, UsageError
 from envbuilder.core.memory_policy import parse
 from envbuilder.core.versions import Release
+from envbuilder.curation.prove import prove
 from envbuilder.lock.closures import Chosen, Closure
 from envbuilder.lock.create import as_shipped, check, lock, upgraded
 from envbuilder.lock.lock import Lock, PackageGroup, Sources, Spec
 from envbuilder.lock.lockfile import dump, load
 from envbuilder.lock.resolve.requests import row_request
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder, dump_closures, request_digest
-from envbuilder.workflows.prove import prove
 from tests.fakes.catalogs import real_catalog, small_catalog, small_row
 from tests.fakes.ports import HOOK, PROBE, UV, lock_ports
 from tests.fakes.proving import world

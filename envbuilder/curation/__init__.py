@@ -1,0 +1,1 @@
+"""How environments of the catalog are made and proven, for maintainers."""

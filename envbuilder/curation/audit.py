@@ -1,0 +1,230 @@
+"""Wheel to measurement, beside the row that is about it; and back into the row."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from packaging.version import Version
+
+from envbuilder.catalog.claims import claims_of, compare
+from envbuilder.catalog.environments import Catalog, Environment, FrameworkWheel, OtherRelease
+from envbuilder.catalog.evidence import Measured
+from envbuilder.catalog.load.evidence import Proof, dump_proof
+from envbuilder.core.errors import ResolutionFailed, UsageError
+from envbuilder.core.references import normalized
+from envbuilder.core.versions import Release
+from envbuilder.curation.new_row import NewRelease, library_set, model_for, new_row
+from envbuilder.curation.proof.records import Records
+from envbuilder.curation.row_files import read_row, row_text, with_library_set, with_measured
+from envbuilder.curation.wheel_audit.audit import Audit, MeasuredWheel
+from envbuilder.lock.index.index import Index, IndexFile
+from envbuilder.lock.resolve.wheel_files import Candidate, best
+
+_NEWEST_GLIBC = Release("2.40")
+"""Any wheel for Linux will do to be read; nothing of it is run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditPorts:
+    """What auditing needs of the world.
+
+    Attributes:
+        index: The package index.
+        fetch: Gets a file of the index into a folder, verified.
+        measure: Takes a wheel apart; the folder is for what it has to unpack.
+        work: Folder for both; what is put there is removed.
+        notice: Told in one sentence what is being done.
+    """
+
+    index: Index
+    fetch: Callable[[IndexFile, Path], Path]
+    measure: Callable[[Path, Path], MeasuredWheel]
+    work: Path
+    notice: Callable[[str], None]
+
+
+def audit_row(catalog: Catalog, row: Environment, ports: AuditPorts, *, python: Release | None = None) -> Audit:
+    """Take the wheel of a row apart: the one for its default interpreter.
+
+    Wheels of one release can differ: those of 1.13 and 1.14 for Python 3.6 and 3.7 were built on different systems.
+
+    Args:
+        catalog: The rows.
+        row: The row.
+        ports: The world.
+        python: Interpreter whose wheel is taken instead.
+
+    Raises:
+        ResolutionFailed: The index has no such wheel.
+        SourceUnreachable: The index does not answer.
+        VerificationFailed: The file is not what its hash says.
+    """
+    wheel = row.framework
+    files = ports.index.files(wheel.package, str(wheel.version))
+    chosen = _best(files, python or row.default_python, f"{wheel.package}=={wheel.version}")
+    return _audited(catalog, chosen, ports)
+
+
+def audit_release(
+    catalog: Catalog, package: str, version: Version, ports: AuditPorts, *, python: Release | None
+) -> Audit:
+    """Take any wheel of the index apart; the newest interpreter's when none is named.
+
+    Raises:
+        ResolutionFailed: The index has no such wheel.
+        SourceUnreachable: The index does not answer.
+        VerificationFailed: The file is not what its hash says.
+    """
+    files = ports.index.files(package, str(version))
+    wanted = python or max(pythons_of(files), default=None)
+    if wanted is None:
+        raise ResolutionFailed(
+            f"the index has no wheel of {package} {version} for Linux on x86-64 and Python 3.6 or later",
+            hint="is the version right? TensorFlow's GPU package is tensorflow-gpu up to 2.11.0",
+        )
+    return _audited(catalog, _best(files, wanted, f"{package}=={version}"), ports)
+
+
+def audit_file(catalog: Catalog, path: Path, ports: AuditPorts) -> Audit:
+    """Take a wheel on this host apart."""
+    with _work(ports) as folder:
+        return compared(catalog, ports.measure(path, folder))
+
+
+def compared(catalog: Catalog, wheel: MeasuredWheel) -> Audit:
+    """Compare a wheel with the row that is about its release, or lists it; without comparisons when there is none."""
+    row = _row_of(catalog, wheel)
+    comparisons = compare(claims_of(row), wheel.claims) if row else ()
+    is_other = row is not None and row.framework.version != wheel.version
+    return Audit(
+        wheel=wheel,
+        row=row.id if row else "",
+        comparisons=comparisons,
+        listed_under=row.framework.version if row and is_other else None,
+    )
+
+
+def record_audit(catalog: Catalog, audit: Audit, index: Index, records: Records, today: date) -> str:
+    """Put what was measured into the row of this release, or make a new row for it.
+
+    Returns:
+        Id of the row.
+
+    Raises:
+        UsageError: There is a row of this minor release with another patch release.
+    """
+    row = next((row for row in catalog.environments if row.id == audit.row), None)
+    if row is None or audit.listed_under:
+        return _record_new(catalog, audit.wheel, index, records, today)
+    wheel = audit.wheel
+    if audit.agrees and row.framework.measured == wheel.sha256:
+        # Measured before, and still so: another day is no news.
+        return row.id
+    comments, document = read_row(records.row_path(row.id))
+    text = row_text(comments, with_measured(document, wheel.claims, sha256=wheel.sha256, source=_source(wheel, today)))
+    records.row(row.id, text)
+    records.evidence(row.id, dump_proof(row.id, _with_evidence(row, wheel, today)))
+    return row.id
+
+
+def pythons_of(files: tuple[IndexFile, ...]) -> tuple[Release, ...]:
+    """Interpreters for which there is a wheel for Linux on x86-64, oldest first."""
+    found: set[Release] = set()
+    for file in files:
+        try:
+            tags = parse_wheel_filename(file.file)[3]
+        except InvalidWheelFilename:
+            continue
+        found |= {
+            Release(f"3.{tag.interpreter[3:]}")
+            for tag in tags
+            if tag.interpreter.startswith("cp3") and tag.platform.endswith("x86_64") and "linux" in tag.platform
+        }
+    return tuple(sorted(found))
+
+
+def _record_new(catalog: Catalog, wheel: MeasuredWheel, index: Index, records: Records, today: date) -> str:
+    release = NewRelease(
+        package=wheel.package,
+        version=wheel.version,
+        pythons=pythons_of(index.files(wheel.package, str(wheel.version))),
+        claims=wheel.claims,
+        cuda_pins=wheel.cuda_pins,
+        sha256=wheel.sha256,
+        source=_source(wheel, today),
+        today=today,
+    )
+    there = next((row for row in catalog.environments if row.id == release.id), None)
+    if there is not None:
+        raise UsageError(
+            f"{there.id} is about {there.framework.package} {there.framework.version}, not {wheel.version}",
+            hint=f"change `tensorflow.version` in {records.row_path(there.id)} first, then audit again",
+        )
+    model = model_for(catalog, release)
+    entry = library_set(catalog, release)
+    if entry is not None:
+        records.libraries(with_library_set(records.libraries_path, entry))
+    comments, document = read_row(records.row_path(model.id))
+    made = new_row(model, document, release, str(entry["id"]) if entry else "")
+    records.row(release.id, row_text(comments, made))
+    records.evidence(release.id, dump_proof(release.id, Proof(evidence=(_measured(wheel, today),))))
+    return release.id
+
+
+def _audited(catalog: Catalog, chosen: IndexFile, ports: AuditPorts) -> Audit:
+    with _work(ports) as folder:
+        ports.notice(f"fetching {chosen.file}")
+        path = ports.fetch(chosen, folder)
+        ports.notice(f"taking {chosen.file} apart")
+        return compared(catalog, ports.measure(path, folder))
+
+
+@contextmanager
+def _work(ports: AuditPorts) -> Iterator[Path]:
+    ports.work.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=ports.work, prefix="audit-") as name:
+        yield Path(name)
+
+
+def _best(files: tuple[IndexFile, ...], python: Release, what: str) -> IndexFile:
+    found = best((Candidate(file=file.file, sha256=file.sha256) for file in files), python, _NEWEST_GLIBC)
+    if found is None:
+        known = ", ".join(map(str, pythons_of(files))) or "none"
+        raise ResolutionFailed(
+            f"the index has no wheel of {what} for Python {python}", hint=f"it has wheels for Python {known}"
+        )
+    return next(file for file in files if file.file == found.file)
+
+
+def _row_of(catalog: Catalog, wheel: MeasuredWheel) -> Environment | None:
+    """Return the row of exactly this release, else one that lists it; of the same kind when a name is used for both."""
+    release = (wheel.package, wheel.version)
+    rows = [row for row in catalog.environments if release == _release(row.framework)] or [
+        row for row in catalog.environments if release in map(_release, row.framework.others)
+    ]
+    same = [row for row in rows if (row.cuda is None) == (wheel.claims.cuda is None)]
+    return next(iter((*same, *rows)), None)
+
+
+def _release(wheel: FrameworkWheel | OtherRelease) -> tuple[str, Version]:
+    return normalized(wheel.package), wheel.version
+
+
+def _with_evidence(row: Environment, wheel: MeasuredWheel, today: date) -> Proof:
+    others = [entry for entry in row.evidence if not isinstance(entry, Measured)]
+    ordered = sorted((*others, _measured(wheel, today)), key=lambda entry: entry.grade.rank)
+    return Proof(evidence=tuple(ordered), unproven=row.unproven)
+
+
+def _measured(wheel: MeasuredWheel, today: date) -> Measured:
+    return Measured(file=wheel.file, sha256=wheel.sha256, when=today)
+
+
+def _source(wheel: MeasuredWheel, today: date) -> str:
+    return f"read from the wheel {wheel.file} by envbuilder audit, {today}"

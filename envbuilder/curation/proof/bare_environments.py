@@ -1,0 +1,103 @@
+"""Bare environments on this host: exactly the files of a closure, installed by hash, gone when they were looked at."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from envbuilder.core.errors import SourceUnreachable, ToolFailed
+from envbuilder.core.uv import index_is_silent, run_uv
+from envbuilder.curation.proof.interpreters import HostPython
+from envbuilder.lock.closures import Chosen, Closure
+
+_SHOWN_LINES = 12
+_TIME_LIMIT = 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BareEnvironments:
+    """Makes virtual environments with uv.
+
+    Attributes:
+        uv: The program.
+        work: Folder for environments and downloads; everything in it is ours, and removed again.
+        environ: Environment of uv: proxies, CA bundle and index come from here.
+        index: Address of a package index; empty means uv's own configuration.
+    """
+
+    uv: Path
+    work: Path
+    environ: Mapping[str, str]
+    index: str = ""
+
+    @contextmanager
+    def made(self, interpreter: HostPython, closure: Closure) -> Iterator[Path]:
+        """An environment with the files of a closure, until the block ends.
+
+        Yields:
+            Its interpreter.
+
+        Raises:
+            SourceUnreachable: The package index does not answer, or a file is gone.
+            ToolFailed: Something cannot be installed.
+        """
+        self.work.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=self.work, prefix="environment-", ignore_cleanup_errors=True) as name:
+            folder = Path(name)
+            python = folder / "venv" / "bin" / "python"
+            self._run(["venv", "--quiet", "--no-project", "--python", str(interpreter.path), str(folder / "venv")])
+            wheels = [each for each in closure.packages if each.is_wheel]
+            sources = [each for each in closure.packages if not each.is_wheel]
+            self._install(folder, python, wheels)
+            if sources:
+                tools = folder / "build-tools"
+                self._install(folder, python, closure.build, "--target", str(tools))
+                self._install(folder, python, sources, "--no-build-isolation", more={"PYTHONPATH": str(tools)})
+            yield python
+
+    def forget(self, package: str) -> None:
+        """Drop the downloads of one distribution: TensorFlow is large, and each row has its own."""
+        self._run(["cache", "clean", "--quiet", package])
+
+    def clear(self) -> None:
+        """Drop everything."""
+        shutil.rmtree(self.work, ignore_errors=True)
+
+    def _install(
+        self,
+        folder: Path,
+        python: Path,
+        packages: Iterable[Chosen],
+        *options: str,
+        more: Mapping[str, str] | None = None,
+    ) -> None:
+        listing = folder / "requirements.txt"
+        lines = [f"{each.name}=={each.version} --hash=sha256:{each.sha256}\n" for each in packages]
+        listing.write_text("".join(lines), encoding="utf-8")
+        command = ["pip", "install", "--quiet", "--python", str(python), "--no-deps", "--require-hashes", *options]
+        self._run([*command, "--requirements", str(listing)], more)
+
+    def _run(self, arguments: list[str], more: Mapping[str, str] | None = None) -> None:
+        failure = run_uv(
+            self.uv,
+            arguments,
+            cache=self.work / "uv",
+            environ={**self.environ, **(more or {})},
+            index=self.index,
+            timeout=_TIME_LIMIT,
+        )
+        if failure is not None:
+            raise _failure(failure)
+
+
+def _failure(output: str) -> SourceUnreachable | ToolFailed:
+    told = "\n".join(output.splitlines()[-_SHOWN_LINES:])
+    if index_is_silent(output):
+        return SourceUnreachable(
+            f"the package index does not answer:\n{told}", hint="check network, proxy and CA bundle (SSL_CERT_FILE)"
+        )
+    return ToolFailed(f"the packages cannot be installed:\n{told}")

@@ -1,0 +1,303 @@
+"""Row to evidence: lock it, install it, run it, and write down what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+from typing import Protocol
+
+from envbuilder.catalog.cuda import CudaFacts
+from envbuilder.catalog.environments import BaseChoice, Environment
+from envbuilder.catalog.evidence import BuiltImage, Evidence, Grade, RanOnCpu, RanOnGpu, Resolved, Unproven
+from envbuilder.catalog.load.evidence import Proof, dump_proof
+from envbuilder.core.errors import EngineError, EnvbuilderError, ResolutionFailed, SourceUnreachable, ToolFailed
+from envbuilder.curation.failure_reasons import first_problem, on_one_line
+from envbuilder.curation.proof.interpreters import HostPython
+from envbuilder.curation.proof.records import Records
+from envbuilder.diagnostics.checks.evaluation import judge_bare
+from envbuilder.diagnostics.checks.expectation import expect_bare
+from envbuilder.diagnostics.checks.findings import Report
+from envbuilder.diagnostics.facts.facts import Facts
+from envbuilder.lock.closures import Closure
+from envbuilder.lock.create import Measure, with_sizes
+from envbuilder.lock.resolve.requests import build_request, row_request
+from envbuilder.lock.resolve.resolver import Resolver
+from envbuilder.lock.resolve.shipped_closures import ShippedClosures, dump_closures, merged, request_digest
+
+
+class Environments(Protocol):
+    """Makes bare environments."""
+
+    def made(self, interpreter: HostPython, closure: Closure) -> AbstractContextManager[Path]:
+        """An environment with the files of a closure, until the block ends; gives its interpreter."""
+        ...
+
+    def forget(self, package: str) -> None:
+        """Drop the downloads of one distribution."""
+        ...
+
+
+class ImageProver(Protocol):
+    """Builds and validates the image of a row, and removes it."""
+
+    def __call__(self, row: Environment, tier: Grade) -> tuple[Evidence, Report]:
+        """The evidence and the report that it rests on.
+
+        Raises:
+            EnvbuilderError: No image, or one that does not do what it must.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProofPorts:
+    """What proving needs of the world.
+
+    Attributes:
+        tables: Drivers and GPUs.
+        shipped: The closures that rows ship with.
+        resolver: Resolves Python packages.
+        measure: Bytes of some files for an interpreter, in their order.
+        find_python: An interpreter of this host; None when there is none.
+        environments: Makes bare environments.
+        look: Runs the probe in an environment, without a GPU.
+        image: Builds and validates images.
+        records: Where proofs are kept.
+        write_report: A report as text.
+        today: The day.
+        clock: Seconds that only go forward.
+        notice: Told in one sentence what is being done.
+    """
+
+    tables: CudaFacts
+    shipped: ShippedClosures
+    resolver: Resolver
+    measure: Measure
+    find_python: Callable[[Environment, BaseChoice], HostPython | None]
+    environments: Environments
+    look: Callable[[Path], Facts]
+    image: ImageProver
+    records: Records
+    write_report: Callable[[Report], str]
+    today: date
+    clock: Callable[[], float]
+    notice: Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proven:
+    """What became of one row.
+
+    Attributes:
+        row: The row with its evidence as it is now.
+        reached: The grade that was asked for, when it is proven; None when it is not.
+        again: Whether anything was run for it; False when the evidence was there already.
+    """
+
+    row: Environment
+    reached: Grade | None
+    again: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Unresolved:
+    base: str
+    why: str
+
+
+def prove(row: Environment, grade: Grade, ports: ProofPorts, *, again: bool = False, relock: bool = False) -> Proven:
+    """Prove one row up to a grade, and record each step as soon as it is known.
+
+    Args:
+        row: The row.
+        grade: `resolved`, `cpu`, `image` or `gpu`.
+        ports: The world.
+        again: Also where the evidence is there and still holds.
+        relock: Resolve anew instead of using the shipped closures.
+    """
+    closures, refused = _closures(row, ports, relock=relock)
+    digests = {closure.digest for closure in closures}
+    kept = tuple(entry for entry in row.evidence if _holds(entry, digests))
+    proof = Proof(
+        evidence=(*_without(kept, Resolved), *_resolved(closures, row, ports.today)),
+        unproven=tuple(
+            Unproven(grade=Grade.RESOLVED, why=f"{each.base}: {each.why}", when=ports.today) for each in refused
+        ),
+    )
+    tried = proof
+    if closures and (again or not _has(proof.evidence, grade, row)):
+        tried = _run(row, grade, closures, proof, ports)
+    fresh = any(entry not in row.evidence for entry in proof.evidence if entry.grade is grade)
+    return _keep(row, tried, grade, ports, ran=tried is not proof or fresh or bool(refused))
+
+
+def _run(row: Environment, grade: Grade, closures: tuple[Closure, ...], proof: Proof, ports: ProofPorts) -> Proof:
+    if grade is Grade.CPU:
+        return _run_on_cpu(row, closures, proof, ports)
+    return proof if grade is Grade.RESOLVED else _run_image(row, grade, proof, ports)
+
+
+def _keep(row: Environment, proof: Proof, grade: Grade, ports: ProofPorts, *, ran: bool) -> Proven:
+    ordered = Proof(
+        evidence=tuple(sorted(proof.evidence, key=lambda entry: entry.grade.rank)),
+        unproven=tuple(sorted(_still_open(row, proof), key=lambda entry: entry.grade.rank)),
+    )
+    ports.records.evidence(row.id, dump_proof(row.id, ordered))
+    runs = [entry for entry in ordered.evidence if isinstance(entry, RanOnCpu | BuiltImage | RanOnGpu)]
+    ports.records.drop_reports(row.id, [entry.report for entry in runs])
+    now = replace(row, evidence=ordered.evidence, unproven=ordered.unproven)
+    reached = grade if _has(ordered.evidence, grade, row) else None
+    return Proven(row=now, reached=reached, again=ran)
+
+
+def _still_open(row: Environment, proof: Proof) -> Iterator[Unproven]:
+    """What could not be proven, now or before; what was proven since is dropped."""
+    tried = {entry.grade for entry in proof.unproven}
+    before = tuple(entry for entry in row.unproven if entry.grade not in tried and entry.grade is not Grade.RESOLVED)
+    for entry in (*before, *proof.unproven):
+        if entry.grade is Grade.RESOLVED or not _has(proof.evidence, entry.grade, row):
+            yield entry
+
+
+def _closures(
+    row: Environment, ports: ProofPorts, *, relock: bool
+) -> tuple[tuple[Closure, ...], tuple[_Unresolved, ...]]:
+    found: list[Closure] = []
+    refused: list[_Unresolved] = []
+    for choice in row.bases:
+        outcome = _closure(row, choice, ports, relock=relock)
+        if isinstance(outcome, Closure):
+            found.append(outcome)
+        else:
+            refused.append(outcome)
+    closures = merged(found)
+    if closures:
+        ports.records.closures(row.id, dump_closures(row.id, closures))
+    return closures, tuple(refused)
+
+
+def _closure(row: Environment, choice: BaseChoice, ports: ProofPorts, *, relock: bool) -> Closure | _Unresolved:
+    request = row_request(row, choice)
+    answers = ((choice.system.id, request_digest(request)),)
+    shipped = None if relock else ports.shipped.find(row.id, request)
+    if shipped is not None:
+        return _with_sizes(replace(shipped, answers=answers), ports)
+    ports.notice(f"{row.id}: resolving for Python {choice.python} on {choice.system.id}")
+    try:
+        packages = ports.resolver.resolve(request)
+        from_source = any(not each.is_wheel for each in packages)
+        build = ports.resolver.resolve(build_request(request)) if from_source else ()
+    except ResolutionFailed as error:
+        return _Unresolved(base=choice.system.id, why=on_one_line(error.message))
+    return _with_sizes(Closure(python=choice.python, answers=answers, packages=packages, build=build), ports)
+
+
+def _with_sizes(closure: Closure, ports: ProofPorts) -> Closure:
+    packages, build = (with_sizes(each, closure.python, ports.measure) for each in (closure.packages, closure.build))
+    return replace(closure, packages=packages, build=build)
+
+
+def _resolved(closures: tuple[Closure, ...], row: Environment, today: date) -> Iterator[Resolved]:
+    """One entry for each closure; the day stays that of the first resolution."""
+    known = {entry.closure: entry.when for entry in row.evidence if isinstance(entry, Resolved)}
+    for closure in closures:
+        yield Resolved(
+            bases=closure.bases,
+            python=str(closure.python),
+            closure=closure.digest,
+            when=known.get(closure.digest, today),
+        )
+
+
+def _run_on_cpu(row: Environment, closures: tuple[Closure, ...], proof: Proof, ports: ProofPorts) -> Proof:
+    chosen = _runnable(row, closures, ports)
+    if chosen is None:
+        wanted = ", ".join(sorted({str(choice.python) for choice in row.bases}))
+        return _untried(row, proof, Grade.CPU, f"no interpreter of Python {wanted} on this host", ports)
+    python, closure = chosen
+    ports.notice(f"{row.id}: installing {len(closure.packages)} packages for Python {python.version}")
+    started = ports.clock()
+    try:
+        with ports.environments.made(python, closure) as environment:
+            ports.notice(f"{row.id}: importing, training, saving, loading")
+            facts = ports.look(environment)
+    except SourceUnreachable as error:
+        return _untried(row, proof, Grade.CPU, error.message, ports)
+    except ToolFailed as error:
+        return _failed(proof, Grade.CPU, error.message, ports.today)
+    finally:
+        ports.environments.forget(row.framework.package)
+    subject = f"{row.framework.package} {row.framework.version} on Python {python.version}"
+    seconds = ports.clock() - started
+    report = judge_bare(expect_bare(row, closure, ports.tables), facts, subject=subject, seconds=seconds)
+    if not report.passed:
+        return _failed(proof, Grade.CPU, first_problem(report), ports.today)
+    entry = RanOnCpu(
+        python=str(python.version),
+        glibc=python.glibc,
+        closure=closure.digest,
+        when=ports.today,
+        report=ports.records.report(row.id, f"cpu-{closure.python}", ports.write_report(report)),
+    )
+    return replace(proof, evidence=(*_without(proof.evidence, RanOnCpu), entry))
+
+
+def _runnable(row: Environment, closures: tuple[Closure, ...], ports: ProofPorts) -> tuple[HostPython, Closure] | None:
+    """The closure of the most preferred base whose interpreter this host has."""
+    for choice in row.bases:
+        closure = next((each for each in closures if choice.system.id in each.bases), None)
+        python = ports.find_python(row, choice)
+        if closure is not None and python is not None:
+            return python, closure
+    return None
+
+
+def _run_image(row: Environment, grade: Grade, proof: Proof, ports: ProofPorts) -> Proof:
+    kind = BuiltImage if grade is Grade.IMAGE else RanOnGpu
+    try:
+        entry, report = ports.image(row, grade)
+    except (SourceUnreachable, EngineError) as error:
+        return _untried(row, proof, grade, error.message, ports)
+    except EnvbuilderError as error:
+        return _failed(proof, grade, error.message, ports.today)
+    if not report.passed:
+        return _failed(proof, grade, first_problem(report), ports.today)
+    return replace(proof, evidence=(*_without(proof.evidence, kind), entry))
+
+
+def _failed(proof: Proof, grade: Grade, why: str, today: date) -> Proof:
+    """What was proven before and does not hold any more is no evidence."""
+    evidence = tuple(entry for entry in proof.evidence if entry.grade is not grade)
+    unproven = (*proof.unproven, Unproven(grade=grade, why=on_one_line(why), when=today))
+    return Proof(evidence=evidence, unproven=unproven)
+
+
+def _untried(row: Environment, proof: Proof, grade: Grade, why: str, ports: ProofPorts) -> Proof:
+    """Whoever could not look has nothing to say against what was seen before."""
+    if not _has(proof.evidence, grade, row):
+        return _failed(proof, grade, why, ports.today)
+    ports.notice(f"{row.id}: keeps its evidence, {on_one_line(why)}")
+    return proof
+
+
+def _holds(entry: Evidence, digests: set[str]) -> bool:
+    """Whether evidence is still about what the row ships."""
+    match entry:
+        case Resolved() | RanOnCpu() | BuiltImage() | RanOnGpu():
+            return entry.closure in digests
+        case _:
+            return True
+
+
+def _has(evidence: tuple[Evidence, ...], grade: Grade, row: Environment) -> bool:
+    if grade is Grade.RESOLVED:
+        resolved = {base for entry in evidence if isinstance(entry, Resolved) for base in entry.bases}
+        return resolved >= {choice.system.id for choice in row.bases}
+    return any(entry.grade is grade for entry in evidence)
+
+
+def _without(evidence: tuple[Evidence, ...], kind: type[Evidence]) -> tuple[Evidence, ...]:
+    return tuple(entry for entry in evidence if not isinstance(entry, kind))

@@ -1,0 +1,117 @@
+"""What is known of registers and memory at one point of a function: numbers, and distances from unknown addresses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from itertools import count
+
+from envbuilder.curation.wheel_audit.code.decoding import Memory
+
+_WORD = (1 << 64) - 1
+
+
+class Register(IntEnum):
+    """The registers that are named here, by their number in instructions."""
+
+    RAX = 0
+    RCX = 1
+    RDX = 2
+    RBX = 3
+    RSP = 4
+    RBP = 5
+    RSI = 6
+    RDI = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A number, or an address at a known distance from something unknown.
+
+    Attributes:
+        origin: 0 for numbers (which addresses in the file are, too); else a mark of what is not known.
+        offset: The number, or the distance.
+    """
+
+    origin: int
+    offset: int
+
+    @property
+    def number(self) -> int | None:
+        """The number, from 0 to 2**64 - 1; None when it is not known."""
+        return self.offset & _WORD if self.origin == 0 else None
+
+    def moved(self, distance: int) -> Value:
+        """The address that far behind this one."""
+        return Value(self.origin, self.offset + distance)
+
+
+class Machine:
+    """What is known of registers and memory before one instruction."""
+
+    def __init__(self) -> None:
+        self._marks = count(1)
+        self.forget()
+
+    def forget(self) -> None:
+        """Know nothing: the way that led here is not known."""
+        self._registers = [self.unknown() for _ in range(16)]
+        self._bytes: dict[Value, int] = {}
+        self._words: dict[Value, Value] = {}
+
+    def unknown(self) -> Value:
+        """Something that is not known, and not the same as anything else."""
+        return Value(next(self._marks), 0)
+
+    def register(self, number: int) -> Value:
+        """What a register holds."""
+        return self._registers[number]
+
+    def load(self, place: Value, size: int) -> Value:
+        """What memory holds, as far as this function wrote it there; contents of the file are not looked up."""
+        if size == 8 and place in self._words:
+            return self._words[place]
+        known = self.octets(place, size)
+        return self.unknown() if known is None else Value(0, int.from_bytes(known, "little"))
+
+    def octets(self, place: Value, size: int) -> bytes | None:
+        """Bytes that this function wrote; None unless all are known."""
+        found = [self._bytes.get(place.moved(each)) for each in range(size)]
+        known = bytes(each for each in found if each is not None)
+        return known if len(known) == size else None
+
+    def address(self, memory: Memory, end: int) -> Value:
+        """The address of an operand.
+
+        Args:
+            memory: The operand.
+            end: Address of the next instruction.
+        """
+        if memory.thread or memory.index is not None:
+            return self.unknown()
+        if memory.base is None:
+            return Value(0, memory.displacement + (end if memory.relative else 0))
+        return self._registers[memory.base].moved(memory.displacement)
+
+    def store(self, place: Value, size: int, value: Value | None) -> None:
+        """Write to memory; None writes something unknown."""
+        for each in range(-7, size):
+            self._words.pop(place.moved(each), None)
+        for each in range(size):
+            self._bytes.pop(place.moved(each), None)
+        if value is None:
+            return
+        if value.number is None and size == 8:
+            self._words[place] = value
+        if value.number is not None:
+            octets = value.number.to_bytes(8, "little")[:size]
+            self._bytes.update({place.moved(each): octet for each, octet in enumerate(octets)})
+
+    def set(self, register: int, value: Value | None) -> None:
+        """Write to a register; None writes something unknown."""
+        self._registers[register] = self.unknown() if value is None else value
+
+    def clear_memory(self) -> None:
+        """Something was written, and nobody knows where."""
+        self._bytes.clear()
+        self._words.clear()

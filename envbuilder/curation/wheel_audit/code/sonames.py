@@ -1,0 +1,128 @@
+"""Which libraries TensorFlow opens at run time, read from the functions that open them.
+
+From 1.14 on every CUDA library has a function `DsoLoader::Get<Name>DsoHandle()`, which puts a library name and a
+version into two strings and hands them to one function, which opens `lib<name>.so.<version>`, or `lib<name>.so`. The
+strings are made in four ways: by a constructor that is given a C string (old std::string), by one that is given the
+begin and the end of a text (new std::string, GCC 5), by stores into the string itself (new std::string of at most 15
+characters), and for the version as a pointer and a length (std::string_view).
+"""
+
+from __future__ import annotations
+
+import re
+
+from elftools.elf.elffile import ELFFile
+
+from envbuilder.curation.wheel_audit.code.following import walk
+from envbuilder.curation.wheel_audit.code.image import Function, Image
+from envbuilder.curation.wheel_audit.code.machine import Machine, Register, Value
+
+_LOADER = re.compile(rb"_ZN[0-9a-z_]{1,80}9DsoLoader\d{1,2}Get[A-Za-z0-9]{1,40}DsoHandleEv")
+_SHORT_NAME = re.compile(r"Get(\w+)DsoHandleEv$")
+_AMD = re.compile(r"Hip|Miopen|Rccl|Roc")
+_CONSTRUCTOR = re.compile(r"_ZNSsC[12]EPKcRKSaIcE")
+"""`std::string(const char*)` of the old ABI."""
+
+_LIBRARY = re.compile(r"[A-Za-z0-9_+-]+(?:\.[A-Za-z0-9_+-]+)*")
+_VERSION = re.compile(r"(?:\d+(?:\.\d+)*)?")
+_INSIDE, _SHORT = 16, 15
+"""Where a std::string of the new ABI has room for short texts, and how many characters fit in."""
+_LONGEST = 40
+
+
+def opened_sonames(elf: ELFFile) -> tuple[tuple[str, str], ...]:
+    """What TensorFlow opens with `dlopen` for CUDA.
+
+    Args:
+        elf: `libtensorflow_framework.so.*`, or another library that may hold the loader.
+
+    Returns:
+        Shape: `(loader, soname)` such as `("CudaRuntime", "libcudart.so.11.0")`, by loader, each loader once; empty
+        when the library opens none. A loader whose names cannot be read is left out, and so are those of AMD's
+        libraries. Where a loader tries one soname after another (CUPTI), it is the first.
+    """
+    image = Image(elf)
+    found = {}
+    for function in image.functions(_LOADER):
+        loader = _loader(function)
+        soname = None if _AMD.match(loader) else _opened(image, function)
+        if soname is not None:
+            found[loader] = soname
+    return tuple(sorted(found.items()))
+
+
+def _loader(function: Function) -> str:
+    named = _SHORT_NAME.search(function.name)
+    return named[1] if named else function.name
+
+
+def _opened(image: Image, function: Function) -> str | None:
+    """The soname that the first call with two strings is about."""
+    strings = _Strings(image)
+    for step, machine in walk(image.code(function), function.address):
+        if step.called is None or strings.constructed(step.called, machine):
+            continue
+        soname = _soname(strings, machine)
+        if soname is not None:
+            return soname
+    return None
+
+
+def _soname(strings: _Strings, machine: Machine) -> str | None:
+    """The library of a call `open(result, name, version)`; None when it is given something else."""
+    name, version = strings.string(machine, Register.RSI), strings.string(machine, Register.RDX)
+    if version is None:
+        version = strings.view(machine, Register.RDX, Register.RCX)
+    if name is None or version is None or not _LIBRARY.fullmatch(name) or not _VERSION.fullmatch(version):
+        return None
+    return f"lib{name}.so.{version}" if version else f"lib{name}.so"
+
+
+class _Strings:
+    """The strings that a function has made, in whatever way."""
+
+    def __init__(self, image: Image) -> None:
+        self._image = image
+        self._made: dict[Value, str] = {}
+
+    def constructed(self, called: int, machine: Machine) -> bool:
+        """Whether a call makes a string, which is then remembered under the place where it is made."""
+        place, begin = machine.register(Register.RDI), machine.register(Register.RSI).number
+        if _CONSTRUCTOR.fullmatch(self._image.imported(called)):
+            text = None if begin is None else self._image.text(begin)
+        elif machine.load(place, 8) == place.moved(_INSIDE) and begin is not None:
+            text = self._between(begin, machine.register(Register.RDX).number)
+        else:
+            return False
+        self._made.pop(place, None)
+        if text is not None:
+            self._made[place] = text
+        return True
+
+    def string(self, machine: Machine, register: Register) -> str | None:
+        """The std::string that a register points to; None when it does not, or it cannot be read."""
+        place = machine.register(register)
+        return self._made[place] if place in self._made else _stored(machine, place)
+
+    def view(self, machine: Machine, length: Register, pointer: Register) -> str | None:
+        """The std::string_view in two registers; None when it cannot be read."""
+        size, place = machine.register(length).number, machine.register(pointer).number
+        if size == 0:
+            return ""
+        return None if size is None or place is None else self._between(place, place + size)
+
+    def _between(self, begin: int, end: int | None) -> str | None:
+        size = -1 if end is None else end - begin
+        return _text(self._image.read(begin, size), size) if 0 <= size <= _LONGEST else None
+
+
+def _stored(machine: Machine, place: Value) -> str | None:
+    """A string whose characters were stored one by one into the room that it has for short ones."""
+    inside, size = place.moved(_INSIDE), machine.load(place.moved(8), 8).number
+    if place.number is not None or size is None or size > _SHORT or machine.load(place, 8) != inside:
+        return None
+    return _text(machine.octets(inside, size), size)
+
+
+def _text(octets: bytes | None, size: int) -> str | None:
+    return octets.decode("ascii") if octets is not None and len(octets) == size and octets.isascii() else None

@@ -1,0 +1,128 @@
+"""Read fatbins, the containers of GPU code: which entries they have, and how the PTX in them begins.
+
+Source: no public specification; the layout as read by cuobjdump's free counterparts (RWTH-ACS/cricket, cpu-elf2.c;
+vosen/ZLUDA, cuda_types/src/dark_api.rs), and checked against TensorFlow wheels of CUDA 8.0 to 12.5, 2026-11-21.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import BinaryIO
+
+from envbuilder.core.corrupt_file import Damaged
+from envbuilder.core.versions import Release
+from envbuilder.curation.wheel_audit.lz4 import unpack_start
+from envbuilder.curation.wheel_audit.ptx import PtxHeader, read_ptx_header
+
+MAGIC = b"\x50\xed\x55\xba"
+
+_FATBIN = struct.Struct("<4sHHQ")
+_ENTRY = struct.Struct("<HHIQIIHHI8xQ8xQ")
+_VERSION = 1
+_LZ4, _ZSTD = 0x2000, 0x8000
+_PTX_START = 2048
+
+
+class Kind(IntEnum):
+    """Kinds of entries that are told apart; there are others (LTO code), which are passed over."""
+
+    PTX = 1
+    MACHINE = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One piece of GPU code in a fatbin.
+
+    Attributes:
+        kind: One of `Kind`, or another number.
+        capability: Compute capability that it is for.
+        payload: Where its code begins in the file.
+        length: Bytes of the code as it is stored.
+        flags: Bit 13: packed with LZ4; bit 15: with zstd.
+    """
+
+    kind: int
+    capability: Release
+    payload: int
+    length: int
+    flags: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fatbin:
+    """One fatbin.
+
+    Attributes:
+        start: Where its header begins in the file.
+        end: The byte after it.
+        entries: In file order.
+    """
+
+    start: int
+    end: int
+    entries: tuple[Entry, ...]
+
+
+def read_fatbin(stream: BinaryIO, start: int, limit: int) -> Fatbin | None:
+    """Read the fatbin whose magic number stands at `start`.
+
+    Args:
+        stream: The file.
+        start: Where the magic number is.
+        limit: The byte after the section that it lies in.
+
+    Returns:
+        None when these four bytes are no fatbin: the runtime's own code has them too, as a constant.
+
+    Raises:
+        Damaged: It is a fatbin, and its entries do not fit into it.
+    """
+    stream.seek(start)
+    header = stream.read(_FATBIN.size)
+    if len(header) < _FATBIN.size or start + _FATBIN.size > limit:
+        return None
+    magic, version, size, length = _FATBIN.unpack(header)
+    end = start + size + length
+    if (magic, version, size) != (MAGIC, _VERSION, _FATBIN.size) or end > limit:
+        return None
+    return Fatbin(start=start, end=end, entries=tuple(_entries(stream, start + size, end)))
+
+
+def _entries(stream: BinaryIO, at: int, end: int) -> Iterator[Entry]:
+    while at < end:
+        stream.seek(at)
+        header = stream.read(_ENTRY.size)
+        if len(header) < _ENTRY.size or at + _ENTRY.size > end:
+            raise Damaged(f"a fatbin with an entry at byte {at} that is cut off")
+        kind, _, size, length, packed, _, _, _, arch, flags, _ = _ENTRY.unpack(header)
+        after = at + size + length
+        if size < _ENTRY.size or after > end or packed > length:
+            raise Damaged(f"a fatbin with an entry at byte {at} that does not fit into it")
+        yield Entry(
+            kind=kind,
+            capability=Release(f"{arch // 10}.{arch % 10}"),
+            payload=at + size,
+            length=packed or length,
+            flags=flags,
+        )
+        at = after
+
+
+def read_ptx(stream: BinaryIO, entry: Entry) -> PtxHeader | None:
+    """How the PTX of an entry begins.
+
+    Returns:
+        None when it cannot be read: packed with zstd (CUDA 12.8 and later may), or no PTX directives in it.
+
+    Raises:
+        Damaged: It is packed with LZ4, and the block is broken.
+    """
+    if entry.flags & _ZSTD:
+        return None
+    stream.seek(entry.payload)
+    start = stream.read(min(entry.length, _PTX_START))
+    return read_ptx_header(unpack_start(start, _PTX_START) if entry.flags & _LZ4 else start)

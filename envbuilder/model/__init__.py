@@ -1,1 +1,0 @@
-"""Frozen values that the rooms pass to each other. No input or output happens here."""

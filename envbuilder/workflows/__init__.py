@@ -1,1 +1,0 @@
-"""The use cases: short functions over ports; they pick no adapter themselves."""

@@ -1,0 +1,160 @@
+"""The image of a row is locked, built, validated and taken away again, whatever came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from envbuilder.catalog.environments import Environment
+from envbuilder.catalog.evidence import BuiltImage, Grade, RanOnGpu
+from envbuilder.core.errors import BuildFailed, EnvbuilderError, ToolFailed
+from envbuilder.curation.prove import prove
+from envbuilder.curation.prove_image import ImageProof
+from envbuilder.diagnostics.checks.findings import Report, Tier
+from envbuilder.diagnostics.validate import Validation
+from envbuilder.lock.create import lock
+from envbuilder.lock.lock import Lock, Spec
+from envbuilder.lock.lockfile import digest
+from envbuilder.lock.resolve.shipped_closures import ClosureFolder
+from tests.fakes.catalogs import small_catalog, small_row
+from tests.fakes.ports import lock_ports
+from tests.fakes.proving import TODAY, report, world
+
+ROW = small_row("tf-2.15-cpu")
+TAG = "envbuilder/proving-tf-2.15-cpu:latest"
+FACTS = (
+    ("TensorFlow", "2.15.1"),
+    ("Python", "3.11.2 (glibc 2.36)"),
+    ("driver", "580.95.05, CUDA 13.0"),
+    ("GPU 0", "NVIDIA H200, compute capability 9.0"),
+    ("GPU 1", "NVIDIA L4, compute capability 8.9"),
+)
+
+
+@dataclass(kw_only=True)
+class Builds:
+    """An engine as far as an image proof sees it.
+
+    Attributes:
+        shipped: The closures of the rows.
+        images: What the engine holds, by tag.
+        events: What happened, in order.
+        kept: Reports by row and name.
+    """
+
+    shipped: ClosureFolder
+    images: dict[str, Lock] = field(default_factory=dict)
+    events: list[str] = field(default_factory=list)
+    kept: dict[str, Report] = field(default_factory=dict)
+    build_error: EnvbuilderError | None = None
+    probe_error: BaseException | None = None
+    passed: bool = True
+
+    def proof(self) -> ImageProof:
+        return ImageProof(
+            shipped=self.shipped,
+            lock=self._lock,
+            build=self._build,
+            validate=self._validate,
+            remove=self._remove,
+            keep=self._keep,
+            today=TODAY,
+        )
+
+    def _lock(self, spec: Spec) -> Lock:
+        return lock(small_catalog(), spec, lock_ports(shipped=self.shipped))
+
+    def _build(self, made: Lock, tag: str) -> None:
+        self.events.append("build")
+        if self.build_error:
+            raise self.build_error
+        self.images[tag] = made
+
+    def _validate(self, wanted: Validation, made: Lock) -> Report:
+        assert self.images[wanted.image] is made
+        assert wanted.required is wanted.tier
+        self.events.append(f"validate {wanted.tier}")
+        if self.probe_error:
+            raise self.probe_error
+        return replace(report(passed=self.passed), subject=wanted.image, facts=FACTS, tier=wanted.tier or Tier.CPU)
+
+    def _remove(self, tag: str) -> None:
+        self.events.append("remove")
+        del self.images[tag]
+
+    def _keep(self, row: Environment, name: str, made: Report) -> str:
+        self.kept[f"{row.id}/{name}.json"] = made
+        return f"{row.id}/{name}.json"
+
+
+@pytest.fixture
+def builds(tmp_path: Path) -> Builds:
+    here = world(tmp_path)
+    prove(ROW, Grade.RESOLVED, here.ports())
+    return Builds(shipped=here.closures)
+
+
+def test_an_image_is_built_validated_and_removed(builds: Builds) -> None:
+    entry, seen = builds.proof()(ROW, Grade.IMAGE)
+    assert builds.events == ["build", "validate cpu", "remove"]
+    assert not builds.images
+    assert seen.passed
+    [closure] = builds.shipped.read(ROW.id)
+    made = lock(small_catalog(), Spec(environment=ROW.id), lock_ports(shipped=builds.shipped))
+    assert entry == BuiltImage(
+        base="debian-new",
+        python="3.11.2",
+        closure=closure.digest,
+        lock=digest(made),
+        when=TODAY,
+        report="tf-2.15-cpu/image-debian-new.json",
+    )
+
+
+def test_the_gpu_tier_asks_for_a_gpu_and_names_model_and_driver(builds: Builds) -> None:
+    entry, _ = builds.proof()(ROW, Grade.GPU)
+    assert builds.events == ["build", "validate gpu", "remove"]
+    assert isinstance(entry, RanOnGpu)
+    assert (entry.gpu, entry.driver) == ("NVIDIA H200", "580.95.05")
+    assert entry.report == "tf-2.15-cpu/gpu-debian-new.json"
+
+
+def test_the_report_that_is_kept_names_the_lock_and_not_the_tag(builds: Builds) -> None:
+    entry, seen = builds.proof()(ROW, Grade.IMAGE)
+    assert isinstance(entry, BuiltImage)
+    kept = builds.kept[entry.report]
+    assert kept == replace(seen, subject=f"image of {entry.lock}")
+
+
+def test_a_failed_validation_is_not_kept_and_the_image_is_gone_all_the_same(builds: Builds) -> None:
+    builds.passed = False
+    _, seen = builds.proof()(ROW, Grade.IMAGE)
+    assert not seen.passed
+    assert not builds.kept
+    assert not builds.images
+
+
+@pytest.mark.parametrize("error", [ToolFailed("the probe gave no answer"), KeyboardInterrupt()])
+def test_the_image_is_gone_when_the_validation_ends_with_an_error(builds: Builds, error: BaseException) -> None:
+    builds.probe_error = error
+    with pytest.raises(type(error)):
+        builds.proof()(ROW, Grade.IMAGE)
+    assert builds.events[-1] == "remove"
+    assert not builds.images
+
+
+def test_an_image_that_was_not_built_is_not_removed(builds: Builds) -> None:
+    builds.build_error = BuildFailed("a step failed")
+    with pytest.raises(BuildFailed):
+        builds.proof()(ROW, Grade.IMAGE)
+    assert builds.events == ["build"]
+
+
+def test_a_row_that_ships_no_closure_is_not_built(builds: Builds, tmp_path: Path) -> None:
+    (tmp_path / "locks" / f"{ROW.id}.yaml").unlink()
+    with pytest.raises(ToolFailed, match="ships no closure for debian-new") as caught:
+        builds.proof()(ROW, Grade.IMAGE)
+    assert "--tier resolved" in caught.value.hint
+    assert not builds.events
