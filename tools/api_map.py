@@ -18,13 +18,13 @@ from envbuilder.catalog.api_names import ApiMap, ApiModule
 from envbuilder.catalog.environments import Environment
 from envbuilder.catalog.load.api_names import plain_api
 from envbuilder.catalog.load.catalog import load_catalog
-from envbuilder.cli.composition import Composition
-from envbuilder.cli.places import places
 from envbuilder.core.http.web import Web
 from envbuilder.core.versions import Release
 from envbuilder.core.yaml.canonical import Plain, dump
 from envbuilder.lock.index.index import Index, IndexFile
 from envbuilder.lock.lock import Sources
+from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.settings import places
 from tools.api_names import Names, keras_names, names_by_import, names_of_wheel
 from tools.remote_wheel import linux_wheel, open_wheel
 

@@ -14,14 +14,14 @@ from envbuilder.catalog.gpu_names import gpu_asked
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.machine import Host
 from envbuilder.cli.advice import answer_document, answer_text, asked_text, width
-from envbuilder.cli.inventory import inventory
 from envbuilder.cli.output import json_option, print_json
-from envbuilder.cli.places import places
 from envbuilder.core.errors import UsageError
 from envbuilder.core.text_files import read_text
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.facts.machine import host_of
 from envbuilder.diagnostics.probe.decoding import decode
+from envbuilder.wiring.inventory import inventory
+from envbuilder.wiring.settings import places
 
 
 @click.command("advise")

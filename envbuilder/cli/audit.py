@@ -15,11 +15,8 @@ from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import matching
 from envbuilder.cli.auditing import audit_ports
-from envbuilder.cli.composition import Composition
 from envbuilder.cli.options import python_option, source_options
 from envbuilder.cli.output import folded, heading, json_option, notice, print_json, table
-from envbuilder.cli.places import places
-from envbuilder.cli.recording import records_of
 from envbuilder.core.errors import UsageError
 from envbuilder.core.references import normalized
 from envbuilder.core.versions import Release
@@ -27,6 +24,9 @@ from envbuilder.core.yaml.requirements import pep440
 from envbuilder.curation.audit import AuditPorts, audit_file, audit_release, audit_row, record_audit
 from envbuilder.curation.wheel_audit.audit import Audit
 from envbuilder.lock.lock import Sources
+from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.recording import records_of
+from envbuilder.wiring.settings import places
 
 _TOO_LONG = ("libraries", "elf_needed_main")
 """Fields that only a machine reads to the end."""

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from envbuilder.cli.composition import Composition
 from envbuilder.cli.output import size
 from envbuilder.curation.audit import AuditPorts
 from envbuilder.curation.wheel_audit.claims import measured_wheel
@@ -14,6 +13,7 @@ from envbuilder.curation.wheel_audit.measure import measure
 from envbuilder.lock.index.fetching import fetch
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.lock import Sources
+from envbuilder.wiring.adapters import Composition
 
 
 def audit_ports(composition: Composition, sources: Sources, *, tty: bool) -> AuditPorts:

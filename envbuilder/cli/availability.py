@@ -6,12 +6,12 @@ import click
 
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import matching
-from envbuilder.cli.composition import Composition
 from envbuilder.cli.options import source_options
 from envbuilder.cli.output import folded, json_option, notice, print_json
-from envbuilder.cli.places import places
 from envbuilder.curation.availability import Availability, Vanished, availability
 from envbuilder.lock.lock import Sources
+from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.settings import places
 
 
 @click.command("availability")

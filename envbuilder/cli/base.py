@@ -6,15 +6,15 @@ import click
 
 from envbuilder.catalog.environments import BaseKind, BaseSystem, Catalog
 from envbuilder.catalog.load.catalog import load_catalog
-from envbuilder.cli.composition import Composition
 from envbuilder.cli.options import debian_options
 from envbuilder.cli.output import json_option, notice, print_json, size, table
-from envbuilder.cli.places import places
 from envbuilder.core.errors import EngineUnavailable, UsageError
 from envbuilder.core.references import ImageRef
 from envbuilder.image.base.mmdebstrap import BootstrapArchive
 from envbuilder.image.plan.layers import base_reference
 from envbuilder.lock.lock import Sources
+from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.settings import places
 
 
 @click.group("base")

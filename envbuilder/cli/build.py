@@ -12,13 +12,8 @@ from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import matching
 from envbuilder.cli import build_assemble, build_docker
-from envbuilder.cli.bundles import opened_bundle
-from envbuilder.cli.composition import Composition
-from envbuilder.cli.image_names import REFERENCE
-from envbuilder.cli.locks import keep_image, obtain_lock
 from envbuilder.cli.options import host_builds_option, source_options, tensorflow_option
 from envbuilder.cli.output import json_option, notice, print_json
-from envbuilder.cli.places import places
 from envbuilder.cli.preflight import warn_before_build
 from envbuilder.cli.watching import watched
 from envbuilder.core.errors import EngineUnavailable, EnvbuilderError, UsageError
@@ -26,6 +21,11 @@ from envbuilder.core.references import ImageRef
 from envbuilder.image.builds import Builder
 from envbuilder.lock.lock import Lock, Sources
 from envbuilder.oci.images import LayerFormat
+from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.bundles import opened_bundle
+from envbuilder.wiring.image_names import REFERENCE
+from envbuilder.wiring.locks import keep_image, obtain_lock
+from envbuilder.wiring.settings import places
 
 _FORMATS = click.Choice([each.value for each in LayerFormat])
 

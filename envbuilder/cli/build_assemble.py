@@ -9,7 +9,6 @@ from pathlib import Path
 import click
 
 from envbuilder.cli.build_docker import pushed, tell_push
-from envbuilder.cli.composition import Composition
 from envbuilder.cli.output import folded, size, table
 from envbuilder.image.assemble import Assembled, Assembly, assemble
 from envbuilder.image.attest import attest
@@ -20,6 +19,7 @@ from envbuilder.image.layers.records import KeptImage
 from envbuilder.lock.lock import Lock, Sources
 from envbuilder.lock.lockfile import digest
 from envbuilder.oci.images import LayerFormat
+from envbuilder.wiring.adapters import Composition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

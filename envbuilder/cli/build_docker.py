@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from envbuilder.cli.composition import Composition
 from envbuilder.cli.output import folded, size, table
 from envbuilder.core.references import ImageRef
 from envbuilder.image.build import BuildOptions, build, default_tags
@@ -17,6 +16,7 @@ from envbuilder.image.dockerfile.step_names import step_title
 from envbuilder.lock.lock import Lock, Sources
 from envbuilder.lock.lockfile import digest
 from envbuilder.oci.transfers import PushResult
+from envbuilder.wiring.adapters import Composition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,16 +7,16 @@ from pathlib import Path
 import click
 
 from envbuilder.catalog.load.catalog import load_catalog
-from envbuilder.cli.composition import Composition
-from envbuilder.cli.locks import obtain_lock
 from envbuilder.cli.options import source_options
 from envbuilder.cli.output import json_option, notice, print_json, size
-from envbuilder.cli.places import places
 from envbuilder.cli.watching import watched
 from envbuilder.image.attestation.signatures import sign
 from envbuilder.image.bundle import bundle
 from envbuilder.lock.lock import Sources
 from envbuilder.lock.lockfile import digest
+from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.locks import obtain_lock
+from envbuilder.wiring.settings import places
 
 
 @click.command("bundle")

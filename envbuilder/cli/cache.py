@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from envbuilder.cli.output import json_option, notice, print_json, size, table
-from envbuilder.cli.places import places
 from envbuilder.core.cache_directories import STORE, bytes_of
 from envbuilder.image.cache_usage import prune, room_usage, usage
 from envbuilder.image.layers.records import Records
 from envbuilder.image.verify_cache import CacheState, verify_cache
 from envbuilder.oci.store import Store
+from envbuilder.wiring.settings import places
 
 
 @click.group("cache")

@@ -8,10 +8,7 @@ from pathlib import Path
 import click
 
 from envbuilder.catalog.load.catalog import load_catalog
-from envbuilder.cli.composition import Composition
-from envbuilder.cli.locks import known_lock
 from envbuilder.cli.output import notice
-from envbuilder.cli.places import places
 from envbuilder.cli.reports import FORMAT_NAMES, TIERS, destinations, finish, finish_all, output_option
 from envbuilder.core.errors import UsageError
 from envbuilder.core.text_files import read_stream, read_text
@@ -19,6 +16,9 @@ from envbuilder.diagnostics.checks.findings import Tier
 from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.diagnostics.validate import judge_facts
 from envbuilder.lock.lock import Sources
+from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.locks import known_lock
+from envbuilder.wiring.settings import places
 
 
 @click.command("check")

@@ -9,10 +9,7 @@ import click
 
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.advice import width
-from envbuilder.cli.composition import Composition
-from envbuilder.cli.locks import known_lock
 from envbuilder.cli.output import folded, heading, json_option, notice, print_json
-from envbuilder.cli.places import places
 from envbuilder.core.errors import EngineUnavailable, UsageError
 from envbuilder.core.text_files import read_text
 from envbuilder.diagnostics.compare.comparison import Comparison, Difference, Effect, SideKind, Where
@@ -22,6 +19,9 @@ from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.image.embedded_lock import lock_inside
 from envbuilder.lock.lock import Lock, Sources
 from envbuilder.lock.lockfile import load
+from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.locks import known_lock
+from envbuilder.wiring.settings import places
 
 
 @click.command("compare")

@@ -13,12 +13,8 @@ import click
 
 from envbuilder.catalog.load.api_names import load_api
 from envbuilder.catalog.load.catalog import load_catalog
-from envbuilder.cli.composition import Composition
 from envbuilder.cli.diagnosed import as_document, as_text
-from envbuilder.cli.inventory import inventory
-from envbuilder.cli.locks import known_lock
 from envbuilder.cli.output import json_option, notice, print_json
-from envbuilder.cli.places import places
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import open_regular
 from envbuilder.core.text_files import read_text
@@ -26,6 +22,10 @@ from envbuilder.diagnostics.diagnose import diagnose_log
 from envbuilder.diagnostics.logs.signature_files import load_failures
 from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.lock.lock import Sources
+from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.inventory import inventory
+from envbuilder.wiring.locks import known_lock
+from envbuilder.wiring.settings import places
 
 
 @click.command("diagnose")

@@ -8,8 +8,8 @@ import click
 
 from envbuilder.cli.changes import change_document, print_changes
 from envbuilder.cli.output import json_option, print_json
-from envbuilder.cli.targets import read_lock
 from envbuilder.lock.diff import compare
+from envbuilder.wiring.targets import read_lock
 
 _LOCK = click.Path(exists=True, dir_okay=False, path_type=Path)
 

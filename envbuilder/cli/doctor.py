@@ -11,7 +11,6 @@ from pathlib import Path
 import click
 
 from envbuilder.cli.output import json_option, print_json
-from envbuilder.cli.places import Places, places
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import replacing
 from envbuilder.core.text_files import read_stream, read_text
@@ -24,6 +23,7 @@ from envbuilder.diagnostics.doctor import (
     start_looking_at_python,
 )
 from envbuilder.diagnostics.host_environment import AroundPorts
+from envbuilder.wiring.settings import Places, places
 
 _NARROWEST, _WIDEST = 60, 120
 
@@ -78,8 +78,8 @@ def command(  # noqa: PLR0913  one parameter for each option
     from envbuilder.catalog.load.catalog import load_catalog  # noqa: PLC0415
     from envbuilder.cli.doctor_document import doctor_document  # noqa: PLC0415
     from envbuilder.cli.doctor_text import doctor_text  # noqa: PLC0415
-    from envbuilder.cli.inventory import inventory  # noqa: PLC0415
     from envbuilder.lock.resolve.shipped_closures import ClosureFolder  # noqa: PLC0415
+    from envbuilder.wiring.inventory import inventory  # noqa: PLC0415
 
     catalog = load_catalog(here.matrices)
     looked = look()
@@ -145,6 +145,6 @@ def _look_into(here: Places, asked: _Asked, timeout: float) -> Callable[[], Look
 
 def _around(here: Places) -> AroundPorts:
     """What is asked around this host; its import takes 0.2 s, in which the probe runs."""
-    from envbuilder.cli.looking_around import Around  # noqa: PLC0415
+    from envbuilder.wiring.host_environment import Around  # noqa: PLC0415
 
     return Around(here).ports

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from envbuilder.cli.composition import Composition
 from envbuilder.cli.watching import watched
 from envbuilder.core.errors import BuildFailed, DiskFull, SourceUnreachable, ToolFailed, UsageError
 from envbuilder.image.assemble import assemble
@@ -12,6 +11,7 @@ from envbuilder.image.layers.layer_writer import Packed
 from envbuilder.image.layers.records import LayerRecord
 from envbuilder.lock.lock import Lock, Sources
 from envbuilder.oci.images import LayerFormat
+from envbuilder.wiring.adapters import Composition
 
 _LEFT_OUT = (SourceUnreachable, ToolFailed, BuildFailed, DiskFull, UsageError)
 """What keeps an image from being computed here, though the pins are right."""

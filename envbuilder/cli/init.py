@@ -8,10 +8,10 @@ import click
 
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import find
-from envbuilder.cli.places import places
-from envbuilder.cli.targets import write_text
 from envbuilder.core.errors import UsageError
 from envbuilder.image.dockerfile.spec_file import render_spec
+from envbuilder.wiring.settings import places
+from envbuilder.wiring.targets import write_text
 
 
 @click.command("init")

@@ -11,9 +11,9 @@ from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import matching
 from envbuilder.cli.buildable import buildable_document, buildable_notes
-from envbuilder.cli.inventory import inventory
 from envbuilder.cli.output import folded, json_option, print_json, table
-from envbuilder.cli.places import places
+from envbuilder.wiring.inventory import inventory
+from envbuilder.wiring.settings import places
 
 HERE = "-here-"
 _BUILDS = {Buildability.YES: "yes", Buildability.UNKNOWN: "maybe", Buildability.NO: "no"}

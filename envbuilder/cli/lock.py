@@ -10,21 +10,21 @@ import click
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.changes import change_document, print_changes
-from envbuilder.cli.composition import Composition
 from envbuilder.cli.imaging import with_image
 from envbuilder.cli.options import host_builds_option, source_options
 from envbuilder.cli.output import folded, json_option, notice, print_json
-from envbuilder.cli.places import places
-from envbuilder.cli.refusals import locked
-from envbuilder.cli.targets import SPEC, load_spec, read_lock, replaced_lock, write_text
-from envbuilder.cli.trust import tell_spec
-from envbuilder.cli.unpinned import unpinned_lock
 from envbuilder.core.errors import NoUsableBase, UsageError
 from envbuilder.lock.create import check
 from envbuilder.lock.diff import compare
 from envbuilder.lock.lock import Lock, Sources, Spec
 from envbuilder.lock.lockfile import digest, dump
 from envbuilder.lock.spec import with_sources
+from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.refusals import locked
+from envbuilder.wiring.settings import places
+from envbuilder.wiring.targets import SPEC, load_spec, read_lock, replaced_lock, write_text
+from envbuilder.wiring.trust import tell_spec
+from envbuilder.wiring.unpinned import unpinned_lock
 
 
 @click.command("lock")

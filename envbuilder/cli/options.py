@@ -10,11 +10,11 @@ from typing import Any, TypeVar, cast
 import click
 from packaging.version import InvalidVersion, Version
 
-from envbuilder.cli.places import HOST_BUILDS, KEYRING_VARIABLE
 from envbuilder.core.memory_policy import MemoryPolicy, parse
 from envbuilder.core.references import registry_address
 from envbuilder.core.versions import Release
 from envbuilder.lock.lock import Sources
+from envbuilder.wiring.settings import HOST_BUILDS, KEYRING_VARIABLE
 
 F = TypeVar("F", bound=Callable[..., Any])
 _ARCHIVE = click.Path(exists=True, dir_okay=False)

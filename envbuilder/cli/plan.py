@@ -8,16 +8,16 @@ import click
 from packaging.version import Version
 
 from envbuilder.catalog.load.catalog import load_catalog
-from envbuilder.cli.composition import Composition
-from envbuilder.cli.locks import known_lock
 from envbuilder.cli.options import source_options, tensorflow_option
 from envbuilder.cli.output import folded, json_option, notice, print_json, size, table
-from envbuilder.cli.places import places
-from envbuilder.cli.trust import trusts
 from envbuilder.image.plan.layers import plan
 from envbuilder.image.plan.plan import Plan
 from envbuilder.lock.lock import Lock, Sources
 from envbuilder.lock.lockfile import digest
+from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.locks import known_lock
+from envbuilder.wiring.settings import places
+from envbuilder.wiring.trust import trusts
 
 
 @click.command("plan")

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 import click
 
 from envbuilder.catalog.environments import Catalog
-from envbuilder.cli.places import Places
 from envbuilder.diagnostics.preflight import misfits
 from envbuilder.diagnostics.probe.this_host import glance, is_windows_subsystem
 from envbuilder.image.docker.engine import is_local
 from envbuilder.lock.lock import Lock
+from envbuilder.wiring.settings import Places
 
 
 def warn_before_build(places: Places, catalog: Catalog, locks: Iterable[Lock]) -> None:

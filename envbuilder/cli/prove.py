@@ -9,14 +9,14 @@ import click
 from envbuilder.catalog.evidence import Grade
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import find, matching
-from envbuilder.cli.composition import Composition
 from envbuilder.cli.options import source_options
 from envbuilder.cli.output import folded, json_option, notice, print_json
-from envbuilder.cli.places import places
-from envbuilder.cli.proving import Proving
 from envbuilder.cli.watching import watched
 from envbuilder.curation.prove import Proven, prove
 from envbuilder.lock.lock import Sources
+from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.proof import Proving
+from envbuilder.wiring.settings import places
 
 _TIERS = [Grade.RESOLVED.value, Grade.CPU.value, Grade.IMAGE.value, Grade.GPU.value]
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)

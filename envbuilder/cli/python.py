@@ -10,12 +10,12 @@ from pathlib import Path
 import click
 
 from envbuilder.catalog.load.catalog import load_catalog
-from envbuilder.cli.composition import Composition
 from envbuilder.cli.output import json_option, notice, print_json, size, table
-from envbuilder.cli.places import places
 from envbuilder.core.errors import ToolMissing, UsageError
 from envbuilder.core.versions import Release
 from envbuilder.image.base.installed_pythons import installed_pythons
+from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.settings import places
 
 _VERSION = re.compile(r"3\.\d+(\.\d+)?")
 

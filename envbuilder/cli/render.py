@@ -8,16 +8,16 @@ import click
 from packaging.version import Version
 
 from envbuilder.catalog.load.catalog import load_catalog
-from envbuilder.cli.composition import Composition
-from envbuilder.cli.locks import renderable_lock
 from envbuilder.cli.options import source_options, tensorflow_option
 from envbuilder.cli.output import folded, json_option, notice, print_json
-from envbuilder.cli.places import places
 from envbuilder.core.references import ImageRef
 from envbuilder.image.plan.layers import base_reference
 from envbuilder.image.render import rendered, write
 from envbuilder.lock.lock import Sources
 from envbuilder.lock.lockfile import digest
+from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.locks import renderable_lock
+from envbuilder.wiring.settings import places
 
 
 @click.command("render")

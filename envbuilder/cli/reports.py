@@ -10,12 +10,12 @@ from pathlib import Path
 import click
 
 from envbuilder.cli.output import print_json, table
-from envbuilder.cli.places import places
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import replacing
 from envbuilder.diagnostics.checks.findings import NotProven, Report, Tier
 from envbuilder.diagnostics.report.formats import Format
 from envbuilder.diagnostics.report.registry import FORMATS, format_named, format_of
+from envbuilder.wiring.settings import places
 
 _FIRST = 3
 TIERS = click.Choice([Tier.CPU.value, Tier.GPU.value])

@@ -12,11 +12,8 @@ from pathlib import Path
 import click
 
 from envbuilder.catalog.load.catalog import load_catalog
-from envbuilder.cli.composition import Composition
-from envbuilder.cli.locks import obtain_lock
 from envbuilder.cli.options import source_options
 from envbuilder.cli.output import json_option, notice, print_json
-from envbuilder.cli.places import Places, places
 from envbuilder.core.errors import BuildFailed
 from envbuilder.image.reproduce import (
     ODD,
@@ -29,6 +26,9 @@ from envbuilder.image.reproduce import (
 )
 from envbuilder.lock.lock import Lock, Sources
 from envbuilder.lock.lockfile import digest
+from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.locks import obtain_lock
+from envbuilder.wiring.settings import Places, places
 
 _START = "from envbuilder.cli.main import entry; entry()"
 

@@ -10,16 +10,16 @@ from pathlib import Path
 import click
 
 from envbuilder.catalog.load.catalog import load_catalog
-from envbuilder.cli.composition import Composition
-from envbuilder.cli.image_names import reference_of
 from envbuilder.cli.options import MEMORY
 from envbuilder.cli.output import notice
-from envbuilder.cli.places import places
 from envbuilder.cli.validating import engine_with
 from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import MemoryPolicy
 from envbuilder.image.run import prepare
 from envbuilder.oci.runtime.command import RunRequest
+from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.image_names import reference_of
+from envbuilder.wiring.settings import places
 
 
 @click.command("run", context_settings={"allow_interspersed_args": False})

@@ -15,11 +15,11 @@ from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import find
 from envbuilder.cli import show_lock
 from envbuilder.cli.buildable import buildable_line
-from envbuilder.cli.inventory import inventory
 from envbuilder.cli.output import folded, heading, json_option, print_json
-from envbuilder.cli.places import places
 from envbuilder.cli.show_document import document
-from envbuilder.cli.targets import read_lock
+from envbuilder.wiring.inventory import inventory
+from envbuilder.wiring.settings import places
+from envbuilder.wiring.targets import read_lock
 
 
 @click.command("show")

@@ -7,14 +7,14 @@ from pathlib import Path
 import click
 
 from envbuilder.catalog.load.catalog import load_catalog
-from envbuilder.cli.composition import Composition
 from envbuilder.cli.options import MEMORY
 from envbuilder.cli.output import notice
-from envbuilder.cli.places import places
 from envbuilder.cli.reports import ALL_TIERS, FORMAT_NAMES, destinations, finish, output_option
 from envbuilder.cli.validating import Asked, report_on
 from envbuilder.core.memory_policy import MemoryPolicy
 from envbuilder.diagnostics.checks.findings import Tier
+from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.settings import places
 
 
 @click.command("validate")

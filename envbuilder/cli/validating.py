@@ -8,12 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from envbuilder.cli.composition import Composition
-from envbuilder.cli.image_names import reference_of
-from envbuilder.cli.locks import known_lock, obtain_lock
 from envbuilder.cli.preflight import warn_before_gpus
-from envbuilder.cli.subjects import readable_subject
-from envbuilder.cli.targets import LOCK, SPEC, read_lock
 from envbuilder.core.errors import EngineUnavailable, UsageError
 from envbuilder.core.memory_policy import MemoryPolicy
 from envbuilder.diagnostics.checks.findings import Report, Tier
@@ -29,6 +24,11 @@ from envbuilder.image.run import FollowingEngine
 from envbuilder.image.running.apptainer import find_apptainer
 from envbuilder.lock.lock import Lock, Sources
 from envbuilder.oci.runtime.command import RunResult
+from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.image_names import reference_of
+from envbuilder.wiring.locks import known_lock, obtain_lock
+from envbuilder.wiring.subjects import readable_subject
+from envbuilder.wiring.targets import LOCK, SPEC, read_lock
 
 _APPTAINER = (".sif", ".sqsh", ".squashfs")
 _DRIVER = Path("/proc/driver/nvidia/version")

@@ -9,17 +9,17 @@ from pathlib import Path
 import click
 
 from envbuilder.catalog.load.catalog import load_catalog
-from envbuilder.cli.composition import Composition
-from envbuilder.cli.locks import obtain_lock
 from envbuilder.cli.options import source_options
 from envbuilder.cli.output import json_option, notice, print_json
-from envbuilder.cli.places import places
-from envbuilder.cli.subjects import subject_of
 from envbuilder.core.errors import UsageError
 from envbuilder.diagnostics.verify import Verification, verify
 from envbuilder.image.assemble import assemble
 from envbuilder.lock.lock import Lock, Sources
 from envbuilder.lock.lockfile import digest
+from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.locks import obtain_lock
+from envbuilder.wiring.settings import places
+from envbuilder.wiring.subjects import subject_of
 
 
 @click.command("verify")

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from envbuilder.cli.places import Places
 from envbuilder.cli.progress import BuildLog, LiveProgress, PlainProgress
 from envbuilder.core.errors import EnvbuilderError
 from envbuilder.image.builds import BuildEvent
 from envbuilder.image.container_engine import Listener
+from envbuilder.wiring.settings import Places
 
 
 @contextmanager

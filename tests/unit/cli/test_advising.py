@@ -8,11 +8,11 @@ import pytest
 
 from envbuilder.catalog.machine import Host, HostGpu
 from envbuilder.cli import preflight
-from envbuilder.cli.places import places
 from envbuilder.core.versions import Release
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Spec
 from envbuilder.lock.lockfile import dump
+from envbuilder.wiring.settings import places
 from tests.fakes.catalogs import real_catalog
 from tests.fakes.hosts import A100, GIB, K80, FakeGpu, host_document
 from tests.fakes.ports import lock_ports

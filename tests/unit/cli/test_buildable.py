@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from envbuilder.catalog.buildable import Buildability
-from envbuilder.cli.inventory import inventory
-from envbuilder.cli.places import places
 from envbuilder.core.versions import Release
 from envbuilder.image.base.tree_store import DebianStore
 from envbuilder.image.base.trees import DebianTree
 from envbuilder.lock.lock import Sources
+from envbuilder.wiring.inventory import inventory
+from envbuilder.wiring.settings import places
 from tests.fakes.catalogs import real_catalog
 from tests.unit.cli.running import CommandLine
 from tests.unit.image.base.test_locate import archive

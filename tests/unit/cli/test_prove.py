@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from envbuilder.catalog.evidence import Grade
-from envbuilder.cli.proving import bare_environ
 from envbuilder.curation.prove import prove
+from envbuilder.wiring.proof import bare_environ
 from tests.fakes.catalogs import DATA, small_row
 from tests.fakes.proving import world
 from tests.unit.cli.running import CommandLine

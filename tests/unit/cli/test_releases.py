@@ -11,13 +11,13 @@ import pytest
 from packaging.version import Version
 
 from envbuilder.catalog.load.catalog import load_catalog
-from envbuilder.cli.daemonless import PROBE
 from envbuilder.core.memory_policy import HOOK
 from envbuilder.diagnostics.probe.script import memory_hook, probe_source
 from envbuilder.image.base.file_store import FileStore
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Lock, Spec
 from envbuilder.lock.lockfile import dump
+from envbuilder.wiring.assembly import PROBE
 from tests.fakes.catalogs import DATA, good_lock
 from tests.fakes.ports import UV, lock_ports
 from tests.unit.cli.running import CommandLine

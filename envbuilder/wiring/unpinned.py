@@ -9,8 +9,6 @@ from pathlib import Path
 from envbuilder.catalog.buildable import Buildability, on_base
 from envbuilder.catalog.environments import BaseChoice, BaseKind, BaseSystem, Environment, PythonProvider
 from envbuilder.catalog.selection import select
-from envbuilder.cli.composition import Composition
-from envbuilder.cli.inventory import inventory
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.versions import Release
 from envbuilder.image.base.locate import PythonArchives, pin_of_tree
@@ -18,6 +16,8 @@ from envbuilder.image.base.trees import PythonArchive
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import BasePin, Lock, Spec
 from envbuilder.lock.unpinned import UnpinnedBases, UnpinnedOsPackages, UnpinnedPythons
+from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.inventory import inventory
 
 
 def unpinned_lock(composition: Composition, spec: Spec, *, upgrade: date | None = None) -> Lock:

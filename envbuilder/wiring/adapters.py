@@ -13,9 +13,6 @@ from pathlib import Path
 
 from envbuilder import __version__
 from envbuilder.catalog.environments import BaseChoice, BaseKind, Catalog
-from envbuilder.cli.daemonless import PROBE, Daemonless
-from envbuilder.cli.debian import EPOCH, DebianTrees
-from envbuilder.cli.places import KEYRING_VARIABLE, Places
 from envbuilder.core.cache_directories import STORE
 from envbuilder.core.errors import EngineUnavailable, SourceUnreachable, UsageError
 from envbuilder.core.files import CHUNK
@@ -65,6 +62,9 @@ from envbuilder.oci.runtime.unconfined import Unconfined
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import of_tar
 from envbuilder.oci.tar.writing import write
+from envbuilder.wiring.assembly import PROBE, Daemonless
+from envbuilder.wiring.debian_trees import EPOCH, DebianTrees
+from envbuilder.wiring.settings import KEYRING_VARIABLE, Places
 
 _ASKING = 12
 

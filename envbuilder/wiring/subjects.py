@@ -6,14 +6,14 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from envbuilder.cli.composition import Composition
-from envbuilder.cli.image_names import reference_of
 from envbuilder.core.errors import EngineUnavailable, UsageError
 from envbuilder.core.files import CHUNK
 from envbuilder.core.references import ImageRef
 from envbuilder.diagnostics.verify import Subject
 from envbuilder.oci.layout.stored_images import read_layout
 from envbuilder.oci.registry.pull import fetch_blob, find
+from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.image_names import reference_of
 
 
 def subject_of(composition: Composition, image: str, name: str, engine: str) -> Subject:

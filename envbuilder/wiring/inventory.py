@@ -7,7 +7,6 @@ from pathlib import Path
 
 from envbuilder.catalog.buildable import Buildability, Inventory
 from envbuilder.catalog.environments import BaseKind, BaseSystem, Catalog, PythonProvider
-from envbuilder.cli.places import NOWHERE, Places
 from envbuilder.core.errors import UsageError
 from envbuilder.core.references import ImageRef
 from envbuilder.core.versions import Release
@@ -18,6 +17,7 @@ from envbuilder.image.base.tree_store import DebianStore
 from envbuilder.image.docker.local_images import image_names
 from envbuilder.lock.lock import Sources
 from envbuilder.lock.resolve.apt_mirrors import debian_mirror
+from envbuilder.wiring.settings import NOWHERE, Places
 
 _ENGINE_SECONDS = 0.5
 _UV_MIRROR = "UV_PYTHON_INSTALL_MIRROR"

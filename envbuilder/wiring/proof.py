@@ -11,8 +11,6 @@ from functools import cached_property
 from pathlib import Path
 
 from envbuilder.catalog.environments import BaseChoice, Environment
-from envbuilder.cli.composition import Composition
-from envbuilder.cli.recording import records_of
 from envbuilder.curation.proof.bare_environments import BareEnvironments
 from envbuilder.curation.proof.interpreters import HostPython, HostPythons
 from envbuilder.curation.proof.records import Records
@@ -28,6 +26,8 @@ from envbuilder.image.build import BuildOptions, build
 from envbuilder.image.container_engine import Listener
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Lock, Sources, Spec
+from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.recording import records_of
 
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH")
 

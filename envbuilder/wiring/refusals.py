@@ -16,11 +16,11 @@ from envbuilder.catalog.buildable import (
 )
 from envbuilder.catalog.environments import Catalog, Environment, PythonProvider
 from envbuilder.catalog.selection import select
-from envbuilder.cli.composition import Composition
-from envbuilder.cli.inventory import inventory
 from envbuilder.core.errors import NoUsableBase
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Lock, Spec
+from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.inventory import inventory
 
 
 def locked(composition: Composition, spec: Spec, *, upgrade: date | None = None) -> Lock:

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.cli.places import NOWHERE, places
+from envbuilder.wiring.settings import NOWHERE, places
 from tests.unit.cli.running import CommandLine
 
 UNKNOWN = """
 import os, sys
 from envbuilder.cli.main import entry
-import envbuilder.cli.cache, envbuilder.cli.list, envbuilder.cli.inventory, envbuilder.cli.places
+import envbuilder.cli.cache, envbuilder.cli.list, envbuilder.wiring.inventory, envbuilder.wiring.settings
 import pwd
 pwd.getpwuid = lambda uid: {}[uid]  # As for an account that is in no list: tests need not be root.
 sys.argv = ["envbuilder", *sys.argv[1:]]

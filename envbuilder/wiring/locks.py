@@ -7,17 +7,17 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from envbuilder.cli.composition import Composition
-from envbuilder.cli.image_names import default_name
-from envbuilder.cli.refusals import locked
-from envbuilder.cli.targets import LockTarget, RowTarget, read_lock, target, write_text
-from envbuilder.cli.trust import tell_lock
-from envbuilder.cli.unpinned import unpinned_lock
 from envbuilder.core.errors import InvalidInput, NoUsableBase, UsageError
 from envbuilder.lock.create import as_shipped, check
 from envbuilder.lock.lock import Lock, Sources, Spec
 from envbuilder.lock.lockfile import digest, dump
 from envbuilder.lock.spec import with_sources
+from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.image_names import default_name
+from envbuilder.wiring.refusals import locked
+from envbuilder.wiring.targets import LockTarget, RowTarget, read_lock, target, write_text
+from envbuilder.wiring.trust import tell_lock
+from envbuilder.wiring.unpinned import unpinned_lock
 
 
 def obtain_lock(

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.cli.composition import Composition
-from envbuilder.cli.image_names import default_name, reference_of
-from envbuilder.cli.places import places
 from envbuilder.core.errors import UsageError
 from envbuilder.core.references import image_name, registry_address
 from envbuilder.image.layers.records import KeptImage
 from envbuilder.lock.lockfile import digest, dump
+from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.image_names import default_name, reference_of
+from envbuilder.wiring.settings import places
 from tests.fakes.catalogs import good_lock, small_catalog
 from tests.unit.cli.running import CommandLine
 from tests.unit.oci.layout.images import file, image

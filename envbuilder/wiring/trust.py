@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from envbuilder.cli.composition import Composition
 from envbuilder.core.http.origins import without_login
 from envbuilder.core.uv import uv_environ
 from envbuilder.image.trust import Origins, Told, trusted_by_lock, trusted_by_spec
@@ -12,6 +11,7 @@ from envbuilder.lock.index.credentials import address_of
 from envbuilder.lock.index.default_index import configured_index, settings_of
 from envbuilder.lock.lock import Lock, Sources, Spec, ToolName
 from envbuilder.lock.lockfile import digest
+from envbuilder.wiring.adapters import Composition
 
 _DEFAULT_INDEX = "uv's default index"
 

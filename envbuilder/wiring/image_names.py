@@ -6,10 +6,10 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
-from envbuilder.cli.composition import Composition
-from envbuilder.cli.targets import LOCK
 from envbuilder.core.errors import EngineUnavailable, UsageError
 from envbuilder.core.references import ImageRef, image_name, repository_of
+from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.targets import LOCK
 
 REFERENCE = "write [HOST[:PORT]/]NAME[:TAG][@sha256:DIGEST], the name in lower case"
 _MOST_CHARACTERS = 100

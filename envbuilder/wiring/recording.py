@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from envbuilder.cli.places import Places
 from envbuilder.core.errors import UsageError
 from envbuilder.curation.proof.records import Records
+from envbuilder.wiring.settings import Places
 
 
 def records_of(places: Places) -> Records:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.cli.places import Places
-from envbuilder.cli.recording import records_of
 from envbuilder.core.errors import UsageError
+from envbuilder.wiring.recording import records_of
+from envbuilder.wiring.settings import Places
 
 
 def places_of(folder: Path, *, packaged: bool) -> Places:

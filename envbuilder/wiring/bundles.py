@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import BinaryIO
 
-from envbuilder.cli.composition import Composition
-from envbuilder.cli.trust import tell_lock
 from envbuilder.image.attestation.signatures import verify
 from envbuilder.image.bundle import open_bundle
 from envbuilder.lock.lock import Lock, Sources
+from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.trust import tell_lock
 
 _UNSIGNED = "not checked for a signature (--key FILE): its lock and files are trusted as they are"
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from envbuilder.catalog.environments import BaseKind
-from envbuilder.cli.debian import EPOCH
 from envbuilder.core.cache_directories import TREES
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.memory_policy import HOOK
@@ -39,9 +38,10 @@ from envbuilder.oci.registry.push import push
 from envbuilder.oci.runtime.selection import choose
 from envbuilder.oci.tar.members import Member, of_folder
 from envbuilder.oci.transfers import PushResult
+from envbuilder.wiring.debian_trees import EPOCH
 
 if TYPE_CHECKING:
-    from envbuilder.cli.composition import Composition
+    from envbuilder.wiring.adapters import Composition
 
 PROBE = "probe"
 """Name of the probe among the tools of a lock."""

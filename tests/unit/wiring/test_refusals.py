@@ -6,9 +6,9 @@ import pytest
 
 from envbuilder.catalog.buildable import Buildability, Inventory, PackedPython
 from envbuilder.catalog.selection import find
-from envbuilder.cli.refusals import explained
 from envbuilder.core.errors import NoUsableBase
 from envbuilder.core.versions import Release
+from envbuilder.wiring.refusals import explained
 from tests.fakes.catalogs import real_catalog
 from tests.unit.cli.running import CommandLine
 

@@ -11,7 +11,6 @@ from functools import cached_property
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from envbuilder.cli.places import Places
 from envbuilder.core.errors import EngineUnavailable, EnvbuilderError
 from envbuilder.diagnostics.host.environment import CaBundle, SourceKind
 from envbuilder.diagnostics.host.reachability import answer, is_proxied
@@ -22,6 +21,7 @@ from envbuilder.image.docker.engine import connect, default_registry, is_there
 from envbuilder.lock.index.default_index import configured_index, default_index
 from envbuilder.lock.resolve.apt_mirrors import debian_mirror
 from envbuilder.oci.runtime.selection import choose
+from envbuilder.wiring.settings import Places
 
 ENGINE_SECONDS = 1
 _UV_SECONDS = 30.0

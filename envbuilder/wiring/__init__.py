@@ -1,0 +1,1 @@
+"""Settings, adapters and targets: the composition root."""
