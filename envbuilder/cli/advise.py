@@ -13,8 +13,8 @@ from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.gpu_names import gpu_asked
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.machine import Host
-from envbuilder.cli.advice import answer_document, answer_text, asked_text, width
-from envbuilder.cli.output import json_option, print_json
+from envbuilder.cli.output.advice import answer_document, answer_text, asked_text, width
+from envbuilder.cli.output.printing import json_option, print_json
 from envbuilder.core.errors import UsageError
 from envbuilder.core.text_files import read_text
 from envbuilder.core.versions import Release

@@ -14,9 +14,9 @@ from packaging.version import Version
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import matching
-from envbuilder.cli.auditing import audit_ports
 from envbuilder.cli.options import python_option, source_options
-from envbuilder.cli.output import folded, heading, json_option, notice, print_json, table
+from envbuilder.cli.output.printing import folded, heading, json_option, notice, print_json, table
+from envbuilder.cli.wheel_measurements import audit_ports
 from envbuilder.core.errors import UsageError
 from envbuilder.core.references import normalized
 from envbuilder.core.versions import Release

@@ -7,7 +7,7 @@ import click
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import matching
 from envbuilder.cli.options import source_options
-from envbuilder.cli.output import folded, json_option, notice, print_json
+from envbuilder.cli.output.printing import folded, json_option, notice, print_json
 from envbuilder.curation.availability import Availability, Vanished, availability
 from envbuilder.lock.lock import Sources
 from envbuilder.wiring.adapters import Composition

@@ -7,7 +7,7 @@ import click
 from envbuilder.catalog.environments import BaseKind, BaseSystem, Catalog
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.options import debian_options
-from envbuilder.cli.output import json_option, notice, print_json, size, table
+from envbuilder.cli.output.printing import json_option, notice, print_json, size, table
 from envbuilder.core.errors import EngineUnavailable, UsageError
 from envbuilder.core.references import ImageRef
 from envbuilder.image.base.mmdebstrap import BootstrapArchive

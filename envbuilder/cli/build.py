@@ -13,9 +13,9 @@ from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import matching
 from envbuilder.cli import build_assemble, build_docker
 from envbuilder.cli.options import host_builds_option, source_options, tensorflow_option
-from envbuilder.cli.output import json_option, notice, print_json
-from envbuilder.cli.preflight import warn_before_build
-from envbuilder.cli.watching import watched
+from envbuilder.cli.output.preflight import warn_before_build
+from envbuilder.cli.output.printing import json_option, notice, print_json
+from envbuilder.cli.output.watching import watched
 from envbuilder.core.errors import EngineUnavailable, EnvbuilderError, UsageError
 from envbuilder.core.references import ImageRef
 from envbuilder.image.builds import Builder

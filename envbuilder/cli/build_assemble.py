@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from envbuilder.cli.build_docker import pushed, tell_push
-from envbuilder.cli.output import folded, size, table
+from envbuilder.cli.output.printing import folded, size, table
 from envbuilder.image.assemble import Assembled, Assembly, assemble
 from envbuilder.image.attest import attest
 from envbuilder.image.build import default_tags

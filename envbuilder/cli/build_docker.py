@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from envbuilder.cli.output import folded, size, table
+from envbuilder.cli.output.printing import folded, size, table
 from envbuilder.core.references import ImageRef
 from envbuilder.image.build import BuildOptions, build, default_tags
 from envbuilder.image.builds import Builder, BuildResult

@@ -8,8 +8,8 @@ import click
 
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.options import source_options
-from envbuilder.cli.output import json_option, notice, print_json, size
-from envbuilder.cli.watching import watched
+from envbuilder.cli.output.printing import json_option, notice, print_json, size
+from envbuilder.cli.output.watching import watched
 from envbuilder.image.attestation.signatures import sign
 from envbuilder.image.bundle import bundle
 from envbuilder.lock.lock import Sources

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from envbuilder.cli.output import json_option, notice, print_json, size, table
+from envbuilder.cli.output.printing import json_option, notice, print_json, size, table
 from envbuilder.core.cache_directories import STORE, bytes_of
 from envbuilder.image.cache_usage import prune, room_usage, usage
 from envbuilder.image.layers.records import Records

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from envbuilder.catalog.load.catalog import load_catalog
-from envbuilder.cli.output import notice
-from envbuilder.cli.reports import FORMAT_NAMES, TIERS, destinations, finish, finish_all, output_option
+from envbuilder.cli.output.printing import notice
+from envbuilder.cli.output.reports import FORMAT_NAMES, TIERS, destinations, finish, finish_all, output_option
 from envbuilder.core.errors import UsageError
 from envbuilder.core.text_files import read_stream, read_text
 from envbuilder.diagnostics.checks.findings import Tier

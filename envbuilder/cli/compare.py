@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from envbuilder.catalog.load.catalog import load_catalog
-from envbuilder.cli.advice import width
-from envbuilder.cli.output import folded, heading, json_option, notice, print_json
+from envbuilder.cli.output.advice import width
+from envbuilder.cli.output.printing import folded, heading, json_option, notice, print_json
 from envbuilder.core.errors import EngineUnavailable, UsageError
 from envbuilder.core.text_files import read_text
 from envbuilder.diagnostics.compare.comparison import Comparison, Difference, Effect, SideKind, Where

@@ -13,8 +13,8 @@ import click
 
 from envbuilder.catalog.load.api_names import load_api
 from envbuilder.catalog.load.catalog import load_catalog
-from envbuilder.cli.diagnosed import as_document, as_text
-from envbuilder.cli.output import json_option, notice, print_json
+from envbuilder.cli.output.diagnosis import as_document, as_text
+from envbuilder.cli.output.printing import json_option, notice, print_json
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import open_regular
 from envbuilder.core.text_files import read_text

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from envbuilder.cli.changes import change_document, print_changes
-from envbuilder.cli.output import json_option, print_json
+from envbuilder.cli.output.lock_changes import change_document, print_changes
+from envbuilder.cli.output.printing import json_option, print_json
 from envbuilder.lock.diff import compare
 from envbuilder.wiring.targets import read_lock
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from envbuilder.cli.output import json_option, print_json
+from envbuilder.cli.output.printing import json_option, print_json
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import replacing
 from envbuilder.core.text_files import read_stream, read_text
@@ -76,8 +76,8 @@ def command(  # noqa: PLR0913  one parameter for each option
     look = _look(here, asked, timeout)
     # From here on this host is looked at; what is only needed afterwards is imported meanwhile.
     from envbuilder.catalog.load.catalog import load_catalog  # noqa: PLC0415
-    from envbuilder.cli.doctor_document import doctor_document  # noqa: PLC0415
-    from envbuilder.cli.doctor_text import doctor_text  # noqa: PLC0415
+    from envbuilder.cli.output.doctor_json import doctor_document  # noqa: PLC0415
+    from envbuilder.cli.output.doctor_text import doctor_text  # noqa: PLC0415
     from envbuilder.lock.resolve.shipped_closures import ClosureFolder  # noqa: PLC0415
     from envbuilder.wiring.inventory import inventory  # noqa: PLC0415
 

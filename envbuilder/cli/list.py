@@ -10,8 +10,8 @@ from envbuilder.catalog.buildable import Buildability, Buildable, buildable
 from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import matching
-from envbuilder.cli.buildable import buildable_document, buildable_notes
-from envbuilder.cli.output import folded, json_option, print_json, table
+from envbuilder.cli.output.buildable import buildable_document, buildable_notes
+from envbuilder.cli.output.printing import folded, json_option, print_json, table
 from envbuilder.wiring.inventory import inventory
 from envbuilder.wiring.settings import places
 
@@ -43,11 +43,11 @@ def command(pattern: str, *, gpus: bool, fits: str | None, as_json: bool) -> Non
     rows = matching(catalog, pattern)
     # What only one option needs is imported with it: a plain list starts faster.
     if fits:
-        from envbuilder.cli.fits import show_fits  # noqa: PLC0415
+        from envbuilder.cli.output.fits import show_fits  # noqa: PLC0415
 
         show_fits(catalog, rows, "" if fits == HERE else fits, inventory(here, catalog), as_json=as_json)
     elif gpus:
-        from envbuilder.cli.gpus import gpu_document, gpu_table  # noqa: PLC0415
+        from envbuilder.cli.output.gpus import gpu_document, gpu_table  # noqa: PLC0415
 
         if as_json:
             print_json(gpu_document(catalog, rows))

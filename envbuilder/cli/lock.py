@@ -9,10 +9,10 @@ import click
 
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.load.catalog import load_catalog
-from envbuilder.cli.changes import change_document, print_changes
-from envbuilder.cli.imaging import with_image
+from envbuilder.cli.lock_image_digests import with_image
 from envbuilder.cli.options import host_builds_option, source_options
-from envbuilder.cli.output import folded, json_option, notice, print_json
+from envbuilder.cli.output.lock_changes import change_document, print_changes
+from envbuilder.cli.output.printing import folded, json_option, notice, print_json
 from envbuilder.core.errors import NoUsableBase, UsageError
 from envbuilder.lock.create import check
 from envbuilder.lock.diff import compare

@@ -17,7 +17,7 @@ from types import FrameType
 import click
 
 from envbuilder import __version__
-from envbuilder.cli.streams import foreign, opened_streams
+from envbuilder.cli.output.streams import foreign, opened_streams
 from envbuilder.cli.system_errors import of_the_system
 from envbuilder.core.errors import EnvbuilderError
 

@@ -10,8 +10,8 @@ from envbuilder.catalog.evidence import Grade
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import find, matching
 from envbuilder.cli.options import source_options
-from envbuilder.cli.output import folded, json_option, notice, print_json
-from envbuilder.cli.watching import watched
+from envbuilder.cli.output.printing import folded, json_option, notice, print_json
+from envbuilder.cli.output.watching import watched
 from envbuilder.curation.prove import Proven, prove
 from envbuilder.lock.lock import Sources
 from envbuilder.wiring.adapters import Composition

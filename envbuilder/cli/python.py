@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from envbuilder.catalog.load.catalog import load_catalog
-from envbuilder.cli.output import json_option, notice, print_json, size, table
+from envbuilder.cli.output.printing import json_option, notice, print_json, size, table
 from envbuilder.core.errors import ToolMissing, UsageError
 from envbuilder.core.versions import Release
 from envbuilder.image.base.installed_pythons import installed_pythons

@@ -9,7 +9,7 @@ from packaging.version import Version
 
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.options import source_options, tensorflow_option
-from envbuilder.cli.output import folded, json_option, notice, print_json
+from envbuilder.cli.output.printing import folded, json_option, notice, print_json
 from envbuilder.core.references import ImageRef
 from envbuilder.image.plan.layers import base_reference
 from envbuilder.image.render import rendered, write

@@ -13,7 +13,7 @@ import click
 
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.options import source_options
-from envbuilder.cli.output import json_option, notice, print_json
+from envbuilder.cli.output.printing import json_option, notice, print_json
 from envbuilder.core.errors import BuildFailed
 from envbuilder.image.reproduce import (
     ODD,

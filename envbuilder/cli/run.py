@@ -11,8 +11,8 @@ import click
 
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.options import MEMORY
-from envbuilder.cli.output import notice
-from envbuilder.cli.validating import engine_with
+from envbuilder.cli.output.printing import notice
+from envbuilder.cli.validation import engine_with
 from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import MemoryPolicy
 from envbuilder.image.run import prepare

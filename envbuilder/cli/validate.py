@@ -8,9 +8,9 @@ import click
 
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.options import MEMORY
-from envbuilder.cli.output import notice
-from envbuilder.cli.reports import ALL_TIERS, FORMAT_NAMES, destinations, finish, output_option
-from envbuilder.cli.validating import Asked, report_on
+from envbuilder.cli.output.printing import notice
+from envbuilder.cli.output.reports import ALL_TIERS, FORMAT_NAMES, destinations, finish, output_option
+from envbuilder.cli.validation import Asked, report_on
 from envbuilder.core.memory_policy import MemoryPolicy
 from envbuilder.diagnostics.checks.findings import Tier
 from envbuilder.wiring.adapters import Composition

@@ -10,7 +10,7 @@ import click
 
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.options import source_options
-from envbuilder.cli.output import json_option, notice, print_json
+from envbuilder.cli.output.printing import json_option, notice, print_json
 from envbuilder.core.errors import UsageError
 from envbuilder.diagnostics.verify import Verification, verify
 from envbuilder.image.assemble import assemble

@@ -16,7 +16,7 @@ import yaml
 from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.load.catalog import load_catalog
-from envbuilder.cli.doctor_text import doctor_text
+from envbuilder.cli.output.doctor_text import doctor_text
 from envbuilder.core.archives.extraction import extract
 from envbuilder.core.corrupt_file import Damaged
 from envbuilder.core.elf import DataSection, open_elf, read_shared_object

@@ -18,7 +18,7 @@ import pytest
 
 from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.verdicts import Fit
-from envbuilder.cli.doctor_text import doctor_text
+from envbuilder.cli.output.doctor_text import doctor_text
 from envbuilder.diagnostics.doctor import Looked
 from envbuilder.diagnostics.facts.facts import Facts, Seen
 from envbuilder.diagnostics.facts.hardware import GpuBytes, GpuProcess

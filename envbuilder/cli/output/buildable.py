@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from envbuilder.catalog.buildable import Buildability, Buildable
-from envbuilder.cli.output import heading
+from envbuilder.cli.output.printing import heading
 
 _TITLES = {
     Buildability.UNKNOWN: "May not be buildable from here",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import itertools
 
-from envbuilder.cli.output import size, table
-from envbuilder.cli.progress import BuildLog, LiveProgress, PlainProgress
+from envbuilder.cli.output.printing import size, table
+from envbuilder.cli.output.progress import BuildLog, LiveProgress, PlainProgress
 from envbuilder.image.builds import BuildEvent, LogLine, StepFinished, StepStarted
 from envbuilder.oci.transfers import Transfer
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from envbuilder.cli.reports import destinations, finish
+from envbuilder.cli.output.reports import destinations, finish
 from envbuilder.diagnostics.report import FORMATS
 from tests.unit.diagnostics.report.test_reporting import REPORT
 

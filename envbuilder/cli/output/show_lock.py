@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from envbuilder.cli.output import heading
+from envbuilder.cli.output.printing import heading
 from envbuilder.core.memory_policy import HOOK, VARIABLE
 from envbuilder.lock.lock import Lock, PackageGroup
 

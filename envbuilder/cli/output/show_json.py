@@ -6,7 +6,7 @@ from envbuilder.catalog.buildable import Inventory, buildable, on_base
 from envbuilder.catalog.cuda import CudaNeed
 from envbuilder.catalog.environments import BaseChoice, Catalog, Constraint, Environment, OtherRelease
 from envbuilder.catalog.sources import Advisory
-from envbuilder.cli.buildable import buildable_document
+from envbuilder.cli.output.buildable import buildable_document
 
 
 def document(catalog: Catalog, row: Environment, available: Inventory) -> dict[str, object]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import click
 
-from envbuilder.cli.output import heading
+from envbuilder.cli.output.printing import heading
 from envbuilder.diagnostics.logs.diagnosis import Cause, Diagnosis
 from envbuilder.diagnostics.logs.extract import Stated
 

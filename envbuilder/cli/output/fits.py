@@ -13,10 +13,10 @@ from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.machine import Host
 from envbuilder.catalog.offers import offer
 from envbuilder.catalog.verdicts import Compatibility
-from envbuilder.cli.advice import host_text, width
-from envbuilder.cli.buildable import buildable_notes
-from envbuilder.cli.compatibility import COLOURS, WORDS, offer_document, why
-from envbuilder.cli.output import folded, heading, print_json
+from envbuilder.cli.output.advice import host_text, width
+from envbuilder.cli.output.buildable import buildable_notes
+from envbuilder.cli.output.compatibility import COLOURS, WORDS, offer_document, why
+from envbuilder.cli.output.printing import folded, heading, print_json
 from envbuilder.core.errors import UsageError
 from envbuilder.core.text_files import read_text
 from envbuilder.diagnostics.facts.machine import host_of

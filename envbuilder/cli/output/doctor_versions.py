@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from envbuilder.catalog.buildable import Buildability
 from envbuilder.catalog.verdicts import Fit
-from envbuilder.cli.compatibility import why
+from envbuilder.cli.output.compatibility import why
 from envbuilder.diagnostics.host.examination import Examination
 from envbuilder.diagnostics.host.installed_versions import (
     Difference,

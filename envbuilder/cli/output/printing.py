@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from envbuilder.cli.streams import foreign
+from envbuilder.cli.output.streams import foreign
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -7,7 +7,7 @@ from itertools import islice
 
 from envbuilder.catalog.coverage import Architecture, GpuSupport, Reason, architectures, support
 from envbuilder.catalog.environments import BaseChoice, Catalog, Environment
-from envbuilder.cli.output import folded, heading
+from envbuilder.cli.output.printing import folded, heading
 from envbuilder.diagnostics.report.gpu_marks import BASIS, LEGEND, driver, generations, mark, ptx_drivers, reasons
 
 WIDTH = 120

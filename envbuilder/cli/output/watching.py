@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from envbuilder.cli.progress import BuildLog, LiveProgress, PlainProgress
+from envbuilder.cli.output.progress import BuildLog, LiveProgress, PlainProgress
 from envbuilder.core.errors import EnvbuilderError
 from envbuilder.image.builds import BuildEvent
 from envbuilder.image.container_engine import Listener

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from envbuilder.catalog.machine import Host
-from envbuilder.cli.compatibility import offer_document
-from envbuilder.cli.doctor_versions import versions_document
+from envbuilder.cli.output.compatibility import offer_document
+from envbuilder.cli.output.doctor_versions import versions_document
 from envbuilder.diagnostics.doctor import Looked
 from envbuilder.diagnostics.facts.machine import host_of
 from envbuilder.diagnostics.host.examination import Examination

@@ -11,8 +11,8 @@ import click
 from envbuilder.catalog.advise.advice import Advice, Answer, Reason, Verdict, Wanted, Weight
 from envbuilder.catalog.machine import Host
 from envbuilder.catalog.vendor_builds import VendorBuild
-from envbuilder.cli.buildable import buildable_document
-from envbuilder.cli.output import folded, heading
+from envbuilder.cli.output.buildable import buildable_document
+from envbuilder.cli.output.printing import folded, heading
 
 _MARKS = {Weight.FOR: "+", Weight.COST: "~", Weight.AGAINST: "-"}
 _COLOURS = {Weight.FOR: "green", Weight.COST: "yellow", Weight.AGAINST: "red"}

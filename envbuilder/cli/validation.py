@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from envbuilder.cli.preflight import warn_before_gpus
+from envbuilder.cli.output.preflight import warn_before_gpus
 from envbuilder.core.errors import EngineUnavailable, UsageError
 from envbuilder.core.memory_policy import MemoryPolicy
 from envbuilder.diagnostics.checks.findings import Report, Tier

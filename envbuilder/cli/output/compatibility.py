@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from envbuilder.catalog.offers import Offer
 from envbuilder.catalog.verdicts import Aspect, Compatibility, Fit, GpuCompatibility, Reason
-from envbuilder.cli.buildable import buildable_document
+from envbuilder.cli.output.buildable import buildable_document
 
 COLOURS = {Fit.FITS: "green", Fit.JIT: "green", Fit.UNKNOWN: "yellow", Fit.CPU_ONLY: "cyan", Fit.NO: "red"}
 WORDS = {

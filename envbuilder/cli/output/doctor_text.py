@@ -10,11 +10,11 @@ import click
 from envbuilder.catalog.buildable import Buildability
 from envbuilder.catalog.offers import Offer
 from envbuilder.catalog.verdicts import Compatibility, Fit
-from envbuilder.cli.buildable import buildable_notes
-from envbuilder.cli.compatibility import why
-from envbuilder.cli.doctor_seen import gpu_lines, seen_lines
-from envbuilder.cli.doctor_versions import installed_lines, python_line
-from envbuilder.cli.output import folded, heading
+from envbuilder.cli.output.buildable import buildable_notes
+from envbuilder.cli.output.compatibility import why
+from envbuilder.cli.output.doctor_facts import gpu_lines, seen_lines
+from envbuilder.cli.output.doctor_versions import installed_lines, python_line
+from envbuilder.cli.output.printing import folded, heading
 from envbuilder.diagnostics.doctor import Looked
 from envbuilder.diagnostics.host.examination import Examination
 from envbuilder.diagnostics.host.findings import MachineFinding, NotLooked, Severity

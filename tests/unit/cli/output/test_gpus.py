@@ -12,7 +12,7 @@ import pytest
 from envbuilder.catalog.cuda import GpuCode, KernelFamily
 from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.load.tables import read_cuda
-from envbuilder.cli.gpus import gpu_document, gpu_table
+from envbuilder.cli.output.gpus import gpu_document, gpu_table
 from envbuilder.core.versions import Release
 from envbuilder.core.yaml.fields import Reader
 from tests.fakes.catalogs import MATRICES, real_catalog, small_catalog

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from envbuilder.cli.main import report
-from envbuilder.cli.output import notice
-from envbuilder.cli.streams import VisibleText, foreign, visible
+from envbuilder.cli.output.printing import notice
+from envbuilder.cli.output.streams import VisibleText, foreign, visible
 from envbuilder.cli.system_errors import of_the_system
 from envbuilder.core.errors import DiskFull, MachineError, ToolFailed, UsageError
 from tests.unit.cli.running import CommandLine

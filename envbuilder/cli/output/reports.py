@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from envbuilder.cli.output import print_json, table
+from envbuilder.cli.output.printing import print_json, table
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import replacing
 from envbuilder.diagnostics.checks.findings import NotProven, Report, Tier
