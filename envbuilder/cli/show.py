@@ -13,8 +13,9 @@ from envbuilder.catalog.cuda import CudaNeed
 from envbuilder.catalog.environments import BaseChoice, Catalog, Constraint, Environment
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import find
+from envbuilder.cli.output import show_lock
 from envbuilder.cli.output.buildable import buildable_line
-from envbuilder.cli.output.printing import folded, heading, json_option, print_json, show_lock
+from envbuilder.cli.output.printing import folded, heading, json_option, print_json
 from envbuilder.cli.output.show_json import document
 from envbuilder.wiring.inventory import inventory
 from envbuilder.wiring.settings import places

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from envbuilder.catalog.machine import Host, HostGpu
-from envbuilder.cli.output.printing import preflight
+from envbuilder.cli.output import preflight
 from envbuilder.core.versions import Release
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Spec
