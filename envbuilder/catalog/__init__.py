@@ -1,1 +1,1 @@
-"""From matrices/ to rows: loading, cross-checks, globs."""
+"""Environments, CUDA data, evidence, and the judge of compatibility."""

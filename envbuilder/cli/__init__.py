@@ -1,1 +1,1 @@
-"""One file per verb: parses options, calls a workflow, prints. The only room that knows click."""
+"""The command line: one module per command. The only package that imports click."""

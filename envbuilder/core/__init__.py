@@ -1,1 +1,1 @@
-"""What every district builds on: errors, versions, names, YAML, HTTP, archives, files. Knows nothing of images."""
+"""Errors, versions, names, YAML, HTTP, archives and files: what every district builds on."""

@@ -1,1 +1,1 @@
-"""Facts about images and machines, checks of them, and the causes of failures."""
+"""Facts about images and machines, checks of them, and causes of failures."""

@@ -1,1 +1,1 @@
-"""From spec and row to lock: Python packages, bases, OS packages, interpreters."""
+"""From spec and environment to lock: Python packages, base, OS packages, interpreter."""

@@ -1,1 +1,1 @@
-"""Which environments fit what was asked for and the machines at hand, and why; if none, what to change."""
+"""Recommend environments for given requirements and machines, with reasons."""

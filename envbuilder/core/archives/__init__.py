@@ -1,1 +1,1 @@
-"""Archives and layers from strangers: their names, their limits, and the only way in which they are written to disk."""
+"""Read untrusted archives and layers within limits, and write their contents below one directory."""

@@ -1,1 +1,1 @@
-"""HTTP: certificates, proxies, credentials and connections, for everything that this package downloads."""
+"""The HTTP client: certificates, proxies, credentials, connections, limits."""

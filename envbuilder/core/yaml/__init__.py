@@ -1,1 +1,1 @@
-"""From text to checked values: YAML with file, line and field of every fault."""
+"""Parse YAML into checked values, with the file, line and field of every fault."""

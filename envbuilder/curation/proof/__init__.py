@@ -1,1 +1,1 @@
-"""Proving rows: bare environments on this host, and the records of what was seen there."""
+"""Bare environments on this host, and the records of proofs."""

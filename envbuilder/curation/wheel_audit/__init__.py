@@ -1,1 +1,1 @@
-"""Taking TensorFlow wheels apart: ELF, GPU code, machine code, metadata. Nothing of a wheel is run or loaded."""
+"""Measure TensorFlow wheels: ELF, GPU code, machine code, metadata. Nothing of a wheel is executed."""

@@ -1,4 +1,4 @@
-"""From expectation and facts to findings: small pure functions in a declared table."""
+"""Checks: pure functions from expectation and facts to outcomes, in a declared table."""
 
 from envbuilder.diagnostics.checks.evaluation import judge
 from envbuilder.diagnostics.checks.expectation import expect

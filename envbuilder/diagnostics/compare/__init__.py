@@ -1,1 +1,1 @@
-"""Two machines, images or locks side by side, and what each difference does to TensorFlow."""
+"""Compare two machines, images or locks, and state what each difference does to TensorFlow."""

@@ -1,1 +1,1 @@
-"""What is wrong with a machine, and which environments run on it: pure functions over facts."""
+"""Findings about a machine and its installed packages: pure functions over facts."""

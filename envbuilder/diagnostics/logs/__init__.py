@@ -1,1 +1,1 @@
-"""The text of a log to the causes of what it shows. Signatures are data, in matrices/failures.yaml."""
+"""Find the causes of failures in logs. Signatures are data, in `matrices/failures.yaml`."""

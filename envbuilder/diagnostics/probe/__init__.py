@@ -1,4 +1,4 @@
-"""Run the probe in a container or on this host, and read its facts."""
+"""Run the probe in a container or on this host, and decode its facts."""
 
 from envbuilder.diagnostics.probe.containers import probe_image
 from envbuilder.diagnostics.probe.decoding import decode

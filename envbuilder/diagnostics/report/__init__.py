@@ -1,4 +1,4 @@
-"""Reports as text, Markdown and pages for people, JSON for programs, JUnit XML for continuous integration."""
+"""Reports as text, Markdown, HTML, JSON and JUnit XML."""
 
 from envbuilder.diagnostics.report.formats import Format
 from envbuilder.diagnostics.report.registry import FORMATS, format_named

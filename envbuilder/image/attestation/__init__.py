@@ -1,1 +1,1 @@
-"""Documents about an image: what is in it, and how it was made."""
+"""Bill of materials, provenance and signatures of an image."""

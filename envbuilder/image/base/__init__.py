@@ -1,1 +1,1 @@
-"""Bases and interpreters that are made here: Debian trees, interpreter archives."""
+"""Bases and interpreters: Debian trees, interpreter archives, registry images."""

@@ -1,1 +1,1 @@
-"""Plan or files to image: the engine port and its adapters. The only room that knows docker."""
+"""The `docker` engine: build, run and transfer images. The only package that imports the Docker SDK."""

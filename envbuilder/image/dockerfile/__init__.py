@@ -1,1 +1,1 @@
-"""From lock to files. The only room that knows jinja2."""
+"""Render a plan as a Dockerfile. The only package that imports jinja2."""

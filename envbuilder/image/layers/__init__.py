@@ -1,1 +1,1 @@
-"""From a plan to an image, without a daemon: every layer is written directly from the files that the lock names."""
+"""The `assemble` engine: write each layer directly from the files of the lock, without a daemon."""

@@ -1,1 +1,1 @@
-"""From lock to plan: the one place that decides what a layer is."""
+"""From lock to ordered layers: the only place that decides what a layer is."""

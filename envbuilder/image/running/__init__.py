@@ -1,1 +1,1 @@
-"""Commands in an image without a daemon."""
+"""Run commands in assembled images without a daemon."""

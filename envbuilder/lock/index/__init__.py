@@ -1,1 +1,1 @@
-"""The package index: which files a release has, which are still there, and one of them by hash."""
+"""Package indexes: which files a release has, and downloads by hash."""

@@ -1,1 +1,1 @@
-"""Resolvers of Python packages and OS packages."""
+"""Resolvers of Python packages (uv) and OS packages (apt)."""

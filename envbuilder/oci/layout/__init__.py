@@ -1,1 +1,1 @@
-"""Where images go without a daemon: OCI layouts, archives, squashfs files, unpacked root file systems."""
+"""OCI layouts, archives, squashfs files and unpacked root file systems."""

@@ -1,1 +1,1 @@
-"""Image registries, asked directly and without a daemon: find a base, fetch its blobs, push an assembled image."""
+"""The registry client: pull by digest, push, referrers."""

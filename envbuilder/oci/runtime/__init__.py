@@ -1,1 +1,1 @@
-"""Run commands in a root file system, isolated from this machine: by runc, or by namespaces of the kernel."""
+"""Run commands in an isolated root file system, by runc or kernel namespaces."""

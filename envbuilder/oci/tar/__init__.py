@@ -1,1 +1,1 @@
-"""Tar archives whose bytes depend on nothing but their content."""
+"""Write tar archives whose bytes depend on their content only."""

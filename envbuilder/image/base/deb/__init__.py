@@ -1,1 +1,1 @@
-"""Debian packages without dpkg: their index, what they need, and what unpacking them gives."""
+"""Read Debian archives and unpack .deb packages without dpkg."""
