@@ -12,7 +12,7 @@ from envbuilder.core.versions import Release
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Spec
 from envbuilder.lock.lockfile import dump
-from envbuilder.wiring.settings import places
+from envbuilder.wiring.settings import settings
 from tests.fakes.catalogs import real_catalog
 from tests.fakes.hosts import A100, GIB, K80, FakeGpu, host_document
 from tests.fakes.ports import lock_ports
@@ -173,7 +173,7 @@ def test_looking_at_gpus_says_first_that_there_is_no_driver_unless_the_engine_is
 def test_a_build_on_a_host_that_will_not_run_it_is_warned_and_goes_on(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    here = places()
+    here = settings()
     locks = [lock(real_catalog(), Spec(environment=row), lock_ports()) for row in ("tf-2.4-cuda11.0", "tf-2.15-cpu")]
     monkeypatch.setattr(preflight, "glance", lambda: OLD)
     preflight.warn_before_build(here, real_catalog(), locks)

@@ -12,7 +12,7 @@ from envbuilder.image.layers.records import KeptImage
 from envbuilder.lock.lockfile import digest, dump
 from envbuilder.wiring.adapters import Composition
 from envbuilder.wiring.image_names import default_name, reference_of
-from envbuilder.wiring.settings import places
+from envbuilder.wiring.settings import settings
 from tests.fakes.catalogs import good_lock, small_catalog
 from tests.unit.cli.running import CommandLine
 from tests.unit.oci.layout.images import file, image
@@ -54,7 +54,7 @@ def test_a_name_that_registries_take_is_kept(text: str) -> None:
 
 def test_a_name_means_what_was_built_under_it(envbuilder: CommandLine) -> None:
     envbuilder.set("DOCKER_HOST", "unix:///nowhere/docker.sock")
-    composition = Composition(places(), small_catalog(), print)
+    composition = Composition(settings(), small_catalog(), print)
     made = image(composition.store, [file("a", b"b")])
     composition.records.keep_image(KeptImage(name="envbuilder/vision:latest", image=made, lock=digest(good_lock())))
     assert reference_of(composition, "vision", "auto") == "envbuilder/vision:latest"
@@ -93,7 +93,7 @@ NO_REFERENCES = [
 @pytest.mark.parametrize("text", NO_REFERENCES)
 def test_what_is_no_reference_is_refused_before_anybody_is_asked(envbuilder: CommandLine, text: str) -> None:
     envbuilder.set("DOCKER_HOST", "unix:///nowhere/docker.sock")
-    composition = Composition(places(), small_catalog(), print)
+    composition = Composition(settings(), small_catalog(), print)
     with pytest.raises(UsageError, match=r"is not an? (image reference|image tag|sha256 digest)") as caught:
         reference_of(composition, text, "docker")
     assert caught.value.hint.startswith("write [HOST[:PORT]/]NAME")

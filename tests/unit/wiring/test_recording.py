@@ -8,11 +8,11 @@ import pytest
 
 from envbuilder.core.errors import UsageError
 from envbuilder.wiring.recording import records_of
-from envbuilder.wiring.settings import Places
+from envbuilder.wiring.settings import Settings
 
 
-def places_of(folder: Path, *, packaged: bool) -> Places:
-    return Places(matrices=folder, templates=folder, cache_place=folder, environ={}, packaged=packaged)
+def places_of(folder: Path, *, packaged: bool) -> Settings:
+    return Settings(matrices=folder, templates=folder, cache_path=folder, environ={}, packaged=packaged)
 
 
 def test_a_folder_of_the_user_is_written_to(tmp_path: Path) -> None:

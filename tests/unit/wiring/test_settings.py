@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.wiring.settings import NOWHERE, places
+from envbuilder.wiring.settings import NOWHERE, settings
 from tests.unit.cli.running import CommandLine
 
 UNKNOWN = """
@@ -55,15 +55,15 @@ def test_an_unknown_account_may_list_environments() -> None:
 def test_a_relative_cache_home_is_ignored(envbuilder: CommandLine, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.delenv("ENVBUILDER_CACHE")
     envbuilder.set("XDG_CACHE_HOME", value)
-    assert places().cache_place == envbuilder.folder / "home" / ".cache" / "envbuilder"
+    assert settings().cache_path == envbuilder.folder / "home" / ".cache" / "envbuilder"
     envbuilder.set("XDG_CACHE_HOME", "/var/cache/me")
-    assert places().cache_place == Path("/var/cache/me/envbuilder")
+    assert settings().cache_path == Path("/var/cache/me/envbuilder")
 
 
 def test_a_home_that_is_no_absolute_path_is_that_of_the_account(envbuilder: CommandLine) -> None:
     envbuilder.set("HOME", "")
-    assert places().home.is_absolute()
-    assert places().home != envbuilder.folder
+    assert settings().home.is_absolute()
+    assert settings().home != envbuilder.folder
     assert NOWHERE.is_absolute()
 
 

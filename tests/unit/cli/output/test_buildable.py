@@ -13,7 +13,7 @@ from envbuilder.image.base.tree_store import DebianStore
 from envbuilder.image.base.trees import DebianTree
 from envbuilder.lock.lock import Sources
 from envbuilder.wiring.inventory import inventory
-from envbuilder.wiring.settings import places
+from envbuilder.wiring.settings import settings
 from tests.fakes.catalogs import real_catalog
 from tests.unit.cli.running import CommandLine
 from tests.unit.image.base.test_locate import archive
@@ -56,7 +56,7 @@ def test_show_says_it_for_each_base(envbuilder: CommandLine) -> None:
 
 
 def test_trees_of_the_cache_are_in_the_inventory(envbuilder: CommandLine, tmp_path: Path) -> None:
-    found = inventory(places(), real_catalog())
+    found = inventory(settings(), real_catalog())
     assert not found.bases
     tar = tmp_path / "tree.tar"
     tar.write_bytes(b"tree")
@@ -72,13 +72,13 @@ def test_trees_of_the_cache_are_in_the_inventory(envbuilder: CommandLine, tmp_pa
         mmdebstrap="",
     )
     DebianStore(envbuilder.folder / "cache" / "bases").put(tree)
-    assert inventory(places(), real_catalog()).bases == {"debian-bookworm"}
+    assert inventory(settings(), real_catalog()).bases == {"debian-bookworm"}
 
 
 def test_sources_that_were_named_are_in_the_inventory(envbuilder: CommandLine) -> None:
     named = Sources(registry_mirror="mirror.example", debian_mirror="http://debian.example/debian")
-    found = inventory(places(), real_catalog(), named)
+    found = inventory(settings(), real_catalog(), named)
     assert (found.registry_mirror, found.debian_archive) == ("mirror.example", True)
     assert found.standalone is Buildability.UNKNOWN
     envbuilder.set("UV_PYTHON_INSTALL_MIRROR", "https://pythons.example")
-    assert inventory(places(), real_catalog()).standalone is Buildability.YES
+    assert inventory(settings(), real_catalog()).standalone is Buildability.YES
