@@ -24,7 +24,7 @@ from envbuilder.core.yaml.canonical import Plain, dump
 from envbuilder.lock.index.index import Index, IndexFile
 from envbuilder.lock.lock import Sources
 from envbuilder.wiring.adapters import Composition
-from envbuilder.wiring.settings import places
+from envbuilder.wiring.settings import settings
 from tools.api_names import Names, keras_names, names_by_import, names_of_wheel
 from tools.remote_wheel import linux_wheel, open_wheel
 
@@ -37,7 +37,7 @@ _HEADER = """\
 def main(arguments: Sequence[str]) -> int:
     """Write the file; see the module."""
     pythons = dict(each.split("=", 1) for each in arguments if "=" in each)
-    here = places()
+    here = settings()
     catalog = load_catalog(here.matrices)
     world = Composition(here, catalog, print)
     index, web = world.index(Sources()), world.web(Sources())

@@ -13,6 +13,7 @@ from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.gpu_names import gpu_asked
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.machine import Host
+from envbuilder.cli.context import command_settings
 from envbuilder.cli.output.advice import answer_document, answer_text, asked_text, width
 from envbuilder.cli.output.printing import json_option, print_json
 from envbuilder.core.errors import UsageError
@@ -21,7 +22,6 @@ from envbuilder.core.versions import Release
 from envbuilder.diagnostics.facts.machine import host_of
 from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.wiring.inventory import inventory
-from envbuilder.wiring.settings import places
 
 
 @click.command("advise")
@@ -72,7 +72,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     Where none fits: the nearest, and what to change. Exit status 0 when something fits, 1 when not. Without options:
     what this catalog would take.
     """
-    here = places()
+    here = command_settings()
     catalog = load_catalog(here.matrices)
     wanted = Wanted(
         tensorflow=_range(tensorflow, "TensorFlow"),

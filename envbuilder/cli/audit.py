@@ -14,6 +14,7 @@ from packaging.version import Version
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import matching
+from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import python_option, source_options
 from envbuilder.cli.output.printing import folded, heading, json_option, notice, print_json, table
 from envbuilder.cli.wheel_measurements import audit_ports
@@ -26,7 +27,6 @@ from envbuilder.curation.wheel_audit.audit import Audit
 from envbuilder.lock.lock import Sources
 from envbuilder.wiring.adapters import Composition
 from envbuilder.wiring.recording import records_of
-from envbuilder.wiring.settings import places
 
 _TOO_LONG = ("libraries", "elf_needed_main")
 """Fields that only a machine reads to the end."""
@@ -46,7 +46,7 @@ def command(target: str, python: Release | None, sources: Sources, *, write: boo
     ENV is a row or a GLOB of rows; WHEEL is `package==version` on the index, or the path of a .whl file. Nothing of the
     wheel is run, no CUDA tools are needed; what was fetched is removed.
     """
-    here = places()
+    here = command_settings()
     catalog = load_catalog(here.matrices)
     composition = Composition(here, catalog, notice)
     ports = audit_ports(composition, sources, tty=sys.stderr.isatty())

@@ -6,12 +6,12 @@ import click
 
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import matching
+from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import source_options
 from envbuilder.cli.output.printing import folded, json_option, notice, print_json
 from envbuilder.curation.availability import Availability, Vanished, availability
 from envbuilder.lock.lock import Sources
 from envbuilder.wiring.adapters import Composition
-from envbuilder.wiring.settings import places
 
 
 @click.command("availability")
@@ -23,7 +23,7 @@ def command(pattern: str, sources: Sources, *, as_json: bool) -> None:
 
     Meant for a scheduled job. Exit status 1 when a file has vanished or was replaced, 5 when the index does not answer.
     """
-    here = places()
+    here = command_settings()
     catalog = load_catalog(here.matrices)
     composition = Composition(here, catalog, notice)
     index = composition.index(sources)

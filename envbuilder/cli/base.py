@@ -6,6 +6,7 @@ import click
 
 from envbuilder.catalog.environments import BaseKind, BaseSystem, Catalog
 from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import debian_options
 from envbuilder.cli.output.printing import json_option, notice, print_json, size, table
 from envbuilder.core.errors import EngineUnavailable, UsageError
@@ -14,7 +15,6 @@ from envbuilder.image.base.mmdebstrap import BootstrapArchive
 from envbuilder.image.plan.layers import base_reference
 from envbuilder.lock.lock import Sources
 from envbuilder.wiring.adapters import Composition
-from envbuilder.wiring.settings import places
 
 
 @click.group("base")
@@ -39,7 +39,7 @@ def bootstrap(suite: str, by: str, debian: Sources, registry: str, *, as_json: b
 
     The same packages give the same bytes on every machine. Without an engine the tree is kept in the cache folder.
     """
-    here = places()
+    here = command_settings()
     catalog = load_catalog(here.matrices)
     system = _system(catalog, suite)
     composition = Composition(here, catalog, notice)
@@ -76,7 +76,7 @@ def bootstrap(suite: str, by: str, debian: Sources, registry: str, *, as_json: b
 @json_option
 def listing(*, as_json: bool) -> None:
     """Show the bases of the catalog, and which trees this machine has."""
-    here = places()
+    here = command_settings()
     catalog = load_catalog(here.matrices)
     trees = Composition(here, catalog, notice).trees
     rows = []

@@ -12,6 +12,7 @@ from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import matching
 from envbuilder.cli import build_assemble, build_docker
+from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import host_builds_option, source_options, tensorflow_option
 from envbuilder.cli.output.preflight import warn_before_build
 from envbuilder.cli.output.printing import json_option, notice, print_json
@@ -25,7 +26,6 @@ from envbuilder.wiring.adapters import Composition
 from envbuilder.wiring.bundles import opened_bundle
 from envbuilder.wiring.image_names import REFERENCE
 from envbuilder.wiring.locks import keep_image, obtain_lock
-from envbuilder.wiring.settings import places
 
 _FORMATS = click.Choice([each.value for each in LayerFormat])
 
@@ -138,7 +138,7 @@ def command(  # noqa: PLR0913  one parameter for each option
         jobs=jobs,
         offline=offline,
     )
-    here = places()
+    here = command_settings()
     catalog = load_catalog(here.matrices)
     with watched(here, targets[0] if len(targets) == 1 else "lock") as (listener, log):
         composition = Composition(here, catalog, notice, listener=listener)

@@ -52,7 +52,7 @@ def build_with_docker(  # noqa: PLR0913  what one build needs
 ) -> Outcome:
     """Build one lock."""
     composition.provide_tools(lock, sources)
-    here = composition.places
+    here = composition.settings
     options = BuildOptions(
         tags=settings.tags,
         builder=settings.builder,

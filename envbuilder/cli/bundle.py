@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import source_options
 from envbuilder.cli.output.printing import json_option, notice, print_json, size
 from envbuilder.cli.output.watching import watched
@@ -16,7 +17,6 @@ from envbuilder.lock.lock import Sources
 from envbuilder.lock.lockfile import digest
 from envbuilder.wiring.adapters import Composition
 from envbuilder.wiring.locks import obtain_lock
-from envbuilder.wiring.settings import places
 
 
 @click.command("bundle")
@@ -37,7 +37,7 @@ def command(target: str | None, output: Path, key: Path | None, sources: Sources
     `envbuilder build --bundle FILE --offline` makes the same image of it without any network. Hashes in it prove that
     nothing is damaged; only a signature proves who made it.
     """
-    here = places()
+    here = command_settings()
     with watched(here, target or "lock") as (listener, _log):
         composition = Composition(here, load_catalog(here.matrices), notice, listener=listener)
         lock, merged = obtain_lock(composition, target, sources)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
+from envbuilder.cli.context import command_settings
 from envbuilder.cli.output.printing import json_option, notice, print_json, size, table
 from envbuilder.core.cache_directories import STORE, bytes_of
 from envbuilder.image.cache_usage import prune, room_usage, usage
 from envbuilder.image.layers.records import Records
 from envbuilder.image.verify_cache import CacheState, verify_cache
 from envbuilder.oci.store import Store
-from envbuilder.wiring.settings import places
 
 
 @click.group("cache")
@@ -22,7 +22,7 @@ def command() -> None:
 @json_option
 def list_command(*, as_json: bool) -> None:
     """Show assembled images, and how much each part of the cache directory holds."""
-    here = places()
+    here = command_settings()
     cache, store = here.cache, Store(folder=here.room(STORE))
     found = usage(store, Records(store=store))
     rooms = room_usage(cache)
@@ -79,7 +79,7 @@ def prune_command(*, everything: bool, as_json: bool) -> None:
 
     Waits for builds that use the store. What other commands use stays.
     """
-    here = places()
+    here = command_settings()
     cache, store = here.cache, Store(folder=here.room(STORE))
     done = prune(cache, store, Records(store=store), everything=everything)
     if as_json:
@@ -98,7 +98,7 @@ def verify_command(*, removing: bool, as_json: bool) -> None:
 
     Exits with 1 if something is damaged and was not removed.
     """
-    here = places()
+    here = command_settings()
     cache, store = here.cache, Store(folder=here.room(STORE))
     found = verify_cache(cache, store, Records(store=store), notice, removing=removing)
     if as_json:

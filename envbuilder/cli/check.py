@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.cli.context import command_settings
 from envbuilder.cli.output.printing import notice
 from envbuilder.cli.output.reports import FORMAT_NAMES, TIERS, destinations, finish, finish_all, output_option
 from envbuilder.core.errors import UsageError
@@ -18,7 +19,6 @@ from envbuilder.diagnostics.validate import judge_facts
 from envbuilder.lock.lock import Sources
 from envbuilder.wiring.adapters import Composition
 from envbuilder.wiring.locks import known_lock
-from envbuilder.wiring.settings import places
 
 
 @click.command("check")
@@ -54,7 +54,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     files = destinations(outputs)
     form = "json" if as_json else format_name
     _require_one_file(facts_files, form, outputs)
-    here = places()
+    here = command_settings()
     catalog = load_catalog(here.matrices)
     lock, _ = known_lock(Composition(here, catalog, notice), lock_name, Sources())
     seen = [(str(file), decode(_read(file), str(file))) for file in facts_files]

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.cli.context import command_settings
 from envbuilder.cli.output.advice import width
 from envbuilder.cli.output.printing import folded, heading, json_option, notice, print_json
 from envbuilder.core.errors import EngineUnavailable, UsageError
@@ -21,7 +22,6 @@ from envbuilder.lock.lock import Lock, Sources
 from envbuilder.lock.lockfile import load
 from envbuilder.wiring.adapters import Composition
 from envbuilder.wiring.locks import known_lock
-from envbuilder.wiring.settings import places
 
 
 @click.command("compare")
@@ -35,7 +35,7 @@ def command(a: str, b: str, fails: str | None, *, as_json: bool) -> None:
     A and B are each a facts file (`doctor -o`, `probe.py`), a lock, an environment, or an image that carries its lock.
     The last lines explain an out-of-memory error on one side; with --fails, on that side only.
     """
-    here = places()
+    here = command_settings()
     composition = Composition(here, load_catalog(here.matrices), notice)
     found = compare_two(composition.catalog, (a, _content(composition, a)), (b, _content(composition, b)))
     if as_json:

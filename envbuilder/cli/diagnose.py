@@ -13,6 +13,7 @@ import click
 
 from envbuilder.catalog.load.api_names import load_api
 from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.cli.context import command_settings
 from envbuilder.cli.output.diagnosis import as_document, as_text
 from envbuilder.cli.output.printing import json_option, notice, print_json
 from envbuilder.core.errors import UsageError
@@ -25,7 +26,6 @@ from envbuilder.lock.lock import Sources
 from envbuilder.wiring.adapters import Composition
 from envbuilder.wiring.inventory import inventory
 from envbuilder.wiring.locks import known_lock
-from envbuilder.wiring.settings import places
 
 
 @click.command("diagnose")
@@ -41,7 +41,7 @@ def command(log: Path, facts_file: Path | None, lock_name: str | None, *, show_a
     cause are quoted with their numbers; what means nothing is summed up. Exit status 0 when the log could be read,
     2 when it is empty.
     """
-    here = places()
+    here = command_settings()
     catalog = load_catalog(here.matrices)
     facts = decode(read_text(facts_file), str(facts_file)) if facts_file else None
     lock = known_lock(Composition(here, catalog, notice), lock_name, Sources())[0] if lock_name else None

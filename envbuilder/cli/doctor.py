@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from envbuilder.cli.context import command_settings
 from envbuilder.cli.output.printing import json_option, print_json
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import replacing
@@ -23,7 +24,7 @@ from envbuilder.diagnostics.doctor import (
     start_looking_at_python,
 )
 from envbuilder.diagnostics.host_environment import AroundPorts
-from envbuilder.wiring.settings import Places, places
+from envbuilder.wiring.settings import Settings
 
 _NARROWEST, _WIDEST = 60, 120
 
@@ -71,7 +72,7 @@ def command(  # noqa: PLR0913  one parameter for each option
         raise UsageError(
             f"{output}: there is no folder {output.parent}", hint=f"make it first: mkdir -p {output.parent}"
         )
-    here = places()
+    here = command_settings()
     asked = _Asked(facts_file=facts_file, container=container or "", python=python or "", imports=imports)
     look = _look(here, asked, timeout)
     # From here on this host is looked at; what is only needed afterwards is imported meanwhile.
@@ -108,7 +109,7 @@ class _Asked:
     imports: bool
 
 
-def _look(here: Places, asked: _Asked, timeout: float) -> Callable[[], Looked]:
+def _look(here: Settings, asked: _Asked, timeout: float) -> Callable[[], Looked]:
     """Return what looks; at this host it has begun."""
     if asked.facts_file:
         file = asked.facts_file
@@ -126,7 +127,7 @@ def _look(here: Places, asked: _Asked, timeout: float) -> Callable[[], Looked]:
     return start_looking_at_host(lambda: _around(here), timeout=timeout, python=python_here, imports=asked.imports)
 
 
-def _look_into(here: Places, asked: _Asked, timeout: float) -> Callable[[], Looked]:
+def _look_into(here: Settings, asked: _Asked, timeout: float) -> Callable[[], Looked]:
     from envbuilder.image.docker.engine import connect  # noqa: PLC0415  see below
 
     engine, name = connect(here.environ), asked.container
@@ -143,7 +144,7 @@ def _look_into(here: Places, asked: _Asked, timeout: float) -> Callable[[], Look
     return look
 
 
-def _around(here: Places) -> AroundPorts:
+def _around(here: Settings) -> AroundPorts:
     """What is asked around this host; its import takes 0.2 s, in which the probe runs."""
     from envbuilder.wiring.host_environment import Around  # noqa: PLC0415
 

@@ -8,9 +8,9 @@ import click
 
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import find
+from envbuilder.cli.context import command_settings
 from envbuilder.core.errors import UsageError
 from envbuilder.image.dockerfile.spec_file import render_spec
-from envbuilder.wiring.settings import places
 from envbuilder.wiring.targets import write_text
 
 
@@ -20,7 +20,7 @@ from envbuilder.wiring.targets import write_text
 @click.option("--force", is_flag=True, help="Overwrite a file that is there.")
 def command(environment: str, output: Path, *, force: bool) -> None:
     """Write a commented envbuilder.yaml for a team."""
-    here = places()
+    here = command_settings()
     row = find(load_catalog(here.matrices), environment)
     if output.exists() and not force:
         raise UsageError(

@@ -10,10 +10,10 @@ from envbuilder.catalog.buildable import Buildability, Buildable, buildable
 from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import matching
+from envbuilder.cli.context import command_settings
 from envbuilder.cli.output.buildable import buildable_document, buildable_notes
 from envbuilder.cli.output.printing import folded, json_option, print_json, table
 from envbuilder.wiring.inventory import inventory
-from envbuilder.wiring.settings import places
 
 HERE = "-here-"
 _BUILDS = {Buildability.YES: "yes", Buildability.UNKNOWN: "maybe", Buildability.NO: "no"}
@@ -38,7 +38,7 @@ def command(pattern: str, *, gpus: bool, fits: str | None, as_json: bool) -> Non
     from here, as far as that is known without network access. BASE is the preferred one, and how many others there
     are: `show ENV`.
     """
-    here = places()
+    here = command_settings()
     catalog = load_catalog(here.matrices)
     rows = matching(catalog, pattern)
     # What only one option needs is imported with it: a plain list starts faster.

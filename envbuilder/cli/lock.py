@@ -9,6 +9,7 @@ import click
 
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.cli.context import command_settings
 from envbuilder.cli.lock_image_digests import with_image
 from envbuilder.cli.options import host_builds_option, source_options
 from envbuilder.cli.output.lock_changes import change_document, print_changes
@@ -21,7 +22,6 @@ from envbuilder.lock.lockfile import digest, dump
 from envbuilder.lock.spec import with_sources
 from envbuilder.wiring.adapters import Composition
 from envbuilder.wiring.refusals import locked
-from envbuilder.wiring.settings import places
 from envbuilder.wiring.targets import SPEC, load_spec, read_lock, replaced_lock, write_text
 from envbuilder.wiring.trust import tell_spec
 from envbuilder.wiring.unpinned import unpinned_lock
@@ -59,7 +59,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     and kept for the build. With --no-image, a lock is also written where no base is available; it says what it does not
     pin, and cannot be built. It never replaces a lock that pins everything.
     """
-    here = places()
+    here = command_settings()
     catalog = load_catalog(here.matrices)
     spec = with_sources(load_spec(file), sources)
     target = output or file.with_suffix(".lock")

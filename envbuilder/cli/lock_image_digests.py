@@ -35,7 +35,7 @@ def with_image(composition: Composition, lock: Lock, sources: Sources, before: L
         for layer in (before.image.layers if before and before.image else ())
     }
     composition.add_archives(sources)
-    with watched(composition.places, "lock-image") as (listener, _):
+    with watched(composition.settings, "lock-image") as (listener, _):
         ports = composition.daemonless.assemble_ports(sources)
         # Only for this lock: what a lock says about a layer is no reason to believe it in the image of another.
         records = ports.records

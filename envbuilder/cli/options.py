@@ -128,7 +128,7 @@ def debian_options(command: F) -> F:
 
 
 def host_builds_option(command: F) -> F:
-    """`--allow-host-builds`; asked for by `Places.allow_host_builds`."""
+    """`--allow-host-builds`; read by `command_settings`."""
 
     def keep(context: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001  click's signature
         context.find_root().meta[HOST_BUILDS] = value

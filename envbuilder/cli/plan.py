@@ -8,6 +8,7 @@ import click
 from packaging.version import Version
 
 from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import source_options, tensorflow_option
 from envbuilder.cli.output.printing import folded, json_option, notice, print_json, size, table
 from envbuilder.image.plan.layers import plan
@@ -16,7 +17,6 @@ from envbuilder.lock.lock import Lock, Sources
 from envbuilder.lock.lockfile import digest
 from envbuilder.wiring.adapters import Composition
 from envbuilder.wiring.locks import known_lock
-from envbuilder.wiring.settings import places
 from envbuilder.wiring.trust import trusts
 
 
@@ -32,7 +32,7 @@ def command(target: str | None, sources: Sources, base: str, tensorflow: Version
     Digests are shown where the lock knows them: it does after `envbuilder lock`, and after a row was assembled here.
     What is not in the cache yet is named as not pinned.
     """
-    here = places()
+    here = command_settings()
     composition = Composition(here, load_catalog(here.matrices), notice)
     lock, merged = known_lock(composition, target, sources, base=base, tensorflow=tensorflow)
     planned = plan(lock, digest(lock))

@@ -9,6 +9,7 @@ import click
 from envbuilder.catalog.evidence import Grade
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import find, matching
+from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import source_options
 from envbuilder.cli.output.printing import folded, json_option, notice, print_json
 from envbuilder.cli.output.watching import watched
@@ -16,7 +17,6 @@ from envbuilder.curation.prove import Proven, prove
 from envbuilder.lock.lock import Sources
 from envbuilder.wiring.adapters import Composition
 from envbuilder.wiring.proof import Proving
-from envbuilder.wiring.settings import places
 
 _TIERS = [Grade.RESOLVED.value, Grade.CPU.value, Grade.IMAGE.value, Grade.GPU.value]
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -54,7 +54,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     Each row is recorded as soon as it is known: run it again after an interruption, and it goes on where it stopped.
     Exit status 1 when a row could not be proven.
     """
-    here = places()
+    here = command_settings()
     catalog = load_catalog(here.matrices)
     rows = matching(catalog, pattern)
     grade = Grade(tier)

@@ -10,12 +10,12 @@ from pathlib import Path
 import click
 
 from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.cli.context import command_settings
 from envbuilder.cli.output.printing import json_option, notice, print_json, size, table
 from envbuilder.core.errors import ToolMissing, UsageError
 from envbuilder.core.versions import Release
 from envbuilder.image.base.installed_pythons import installed_pythons
 from envbuilder.wiring.adapters import Composition
-from envbuilder.wiring.settings import places
 
 _VERSION = re.compile(r"3\.\d+(\.\d+)?")
 
@@ -35,7 +35,7 @@ def command() -> None:
 @json_option
 def pack(interpreter: str, output: Path | None, *, as_json: bool) -> None:
     """Make an archive of an installed CPython, such as 3.8 or ~/.pyenv/versions/3.8.18/bin/python."""
-    here = places()
+    here = command_settings()
     composition = Composition(here, load_catalog(here.matrices), notice)
     program = Path(interpreter) if "/" in interpreter else _installed(composition, interpreter)
     composition.say(f"packing {program}")
@@ -68,7 +68,7 @@ def pack(interpreter: str, output: Path | None, *, as_json: bool) -> None:
 @json_option
 def listing(*, as_json: bool) -> None:
     """Show the interpreter archives in the cache folder."""
-    here = places()
+    here = command_settings()
     found = Composition(here, load_catalog(here.matrices), notice).files.named("cpython-*.tar.gz")
     rows = [(path.name, size(path.stat().st_size), path.parent.name) for path in found]
     if as_json:

@@ -8,6 +8,7 @@ import click
 from packaging.version import Version
 
 from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import source_options, tensorflow_option
 from envbuilder.cli.output.printing import folded, json_option, notice, print_json
 from envbuilder.core.references import ImageRef
@@ -17,7 +18,6 @@ from envbuilder.lock.lock import Sources
 from envbuilder.lock.lockfile import digest
 from envbuilder.wiring.adapters import Composition
 from envbuilder.wiring.locks import renderable_lock
-from envbuilder.wiring.settings import places
 
 
 @click.command("render")
@@ -43,7 +43,7 @@ def command(  # noqa: PLR0913  one parameter for each option
 
     Where no base of ENV is available, the Dockerfile states what is not pinned, and does not build.
     """
-    here = places()
+    here = command_settings()
     composition = Composition(here, load_catalog(here.matrices), notice)
     lock, merged = renderable_lock(composition, target, sources, tensorflow=tensorflow)
     composition.add_archives(merged)

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import source_options
 from envbuilder.cli.output.printing import json_option, notice, print_json
 from envbuilder.core.errors import BuildFailed
@@ -28,7 +29,7 @@ from envbuilder.lock.lock import Lock, Sources
 from envbuilder.lock.lockfile import digest
 from envbuilder.wiring.adapters import Composition
 from envbuilder.wiring.locks import obtain_lock
-from envbuilder.wiring.settings import Places, places
+from envbuilder.wiring.settings import Settings
 
 _START = "from envbuilder.cli.main import entry; entry()"
 
@@ -43,7 +44,7 @@ def command(target: str | None, sources: Sources, *, as_json: bool) -> None:
     Folder, time zone, locale, umask, hash seed, home and number of jobs differ; no layer made before is used, and
     nothing is downloaded but missing files. Needs room for the files and the image in the cache folder.
     """
-    here = places()
+    here = command_settings()
     composition = Composition(here, load_catalog(here.matrices), notice)
     lock, merged = obtain_lock(composition, target, sources)
     composition.add_archives(merged)
@@ -67,7 +68,7 @@ def command(target: str | None, sources: Sources, *, as_json: bool) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _build(folder: Path, surroundings: Surroundings, here: Places, composition: Composition) -> Attempt:
+def _build(folder: Path, surroundings: Surroundings, here: Settings, composition: Composition) -> Attempt:
     composition.say(f"building in {surroundings.name} surroundings")
     home = folder / "home"
     home.mkdir()

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import MEMORY
 from envbuilder.cli.output.printing import notice
 from envbuilder.cli.validation import engine_with
@@ -19,7 +20,6 @@ from envbuilder.image.run import prepare
 from envbuilder.oci.runtime.command import RunRequest
 from envbuilder.wiring.adapters import Composition
 from envbuilder.wiring.image_names import reference_of
-from envbuilder.wiring.settings import places
 
 
 @click.command("run", context_settings={"allow_interspersed_args": False})
@@ -65,7 +65,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     What it writes appears as it comes, and the exit status is its own. The container is gone afterwards; what is to
     stay goes into a --mount.
     """
-    here = places()
+    here = command_settings()
     composition = Composition(here, load_catalog(here.matrices), notice)
     shared = tuple(_mount(text) for text in mounts)
     request = RunRequest(

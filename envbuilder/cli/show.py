@@ -13,12 +13,12 @@ from envbuilder.catalog.cuda import CudaNeed
 from envbuilder.catalog.environments import BaseChoice, Catalog, Constraint, Environment
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.selection import find
+from envbuilder.cli.context import command_settings
 from envbuilder.cli.output import show_lock
 from envbuilder.cli.output.buildable import buildable_line
 from envbuilder.cli.output.printing import folded, heading, json_option, print_json
 from envbuilder.cli.output.show_json import document
 from envbuilder.wiring.inventory import inventory
-from envbuilder.wiring.settings import places
 from envbuilder.wiring.targets import read_lock
 
 
@@ -35,7 +35,7 @@ def command(environment: str, *, as_json: bool) -> None:
         else:
             click.echo("\n".join(line and folded(line) for line in show_lock.lines(path, lock)))
         return
-    here = places()
+    here = command_settings()
     catalog = load_catalog(here.matrices)
     row = find(catalog, environment)
     available = inventory(here, catalog)

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import MEMORY
 from envbuilder.cli.output.printing import notice
 from envbuilder.cli.output.reports import ALL_TIERS, FORMAT_NAMES, destinations, finish, output_option
@@ -14,7 +15,6 @@ from envbuilder.cli.validation import Asked, report_on
 from envbuilder.core.memory_policy import MemoryPolicy
 from envbuilder.diagnostics.checks.findings import Tier
 from envbuilder.wiring.adapters import Composition
-from envbuilder.wiring.settings import places
 
 
 @click.command("validate")
@@ -75,7 +75,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     left out: what could not be looked at is reported as not proven, and --require makes that a failure.
     """
     files = destinations(outputs, junit_file)
-    here = places()
+    here = command_settings()
     composition = Composition(here, load_catalog(here.matrices), notice)
     asked = Asked(
         image=image or "",

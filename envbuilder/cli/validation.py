@@ -92,7 +92,7 @@ def _warn(composition: Composition, asked: Asked, lock: Lock | None) -> None:
     # `envbuilder/ENV:latest` is what `build` calls the image of a row.
     named = asked.image.removeprefix("envbuilder/").partition(":")[0]
     environment, base = (lock.environment, lock.base.id) if lock else (named, "")
-    warn_before_gpus(composition.places, composition.catalog, environment, base)
+    warn_before_gpus(composition.settings, composition.catalog, environment, base)
 
 
 def _refuse_memory(asked: Asked) -> None:
@@ -131,7 +131,7 @@ def _static(composition: Composition, asked: Asked, lock: Lock | None) -> Report
     there = Path(asked.image).exists()
     image = asked.image if there else reference_of(composition, asked.image, asked.engine)
     composition.say(f"reading {image}")
-    work = composition.places.use("work")
+    work = composition.settings.use("work")
     work.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=work, prefix="validate-") as folder:
         subject = readable_subject(composition, image, asked.engine, Path(folder))
@@ -150,7 +150,7 @@ def _container(composition: Composition, asked: Asked, lock: Lock | None) -> Rep
 
 def _apptainer(composition: Composition, asked: Asked, lock: Lock | None) -> Report:
     composition.say(f"looking inside {asked.image}")
-    program = find_apptainer(composition.places.environ.get("PATH", ""))
+    program = find_apptainer(composition.settings.environ.get("PATH", ""))
     gpus = asked.tier is Tier.GPU or (asked.tier is None and _DRIVER.exists())
 
     def run(command: tuple[str, ...]) -> RunResult:

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import source_options
 from envbuilder.cli.output.printing import json_option, notice, print_json
 from envbuilder.core.errors import UsageError
@@ -18,7 +19,6 @@ from envbuilder.lock.lock import Lock, Sources
 from envbuilder.lock.lockfile import digest
 from envbuilder.wiring.adapters import Composition
 from envbuilder.wiring.locks import obtain_lock
-from envbuilder.wiring.settings import places
 from envbuilder.wiring.subjects import subject_of
 
 
@@ -45,7 +45,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     IMAGE is looked for as a path, then in the store and in the container engine; a name with a registry's host is asked
     of the registry, when the engine does not have it. Differences are shown layer by layer, and file by file.
     """
-    here = places()
+    here = command_settings()
     composition = Composition(here, load_catalog(here.matrices), notice)
     lock, merged = obtain_lock(composition, target, sources)
     subject = subject_of(composition, image, name, engine)

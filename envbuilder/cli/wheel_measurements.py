@@ -32,7 +32,7 @@ def audit_ports(composition: Composition, sources: Sources, *, tty: bool) -> Aud
         index=composition.index(sources),
         fetch=fetched,
         measure=lambda path, folder: measured_wheel(measure(path, folder)),
-        work=composition.places.use("work"),
+        work=composition.settings.use("work"),
         notice=composition.say,
     )
 

@@ -64,7 +64,7 @@ from envbuilder.oci.tar.members import of_tar
 from envbuilder.oci.tar.writing import write
 from envbuilder.wiring.assembly import PROBE, Daemonless
 from envbuilder.wiring.debian_trees import EPOCH, DebianTrees
-from envbuilder.wiring.settings import KEYRING_VARIABLE, Places
+from envbuilder.wiring.settings import KEYRING_VARIABLE, Settings
 
 _ASKING = 12
 
@@ -74,13 +74,13 @@ class Composition:
     """Adapters of one run, made when they are first needed.
 
     Attributes:
-        places: Folders and host settings.
+        settings: Folders and host settings.
         catalog: The rows and bases.
         say: Told in one sentence what is being done.
         listener: Told about transfers of the engine.
     """
 
-    places: Places
+    settings: Settings
     catalog: Catalog
     say: Callable[[str], None]
     listener: Listener = lambda _: None
@@ -88,17 +88,17 @@ class Composition:
     @cached_property
     def engine(self) -> Engine:
         """The container engine; nothing is opened before its first request."""
-        return connect(self.places.environ)
+        return connect(self.settings.environ)
 
     @cached_property
     def trees(self) -> DebianStore:
         """Debian trees made before."""
-        return DebianStore(self.places.use("bases"))
+        return DebianStore(self.settings.use("bases"))
 
     @cached_property
     def files(self) -> FileStore:
         """Interpreter archives and tools."""
-        return FileStore(folder=self.places.use("files"))
+        return FileStore(folder=self.settings.use("files"))
 
     @cached_property
     def uv(self) -> Path:
@@ -137,8 +137,8 @@ class Composition:
         """Downloads, with the credentials of package index and mirror; connections are kept for the whole run."""
         index, mirror = self.index_address(sources), self.mirror(sources)
         if (index, mirror) not in self._webs:
-            logins = with_login(index_logins(self.places.environ, self.places.home, index), mirror)
-            self._webs[index, mirror] = Web(self.places.environ, logins)
+            logins = with_login(index_logins(self.settings.environ, self.settings.home, index), mirror)
+            self._webs[index, mirror] = Web(self.settings.environ, logins)
         return self._webs[index, mirror]
 
     @cached_property
@@ -148,21 +148,21 @@ class Composition:
     @cached_property
     def closures(self) -> ClosureFolder:
         """The packages that come with the rows."""
-        return ClosureFolder(folder=self.places.matrices / "locks")
+        return ClosureFolder(folder=self.settings.matrices / "locks")
 
     def resolver(self, sources: Sources) -> UvResolver:
         """Resolves Python packages."""
         return UvResolver(
             uv=self.uv,
-            cache=self.places.use("uv"),
-            environ=self.places.environ,
+            cache=self.settings.use("uv"),
+            environ=self.settings.environ,
             index=self.index_address(sources),
-            guard=lambda: guard(self.places.use("work"), allow_host=self.places.allow_host_builds),
+            guard=lambda: guard(self.settings.use("work"), allow_host=self.settings.allow_host_builds),
         )
 
     def index_address(self, sources: Sources) -> str:
         """The package index that was named, here or on this host; empty means uv's own configuration."""
-        return sources.index or self.places.index
+        return sources.index or self.settings.index
 
     def build_ports(self, sources: Sources) -> BuildPorts:
         """What `workflows.build` needs of the world."""
@@ -170,8 +170,8 @@ class Composition:
             engine=self.engine,
             provide_base=lambda lock: self.provide_base_of(lock, sources),
             find_file=self.find_file,
-            templates=self.places.templates,
-            work=self.places.use("work"),
+            templates=self.settings.templates,
+            work=self.settings.use("work"),
             notice=self.say,
         )
 
@@ -179,15 +179,15 @@ class Composition:
         """The package index."""
         return UvIndex(
             uv=self.uv,
-            cache=self.places.use("uv"),
-            environ=self.places.environ,
+            cache=self.settings.use("uv"),
+            environ=self.settings.environ,
             index=self.index_address(sources),
         )
 
     @cached_property
     def store(self) -> Store:
         """Everything fetched and assembled."""
-        return Store(folder=self.places.room(STORE))
+        return Store(folder=self.settings.room(STORE))
 
     @cached_property
     def records(self) -> Records:
@@ -200,7 +200,7 @@ class Composition:
     @cached_property
     def _shipped_layers(self) -> dict[str, LayerRecord]:
         """Digests of layers that come with the catalog."""
-        path = self.places.matrices / "layers.yaml"
+        path = self.settings.matrices / "layers.yaml"
         return load_layers(path.read_text(encoding="utf-8"), str(path)) if path.is_file() else {}
 
     @cached_property
@@ -215,8 +215,8 @@ class Composition:
         Raises:
             ToolMissing: There is no sandbox, and nobody allowed to go without.
         """
-        allowed = self.places.allow_host_builds
-        chosen = confine(self.places.use("work"), self.places.environ.get("PATH", ""), allow_host=allowed)
+        allowed = self.settings.allow_host_builds
+        chosen = confine(self.settings.use("work"), self.settings.environ.get("PATH", ""), allow_host=allowed)
         if isinstance(chosen, Unconfined):
             self.say("no sandbox works here: code of packages runs as you, as --allow-host-builds allows")
         elif isinstance(chosen, Landlock) and allowed:
@@ -260,8 +260,8 @@ class Composition:
                         pin,
                         uv=self.uv,
                         folder=Path(folder),
-                        environ=self.places.environ,
-                        cache=self.places.use("uv"),
+                        environ=self.settings.environ,
+                        cache=self.settings.use("uv"),
                         index=self.index_address(sources),
                     )
                     self.files.add(program)
@@ -293,12 +293,12 @@ class Composition:
     @cached_property
     def host(self) -> Host:
         """What bases and archives are made with on this machine."""
-        environ = {**uv_environ(self.places.environ), "UV_CACHE_DIR": str(self.places.use("uv"))}
+        environ = {**uv_environ(self.settings.environ), "UV_CACHE_DIR": str(self.settings.use("uv"))}
         return Host(environ=environ, run=run_program, as_root=os.geteuid() == 0)
 
     def mirror(self, sources: Sources) -> str:
         """The Debian archive to use; empty leaves it to the tool."""
-        return sources.debian_mirror or debian_mirror(self.places.apt_sources)
+        return sources.debian_mirror or debian_mirror(self.settings.apt_sources)
 
     def debian(self, sources: Sources, *, offline: bool = False) -> DebianTrees:
         """Debian trees, made from what can be reached."""
@@ -309,11 +309,11 @@ class Composition:
             keyring=Keyring(
                 file=Path(self.keyring(sources) or KEYRING),
                 named=bool(self.keyring(sources)),
-                path=self.places.environ.get("PATH", os.defpath),
+                path=self.settings.environ.get("PATH", os.defpath),
             ),
-            seen=SeenReleases(self.places.use("releases")),
+            seen=SeenReleases(self.settings.use("releases")),
             allow_expired=sources.debian_allow_expired,
-            work=self.places.use("work"),
+            work=self.settings.use("work"),
             host=self.host,
             say=self.say,
             web=self.web(sources),
@@ -322,7 +322,7 @@ class Composition:
 
     def keyring(self, sources: Sources) -> str:
         """The file with the keys of a Debian archive that was named, here or on this host; empty means Debian's."""
-        named = sources.debian_keyring or self.places.environ.get(KEYRING_VARIABLE, "")
+        named = sources.debian_keyring or self.settings.environ.get(KEYRING_VARIABLE, "")
         return str(Path(named).absolute()) if named else ""
 
     def pack_python(self, interpreter: Path, folder: Path) -> PythonArchive:
@@ -333,7 +333,7 @@ class Composition:
 
     def _fetch_python(self, version: Release, folder: Path) -> PythonArchive:
         self.say(f"asking uv for a managed Python {version}")
-        interpreter = from_uv(version, uv=self.uv, folder=self.places.use("pythons"), host=self.host)
+        interpreter = from_uv(version, uv=self.uv, folder=self.settings.use("pythons"), host=self.host)
         return pack(interpreter, folder, epoch=EPOCH, host=self.host)
 
     def provide_base(self, pin: BasePin, sources: Sources) -> str:
@@ -389,8 +389,8 @@ class Composition:
     def host_files(self, lock: Lock, sources: Sources) -> tuple[HostFile, ...]:
         """What the steps of a build need to reach their sources from here."""
         files = []
-        if self.places.ca_bundle:
-            files.append(HostFile(name="ca.pem", content=self.places.ca_bundle))
+        if self.settings.ca_bundle:
+            files.append(HostFile(name="ca.pem", content=self.settings.ca_bundle))
         index = address_of(self.index_address(sources))
         if index:
             files.append(HostFile(name="uv.toml", content=_uv_settings(index)))
@@ -441,8 +441,8 @@ class _OsPackages:
             debian = composition.debian(spec.sources)
             return debian.resolve(located.choice.system, packages, located.base.packages)
         image = composition.provide_base(located.base, spec.sources)
-        places = composition.places
-        resolver = AptResolver(run=composition.engine.run, ca_bundle=places.ca_bundle, proxies=places.proxies)
+        settings = composition.settings
+        resolver = AptResolver(run=composition.engine.run, ca_bundle=settings.ca_bundle, proxies=settings.proxies)
         return OsPackages(
             pins=resolver.resolve(image, packages, composition.sources_list(located.base.id, spec.sources))
         )

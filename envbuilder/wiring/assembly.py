@@ -79,7 +79,7 @@ class Daemonless:
             provided=lambda content: provided(content.members()),
             package_of=lambda name: PACKAGES.get(name, ""),
             sandbox=lambda: self.composition.confinement,
-            work=self.composition.places.use("work"),
+            work=self.composition.settings.use("work"),
             jobs=jobs or os.cpu_count() or 1,
         )
 
@@ -113,8 +113,8 @@ class Daemonless:
 
     def registry_client(self) -> RegistryClient:
         """A client for registries, with the credentials of Docker and of the containers tools."""
-        environ = self.composition.places.environ
-        files = login_files(environ, self.composition.places.home)
+        environ = self.composition.settings.environ
+        files = login_files(environ, self.composition.settings.home)
         return RegistryClient(environ, files, default=lambda: urlsplit(default_registry()).netloc)
 
     def deliver_ports(self) -> DeliverPorts:
@@ -123,7 +123,7 @@ class Daemonless:
             store=self.composition.store,
             engine=lambda: self.composition.engine,
             push=self._push,
-            search_path=self.composition.places.environ.get("PATH", ""),
+            search_path=self.composition.settings.environ.get("PATH", ""),
             sandbox=lambda: self.composition.confinement,
         )
 
@@ -138,13 +138,13 @@ class Daemonless:
     @cached_property
     def runner(self) -> ImageRunner:
         """Runs commands in assembled images, without an engine."""
-        work = self.composition.places.use("work")
+        work = self.composition.settings.use("work")
         return ImageRunner(
-            sandbox=cache(lambda: choose(work, self.composition.places.environ.get("PATH", ""))),
+            sandbox=cache(lambda: choose(work, self.composition.settings.environ.get("PATH", ""))),
             lookup=self._assembled,
             unpack=unpack,
             store=self.composition.store,
-            trees=self.composition.places.room(TREES.name),
+            trees=self.composition.settings.room(TREES.name),
             say=self.composition.say,
         )
 

@@ -32,7 +32,7 @@ def opened_bundle(composition: Composition, path: Path, sources: Sources, key: P
     def check(stream: BinaryIO) -> None:
         nonlocal signer
         if key is not None:
-            signer = verify(stream, path, key, environ=composition.places.environ)
+            signer = verify(stream, path, key, environ=composition.settings.environ)
 
     composition.say(f"taking the files of {path} into the store")
     lock = open_bundle(path, composition.store, check)

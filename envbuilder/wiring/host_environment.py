@@ -21,7 +21,7 @@ from envbuilder.image.docker.engine import connect, default_registry, is_there
 from envbuilder.lock.index.default_index import configured_index, default_index
 from envbuilder.lock.resolve.apt_mirrors import debian_mirror
 from envbuilder.oci.runtime.selection import choose
-from envbuilder.wiring.settings import Places
+from envbuilder.wiring.settings import Settings
 
 ENGINE_SECONDS = 1
 _UV_SECONDS = 30.0
@@ -35,15 +35,15 @@ class Around:
     """Everything around this machine.
 
     Attributes:
-        places: Folders and settings.
+        settings: Folders and settings.
     """
 
-    places: Places
+    settings: Settings
 
     @cached_property
     def ports(self) -> AroundPorts:
         """What is asked."""
-        environ = self.places.environ
+        environ = self.settings.environ
         return AroundPorts(
             engine=self._engine,
             sandbox=self._sandbox,
@@ -52,26 +52,26 @@ class Around:
             is_proxied=lambda url: is_proxied(url, environ),
             free=_free,
             has_toolkit=self._has_toolkit,
-            ca_bundles=tuple(_bundle(variable, path) for variable, path in self.places.ca_variables),
-            proxies=tuple((name, _shown(name, value)) for name, value in self.places.proxies),
+            ca_bundles=tuple(_bundle(variable, path) for variable, path in self.settings.ca_variables),
+            proxies=tuple((name, _shown(name, value)) for name, value in self.settings.proxies),
             clock=time.monotonic,
         )
 
     def _engine(self) -> EngineInfo:
-        if not is_there(self.places.environ):
+        if not is_there(self.settings.environ):
             # Without the SDK, whose import takes a tenth of the time that there is.
             hint = "install one and start it, or set DOCKER_HOST to where one listens"
             raise EngineUnavailable("no container engine is here", hint=hint)
-        return connect(self.places.environ, timeout=ENGINE_SECONDS).info()
+        return connect(self.settings.environ, timeout=ENGINE_SECONDS).info()
 
     def _sandbox(self) -> str:
         with tempfile.TemporaryDirectory(prefix="envbuilder-doctor-", ignore_cleanup_errors=True) as folder:
-            way = choose(Path(folder), self.places.environ.get("PATH", ""))
+            way = choose(Path(folder), self.settings.environ.get("PATH", ""))
         return f"{way.name} {way.version}".rstrip()
 
     def _has_toolkit(self) -> bool:
         """Docker takes the hook from its PATH for `--gpus`, and reads CDI files; it tells of CDI from 28.2 on only."""
-        if shutil.which(_HOOK, path=f"{self.places.environ.get('PATH', '')}{os.pathsep}/usr/bin"):
+        if shutil.which(_HOOK, path=f"{self.settings.environ.get('PATH', '')}{os.pathsep}/usr/bin"):
             return True
         return any("nvidia" in file.name for folder in _CDI for file in Path(folder).glob("*"))
 
@@ -79,17 +79,17 @@ class Around:
         match kind:
             case SourceKind.REGISTRY:
                 # An engine that is late has not told its mirrors; one that is not here asks nobody.
-                return _registry(engine) if engine or is_there(self.places.environ) else None
+                return _registry(engine) if engine or is_there(self.settings.environ) else None
             case SourceKind.INDEX:
                 return self._index()
             case SourceKind.DEBIAN:
-                mirror = debian_mirror(self.places.apt_sources)
+                mirror = debian_mirror(self.settings.apt_sources)
                 return Address(url=f"{mirror}/", chosen="apt's sources", configured=True) if mirror else None
 
     def _index(self) -> Address | None:
-        if self.places.index:
-            return Address(url=self.places.index_url, chosen=self.places.index_variable, configured=True)
-        url, file = configured_index(self.places.environ, self.places.home)
+        if self.settings.index:
+            return Address(url=self.settings.index_url, chosen=self.settings.index_variable, configured=True)
+        url, file = configured_index(self.settings.environ, self.settings.home)
         if url:
             return Address(url=url, chosen=file, configured=True)
         try:

@@ -17,34 +17,34 @@ from envbuilder.image.base.tree_store import DebianStore
 from envbuilder.image.docker.local_images import image_names
 from envbuilder.lock.lock import Sources
 from envbuilder.lock.resolve.apt_mirrors import debian_mirror
-from envbuilder.wiring.settings import NOWHERE, Places
+from envbuilder.wiring.settings import NOWHERE, Settings
 
 _ENGINE_SECONDS = 0.5
 _UV_MIRROR = "UV_PYTHON_INSTALL_MIRROR"
 
 
-def inventory(places: Places, catalog: Catalog, sources: Sources | None = None) -> Inventory:
+def inventory(settings: Settings, catalog: Catalog, sources: Sources | None = None) -> Inventory:
     """Return what a build could use now.
 
     Args:
-        places: Cache and settings of this host.
+        settings: Cache and settings of this host.
         catalog: The bases.
         sources: Sources that the command line or the spec names; None means none.
     """
     named = sources or Sources()
-    images = image_names(places.environ, timeout=_ENGINE_SECONDS)
+    images = image_names(settings.environ, timeout=_ENGINE_SECONDS)
     return Inventory(
-        bases=frozenset((*_trees(places, catalog), *_images(catalog, images or frozenset()))),
+        bases=frozenset((*_trees(settings, catalog), *_images(catalog, images or frozenset()))),
         engine=images is not None,
-        pythons=packed_pythons(FileStore(folder=_cache(places) / "files")),
-        installed=tuple(_installed(places, catalog)),
-        standalone=Buildability.YES if places.environ.get(_UV_MIRROR) else Buildability.UNKNOWN,
-        debian_archive=bool(named.debian_mirror or debian_mirror(places.apt_sources)),
+        pythons=packed_pythons(FileStore(folder=_cache(settings) / "files")),
+        installed=tuple(_installed(settings, catalog)),
+        standalone=Buildability.YES if settings.environ.get(_UV_MIRROR) else Buildability.UNKNOWN,
+        debian_archive=bool(named.debian_mirror or debian_mirror(settings.apt_sources)),
         registry_mirror=named.registry_mirror,
     )
 
 
-def _installed(places: Places, catalog: Catalog) -> Iterator[tuple[Release, str]]:
+def _installed(settings: Settings, catalog: Catalog) -> Iterator[tuple[Release, str]]:
     wanted = {
         choice.python
         for row in catalog.environments
@@ -52,20 +52,20 @@ def _installed(places: Places, catalog: Catalog) -> Iterator[tuple[Release, str]
         if choice.python_provider is PythonProvider.ARCHIVE
     }
     for version in sorted(wanted):
-        if program := installed_program(version, places.environ):
+        if program := installed_program(version, settings.environ):
             yield version, program
 
 
-def _cache(places: Places) -> Path:
+def _cache(settings: Settings) -> Path:
     """Return the cache directory; `NOWHERE` if there is none that can be used: then nothing is kept."""
     try:
-        return places.cache
+        return settings.cache
     except UsageError:
         return NOWHERE
 
 
-def _trees(places: Places, catalog: Catalog) -> list[str]:
-    store = DebianStore(_cache(places) / "bases")
+def _trees(settings: Settings, catalog: Catalog) -> list[str]:
+    store = DebianStore(_cache(settings) / "bases")
     return [
         system.id for system in catalog.bases if system.kind is BaseKind.DEBIAN and store.current(system.id) is not None
     ]

@@ -175,12 +175,12 @@ def _kept(composition: Composition, spec: Spec) -> Lock | None:
 
 
 def _path(composition: Composition, spec: Spec) -> Path:
-    return composition.places.use("locks") / _name(spec) / "envbuilder.lock"
+    return composition.settings.use("locks") / _name(spec) / "envbuilder.lock"
 
 
 def keep_image(composition: Composition, made: Lock) -> None:
     """Write the image that a lock became into the lock of the cache folder that it is, if it is one of those."""
-    for path in sorted(composition.places.use("locks").glob("*/envbuilder.lock")):
+    for path in sorted(composition.settings.use("locks").glob("*/envbuilder.lock")):
         kept = _read(path)
         if kept is not None and digest(kept) == digest(made) and kept.image != made.image:
             write_text(path, dump(replace(kept, image=made.image)))

@@ -51,18 +51,18 @@ class Proving:
     @cached_property
     def environments(self) -> BareEnvironments:
         """Bare environments, in a folder of their own below the cache."""
-        places = self.composition.places
+        settings = self.composition.settings
         return BareEnvironments(
             uv=self.composition.uv,
-            work=places.use("work") / f"proving-{os.getpid()}",
-            environ=places.environ,
+            work=settings.use("work") / f"proving-{os.getpid()}",
+            environ=settings.environ,
             index=self.composition.index_address(self.sources),
         )
 
     def ports(self) -> ProofPorts:
         """What `workflows.prove` needs of the world."""
         composition = self.composition
-        records = records_of(composition.places)
+        records = records_of(composition.settings)
         return ProofPorts(
             tables=composition.catalog.cuda,
             shipped=composition.closures,
@@ -81,7 +81,7 @@ class Proving:
 
     @cached_property
     def _interpreters(self) -> HostPythons:
-        environ = self.composition.places.environ
+        environ = self.composition.settings.environ
         search = tuple(Path(entry) for entry in environ.get("PATH", "").split(os.pathsep) if entry)
         return HostPythons(folders=self.pythons, search=search, environ=environ)
 
@@ -89,7 +89,7 @@ class Proving:
         return self._interpreters.find(choice.python)
 
     def _look(self, python: Path) -> Facts:
-        environ = bare_environ(self.composition.places.environ, home=python.parent)
+        environ = bare_environ(self.composition.settings.environ, home=python.parent)
         return probe_python(python, ProbeRequest(), environ=environ)
 
     def _image(self, records: Records) -> ImageProof:
@@ -111,7 +111,7 @@ class Proving:
         composition = self.composition
         composition.provide_tools(made, self.sources)
         host = composition.host_files(made, self.sources)
-        options = BuildOptions(tags=(tag,), proxies=composition.places.proxies, host=host)
+        options = BuildOptions(tags=(tag,), proxies=composition.settings.proxies, host=host)
         build(made, options, composition.build_ports(self.sources), self.listener)
 
 

@@ -34,7 +34,7 @@ def locked(composition: Composition, spec: Spec, *, upgrade: date | None = None)
         return lock(composition.catalog, spec, composition.lock_ports(spec), upgrade=upgrade)
     except NoUsableBase as error:
         row = select(composition.catalog, spec.environment, spec.tensorflow)
-        available = inventory(composition.places, composition.catalog, spec.sources)
+        available = inventory(composition.settings, composition.catalog, spec.sources)
         raise explained(error, composition.catalog, row, available) from error
 
 

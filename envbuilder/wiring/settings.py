@@ -1,17 +1,15 @@
-"""Where things are: matrices, templates, the cache folder, and what this host needs to reach its sources.
+"""Settings of one run: data directories, the cache, and what this host is configured to use.
 
-Only this file and `composition` read the environment of the process.
+No other module reads the environment of the process.
 """
 
 from __future__ import annotations
 
 import os
 import pwd
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-
-import click
 
 import envbuilder
 from envbuilder.core.cache_directories import check_owner, room_of, use_room
@@ -28,24 +26,28 @@ _INDEX_VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
-    """Folders and host settings of one run.
+class Settings:
+    """Directories and host settings of one run.
 
     Attributes:
-        matrices: Folder of the catalog.
-        templates: Folder of the Jinja templates.
-        cache_place: Path of the cache directory; below `NOWHERE` if nothing names one.
+        matrices: Directory of the catalog.
+        templates: Directory of the Jinja templates.
+        cache_path: Path of the cache directory; below `NOWHERE` if nothing names one.
         environ: Environment of the process.
         home: Home directory of this account; `NOWHERE` for none.
-        packaged: Whether the catalog is the one inside an installed package, which nobody named.
+        packaged: Whether the catalog is that of the installed package, and not one that `ENVBUILDER_MATRICES` names.
+        allow_host_builds: Whether code of packages may run without a sandbox.
+        on_close: Registers what is called when the command ends.
     """
 
     matrices: Path
     templates: Path
-    cache_place: Path
+    cache_path: Path
     environ: Mapping[str, str]
     home: Path = NOWHERE
     packaged: bool = False
+    allow_host_builds: bool = False
+    on_close: Callable[[Callable[[], object]], object] = lambda _: None
 
     @property
     def cache(self) -> Path:
@@ -54,13 +56,13 @@ class Places:
         Raises:
             UsageError: Nothing names one; or others could have changed what it holds.
         """
-        if self.cache_place.is_relative_to(NOWHERE):
+        if self.cache_path.is_relative_to(NOWHERE):
             raise UsageError(
                 "there is no place for the cache: this account has no home directory",
                 hint="name a directory: `export ENVBUILDER_CACHE=DIR`",
             )
-        check_owner(self.cache_place)
-        return self.cache_place
+        check_owner(self.cache_path)
+        return self.cache_path
 
     def room(self, name: str) -> Path:
         """Return a directory of the cache; errors as in `use`, which also keeps others from pruning it."""
@@ -102,13 +104,6 @@ class Places:
         """The variable that names the package index; empty when none does."""
         return next((name for name in _INDEX_VARIABLES if self.environ.get(name)), "")
 
-    @property
-    def allow_host_builds(self) -> bool:
-        """Whether foreign code may run without a sandbox: by `--allow-host-builds`, or the variable of its name."""
-        context = click.get_current_context(silent=True)
-        named = bool(context and context.find_root().meta.get(HOST_BUILDS))
-        return named or self.environ.get(HOST_BUILDS, "").lower() in {"1", "true", "yes"}
-
     def use(self, name: str) -> Path:
         """Return a directory of the cache that nobody prunes until the command ends.
 
@@ -120,9 +115,8 @@ class Places:
             LocksUnsupported: The file system of the cache has no locks.
         """
         path, handle = use_room(self.cache, name)
-        context = click.get_current_context(silent=True)
-        if context and handle is not None:
-            context.call_on_close(lambda: os.close(handle))
+        if handle is not None:
+            self.on_close(lambda: os.close(handle))
         return path
 
     @property
@@ -137,10 +131,16 @@ class Places:
         )
 
 
-def places() -> Places:
-    """The places of this process.
+def settings(
+    *, allow_host_builds: bool = False, on_close: Callable[[Callable[[], object]], object] = lambda _: None
+) -> Settings:
+    """Return the settings of this process.
 
-    `ENVBUILDER_MATRICES` names another catalog, `ENVBUILDER_CACHE` another cache folder.
+    `ENVBUILDER_MATRICES` names another catalog, `ENVBUILDER_CACHE` another cache directory.
+
+    Args:
+        allow_host_builds: Allow code of packages to run without a sandbox, as `ENVBUILDER_ALLOW_HOST_BUILDS` does.
+        on_close: Registers what is called when the command ends.
     """
     environ = dict(os.environ)
     package = Path(envbuilder.__file__).parent
@@ -148,16 +148,18 @@ def places() -> Places:
     root = data if data.is_dir() else package.parent
     home = _home(environ)
     kept = Path(environ.get("XDG_CACHE_HOME", ""))
-    return Places(
+    return Settings(
         matrices=Path(environ.get("ENVBUILDER_MATRICES") or root / "matrices"),
         templates=root / "templates",
         # A relative path is to be ignored: https://specifications.freedesktop.org/basedir-spec/latest/
-        cache_place=Path(
+        cache_path=Path(
             environ.get("ENVBUILDER_CACHE") or (kept if kept.is_absolute() else home / ".cache") / "envbuilder"
         ),
         environ=environ,
         home=home,
         packaged=root == data and not environ.get("ENVBUILDER_MATRICES"),
+        allow_host_builds=allow_host_builds or environ.get(HOST_BUILDS, "").lower() in {"1", "true", "yes"},
+        on_close=on_close,
     )
 
 

@@ -41,7 +41,7 @@ def tell_lock(
 ) -> None:
     """Say once to this account what a build of a lock that a file or a bundle holds trusts; see `trusts`."""
     sentences = trusts(composition, lock, sources, bundle=bundle, offline=offline)
-    if Told(folder=composition.places.use("seen")).is_new(lock, sentences):
+    if Told(folder=composition.settings.use("seen")).is_new(lock, sentences):
         composition.say(f"the lock {digest(lock)[:19]} was not used here before; it trusts:")
         for sentence in sentences:
             composition.say(f"  {sentence}")
@@ -72,19 +72,19 @@ def _index(composition: Composition, sources: Sources) -> str:
 
 
 def _first_index(composition: Composition, sources: Sources) -> str:
-    places = composition.places
+    settings = composition.settings
     if sources.index:
         return f"{_shown(address_of(sources.index))} (--index or the spec)"
-    if places.index:
-        return f"{_shown(places.index_url)} ({places.index_variable})"
-    file = uv_environ(places.environ).get("UV_CONFIG_FILE", "")
+    if settings.index:
+        return f"{_shown(settings.index_url)} ({settings.index_variable})"
+    file = uv_environ(settings.environ).get("UV_CONFIG_FILE", "")
     address, _ = configured_index({"UV_CONFIG_FILE": file}, Path("/nonexistent")) if file else ("", "")
     return f"{_shown(address)} ({file})" if address else _DEFAULT_INDEX
 
 
 def _further_indexes(composition: Composition) -> list[str]:
     """Return the variables and the settings file that name package indexes beside the first one."""
-    environ = composition.places.environ
+    environ = composition.settings.environ
     file = uv_environ(environ).get("UV_CONFIG_FILE", "")
     settings = settings_of(Path(file)) if file else {}
     nested = settings.get("pip")

@@ -66,7 +66,7 @@ def _fetch_nothing(version: Release, _folder: Path) -> PythonArchive:
 
 def _passed_over(composition: Composition, row: Environment, spec: Spec) -> dict[str, str]:
     """Bases that a build would not take: all before the best one."""
-    available = inventory(composition.places, composition.catalog, spec.sources)
+    available = inventory(composition.settings, composition.catalog, spec.sources)
     answers = [on_base(row, choice, available) for choice in row.bases if _is_candidate(choice, spec)]
     best = min(answers, key=lambda answer: answer.verdict.rank, default=None)
     if best is None or best.verdict is Buildability.NO:

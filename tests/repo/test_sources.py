@@ -37,7 +37,7 @@ def test_only_the_composition_root_reads_the_environment_of_the_process() -> Non
         if isinstance(node, ast.Attribute) and node.attr in {"environ", "getenv"} and ast.unparse(node.value) == "os"
     }
     outside = {reader for reader in readers if not reader.startswith("incontainer/")}
-    assert outside <= {"cli/places.py", "cli/composition.py"}
+    assert outside <= {"wiring/settings.py"}
 
 
 def test_archives_are_extracted_by_one_function() -> None:

@@ -11,12 +11,12 @@ from envbuilder.diagnostics.preflight import misfits
 from envbuilder.diagnostics.probe.this_host import glance, is_windows_subsystem
 from envbuilder.image.docker.engine import is_local
 from envbuilder.lock.lock import Lock
-from envbuilder.wiring.settings import Places
+from envbuilder.wiring.settings import Settings
 
 
-def warn_before_build(places: Places, catalog: Catalog, locks: Iterable[Lock]) -> None:
+def warn_before_build(settings: Settings, catalog: Catalog, locks: Iterable[Lock]) -> None:
     """Say which images will not run on this host, which may be another than the one that will run them."""
-    host = glance() if is_local(places.environ) else None
+    host = glance() if is_local(settings.environ) else None
     for lock in locks if host else ():
         _warn(
             misfits(catalog, lock.environment, lock.base.id, host),
@@ -24,9 +24,9 @@ def warn_before_build(places: Places, catalog: Catalog, locks: Iterable[Lock]) -
         )
 
 
-def warn_before_gpus(places: Places, catalog: Catalog, environment: str, base: str = "") -> None:
+def warn_before_gpus(settings: Settings, catalog: Catalog, environment: str, base: str = "") -> None:
     """Say why looking at GPUs will fail on this host."""
-    if not is_local(places.environ):
+    if not is_local(settings.environ):
         return
     host = glance()
     if host is None and not is_windows_subsystem():

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import click
 
+from envbuilder.cli.context import command_settings
 from envbuilder.cli.output.printing import print_json, table
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import replacing
 from envbuilder.diagnostics.checks.findings import NotProven, Report, Tier
 from envbuilder.diagnostics.report.formats import Format
 from envbuilder.diagnostics.report.registry import FORMATS, format_named, format_of
-from envbuilder.wiring.settings import places
 
 _FIRST = 3
 TIERS = click.Choice([Tier.CPU.value, Tier.GPU.value])
@@ -88,7 +88,7 @@ def _row(report: Report) -> tuple[str, ...]:
 
 def _colorful() -> bool:
     """Colours for a person who did not ask for none (no-color.org)."""
-    return sys.stdout.isatty() and not places().environ.get("NO_COLOR")
+    return sys.stdout.isatty() and not command_settings().environ.get("NO_COLOR")
 
 
 def _encoded(text: str) -> bytes:

@@ -13,11 +13,11 @@ from envbuilder.cli.output.progress import BuildLog, LiveProgress, PlainProgress
 from envbuilder.core.errors import EnvbuilderError
 from envbuilder.image.builds import BuildEvent
 from envbuilder.image.container_engine import Listener
-from envbuilder.wiring.settings import Places
+from envbuilder.wiring.settings import Settings
 
 
 @contextmanager
-def watched(here: Places, name: str) -> Iterator[tuple[Listener, Path]]:
+def watched(here: Settings, name: str) -> Iterator[tuple[Listener, Path]]:
     """A listener that shows progress and keeps the full log."""
     folder = here.use("logs")
     folder.mkdir(parents=True, exist_ok=True)
