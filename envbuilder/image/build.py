@@ -10,7 +10,7 @@ from pathlib import Path
 from envbuilder.core.errors import UsageError
 from envbuilder.core.references import repository_of
 from envbuilder.image.builds import Builder, BuildRequest, BuildResult
-from envbuilder.image.container_engine import Engine, Listener
+from envbuilder.image.container_engine import ContainerEngine, Listener
 from envbuilder.image.render import HostFile, rendered, write
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
@@ -50,7 +50,7 @@ class BuildPorts:
         notice: Told in one sentence what is being done.
     """
 
-    engine: Engine
+    engine: ContainerEngine
     provide_base: Callable[[Lock], str]
     find_file: Callable[[str], Path | None]
     templates: Path

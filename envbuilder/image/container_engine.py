@@ -16,7 +16,7 @@ from envbuilder.oci.transfers import PushResult
 Listener: TypeAlias = Callable[[BuildEvent], None]
 
 
-class Engine(Protocol):
+class ContainerEngine(Protocol):
     """What the workflows need of a container engine.
 
     Every method raises `EngineUnavailable` when no engine answers, `EngineLost` when it stops answering in the

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from envbuilder.core.references import ImageRef
 from envbuilder.image.builds import LoadResult
-from envbuilder.image.container_engine import Engine, Listener
+from envbuilder.image.container_engine import ContainerEngine, Listener
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.layout.archive import write_archive
 from envbuilder.oci.layout.directory import write_layout
@@ -53,7 +53,7 @@ class DeliverPorts:
     """
 
     store: Store
-    engine: Callable[[], Engine]
+    engine: Callable[[], ContainerEngine]
     push: Callable[[AssembledImage, ImageRef, Listener], PushResult]
     search_path: str
     sandbox: Callable[[], Sandbox]

@@ -36,7 +36,7 @@ from envbuilder.image.base.trees import DebianTree, PythonArchive
 from envbuilder.image.base.uv_python import from_uv
 from envbuilder.image.base.uv_tool import fetch_uv, find_uv, uv_version
 from envbuilder.image.build import BuildPorts
-from envbuilder.image.container_engine import Engine, Listener
+from envbuilder.image.container_engine import ContainerEngine, Listener
 from envbuilder.image.docker.engine import connect
 from envbuilder.image.docker.registry_bases import RegistryBases, fetch_base
 from envbuilder.image.layers.records import LayerRecord, Records
@@ -86,7 +86,7 @@ class Composition:
     listener: Listener = lambda _: None
 
     @cached_property
-    def engine(self) -> Engine:
+    def engine(self) -> ContainerEngine:
         """The container engine; nothing is opened before its first request."""
         return connect(self.settings.environ)
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from envbuilder.core.references import ImageRef
 from envbuilder.image.builds import Builder, BuildRequest, BuildResult
-from envbuilder.image.container_engine import Engine
+from envbuilder.image.container_engine import ContainerEngine
 from envbuilder.image.docker.engine import connect
 from envbuilder.image.dockerfile.build_context import requirements
 from envbuilder.lock.lock import Lock, PackageGroup
@@ -81,7 +81,7 @@ def _lock(environment: str, folder: Path) -> Lock:
     return load((folder / "envbuilder.lock").read_text(encoding="utf-8"), "envbuilder.lock")
 
 
-def _ours(engine: Engine, lock: Lock, folder: Path, address: str, figures: Figures) -> None:
+def _ours(engine: ContainerEngine, lock: Lock, folder: Path, address: str, figures: Figures) -> None:
     rendered = folder / "rendered"
     run([ENVBUILDER, "render", str(folder), "-o", str(rendered), "--host-settings"], os.environ)
     dockerfile = rendered / "Dockerfile"
@@ -117,7 +117,7 @@ def _lock_again(folder: Path) -> None:
     run([ENVBUILDER, "lock", "--no-image"], os.environ, folder)
 
 
-def _push(engine: Engine, tag: str, figures: Figures) -> None:
+def _push(engine: ContainerEngine, tag: str, figures: Figures) -> None:
     pushed = engine.push(ImageRef.parse(tag), lambda _: None)
     figures.count("bytes pushed for one package", pushed.pushed_bytes)
 
@@ -141,7 +141,7 @@ def _run_quietly(command: list[str], environ: dict[str, str]) -> None:
     run(command, environ)
 
 
-def _pip_classic(engine: Engine, lock: Lock, folder: Path, figures: Figures) -> None:
+def _pip_classic(engine: ContainerEngine, lock: Lock, folder: Path, figures: Figures) -> None:
     """What people write: one `pip install` in a Dockerfile, in the builder without BuildKit."""
     context = folder / "pip"
     context.mkdir()

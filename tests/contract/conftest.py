@@ -15,7 +15,7 @@ import pytest
 
 from envbuilder.core.errors import EngineUnavailable
 from envbuilder.image.builds import Builder, BuildRequest
-from envbuilder.image.container_engine import Engine
+from envbuilder.image.container_engine import ContainerEngine
 from envbuilder.image.docker.engine import connect
 from tests.contract import registry
 from tests.contract.archives import save_archive
@@ -52,7 +52,7 @@ class World:
         run: Part of every name that this run of the tests gives, so that it takes away no other's.
     """
 
-    engine: Engine
+    engine: ContainerEngine
     real: bool
     folder: Path
     base: str
@@ -119,7 +119,7 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     archive = folder / "base.tar"
     save_archive(archive, (base,), run=run)
     if request.param == "fake":
-        engine: Engine = FakeEngine(registries=("localhost:5000",))
+        engine: ContainerEngine = FakeEngine(registries=("localhost:5000",))
         engine.load(archive)
         address = "localhost:5000"
         yield World(engine=engine, real=False, folder=folder, base=base, open_registry=lambda: address, run=run)

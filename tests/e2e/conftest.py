@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from envbuilder.image.container_engine import Engine
+from envbuilder.image.container_engine import ContainerEngine
 from envbuilder.image.docker.engine import connect
 from tests.contract import registry
 
@@ -89,7 +89,7 @@ def tool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tool]:
 
 
 @pytest.fixture(scope="session")
-def engine() -> Engine:
+def engine() -> ContainerEngine:
     """The real engine; these tests fail without one."""
     found = connect(os.environ)
     found.info()
@@ -104,7 +104,7 @@ def loopback_registry(tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _remove_images(engine: Engine) -> Iterator[None]:
+def _remove_images(engine: ContainerEngine) -> Iterator[None]:
     """Take away every image that these tests tagged."""
     yield
     import docker  # noqa: PLC0415  tests outside building/ need it only here

@@ -20,7 +20,7 @@ from typing import Any
 import docker
 import pytest
 
-from envbuilder.image.container_engine import Engine
+from envbuilder.image.container_engine import ContainerEngine
 from envbuilder.lock.lock import PackageGroup
 from envbuilder.lock.lockfile import load
 from envbuilder.oci.runtime.command import RunRequest
@@ -160,7 +160,7 @@ def test_another_python_makes_the_same_image(tool: Tool, assembled: Assembled, b
 
 
 def test_the_engine_runs_it_and_is_sent_only_the_layers_that_an_own_package_changes(
-    tool: Tool, assembled: Assembled, engine: Engine, tmp_path: Path
+    tool: Tool, assembled: Assembled, engine: ContainerEngine, tmp_path: Path
 ) -> None:
     build = ("--engine", "assemble", "--load", "--json")
     first = _image(tool("build", assembled.lock, "-t", TAG, *build))

@@ -14,7 +14,7 @@ from pathlib import Path
 import docker
 import pytest
 
-from envbuilder.image.container_engine import Engine
+from envbuilder.image.container_engine import ContainerEngine
 from envbuilder.oci.runtime.command import RunRequest
 from tests.e2e.conftest import MARKER, Tool
 
@@ -23,7 +23,7 @@ IMAGE = "envbuilder-test/main-job:1"
 
 
 @pytest.fixture(scope="module")
-def built(tool: Tool, engine: Engine) -> str:
+def built(tool: Tool, engine: ContainerEngine) -> str:
     """The image of the CPU row, built as a user would."""
     done = tool("build", ROW, "--tag", IMAGE, "--json")
     assert done.status == 0, done.stderr
@@ -52,7 +52,7 @@ def test_a_missing_gpu_is_never_a_pass_when_the_gpu_tier_is_asked_for(tool: Tool
     assert done.document()["passed"] is False
 
 
-def test_a_package_off_its_lock_is_found(tool: Tool, built: str, engine: Engine, tmp_path: Path) -> None:
+def test_a_package_off_its_lock_is_found(tool: Tool, built: str, engine: ContainerEngine, tmp_path: Path) -> None:
     inside = engine.run(RunRequest(image=built, command=("/bin/cat", "/opt/envbuilder/envbuilder.lock")))
     text = inside.stdout.decode()
     # A lock whose file is of another version than its pin is refused before anything is looked at.
@@ -115,7 +115,7 @@ def test_a_second_build_takes_every_step_from_the_cache(tool: Tool, built: str) 
     assert all(step["cached"] for step in commands)
 
 
-def test_the_image_runs_as_an_ordinary_user_and_holds_no_tools_or_caches(built: str, engine: Engine) -> None:
+def test_the_image_runs_as_an_ordinary_user_and_holds_no_tools_or_caches(built: str, engine: ContainerEngine) -> None:
     tools = " -o ".join(f"-name {name}" for name in ("uv", "pip", "gcc", "make", "'*.deb'", "'libcuda.so*'"))
     script = (
         f"id -u; ls -A /run /tmp /var/lib/apt/lists /var/cache/apt/archives; find / -xdev ! -type d \\( {tools} \\)"
@@ -142,7 +142,7 @@ def test_neither_ca_bundle_nor_proxy_settings_are_in_the_image(built: str) -> No
 
 
 def test_own_package_and_file_change_the_last_layers_only_and_push_little_more(
-    tool: Tool, built: str, engine: Engine, tmp_path: Path, loopback_registry: str
+    tool: Tool, built: str, engine: ContainerEngine, tmp_path: Path, loopback_registry: str
 ) -> None:
     first, second = (f"{loopback_registry}/team/tf:{name}" for name in ("before", "after"))
     assert tool("init", ROW, folder=tmp_path).status == 0
@@ -205,7 +205,9 @@ def test_a_rendered_folder_builds_with_plain_docker_build(tool: Tool, built: str
     assert tool("validate", "envbuilder-test/plain:1", "--tier", "cpu").status == 0
 
 
-def test_an_interrupted_build_ends_in_the_engine_and_leaves_no_tag(tool: Tool, built: str, engine: Engine) -> None:
+def test_an_interrupted_build_ends_in_the_engine_and_leaves_no_tag(
+    tool: Tool, built: str, engine: ContainerEngine
+) -> None:
     tag = "envbuilder-test/interrupted:1"
     process = subprocess.Popen(
         # Who runs the tests in the background has told their shell to ignore interrupts, which children inherit.

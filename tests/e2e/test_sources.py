@@ -10,7 +10,7 @@ import docker
 import pytest
 
 from envbuilder.core.references import ImageRef
-from envbuilder.image.container_engine import Engine
+from envbuilder.image.container_engine import ContainerEngine
 from envbuilder.lock.lockfile import load
 from envbuilder.oci.runtime.command import RunRequest
 from tests.e2e.conftest import Tool
@@ -21,7 +21,7 @@ MATRICES = Path(__file__).parents[2] / "matrices"
 
 
 @pytest.fixture(scope="module")
-def locked(tool: Tool, tmp_path_factory: pytest.TempPathFactory, engine: Engine) -> Path:
+def locked(tool: Tool, tmp_path_factory: pytest.TempPathFactory, engine: ContainerEngine) -> Path:
     """A folder with spec and lock of the CPU row."""
     folder = tmp_path_factory.mktemp("locked")
     assert tool("init", ROW, folder=folder).status == 0
@@ -47,7 +47,7 @@ def test_a_lock_names_no_address(locked: Path) -> None:
     assert not re.search(r"\w+://", _lock_text(locked))
 
 
-def test_os_packages_are_pinned_fetched_and_compared(tool: Tool, engine: Engine, tmp_path: Path) -> None:
+def test_os_packages_are_pinned_fetched_and_compared(tool: Tool, engine: ContainerEngine, tmp_path: Path) -> None:
     tag = "envbuilder-test/apt:1"
     (tmp_path / "envbuilder.yaml").write_text(f'environment: "{ROW}"\napt: ["libsodium23"]\n', encoding="utf-8")
     done = tool("lock", folder=tmp_path)
@@ -66,7 +66,7 @@ def test_os_packages_are_pinned_fetched_and_compared(tool: Tool, engine: Engine,
 
 
 def test_a_base_image_comes_by_digest_from_a_mirror_on_loopback(
-    tool: Tool, engine: Engine, locked: Path, tmp_path: Path, loopback_registry: str
+    tool: Tool, engine: ContainerEngine, locked: Path, tmp_path: Path, loopback_registry: str
 ) -> None:
     """A Debian tree stands in for the image, since a test must not need a registry on the network."""
     matrices = tmp_path / "matrices"
@@ -155,7 +155,7 @@ def _by_scripts(lock: str) -> str:
 
 
 def test_a_file_that_is_not_what_the_lock_says_stops_the_build(
-    tool: Tool, locked: Path, tmp_path: Path, engine: Engine
+    tool: Tool, locked: Path, tmp_path: Path, engine: ContainerEngine
 ) -> None:
     pin = next(pin for pin in load(_lock_text(locked), "lock").packages if pin.name == "six")
     wrong = _lock_text(locked).replace(pin.sha256, "0" * 64)
@@ -199,7 +199,7 @@ def test_a_row_whose_bases_are_all_gone_says_so_base_by_base(tool: Tool) -> None
 
 
 def test_a_debian_base_comes_from_a_mirror_on_loopback(
-    tool: Tool, engine: Engine, locked: Path, tmp_path: Path, loopback_registry: str
+    tool: Tool, engine: ContainerEngine, locked: Path, tmp_path: Path, loopback_registry: str
 ) -> None:
     """On a machine that has neither the image nor the tree: the base is pushed, forgotten here, and pulled again."""
     lock = load(_lock_text(locked), "lock")

@@ -67,7 +67,7 @@ class Instruction:
 
 
 class FakeEngine:
-    """The `Engine` for tests of what uses one.
+    """The `ContainerEngine` for tests of what uses one.
 
     Args:
         images: What it holds at first, by `repository:tag`.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from envbuilder.core.errors import EngineUnavailable
 from envbuilder.core.references import ImageRef
 from envbuilder.image.builds import BuildRequest, BuildResult, EngineInfo, ImageInfo, LoadResult
-from envbuilder.image.container_engine import Engine, Listener
+from envbuilder.image.container_engine import ContainerEngine, Listener
 from envbuilder.image.docker.build import build
 from envbuilder.image.docker.context import endpoint
 from envbuilder.image.docker.images import engine_info, image_info
@@ -32,7 +32,7 @@ _IMPORTING = threading.Lock()
 """The SDK's modules import each other in circles: a second thread that imports one gets it half made."""
 
 
-def connect(environ: Mapping[str, str], *, timeout: int | None = None) -> Engine:
+def connect(environ: Mapping[str, str], *, timeout: int | None = None) -> ContainerEngine:
     """Return the engine that DOCKER_HOST or a Docker context names, or the default one.
 
     Opens nothing yet, and does not even import the SDK: `EngineUnavailable` comes from the first request.
@@ -81,7 +81,7 @@ def _unique() -> str:
 
 
 class DockerEngine:
-    """The `Engine` over the Docker SDK; each method is in a module of its own.
+    """The `ContainerEngine` over the Docker SDK; each method is in a module of its own.
 
     Args:
         opener: Connects; called at most once.
@@ -98,64 +98,64 @@ class DockerEngine:
         self._opened: DockerApi | None = None
 
     def info(self) -> EngineInfo:
-        """See `Engine.info`."""
+        """See `ContainerEngine.info`."""
         return engine_info(self._api().version(), self._api().system(), context=self._api().context)
 
     def image(self, reference: str) -> ImageInfo | None:
-        """See `Engine.image`."""
+        """See `ContainerEngine.image`."""
         found = self._api().inspect_image(reference)
         return None if found is None else image_info(found)
 
     def registry_digest(self, reference: ImageRef) -> str:
-        """See `Engine.registry_digest`."""
+        """See `ContainerEngine.registry_digest`."""
         return registry_digest(self._api(), reference)
 
     def pull(self, reference: ImageRef, listener: Listener) -> ImageInfo:
-        """See `Engine.pull`."""
+        """See `ContainerEngine.pull`."""
         return pull(self._api(), reference, listener)
 
     def load(self, archive: Path) -> ImageInfo:
-        """See `Engine.load`."""
+        """See `ContainerEngine.load`."""
         return load(self._api(), archive)
 
     def load_image(self, image: AssembledImage, store: Store, tags: tuple[str, ...]) -> LoadResult:
-        """See `Engine.load_image`."""
+        """See `ContainerEngine.load_image`."""
         return load_image(self._api(), image, store, tags)
 
     def save(self, reference: str, archive: Path) -> None:
-        """See `Engine.save`."""
+        """See `ContainerEngine.save`."""
         save(self._api(), reference, archive)
 
     def tag(self, image_id: str, reference: ImageRef) -> None:
-        """See `Engine.tag`."""
+        """See `ContainerEngine.tag`."""
         self._api().tag(image_id, reference)
 
     def untag(self, reference: str) -> None:
-        """See `Engine.untag`."""
+        """See `ContainerEngine.untag`."""
         self._api().untag(reference)
 
     def build(self, request: BuildRequest, listener: Listener) -> BuildResult:
-        """See `Engine.build`."""
+        """See `ContainerEngine.build`."""
         return build(self._api(), request, listener, clock=self._clock, build_id=self._new_name())
 
     def push(self, reference: ImageRef, listener: Listener) -> PushResult:
-        """See `Engine.push`."""
+        """See `ContainerEngine.push`."""
         return push(self._api(), reference, listener, self._clock)
 
     def execute(self, container: str, command: tuple[str, ...], timeout: float) -> RunResult:
-        """See `Engine.execute`."""
+        """See `ContainerEngine.execute`."""
         return execute(self._api(), container, command, timeout=timeout, clock=self._clock)
 
     def has_gpus(self, container: str) -> bool:
-        """See `Engine.has_gpus`."""
+        """See `ContainerEngine.has_gpus`."""
         return has_gpus(self._api().inspect_container(container))
 
     def run(self, request: RunRequest) -> RunResult:
-        """See `Engine.run`."""
+        """See `ContainerEngine.run`."""
         return run(self._api(), request, clock=self._clock, name=self._new_name())
 
     def follow(self, request: RunRequest, output: Output) -> int:
-        """See `Engine.follow`."""
+        """See `ContainerEngine.follow`."""
         return follow(self._api(), request, output, name=self._new_name())
 
     def _api(self) -> DockerApi:

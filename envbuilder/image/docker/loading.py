@@ -35,7 +35,7 @@ _HOPELESS = (EngineUnavailable, EngineLost, DiskFull)
 
 
 def load_image(api: DockerApi, image: AssembledImage, store: Store, tags: tuple[str, ...]) -> LoadResult:
-    """See `Engine.load_image`."""
+    """See `ContainerEngine.load_image`."""
     references = [ImageRef.parse(tag) for tag in tags]
     present = len(image.layers) if _there(api, image) else _send_missing(api, image, store)
     found = _checked(api, image)

@@ -9,7 +9,7 @@ from envbuilder.catalog.environments import BaseKind, BaseSystem
 from envbuilder.core.errors import EngineUnavailable, EnvbuilderError, VerificationFailed
 from envbuilder.core.references import ImageRef
 from envbuilder.image.builds import ImageInfo
-from envbuilder.image.container_engine import Engine, Listener
+from envbuilder.image.container_engine import ContainerEngine, Listener
 from envbuilder.lock.locations import Refused
 from envbuilder.lock.lock import BasePin, Sources
 
@@ -23,7 +23,7 @@ class RegistryBases:
         ask: The digest that a registry gives for an image, without an engine: asked when none answers.
     """
 
-    engine: Engine
+    engine: ContainerEngine
     ask: Callable[[ImageRef], str]
 
     def locate(self, system: BaseSystem, sources: Sources) -> BasePin | Refused:
@@ -55,7 +55,7 @@ class RegistryBases:
 
 
 def fetch_base(  # noqa: PLR0913  each says something else about one base
-    engine: Engine, pin: BasePin, reference: ImageRef, sources: Sources, listener: Listener, *, layers: int = 1
+    engine: ContainerEngine, pin: BasePin, reference: ImageRef, sources: Sources, listener: Listener, *, layers: int = 1
 ) -> str:
     """Make sure that the engine has a base of a lock, and nothing but that.
 

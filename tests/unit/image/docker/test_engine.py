@@ -7,7 +7,7 @@ import pytest
 from envbuilder.core.errors import DiskFull, EngineError, EngineLost, EngineUnavailable
 from envbuilder.core.references import ImageRef
 from envbuilder.image.builds import Builder, BuildEvent, BuildRequest, LogLine
-from envbuilder.image.container_engine import Engine
+from envbuilder.image.container_engine import ContainerEngine
 from envbuilder.image.docker.engine import connect, is_there
 from tests.unit.image.docker import dying
 from tests.unit.image.docker.dying import line
@@ -19,7 +19,7 @@ def silent(_: BuildEvent) -> None:
     """A listener that does not care."""
 
 
-def build(engine: Engine, folder: Path, heard: list[BuildEvent]) -> None:
+def build(engine: ContainerEngine, folder: Path, heard: list[BuildEvent]) -> None:
     for name in ("Dockerfile", "Dockerfile.classic"):
         (folder / name).write_text("FROM base\n", encoding="utf-8")
     engine.build(BuildRequest(folder=folder, tags=("x:1",), builder=Builder.BUILDKIT), heard.append)
