@@ -1,5 +1,5 @@
 """A command line for golden files."""
 
-from tests.unit.cli.conftest import envbuilder
+from tests.unit.conftest import envbuilder
 
 __all__ = ["envbuilder"]
