@@ -7,12 +7,22 @@ The rules are the same wherever the files come from: wheels and Debian packages 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 VENV = "opt/venv"
 """The virtual environment."""
 
 WHITEOUT = ".wh."
 """Prefix of names that remove a file of a lower layer. Source: OCI image specification, "Whiteouts"."""
+
+MERGED = ("bin", "lib", "lib32", "lib64", "libx32", "sbin")
+"""Directories of the root that are links to those below `/usr` in Debian since bookworm, and in our Debian bases.
+
+Source: https://wiki.debian.org/UsrMerge.
+"""
+
+_SYSTEM_PATH = re.compile(r"/[A-Za-z0-9][A-Za-z0-9._+@-]*(?:/[A-Za-z0-9._+@-]+)+")
+"""What file names of OS packages consist of, without the wildcards of shells."""
 
 _OURS = (f"{VENV}/", "opt/python/", "opt/envbuilder/")
 _LONGEST_NAME = 255
@@ -95,17 +105,48 @@ def shadowed(path: str) -> str:
     return found[1] if found else ""
 
 
+def merged(path: str) -> str:
+    """Return a relative path as it is where `/bin`, `/lib` and the like are links to directories below `/usr`.
+
+    Example:
+        >>> merged("bin/su"), merged("usr/bin/su"), merged("etc/x")
+        ('usr/bin/su', 'usr/bin/su', 'etc/x')
+    """
+    top, slash, _ = path.partition("/")
+    return f"usr/{path}" if slash and top in MERGED else path
+
+
+def privileged_allowed(allow: Iterable[str]) -> frozenset[str]:
+    """Return the relative paths of programs of the system that may keep the rights of another account.
+
+    Args:
+        allow: Paths of a spec or a lock; those below the virtual environment say nothing about rights.
+
+    Example:
+        >>> privileged_allowed(["/bin/su", "/opt/venv/bin/env"])
+        frozenset({'usr/bin/su'})
+    """
+    return frozenset(merged(path[1:]) for path in allow if not path.startswith(f"/{VENV}/"))
+
+
 def allowable(text: str) -> str:
     """Return a path that a spec allows packages to bring, unchanged.
 
     Raises:
-        ValueError: It is not a file of the virtual environment, or one that must never be replaced.
+        ValueError: It is neither a file of the virtual environment nor a program of the system, or it is one that must
+            never be replaced.
+
+    Example:
+        >>> allowable("/opt/venv/bin/env"), allowable("/usr/bin/sudo")
+        ('/opt/venv/bin/env', '/usr/bin/sudo')
     """
     parts = text.split("/")[1:]
-    if not text.startswith(f"/{VENV}/") or any(part in {"", ".", ".."} for part in parts) or not text.isprintable():
-        raise ValueError(f"{text!r} is not the path of a file below /{VENV}")
+    if not text.startswith("/") or any(part in {"", ".", ".."} for part in parts) or not text.isprintable():
+        raise ValueError(f"{text!r} is not the absolute path of a file")
     if reason := impossible(text[1:]):
         raise ValueError(f"{text!r} cannot be allowed: {reason}")
     if is_of_environment(text[1:]):
         raise ValueError(f"{text!r} cannot be allowed: it is part of the interpreter or of its environment")
+    if not text.startswith(f"/{VENV}/") and (shadowed(text[1:]) or not _SYSTEM_PATH.fullmatch(text)):
+        raise ValueError(f"{text!r} is neither a file below /{VENV} nor a program of an OS package")
     return text

@@ -10,6 +10,7 @@ from packaging.version import Version
 
 from envbuilder.catalog.cuda import LibraryLink
 from envbuilder.catalog.environments import BaseKind, CudaProvider, PythonProvider
+from envbuilder.core.image_paths import privileged_allowed
 from envbuilder.core.memory_policy import ALL, MemoryPolicy
 from envbuilder.core.versions import Release
 from envbuilder.oci.images import ImagePin
@@ -106,7 +107,8 @@ class Spec:
         base: Id of the base to use; empty means the row's order of preference.
         env: Environment variables, sorted by name.
         files: Own files, sorted by path.
-        allow: Absolute paths that own packages may bring although they hide or replace a file, sorted.
+        allow: Absolute paths, sorted: files that own packages may bring although they hide or replace a file, and
+            programs of the system that keep their set-user-ID and set-group-ID bits.
         user: Account in the image.
         memory: Memory policy.
         sources: Where to fetch from here.
@@ -329,11 +331,9 @@ class Lock:
         return bool(self.os_packages) and all(pin.file for pin in self.os_packages)
 
     @property
-    def named_os_packages(self) -> frozenset[str]:
-        """Names of the OS packages that the spec or the row names; the others came with them."""
-        inputs = dict(self.inputs)
-        named = ", ".join(inputs.get(field, "") for field in ("spec.apt", "row.base.os_packages"))
-        return frozenset(each.strip().partition("=")[0] for each in named.split(",") if each.strip())
+    def allowed_privileged(self) -> frozenset[str]:
+        """Relative paths of programs that keep their set-user-ID and set-group-ID bits."""
+        return privileged_allowed(self.allow)
 
     def tool(self, name: str) -> ToolPin | None:
         """One of its tools; None for a lock that was made without it."""

@@ -18,6 +18,7 @@ from envbuilder.core.errors import EngineUnavailable, SourceUnreachable, UsageEr
 from envbuilder.core.files import CHUNK
 from envbuilder.core.http.credentials import with_login
 from envbuilder.core.http.web import Web
+from envbuilder.core.image_paths import privileged_allowed
 from envbuilder.core.memory_policy import HOOK
 from envbuilder.core.references import ImageRef
 from envbuilder.core.uv import uv_environ
@@ -111,7 +112,10 @@ class Composition:
             bases={
                 BaseKind.IMAGE: RegistryBases(engine=self.engine, ask=self._ask_registry),
                 BaseKind.DEBIAN: DebianBases(
-                    store=self.trees, make=lambda system, sources: self.debian(sources).unpack(system)
+                    store=self.trees,
+                    make=lambda system, sources: self.debian(sources).unpack(system),
+                    keep=lambda tree, allowed, sources: self.debian(sources).keep(tree, allowed),
+                    allowed=privileged_allowed(spec.allow),
                 ),
             },
             pythons=PythonArchives(
@@ -364,7 +368,7 @@ class Composition:
 
     def _load_base(self, lock: Lock, reference: ImageRef, sources: Sources) -> None:
         debian = self.debian(sources)
-        tree = debian.provide(lock.base)
+        tree = debian.provide(lock)
         self.trees.folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self.trees.folder, prefix=".added-") as work:
             added = Path(work) / "added.tar" if lock.unpacks_os_packages else None

@@ -88,7 +88,7 @@ class Daemonless:
         if lock.base.kind is BaseKind.IMAGE:
             return self._registry_content(lock.base, sources)
         debian = self.composition.debian(sources, offline=offline)
-        return TreeContent(lambda: debian.provide(lock.base), lambda members: debian.added(lock, members))
+        return TreeContent(lambda: debian.provide(lock), lambda members: debian.added(lock, members))
 
     def _registry_content(self, pin: BasePin, sources: Sources) -> RegistryContent:
         reference = base_reference(pin.kind, pin.id, pin.image, pin.digest)

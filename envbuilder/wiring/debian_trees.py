@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from envbuilder.catalog.environments import BaseSystem
-from envbuilder.core.errors import SourceUnreachable, VerificationFailed
+from envbuilder.core.errors import SourceUnreachable, UsageError, VerificationFailed
 from envbuilder.core.http.web import Web
 from envbuilder.core.versions import Release
 from envbuilder.image.base import dpkg
@@ -77,7 +77,7 @@ class DebianTrees:
         self.say(f"looking for the packages of {system.id}")
         index = self._archive().index(system.suite, system.components)
         pins = base_packages(index, system.packages)
-        return self.trees.put(replace(self._tree(system.id, pins, system.suite), missing=index.missing))
+        return self.trees.put(replace(self._tree(system.id, pins, system.suite, frozenset()), missing=index.missing))
 
     def bootstrap(self, system: BaseSystem, archive: BootstrapArchive) -> DebianTree:
         """A tree by mmdebstrap, which runs the scripts of the packages."""
@@ -87,13 +87,29 @@ class DebianTrees:
             made = bootstrap(system, archive, epoch=EPOCH, work=Path(work), host=self.host)
             return self.trees.put(made)
 
-    def provide(self, pin: BasePin) -> DebianTree:
+    def keep(self, tree: DebianTree, allowed: frozenset[str]) -> DebianTree:
+        """Return a tree of the same packages in which some programs keep their set-user-ID and set-group-ID bits.
+
+        Raises:
+            UsageError: It was made by mmdebstrap, which cannot make it again.
+        """
+        if tree.mmdebstrap:
+            raise UsageError(
+                f"`allow:` names {_listed(allowed)} of {tree.id}: the set-user-ID and set-group-ID bits of a tree by "
+                "mmdebstrap were cleared when it was made",
+                hint=f"make it of .debs: `envbuilder base bootstrap {tree.suite}`",
+            )
+        made = self._tree(tree.id, tree.packages, tree.suite, allowed)
+        return self.trees.put(replace(made, missing=tree.missing), current=False)
+
+    def provide(self, lock: Lock) -> DebianTree:
         """The tree of a lock: kept, from a bundle, or made again from its packages.
 
         Raises:
             SourceUnreachable: It is not here, and cannot be made.
             VerificationFailed: What was made of the packages is another tree.
         """
+        pin, allowed = lock.base, lock.allowed_privileged
         tree = self.trees.get(pin.id, pin.digest)
         if tree is not None:
             return tree
@@ -104,14 +120,15 @@ class DebianTrees:
                 f"the tree of {pin.id} with digest {pin.digest} was made by mmdebstrap and is not on this machine",
                 hint="build from a bundle that holds it (--bundle FILE), or lock again: `envbuilder lock`",
             )
-        made = self._tree(pin.id, pin.packages, "")
+        made = self._tree(pin.id, pin.packages, "", allowed)
         if made.digest != pin.digest:
             made.path.unlink()
             raise VerificationFailed(
-                f"the packages of {pin.id} make a tree with the digest {made.digest}, the lock says {pin.digest}",
-                hint="the lock was made by another version of envbuilder: `envbuilder lock`",
+                f"the packages of {pin.id} make a tree with the digest {made.digest}, the lock says {pin.digest}: the "
+                "lock was made by another version of envbuilder",
+                hint="lock again: `envbuilder lock`",
             )
-        return self.trees.put(made)
+        return self.trees.put(made, current=not allowed)
 
     def resolve(self, system: BaseSystem, wanted: Iterable[str], have: Iterable[OsPackagePin]) -> OsPackages:
         """Files of further packages on a tree; errors as in `unpack`."""
@@ -124,9 +141,13 @@ class DebianTrees:
             return ()
         self.fetch(lock.os_packages)
         with tempfile.TemporaryDirectory(dir=self._place(), prefix="added-") as work:
-            files, named = self._files(lock.os_packages), lock.named_os_packages
-            tree = added_tree(files, base, epoch=EPOCH, work=Path(work), named=named)
+            files, allowed = self._files(lock.os_packages), lock.allowed_privileged
+            tree = added_tree(files, base, epoch=EPOCH, work=Path(work), allowed=allowed)
             self._tell(tree.unconfigured)
+            if tree.cleared:
+                self.say(
+                    f"without set-user-ID and set-group-ID bits, as `allow:` does not name {_listed(tree.cleared)}"
+                )
             written = write(tree.members, Path(work) / "added.tar")
             kept = self.store.take(written.path)
         return of_tar(self.store.path(kept))
@@ -157,10 +178,10 @@ class DebianTrees:
             )
             raise
 
-    def _tree(self, base: str, pins: Sequence[OsPackagePin], suite: str) -> DebianTree:
+    def _tree(self, base: str, pins: Sequence[OsPackagePin], suite: str, allowed: frozenset[str]) -> DebianTree:
         self.fetch(pins)
         with tempfile.TemporaryDirectory(dir=self._place(), prefix="debs-") as work:
-            tree = base_tree(self._files(pins), epoch=EPOCH, work=Path(work))
+            tree = base_tree(self._files(pins), epoch=EPOCH, work=Path(work), allowed=allowed)
             self._tell(tree.unconfigured)
             self.trees.folder.mkdir(parents=True, exist_ok=True)
             target = self.trees.folder / f".{base}-{os.getpid()}.tar"
@@ -175,6 +196,7 @@ class DebianTrees:
             python=dpkg.upstream(pins, "python3"),
             glibc=dpkg.upstream(pins, "libc6") or Release("0"),
             mmdebstrap="",
+            cleared=tree.cleared,
         )
 
     def _tell(self, unconfigured: Sequence[str]) -> None:
@@ -222,3 +244,7 @@ class DebianTrees:
             allow_expired=self.allow_expired,
             notice=self.say,
         )
+
+
+def _listed(paths: Iterable[str]) -> str:
+    return ", ".join(f"/{path}" for path in sorted(paths))

@@ -10,6 +10,7 @@ from envbuilder.catalog.buildable import Buildability, on_base
 from envbuilder.catalog.environments import BaseChoice, BaseKind, BaseSystem, Environment, PythonProvider
 from envbuilder.catalog.selection import select
 from envbuilder.core.errors import SourceUnreachable
+from envbuilder.core.image_paths import privileged_allowed
 from envbuilder.core.versions import Release
 from envbuilder.image.base.locate import PythonArchives, pin_of_tree
 from envbuilder.image.base.trees import PythonArchive
@@ -37,7 +38,9 @@ def unpinned_lock(composition: Composition, spec: Spec, *, upgrade: date | None 
         SourceUnreachable: The packages have to be resolved, and the index does not answer.
     """
     row = select(composition.catalog, spec.environment, spec.tensorflow)
-    bases = UnpinnedBases(kept=lambda system: _kept(composition, system), refused=_passed_over(composition, row, spec))
+    bases = UnpinnedBases(
+        kept=lambda system: _kept(composition, system, spec), refused=_passed_over(composition, row, spec)
+    )
     ports = replace(
         composition.lock_ports(spec),
         bases=dict.fromkeys(BaseKind, bases),
@@ -49,9 +52,9 @@ def unpinned_lock(composition: Composition, spec: Spec, *, upgrade: date | None 
     return lock(composition.catalog, spec, ports, upgrade=upgrade)
 
 
-def _kept(composition: Composition, system: BaseSystem) -> BasePin | None:
+def _kept(composition: Composition, system: BaseSystem, spec: Spec) -> BasePin | None:
     tree = composition.trees.current(system.id) if system.kind is BaseKind.DEBIAN else None
-    if tree is None:
+    if tree is None or privileged_allowed(spec.allow).intersection(tree.cleared or ()):
         return None
     return pin_of_tree(tree)
 

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from envbuilder.catalog.environments import BaseKind, PythonProvider
-from envbuilder.core.image_paths import VENV, WHITEOUT, is_code, is_of_environment, shadowed
+from envbuilder.core.image_paths import VENV, WHITEOUT, is_code, is_of_environment, merged, shadowed
 from envbuilder.core.references import normalized
 from envbuilder.diagnostics.checks.findings import Failed, NotProven, Outcome, Passed
 from envbuilder.image.contents import ContentExpectation, ImageContent
@@ -22,6 +22,14 @@ _MOST_LINKS = 40
 _RECORD = re.compile(r"(.*/site-packages)/([^/]+)\.dist-info/RECORD")
 _LIST = re.compile(r"var/lib/dpkg/info/([^/:]+)(?::[^/]+)?\.list")
 _METADATA = re.compile(r"([^/]+)\.dist-info(?![^/])")
+_REMEDIES = {
+    BaseKind.DEBIAN: "`envbuilder lock`, then build again, which clears the set-user-ID and set-group-ID bits of "
+    "programs that `allow:` of envbuilder.yaml does not name",
+    BaseKind.IMAGE: "build with --engine docker, which clears the set-user-ID and set-group-ID bits of the base, or "
+    "choose a Debian base, or name the program in `allow:` of envbuilder.yaml",
+}
+"""What removes a program with the rights of another account, for each kind of base."""
+
 _LEAVE_OUT = "leave the package out of envbuilder.yaml, or choose another version of it; then lock and build again"
 
 
@@ -119,25 +127,20 @@ def programs_not_hidden(expectation: ContentExpectation, content: ImageContent) 
 
 
 def privileged_programs_packaged(expectation: ContentExpectation, content: ImageContent) -> Outcome:
-    """Programs with the rights of another account belong to the base, or to OS packages that the spec names."""
+    """Programs with the rights of another account are those that the spec allows, and belong to a package."""
     lock = expectation.lock
     owners = _owners(content)
-    named = lock.named_os_packages
-    # What a registry image brings is known by its digest only.
-    added = {pin.name for pin in lock.os_packages} - named
-    base = {pin.name for pin in lock.base.packages} if lock.base.kind is not BaseKind.IMAGE else None
     wrong, seen = [], []
     for path, rights in sorted(content.privileged.items()):
-        brought_by = owners.get(_merged(path, content.paths), ())
-        if rights == "capabilities" or not brought_by:
-            wrong.append(f"/{path} ({rights}) belongs to no package")
-        elif any(name in added or (base is not None and name not in base | named) for name in brought_by):
-            wrong.append(f"/{path} ({rights}) of {', '.join(brought_by)}, which `apt:` does not name")
+        brought_by = ", ".join(owners.get(_merged(path, content.paths), ()))
+        described = f"/{path} ({rights}) of {brought_by or 'no package'}"
+        if merged(path) not in lock.allowed_privileged or not brought_by:
+            wrong.append(described)
         else:
-            seen.append(f"/{path} of {', '.join(brought_by)}")
+            seen.append(described)
     if wrong:
-        return Failed(problem=some(wrong), remedy="name the package in `apt:` of envbuilder.yaml, or leave it out")
-    return Passed(seen=f"{len(seen)}: {'; '.join(seen)}" if seen else "none")
+        return Failed(problem=some(wrong), remedy=_REMEDIES[lock.base.kind])
+    return Passed(seen=f"{len(seen)}, as `allow:` says: {'; '.join(seen)}" if seen else "none")
 
 
 def one_owner_per_file(expectation: ContentExpectation, content: ImageContent) -> Outcome:

@@ -1,4 +1,4 @@
-"""What is taken out of a fresh Debian tree because it belongs to one machine, one mirror or one moment."""
+"""What is taken out of a fresh Debian tree: what belongs to one machine, mirror or moment, and rights of programs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
+from envbuilder.image.base.privileges import unprivileged
 from envbuilder.oci.tar.members import Kind, Member
 
 _DROPPED = (
@@ -57,5 +58,5 @@ def _drops(member: Member) -> bool:
 
 
 def _cleaned(member: Member, epoch: int) -> Member:
-    clamped = replace(member, mtime=min(member.mtime, epoch))
+    clamped = replace(unprivileged(member, frozenset()), mtime=min(member.mtime, epoch))
     return clamped.holding(b"") if _IS_EMPTIED.fullmatch(member.path) else clamped

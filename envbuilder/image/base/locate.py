@@ -27,10 +27,15 @@ class DebianBases:
     Attributes:
         store: Trees made before.
         make: Bootstraps one and puts it into the store.
+        keep: Makes a tree of the same packages in which some programs, by relative path, keep their set-user-ID and
+            set-group-ID bits.
+        allowed: Relative paths of programs that keep these bits where a base has them.
     """
 
     store: DebianStore
     make: Callable[[BaseSystem, Sources], DebianTree]
+    keep: Callable[[DebianTree, frozenset[str], Sources], DebianTree]
+    allowed: frozenset[str] = frozenset()
 
     def locate(self, system: BaseSystem, sources: Sources) -> BasePin | Refused:
         """See `BaseSource.locate`.
@@ -41,6 +46,8 @@ class DebianBases:
         """
         try:
             tree = self.store.current(system.id) or self.make(system, sources)
+            if kept := self.allowed.intersection(tree.cleared or ()):
+                tree = self.keep(tree, kept, sources)
         except (ToolMissing, UsageError, VerificationFailed):
             raise
         except EnvbuilderError as error:

@@ -13,6 +13,7 @@ from envbuilder.core.errors import ToolFailed, ToolMissing, VerificationFailed
 from envbuilder.image.base import dpkg
 from envbuilder.image.base.cleaning import cleaned
 from envbuilder.image.base.failures import bootstrap_failure, without_credentials
+from envbuilder.image.base.privileges import is_privileged
 from envbuilder.image.base.programs import Host, Run
 from envbuilder.image.base.trees import DebianTree
 from envbuilder.lock.lock import OsPackagePin
@@ -98,7 +99,8 @@ def bootstrap(system: BaseSystem, archive: BootstrapArchive, *, epoch: int, work
     with tempfile.TemporaryDirectory(dir=work, prefix=f".{system.id}-") as scratch:
         raw = Path(scratch) / "raw.tar"
         _fill(raw, system, archive, host=replace(host, environ=settings))
-        members = cleaned(of_tar(raw), epoch=epoch)
+        found = of_tar(raw)
+        members = cleaned(found, epoch=epoch)
         _refuse_another_suite(members, system)
         packages = _packages(members)
         glibc = dpkg.upstream(packages, "libc6")
@@ -115,6 +117,7 @@ def bootstrap(system: BaseSystem, archive: BootstrapArchive, *, epoch: int, work
         python=dpkg.upstream(packages, "python3"),
         glibc=glibc,
         mmdebstrap=version,
+        cleared=tuple(sorted(member.path for member in found if is_privileged(member))),
     )
 
 

@@ -39,16 +39,18 @@ class DebianStore:
     folder: Path
 
     def current(self, base: str) -> DebianTree | None:
-        """Return the tree of a base that was put here last; None when there is none, or its description is damaged.
+        """Return the tree of a base that was last made the current one; its content is not read.
 
-        Its content is not read.
+        Returns:
+            None when there is none, its description is damaged, or it is not known to be without set-user-ID programs.
         """
         pointer = self._place(base) / _CURRENT
         try:
             digest = pointer.read_bytes()[:_DIGEST].decode("ascii").strip()
         except (FileNotFoundError, UnicodeDecodeError):
             return None
-        return self._read(base, digest) if is_digest(digest) else None
+        tree = self._read(base, digest) if is_digest(digest) else None
+        return tree if tree and tree.cleared is not None else None
 
     def all(self) -> Iterator[DebianTree]:
         """All trees whose description can be read, sorted by path; their content is not read."""
@@ -71,8 +73,12 @@ class DebianStore:
             )
         return tree
 
-    def put(self, tree: DebianTree) -> DebianTree:
-        """Take a tree into the store and make it the current one of its base; its tar is moved, not copied.
+    def put(self, tree: DebianTree, *, current: bool = True) -> DebianTree:
+        """Take a tree into the store; its tar is moved, not copied.
+
+        Args:
+            tree: The tree.
+            current: Make it the current one of its base.
 
         Returns:
             The tree with its new place.
@@ -84,8 +90,9 @@ class DebianStore:
             _move(tree.path, kept.path)
             with replacing(_manifest_of(kept.path)) as stream:
                 stream.write(_dump(kept))
-            with replacing(place / _CURRENT) as stream:
-                stream.write(f"{tree.digest}\n".encode())
+            if current:
+                with replacing(place / _CURRENT) as stream:
+                    stream.write(f"{tree.digest}\n".encode())
         return kept
 
     def _place(self, base: str) -> Path:
@@ -159,6 +166,7 @@ def _dump(tree: DebianTree) -> bytes:
         "glibc": str(tree.glibc),
         "mmdebstrap": tree.mmdebstrap,
         "missing": list(tree.missing),
+        "cleared": None if tree.cleared is None else list(tree.cleared),
     }
     return (json.dumps(document, sort_keys=True, indent=1, ensure_ascii=False) + "\n").encode()
 
@@ -180,7 +188,12 @@ def _load(document: object, path: Path) -> DebianTree:
         python=_release(document["python"]) if document["python"] else None,
         glibc=_release(document["glibc"]),
         missing=tuple(_typed(each, str) for each in document.get("missing", [])),
+        cleared=_cleared(document.get("cleared")),
     )
+
+
+def _cleared(found: object) -> tuple[str, ...] | None:
+    return None if found is None else tuple(_typed(each, str) for each in _typed(found, list))
 
 
 def _release(text: str) -> Release:

@@ -24,6 +24,8 @@ class DebianTree:
         glibc: Version of the package `libc6`.
         mmdebstrap: Version of mmdebstrap that made it.
         missing: Suites of updates that the archive did not have.
+        cleared: Programs whose set-user-ID and set-group-ID bits were cleared, as relative paths, sorted; None for a
+            tree of which that is not known, such as one that kept them because it is older than this rule.
     """
 
     id: str
@@ -36,6 +38,7 @@ class DebianTree:
     glibc: Release
     mmdebstrap: str
     missing: tuple[str, ...] = ()
+    cleared: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

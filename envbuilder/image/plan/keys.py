@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterable
 
 from envbuilder.catalog.environments import PythonProvider
+from envbuilder.core.image_paths import VENV
 from envbuilder.image.plan.plan import Layer, LayerKind, Plan
 from envbuilder.lock.lock import Lock, PackageGroup, PackagePin
 from envbuilder.oci.images import LayerFormat
@@ -49,7 +50,9 @@ def _base(plan: Plan, _layer: Layer) -> dict[str, object]:
 
 
 def _system(plan: Plan, _layer: Layer) -> dict[str, object]:
-    return _os(plan.lock)
+    # Without its own `allow:` another lock must not get the layer from the cache; the digest of the base has its own.
+    allowed = sorted(plan.lock.allowed_privileged)
+    return _os(plan.lock) | ({"privileged": allowed} if allowed else {})
 
 
 def _interpreter(plan: Plan, _layer: Layer) -> dict[str, object]:
@@ -79,7 +82,8 @@ def _bytecode(plan: Plan, _layer: Layer) -> dict[str, object]:
 
 def _own(plan: Plan, layer: Layer) -> dict[str, object]:
     # Without its own `allow:` another lock must not get the layer from the cache.
-    allowed = {"allow": list(plan.lock.allow)} if plan.lock.allow else {}
+    allow = [path for path in plan.lock.allow if path.startswith(f"/{VENV}/")]
+    allowed = {"allow": allow} if allow else {}
     return _compiler(plan.lock) | {"files": _files(layer.packages)} | _tools(plan, (layer,)) | allowed
 
 

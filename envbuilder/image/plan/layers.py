@@ -56,7 +56,8 @@ def image_reference(lock: Lock) -> ImageRef:
     base = base_reference(lock.base.kind, lock.base.id, lock.base.image, lock.base.digest)
     if not lock.unpacks_os_packages:
         return base
-    text = "\n".join(f"{pin.name} {pin.version} {pin.sha256}" for pin in lock.os_packages)
+    packages = [f"{pin.name} {pin.version} {pin.sha256}" for pin in lock.os_packages]
+    text = "\n".join([*packages, *sorted(lock.allowed_privileged)])
     added = hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_SHOWN]
     return ImageRef(repository=base.repository, tag=f"{base.tag}-{added}")
 

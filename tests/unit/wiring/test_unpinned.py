@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from envbuilder.image.base.tree_store import DebianStore
+from envbuilder.lock.lock import OsPackagePin
 from tests.fakes.catalogs import ROOT
 from tests.unit.cli.running import CommandLine
+from tests.unit.image.base.test_tree_store import tree_in
 
 LOST = "tf-1.7-cuda9.0"
 FACTS = ROOT / "tests" / "cases" / "facts" / "tf-2.15-cpu.json"
@@ -36,6 +40,21 @@ def test_plan_fetches_nothing(row: str, envbuilder: CommandLine) -> None:
     assert document["lock"] is None
     assert document["unpinned"][0].startswith("base ")
     assert not fetched(envbuilder)
+
+
+@pytest.mark.parametrize(("program", "loose"), [("sudo", False), ("su", True)])
+def test_a_kept_base_is_not_that_of_a_spec_which_allows_one_of_its_programs(
+    program: str, loose: bool, envbuilder: CommandLine
+) -> None:
+    package = OsPackagePin(name="libc6", version="2.36-9", sha256="ab" * 32, file="pool/libc6.deb", size=1)
+    tree = replace(tree_in(envbuilder.folder / "making", b"a tree"), mmdebstrap="", packages=(package,))
+    kept = DebianStore(envbuilder.folder / "cache" / "bases").put(tree)
+    spec = f'environment: "tf-2.15-cpu"\nbase: "debian-bookworm"\nallow: ["/usr/bin/{program}"]\n'
+    envbuilder.write("envbuilder.yaml", spec)
+    written = envbuilder("lock", "--no-image")
+    assert written.status == 0
+    assert ("not pinned: base debian-bookworm" in written.stdout) is loose
+    assert (kept.digest in (envbuilder.folder / "envbuilder.lock").read_text()) is not loose
 
 
 def test_plan_of_a_named_base_is_about_that_base(envbuilder: CommandLine) -> None:

@@ -23,7 +23,6 @@ _RELATION = re.compile(r"\s*([a-z0-9][a-z0-9+.-]*)(?::\w+)?\s*(?:\((<<|<=|=|>=|>
 _LIST = re.compile(r"var/lib/dpkg/info/([^/:]+)(?::[^/]+)?\.list")
 _STATUS = "var/lib/dpkg/status"
 _INTERPRETER = re.compile(r"usr/bin/python3(?:\.\d+)?|usr/lib/python3\.\d+/.*")
-_PRIVILEGED = 0o6000
 _MOST_LINKS = 40
 """As Linux follows (include/linux/namei.h, MAXSYMLINKS)."""
 
@@ -49,21 +48,6 @@ def require_admitted(member: Member, pin: OsPackagePin) -> None:
         reason = "it has extended attributes, such as capabilities, which dpkg does not install"
     if reason:
         raise _refused(f"{pin.name} brings /{member.path}: {reason}")
-
-
-def require_unprivileged(member: Member, pin: OsPackagePin, named: frozenset[str]) -> None:
-    """Raise VerificationFailed if a package that nobody named brings a program with the rights of another account.
-
-    Args:
-        member: A file of it.
-        pin: The package.
-        named: Packages that the spec or the row names.
-    """
-    if member.kind is Kind.FILE and member.mode & _PRIVILEGED and pin.name not in named:
-        raise VerificationFailed(
-            f"{pin.name} brings the set-user-ID or set-group-ID program /{member.path}, and the spec does not name it",
-            hint=f"if the image needs it, add {pin.name} to `apt:` of envbuilder.yaml, then `envbuilder lock`",
-        )
 
 
 def replaces(deb: DebFile, package: str, version: str) -> bool:

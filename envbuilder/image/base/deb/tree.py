@@ -13,19 +13,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from envbuilder.core.errors import VerificationFailed
+from envbuilder.core.image_paths import MERGED, merged
 from envbuilder.image.base.deb.package_file import DebFile, open_deb
-from envbuilder.image.base.deb.replacement import (
-    Below,
-    is_equal,
-    replaces,
-    require_admitted,
-    require_pinned,
-    require_unprivileged,
-)
+from envbuilder.image.base.deb.replacement import Below, is_equal, replaces, require_admitted, require_pinned
+from envbuilder.image.base.privileges import unprivileged
 from envbuilder.lock.lock import OsPackagePin
 from envbuilder.oci.tar.members import Kind, Member, file_of
 
-_MERGED = ("bin", "lib", "lib32", "lib64", "libx32", "sbin")
 _EXCLUDED = re.compile(
     r"usr/share/(?:man|info)/.*|usr/share/locale/(?!locale\.alias$).*|usr/share/doc/(?!.*/copyright$|[^/]*$).*"
 )
@@ -66,26 +60,35 @@ class UnpackedTree:
     Attributes:
         members: Each path once, in no particular order.
         unconfigured: Packages whose scripts were not run, sorted.
+        cleared: Programs whose set-user-ID and set-group-ID bits were cleared, as relative paths, sorted.
     """
 
     members: tuple[Member, ...]
     unconfigured: tuple[str, ...]
+    cleared: tuple[str, ...]
 
 
-def base_tree(packages: Iterable[tuple[OsPackagePin, Path]], *, epoch: int, work: Path) -> UnpackedTree:
+def base_tree(
+    packages: Iterable[tuple[OsPackagePin, Path]],
+    *,
+    epoch: int,
+    work: Path,
+    allowed: frozenset[str] = frozenset(),
+) -> UnpackedTree:
     """A root file system of some packages.
 
     Args:
         packages: Each with its .deb.
         epoch: Newest time stamp that is kept, in seconds since 1970; later ones become this one.
         work: Folder for what is unpacked; must stay as long as members are read.
+        allowed: Relative paths of programs that keep their set-user-ID and set-group-ID bits.
 
     Raises:
         VerificationFailed: A .deb is damaged, or two of them bring the same file.
     """
     opened = _opened(packages, work)
-    tree = _Files(epoch)
-    for name in _MERGED:
+    tree = _Files(epoch, allowed)
+    for name in MERGED:
         if name in {"lib32", "libx32"}:
             continue
         tree.add(_folder(f"usr/{name}", epoch), "")
@@ -96,7 +99,7 @@ def base_tree(packages: Iterable[tuple[OsPackagePin, Path]], *, epoch: int, work
         tree.put(member)
     for member in _database(opened, epoch):
         tree.put(member)
-    return UnpackedTree(members=tree.members(), unconfigured=_unconfigured(deb for _, deb in opened))
+    return tree.unpacked(opened)
 
 
 def added_tree(
@@ -105,7 +108,7 @@ def added_tree(
     *,
     epoch: int,
     work: Path,
-    named: frozenset[str] = frozenset(),
+    allowed: frozenset[str] = frozenset(),
 ) -> UnpackedTree:
     """What further packages add to a base: their files, and the list of packages with them in it.
 
@@ -114,25 +117,23 @@ def added_tree(
         base: Members of the base.
         epoch: As in `base_tree`.
         work: As in `base_tree`.
-        named: Packages that may bring set-user-ID and set-group-ID programs.
+        allowed: As in `base_tree`.
 
     Raises:
-        VerificationFailed: As in `base_tree`; or a package replaces what the base has, against the rules of dpkg, or
-            brings such a program without being named.
+        VerificationFailed: As in `base_tree`; or a package replaces what the base has, against the rules of dpkg.
     """
     opened = _opened(packages, work)
     below = {member.path: member for member in base}
-    tree = _Files(epoch, Below(members=below))
+    tree = _Files(epoch, allowed, Below(members=below))
     for pin, deb in opened:
-        for member in deb.members:
-            require_unprivileged(member, pin, named)
         tree.unpack(pin, deb)
     status = below[_STATUS].read() if _STATUS in below else b""
     for member in _database(opened, epoch, before=status):
         tree.put(member)
+    whole = tree.unpacked(opened)
     # Folders of the base stay as they are: a layer that named them again would change their owners.
-    new = tuple(member for member in tree.members() if not (member.kind is Kind.FOLDER and member.path in below))
-    return UnpackedTree(members=new, unconfigured=_unconfigured(deb for _, deb in opened))
+    new = tuple(member for member in whole.members if not (member.kind is Kind.FOLDER and member.path in below))
+    return replace(whole, members=new)
 
 
 def _opened(packages: Iterable[tuple[OsPackagePin, Path]], work: Path) -> list[tuple[OsPackagePin, DebFile]]:
@@ -148,8 +149,9 @@ def _opened(packages: Iterable[tuple[OsPackagePin, Path]], work: Path) -> list[t
 class _Files:
     """Paths of a tree, each brought by one package."""
 
-    def __init__(self, epoch: int, below: Below | None = None) -> None:
+    def __init__(self, epoch: int, allowed: frozenset[str], below: Below | None = None) -> None:
         self.found: dict[str, Member] = {}
+        self._allowed = allowed
         self._owner: dict[str, str] = {}
         self._debs: dict[str, tuple[OsPackagePin, DebFile]] = {}
         self._epoch = epoch
@@ -158,8 +160,8 @@ class _Files:
     def unpack(self, pin: OsPackagePin, deb: DebFile) -> None:
         self._debs[pin.name] = (pin, deb)
         for member in deb.members:
-            path = _merged(member.path)
-            if path == "." or path in _MERGED or _EXCLUDED.fullmatch(path):
+            path = merged(member.path)
+            if path == "." or path in MERGED or _EXCLUDED.fullmatch(path):
                 continue
             require_admitted(member, pin)
             identity = f"{pin.name}:{member.identity}" if member.identity else ""
@@ -194,7 +196,16 @@ class _Files:
     def put(self, member: Member) -> None:
         self.found[member.path] = member
 
-    def members(self) -> tuple[Member, ...]:
+    def unpacked(self, opened: Iterable[tuple[OsPackagePin, DebFile]]) -> UnpackedTree:
+        """Return the whole tree; its programs have the rights of another account only where that is allowed."""
+        plain = {path: unprivileged(member, self._allowed) for path, member in self._with_parents().items()}
+        return UnpackedTree(
+            members=tuple(plain.values()),
+            unconfigured=_unconfigured(deb for _, deb in opened),
+            cleared=tuple(sorted(path for path, member in plain.items() if member.mode != self.found[path].mode)),
+        )
+
+    def _with_parents(self) -> dict[str, Member]:
         for path in list(self.found):
             parent = path.rpartition("/")[0]
             while parent and parent not in self.found:
@@ -206,12 +217,7 @@ class _Files:
                     f"{self._owner.get(parent) or 'the base'}",
                     hint="leave one of them out of `apt:`",
                 )
-        return tuple(self.found.values())
-
-
-def _merged(path: str) -> str:
-    top, slash, _ = path.partition("/")
-    return f"usr/{path}" if slash and top in _MERGED else path
+        return self.found
 
 
 def _folder(path: str, epoch: int, mode: int = 0o755) -> Member:

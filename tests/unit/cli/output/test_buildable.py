@@ -70,6 +70,7 @@ def test_trees_of_the_cache_are_in_the_inventory(envbuilder: CommandLine, tmp_pa
         python=Release("3.11"),
         glibc=Release("2.36"),
         mmdebstrap="",
+        cleared=(),
     )
     DebianStore(envbuilder.folder / "cache" / "bases").put(tree)
     assert inventory(settings(), real_catalog()).bases == {"debian-bookworm"}

@@ -261,6 +261,18 @@ def test_cleaning_keeps_folders_and_what_only_looks_alike() -> None:
     assert {member.mtime for member in left} == {EPOCH, 5}
 
 
+def test_programs_of_a_tree_by_mmdebstrap_have_no_rights_of_another_account() -> None:
+    [su, wall, mail] = cleaned(
+        [
+            file_of("usr/bin/su", b"x", mtime=1, mode=0o4755),
+            file_of("usr/bin/wall", b"x", mtime=1, mode=0o2755),
+            Member(path="var/mail", kind=Kind.FOLDER, mode=0o2775, mtime=1),
+        ],
+        epoch=EPOCH,
+    )
+    assert (su.mode, wall.mode, mail.mode) == (0o755, 0o755, 0o2775)
+
+
 def test_versions_with_an_epoch_are_read() -> None:
     packages = dpkg.installed("Package: python3\nStatus: install ok installed\nVersion: 1:3.9.2-3\n")
     assert str(dpkg.upstream(packages, "python3")) == "3.9.2"

@@ -20,11 +20,12 @@ from envbuilder.image.base.python_survey import inspect
 from envbuilder.image.base.tree_store import DebianStore
 from envbuilder.image.base.trees import DebianTree, PythonArchive
 from envbuilder.lock.locations import Refused
-from envbuilder.lock.lock import PythonPin, Sources
+from envbuilder.lock.lock import BasePin, PythonPin, Sources
 from envbuilder.oci.tar import writing as tarball
 from envbuilder.oci.tar.members import file_of
 from tests.fakes.catalogs import small_row
 from tests.unit.image.base.test_python_archive import elf
+from tests.unit.image.base.test_tree_store import tree_in
 
 DEBIAN = small_row("tf-2.4-cuda11.0").bases[-1].system
 BOOKWORM, BULLSEYE = Release("2.36"), Release("2.31")
@@ -183,7 +184,39 @@ def debian_bases(tmp_path: Path, error: EnvbuilderError) -> DebianBases:
     def make(_system: BaseSystem, _sources: Sources) -> DebianTree:
         raise error
 
-    return DebianBases(store=DebianStore(tmp_path), make=make)
+    return DebianBases(store=DebianStore(tmp_path), make=make, keep=as_it_is)
+
+
+def as_it_is(tree: DebianTree, _allowed: frozenset[str], _sources: Sources) -> DebianTree:
+    return tree
+
+
+@pytest.mark.parametrize(
+    ("allowed", "kept"),
+    [
+        (frozenset(), None),
+        (frozenset({"usr/bin/sudo"}), None),
+        (frozenset({"usr/bin/sudo", "usr/bin/su"}), frozenset({"usr/bin/su"})),
+    ],
+)
+def test_a_spec_that_allows_a_program_of_the_base_gets_a_tree_of_its_own(
+    tmp_path: Path, allowed: frozenset[str], kept: frozenset[str] | None
+) -> None:
+    def refuse(_system: BaseSystem, _sources: Sources) -> DebianTree:
+        raise AssertionError
+
+    asked = []
+
+    def keep(tree: DebianTree, programs: frozenset[str], _sources: Sources) -> DebianTree:
+        asked.append(programs)
+        return replace(tree, digest=f"sha256:{'0' * 64}")
+
+    store = DebianStore(tmp_path)
+    current = store.put(replace(tree_in(tmp_path / "work", b"tree"), id=DEBIAN.id))
+    found = DebianBases(store=store, make=refuse, keep=keep, allowed=allowed).locate(DEBIAN, Sources())
+    assert isinstance(found, BasePin)
+    assert asked == ([] if kept is None else [kept])
+    assert (found.digest == current.digest) is (kept is None)
 
 
 @pytest.mark.parametrize(

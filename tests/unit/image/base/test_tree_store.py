@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,7 @@ def tree_in(folder: Path, content: bytes, name: str = "new.tar") -> DebianTree:
         glibc=Release("2.36"),
         mmdebstrap="1.3.5",
         missing=("bookworm-security",),
+        cleared=("usr/bin/su",),
     )
 
 
@@ -44,6 +46,24 @@ def test_what_was_put_last_is_current_and_older_ones_stay(tmp_path: Path) -> Non
     assert not (tmp_path / "work" / "new.tar").exists()
     assert store.get("debian-bookworm", "sha256:" + 64 * "0") is None
     assert store.current("debian-trixie") is None
+
+
+def test_a_tree_that_may_have_set_user_id_programs_serves_its_lock_and_no_other(tmp_path: Path) -> None:
+    store = DebianStore(tmp_path)
+    kept = store.put(tree_in(tmp_path / "work", b"first"))
+    described = kept.path.with_suffix(".json")
+    older = {name: value for name, value in json.loads(described.read_bytes()).items() if name != "cleared"}
+    described.write_text(json.dumps(older))
+    assert store.current(kept.id) is None
+    assert store.get(kept.id, kept.digest) == replace(kept, cleared=None)
+
+
+def test_a_tree_can_be_kept_beside_the_current_one(tmp_path: Path) -> None:
+    store = DebianStore(tmp_path)
+    first = store.put(tree_in(tmp_path / "work", b"first"))
+    second = store.put(tree_in(tmp_path / "work", b"second"), current=False)
+    assert store.current("debian-bookworm") == first
+    assert store.get("debian-bookworm", second.digest) == second
 
 
 def test_the_manifest_is_canonical(tmp_path: Path) -> None:
@@ -110,7 +130,7 @@ def test_a_damaged_pointer_means_that_there_is_no_tree(tmp_path: Path, content: 
     [
         {"id": "debian-trixie"}, {"id": 5}, {"digest": None}, {"digest": "sha256:" + "0" * 64}, {"size": -1},
         {"size": True}, {"packages": [[]]}, {"packages": [["libc6", 5]]}, {"packages": 5}, {"glibc": "2." + "9" * 5000},
-        {"glibc": 2}, {"python": [3]}, {"schema": 2},
+        {"glibc": 2}, {"python": [3]}, {"schema": 2}, {"cleared": 5}, {"cleared": [5]},
     ],
 )  # fmt: skip
 def test_a_tree_whose_description_is_wrong_is_made_again(tmp_path: Path, changes: dict[str, object]) -> None:

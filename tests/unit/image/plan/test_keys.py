@@ -88,6 +88,8 @@ def with_links(lock: Lock) -> Lock:
     [
         pytest.param(with_base, {"base", "system", "interpreter"}, id="base"),
         pytest.param(with_os_package, {"system", "interpreter"}, id="os package"),
+        pytest.param(lambda lock: replace(lock, allow=("/usr/bin/sudo",)), {"system"}, id="program of the system"),
+        pytest.param(lambda lock: replace(lock, allow=("/opt/venv/bin/env",)), {"own"}, id="file of an own package"),
         pytest.param(lambda lock: replace(lock, user=User(uid=77)), {"interpreter"}, id="account"),
         pytest.param(with_archive, {"interpreter", "bytecode", "own"}, id="interpreter"),
         pytest.param(with_series, ALL - {"base", "system", "image"}, id="series"),

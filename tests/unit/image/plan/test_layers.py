@@ -19,6 +19,7 @@ from envbuilder.image.plan.layers import (
     LABEL_MEMORY,
     MOST_LAYERS,
     base_reference,
+    image_reference,
     plan,
 )
 from envbuilder.image.plan.plan import LayerKind, Plan
@@ -32,6 +33,13 @@ DIGEST = "sha256:" + "ab" * 32
 
 def planned(lock: Lock = LOCK) -> Plan:
     return plan(lock, DIGEST)
+
+
+def test_the_engine_has_another_base_for_a_lock_that_allows_programs_of_its_os_packages() -> None:
+    packages = tuple(replace(pin, file=f"pool/{pin.name}.deb") for pin in LOCK.os_packages)
+    plain = replace(LOCK, os_packages=packages)
+    assert image_reference(replace(plain, allow=("/usr/bin/sudo",))) != image_reference(plain)
+    assert image_reference(replace(plain, allow=("/opt/venv/bin/env",))) == image_reference(plain)
 
 
 DEBIAN_LOCKS = LOCKS.map(lambda lock: replace(lock, base=replace(lock.base, kind=BaseKind.DEBIAN)))

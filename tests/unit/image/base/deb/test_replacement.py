@@ -25,11 +25,10 @@ def added(
     *,
     fields: str = "",
     modes: Mapping[str, int] | None = None,
-    named: frozenset[str] = frozenset(),
 ) -> dict[str, Member]:
     base = base_tree([deb(tmp_path, "old", BASE, version="2.0")], epoch=MTIME, work=tmp_path).members
     new = deb(tmp_path, "new", files, fields=fields, modes=modes)
-    tree = added_tree([new], base, epoch=MTIME, work=tmp_path, named=named)
+    tree = added_tree([new], base, epoch=MTIME, work=tmp_path)
     return {member.path: member for member in tree.members if not member.path.startswith("var/lib/dpkg/")}
 
 
@@ -114,23 +113,6 @@ def test_of_two_packages_the_one_that_replaces_the_other_wins(tmp_path: Path, re
     ]
     found = {member.path: member for member in base_tree(packages, epoch=MTIME, work=tmp_path).members}
     assert found["opt/x"].read() == b"winner"
-
-
-@pytest.mark.parametrize("mode", [0o4755, 0o2755, 0o6711])
-def test_a_program_with_rights_of_another_account_needs_a_package_that_the_spec_names(
-    tmp_path: Path, mode: int
-) -> None:
-    files, modes = {"usr/bin/new": b"1"}, {"usr/bin/new": mode}
-    with pytest.raises(
-        VerificationFailed, match=r"new brings the set-user-ID or set-group-ID program /usr/bin/new"
-    ) as no:
-        added(tmp_path, files, modes=modes)
-    assert "add new to `apt:`" in no.value.hint
-    assert added(tmp_path, files, modes=modes, named=frozenset({"new"}))["usr/bin/new"].mode == mode
-
-
-def test_folders_may_have_those_bits(tmp_path: Path) -> None:
-    assert added(tmp_path, {"var/spool": None}, modes={"var/spool": 0o2775})["var/spool"].mode == 0o2775
 
 
 @pytest.mark.parametrize(("name", "version"), [("libc6", "1.0"), ("toy", "9")])

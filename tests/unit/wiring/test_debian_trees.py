@@ -1,0 +1,126 @@
+"""Trees of real .debs that are in the store: made from a lock alone, with the programs that it allows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from envbuilder.catalog.environments import BaseKind
+from envbuilder.core.errors import UsageError, VerificationFailed
+from envbuilder.core.http.web import Web
+from envbuilder.core.versions import Release
+from envbuilder.image.base.deb.rollback import SeenReleases
+from envbuilder.image.base.deb.signatures import Keyring
+from envbuilder.image.base.programs import Host, run_program
+from envbuilder.image.base.tree_store import DebianStore
+from envbuilder.image.base.trees import DebianTree
+from envbuilder.lock.lock import BasePin, Lock, OsPackagePin
+from envbuilder.oci.store import Store
+from envbuilder.oci.tar.members import of_tar
+from envbuilder.wiring.debian_trees import DebianTrees
+from tests.fakes.catalogs import good_lock
+from tests.unit.image.base.deb.debs import deb
+
+UNKNOWN = f"sha256:{'0' * 64}"
+
+
+class Machine:
+    """A machine whose store has the .debs of a base and of sudo, and that reaches nothing."""
+
+    def __init__(self, folder: Path) -> None:
+        self.said: list[str] = []
+        store = Store(folder=folder / "store")
+        self.trees = DebianTrees(
+            store=store,
+            trees=DebianStore(folder / "bases"),
+            mirror="",
+            keyring=Keyring(),
+            seen=SeenReleases(folder / "seen"),
+            work=folder / "work",
+            host=Host(environ={}, run=run_program),
+            say=self.said.append,
+            web=Web({}),
+            offline=True,
+        )
+        self.login = _kept(store, folder, "login", {"bin/su": 0o4755, "usr/bin/newgrp": 0o4755})
+        self.sudo = _kept(store, folder, "sudo", {"usr/bin/sudo": 0o4755})
+
+    def lock(self, digest: str, *allow: str) -> Lock:
+        base = BasePin(id="debian-bookworm", kind=BaseKind.DEBIAN, image="", digest=digest, packages=(self.login,))
+        return replace(good_lock(), base=base, os_packages=(self.sudo,), allow=allow)
+
+    def current(self) -> DebianTree:
+        """The tree that specs get which allow nothing."""
+        with pytest.raises(VerificationFailed) as refused:
+            self.trees.provide(self.lock(UNKNOWN))
+        [digest] = [word.strip(":,") for word in refused.value.message.split() if word.startswith("sha256:")][:1]
+        return self.trees.provide(self.lock(digest))
+
+
+def _kept(store: Store, folder: Path, name: str, modes: dict[str, int]) -> OsPackagePin:
+    pin, path = deb(folder, name, dict.fromkeys(modes, b"x"), modes=modes)
+    return replace(pin, sha256=store.take(path).removeprefix("sha256:"))
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Callable[[str], Machine]:
+    def made(name: str) -> Machine:
+        (tmp_path / name).mkdir()
+        return Machine(tmp_path / name)
+
+    return made
+
+
+def privileged(path: Path) -> set[str]:
+    return {member.path for member in of_tar(path) if member.mode & 0o6000}
+
+
+def test_a_lock_that_allows_a_program_of_the_base_gets_the_same_tree_on_every_machine(
+    machine: Callable[[str], Machine],
+) -> None:
+    here, there = machine("here"), machine("there")
+    plain = here.current()
+    assert (privileged(plain.path), plain.cleared) == (set(), ("usr/bin/newgrp", "usr/bin/su"))
+    kept = here.trees.keep(plain, frozenset({"usr/bin/su"}))
+    assert (privileged(kept.path), kept.cleared) == ({"usr/bin/su"}, ("usr/bin/newgrp",))
+    again = there.trees.provide(there.lock(kept.digest, "/bin/su", "/usr/bin/sudo"))
+    assert privileged(again.path) == {"usr/bin/su"}
+    assert here.trees.trees.current("debian-bookworm") == plain
+    assert there.trees.trees.current("debian-bookworm") is None
+
+
+def test_a_lock_of_another_rule_says_what_to_type(machine: Callable[[str], Machine]) -> None:
+    here = machine("here")
+    with pytest.raises(VerificationFailed, match=r"was made by another version of envbuilder") as refused:
+        here.trees.provide(here.lock(UNKNOWN))
+    assert "`envbuilder lock`" in refused.value.hint
+    assert here.trees.trees.current("debian-bookworm") is None
+
+
+def test_os_packages_that_lose_rights_are_named_with_the_field_that_keeps_them(
+    machine: Callable[[str], Machine],
+) -> None:
+    here = machine("here")
+    tree = here.current()
+    base = of_tar(tree.path)
+
+    def added(*allow: str) -> int:
+        here.said.clear()
+        [sudo] = [each for each in here.trees.added(here.lock(tree.digest, *allow), base) if each.path.endswith("sudo")]
+        return sudo.mode
+
+    assert added() == 0o755
+    assert any("/usr/bin/sudo" in sentence and "`allow:`" in sentence for sentence in here.said)
+    assert added("/usr/bin/sudo") == 0o4755
+    assert not any("/usr/bin/sudo" in sentence for sentence in here.said)
+
+
+def test_a_tree_by_mmdebstrap_cannot_keep_a_program(machine: Callable[[str], Machine]) -> None:
+    here = machine("here")
+    tree = replace(here.current(), mmdebstrap="1.3.5", suite="bookworm", glibc=Release("2.36"))
+    with pytest.raises(UsageError, match=r"names /usr/bin/su of debian-bookworm") as refused:
+        here.trees.keep(tree, frozenset({"usr/bin/su"}))
+    assert "`envbuilder base bootstrap bookworm`" in refused.value.hint
