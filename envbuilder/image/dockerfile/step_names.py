@@ -14,6 +14,7 @@ _TITLES: tuple[tuple[str, str], ...] = (
     (r"/packages\.txt", "what TensorFlow needs"),
     (r"/own\.txt", "own packages"),
     (r"/files\.txt", "own files"),
+    (r"find / -xdev .* -perm /6000", "rights of programs"),
     (r"uv venv", "interpreter, virtual environment, account"),
     (r"rm -rf /opt/\.cache && install -D .*envbuilder\.lock", "cache removed, and the lock"),
     (r"install -D .*envbuilder\.lock", "the lock and the probe"),
