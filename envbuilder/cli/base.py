@@ -11,7 +11,6 @@ from envbuilder.cli.options import debian_options
 from envbuilder.cli.output.printing import json_option, notice, print_json, size, table
 from envbuilder.core.errors import EngineUnavailable, UsageError
 from envbuilder.core.references import ImageRef
-from envbuilder.image.base.mmdebstrap import BootstrapArchive
 from envbuilder.image.plan.layers import base_reference
 from envbuilder.lock.lock import Sources
 from envbuilder.wiring.adapters import Composition
@@ -24,17 +23,10 @@ def command() -> None:
 
 @command.command("bootstrap")
 @click.argument("suite")
-@click.option(
-    "--by",
-    type=click.Choice(["debs", "mmdebstrap"]),
-    default="debs",
-    show_default=True,
-    help="debs: unpacked by us, no root, no scripts. mmdebstrap: with the scripts of the packages.",
-)
 @debian_options
 @click.option("--push", "registry", metavar="HOST[:PORT]", default="", help="Give it to a registry too, as a mirror.")
 @json_option
-def bootstrap(suite: str, by: str, debian: Sources, registry: str, *, as_json: bool) -> None:
+def bootstrap(suite: str, debian: Sources, registry: str, *, as_json: bool) -> None:
     """Make the Debian tree of SUITE, such as bookworm, and give it to the engine.
 
     The same packages give the same bytes on every machine. Without an engine the tree is kept in the cache folder.
@@ -43,11 +35,7 @@ def bootstrap(suite: str, by: str, debian: Sources, registry: str, *, as_json: b
     catalog = load_catalog(here.matrices)
     system = _system(catalog, suite)
     composition = Composition(here, catalog, notice)
-    trees = composition.debian(debian)
-    archive = BootstrapArchive(
-        mirror=debian.debian_mirror, keyring=composition.keyring(debian), allow_expired=debian.debian_allow_expired
-    )
-    tree = trees.bootstrap(system, archive) if by == "mmdebstrap" else trees.unpack(system)
+    tree = composition.debian(debian).unpack(system)
     reference = base_reference(BaseKind.DEBIAN, system.id, "", tree.digest)
     loaded = _load(composition, tree.id, tree.digest, reference)
     pushed = ""

@@ -298,7 +298,7 @@ class Composition:
     def host(self) -> Host:
         """What bases and archives are made with on this machine."""
         environ = {**uv_environ(self.settings.environ), "UV_CACHE_DIR": str(self.settings.use("uv"))}
-        return Host(environ=environ, run=run_program, as_root=os.geteuid() == 0)
+        return Host(environ=environ, run=run_program)
 
     def mirror(self, sources: Sources) -> str:
         """The Debian archive to use; empty leaves it to the tool."""
@@ -318,7 +318,6 @@ class Composition:
             seen=SeenReleases(self.settings.use("releases")),
             allow_expired=sources.debian_allow_expired,
             work=self.settings.use("work"),
-            host=self.host,
             say=self.say,
             web=self.web(sources),
             offline=offline,

@@ -1,4 +1,4 @@
-"""Debian trees in a real run: from .debs by default, from mmdebstrap when it is asked for."""
+"""Debian trees made from .debs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from envbuilder.catalog.environments import BaseSystem
-from envbuilder.core.errors import SourceUnreachable, UsageError, VerificationFailed
+from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.core.http.web import Web
 from envbuilder.core.versions import Release
 from envbuilder.image.base import dpkg
@@ -19,8 +19,6 @@ from envbuilder.image.base.deb.resolver import base_packages, resolve
 from envbuilder.image.base.deb.rollback import SeenReleases
 from envbuilder.image.base.deb.signatures import Keyring
 from envbuilder.image.base.deb.tree import added_tree, base_tree
-from envbuilder.image.base.mmdebstrap import BootstrapArchive, bootstrap
-from envbuilder.image.base.programs import Host
 from envbuilder.image.base.tree_store import DebianStore
 from envbuilder.image.base.trees import DebianTree
 from envbuilder.lock.index.fetching import fetch_into
@@ -49,7 +47,6 @@ class DebianTrees:
         seen: Dates of the suites that were seen before.
         allow_expired: Take suites whose time is over.
         work: Folder for what is unpacked.
-        host: What mmdebstrap is run with.
         say: Told in one sentence what is being done.
         web: Sends the requests.
         offline: Refuse to download anything.
@@ -61,7 +58,6 @@ class DebianTrees:
     keyring: Keyring
     seen: SeenReleases
     work: Path
-    host: Host
     say: Callable[[str], None]
     web: Web
     offline: bool = False
@@ -79,26 +75,8 @@ class DebianTrees:
         pins = base_packages(index, system.packages)
         return self.trees.put(replace(self._tree(system.id, pins, system.suite, frozenset()), missing=index.missing))
 
-    def bootstrap(self, system: BaseSystem, archive: BootstrapArchive) -> DebianTree:
-        """A tree by mmdebstrap, which runs the scripts of the packages."""
-        self.say(f"bootstrapping {system.id} by mmdebstrap; takes about half a minute")
-        self.trees.folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=self.trees.folder, prefix=".making-") as work:
-            made = bootstrap(system, archive, epoch=EPOCH, work=Path(work), host=self.host)
-            return self.trees.put(made)
-
     def keep(self, tree: DebianTree, allowed: frozenset[str]) -> DebianTree:
-        """Return a tree of the same packages in which some programs keep their set-user-ID and set-group-ID bits.
-
-        Raises:
-            UsageError: It was made by mmdebstrap, which cannot make it again.
-        """
-        if tree.mmdebstrap:
-            raise UsageError(
-                f"`allow:` names {_listed(allowed)} of {tree.id}: the set-user-ID and set-group-ID bits of a tree by "
-                "mmdebstrap were cleared when it was made",
-                hint=f"make it of .debs: `envbuilder base bootstrap {tree.suite}`",
-            )
+        """Return a tree of the same packages in which some programs keep their set-user-ID and set-group-ID bits."""
         made = self._tree(tree.id, tree.packages, tree.suite, allowed)
         return self.trees.put(replace(made, missing=tree.missing), current=False)
 
@@ -117,7 +95,7 @@ class DebianTrees:
             return self._kept(pin)
         if not pin.packages or not all(package.file for package in pin.packages):
             raise SourceUnreachable(
-                f"the tree of {pin.id} with digest {pin.digest} was made by mmdebstrap and is not on this machine",
+                f"the tree of {pin.id} with digest {pin.digest} is missing here, and the lock does not name its .debs",
                 hint="build from a bundle that holds it (--bundle FILE), or lock again: `envbuilder lock`",
             )
         made = self._tree(pin.id, pin.packages, "", allowed)
@@ -195,7 +173,6 @@ class DebianTrees:
             packages=tuple(pins),
             python=dpkg.upstream(pins, "python3"),
             glibc=dpkg.upstream(pins, "libc6") or Release("0"),
-            mmdebstrap="",
             cleared=tree.cleared,
         )
 
@@ -217,7 +194,6 @@ class DebianTrees:
             packages=pin.packages,
             python=dpkg.upstream(pin.packages, "python3"),
             glibc=dpkg.upstream(pin.packages, "libc6") or Release("0"),
-            mmdebstrap="",
         )
 
     def _place(self) -> Path:

@@ -9,71 +9,54 @@ import re
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import date
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from envbuilder.catalog.environments import BaseKind, BaseSystem, Publication, PublicationState
 from envbuilder.core.errors import SourceUnreachable, UsageError
 from envbuilder.core.versions import Release
 from envbuilder.image.base.docker_archive import docker_archive
-from envbuilder.image.base.mmdebstrap import BootstrapArchive, bootstrap
-from envbuilder.image.base.programs import Host, LineListener, Ran, ignore_line, run_program
+from envbuilder.image.base.programs import Host, run_program
 from envbuilder.image.base.python_archive import inspect, pack
 from envbuilder.image.base.tree_store import DebianStore
 from envbuilder.image.base.trees import DebianTree, PythonArchive
 from envbuilder.image.base.uv_python import from_uv
 from envbuilder.image.base.uv_tool import find_uv
 from envbuilder.oci.tar.members import Kind, Member, of_tar
+from tests.e2e.conftest import Tool
 
 EPOCH = 1_700_000_000
 TAG = "envbuilder-test/bases:bookworm"
-BOOKWORM = BaseSystem(
-    id="debian-bookworm",
-    kind=BaseKind.DEBIAN,
-    image="",
-    digest="",
-    suite="bookworm",
-    components=("main",),
-    packages=("ca-certificates", "libgomp1", "libstdc++6", "python3"),
-    glibc=Release("2.36"),
-    glibcxx=Release("3.4.30"),
-    python=Release("3.11"),
-    python_package="",
-    cuda=None,
-    cudnn=None,
-    publication=Publication(state=PublicationState.PUBLISHED, date=date(2026, 1, 1), note="", sources=()),
-    sources=(),
-)
+_ELSEWHERE = ("unshare", "--uts", "sh", "-c", 'hostname elsewhere-host && exec "$@"', "sh")
 
 
-def host_with(run: object = run_program, **environ: str) -> Host:
-    assert callable(run)
-    return Host(environ=dict(os.environ) | environ, run=run, as_root=os.geteuid() == 0)
-
-
-def on_a_host_called_elsewhere(
-    command: Sequence[str], *, environ: Mapping[str, str], folder: Path, on_line: LineListener = ignore_line
-) -> Ran:
-    """Like `run_program`, but the program sees another host name and, at first, another umask."""
-    script = 'hostname elsewhere-host && umask 022 && exec "$@"'
-    wrapped = ["unshare", "--uts", "sh", "-c", script, "sh", *command]
-    return run_program(wrapped, environ=environ, folder=folder, on_line=on_line)
+def host_with(**environ: str) -> Host:
+    return Host(environ=dict(os.environ) | environ, run=run_program)
 
 
 @pytest.fixture(scope="module")
-def trees(tmp_path_factory: pytest.TempPathFactory) -> tuple[DebianTree, DebianTree]:
-    first, second = tmp_path_factory.mktemp("first"), tmp_path_factory.mktemp("second")
-    one = bootstrap(BOOKWORM, BootstrapArchive(), epoch=EPOCH, work=first, host=host_with())
+def trees(tool: Tool, tmp_path_factory: pytest.TempPathFactory) -> tuple[DebianTree, DebianTree]:
+    """Return two trees made without an engine, the second with another umask, time zone, language and host name."""
     before = os.umask(0o077)
     try:
-        elsewhere = host_with(on_a_host_called_elsewhere, TZ="Asia/Tokyo", LANG="tr_TR.UTF-8")
-        two = bootstrap(BOOKWORM, BootstrapArchive(), epoch=EPOCH, work=second, host=elsewhere)
+        elsewhere = _bootstrapped(
+            [*_ELSEWHERE, tool.program], tool, tmp_path_factory.mktemp("second"), TZ="Asia/Tokyo", LANG="tr_TR.UTF-8"
+        )
     finally:
         os.umask(before)
-    return one, two
+    return _bootstrapped([tool.program], tool, tmp_path_factory.mktemp("first")), elsewhere
+
+
+def _bootstrapped(program: list[str], tool: Tool, cache: Path, **more: str) -> DebianTree:
+    environ = {**tool.environ, "ENVBUILDER_CACHE": str(cache), "DOCKER_HOST": "unix:///nonexistent/docker.sock", **more}
+    command = [*program, "base", "bootstrap", "bookworm", "--json"]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    tree = DebianStore(cache / "bases").current("debian-bookworm")
+    assert tree is not None
+    assert tree.digest == json.loads(done.stdout)["digest"]
+    return tree
 
 
 def made_here(tree: DebianTree) -> Iterator[Member]:
@@ -172,7 +155,7 @@ def archive(interpreter: Path, tmp_path_factory: pytest.TempPathFactory) -> Pyth
 def test_a_packed_python_runs_inside_the_base(image: tuple[str, str], archive: PythonArchive) -> None:
     program = f"/opt/python/bin/python{'.'.join(str(part) for part in archive.version.head(2))}"
     question = "import ctypes, hashlib, platform, ssl, sys; print(platform.python_version(), sys.prefix)"
-    script = f"tar -xzf - -C /opt && exec {program} -I -c '{question}'"
+    script = f"mkdir -p /opt && tar -xzf - -C /opt && exec {program} -I -c '{question}'"
     answer = docker("run", "--rm", "-i", "--network", "none", TAG, "sh", "-c", script, stdin=archive.path)
     assert image
     assert answer == f"{archive.version} /opt/python"

@@ -136,7 +136,7 @@ def test_a_build_never_switches_to_another_base(tool: Tool, locked: Path, tmp_pa
     digest = load(_lock_text(locked), "lock").base.digest
     other = f"sha256:{'0' * 64}"
     (tmp_path / "other.lock").write_text(_lock_text(locked).replace(digest, other), encoding="utf-8")
-    (tmp_path / "gone.lock").write_text(_by_scripts(_lock_text(locked)).replace(digest, other), encoding="utf-8")
+    (tmp_path / "gone.lock").write_text(_without_debs(_lock_text(locked)).replace(digest, other), encoding="utf-8")
 
     made = tool("build", tmp_path / "other.lock", "--registry-mirror", NOTHING_LISTENS)
     assert made.status == 8, made.stderr
@@ -148,8 +148,8 @@ def test_a_build_never_switches_to_another_base(tool: Tool, locked: Path, tmp_pa
     assert "next:" in gone.stderr
 
 
-def _by_scripts(lock: str) -> str:
-    """The lock as it is for a tree by mmdebstrap: the packages of its base name no files."""
+def _without_debs(lock: str) -> str:
+    """Return the lock with a base whose packages name no files, as locks of older versions have it."""
     base, rest = lock.split("\npython:", 1)
     return re.sub(r"\n {6}(sha256|file|size): .*", "", base) + "\npython:" + rest
 
@@ -208,7 +208,7 @@ def test_a_debian_base_comes_from_a_mirror_on_loopback(
     known = engine.image(name)
     assert known is not None
     # Another id for the same tree, so that nothing of this machine is taken away.
-    text = _by_scripts(_lock_text(locked)).replace(f'id: "{lock.base.id}"', 'id: "debian-elsewhere"')
+    text = _without_debs(_lock_text(locked)).replace(f'id: "{lock.base.id}"', 'id: "debian-elsewhere"')
     (tmp_path / "mirrored.lock").write_text(text, encoding="utf-8")
     name = name.replace(lock.base.id, "debian-elsewhere")
     elsewhere = ImageRef.parse(f"{loopback_registry}/{name}")

@@ -1,4 +1,4 @@
-"""Read what dpkg says is installed."""
+"""Versions of Debian packages."""
 
 from __future__ import annotations
 
@@ -8,32 +8,7 @@ from collections.abc import Iterable
 from envbuilder.core.versions import Release
 from envbuilder.lock.lock import OsPackagePin
 
-STATUS = "var/lib/dpkg/status"
-"""Path of dpkg's list in a tree."""
-
 _UPSTREAM = re.compile(r"(?:\d+:)?(\d+(?:\.\d+)*)")
-
-
-def installed(status: str) -> tuple[OsPackagePin, ...]:
-    r"""The installed packages of a dpkg status file, sorted by name.
-
-    Example:
-        >>> installed("Package: six\nStatus: install ok installed\nVersion: 1.16-4\n")
-        (OsPackagePin(name='six', version='1.16-4', sha256='', file='', size=0),)
-    """
-    found = {}
-    for paragraph in re.split(r"\n{2,}", status):
-        fields = dict(_fields(paragraph))
-        if fields.get("Status", "").split()[2:] == ["installed"]:
-            found[fields["Package"]] = fields["Version"]
-    return tuple(OsPackagePin(name=name, version=version) for name, version in sorted(found.items()))
-
-
-def _fields(paragraph: str) -> Iterable[tuple[str, str]]:
-    for line in paragraph.splitlines():
-        name, colon, value = line.partition(":")
-        if colon and not name.startswith((" ", "\t")):
-            yield name, value.strip()
 
 
 def upstream(packages: Iterable[OsPackagePin], name: str) -> Release | None:

@@ -26,7 +26,7 @@ class DebianBases:
 
     Attributes:
         store: Trees made before.
-        make: Bootstraps one and puts it into the store.
+        make: Makes one and puts it into the store.
         keep: Makes a tree of the same packages in which some programs, by relative path, keep their set-user-ID and
             set-group-ID bits.
         allowed: Relative paths of programs that keep these bits where a base has them.

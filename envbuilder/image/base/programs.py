@@ -61,13 +61,11 @@ class Host:
     Attributes:
         environ: Environment of this process; each user takes from it what it names.
         run: Starts programs.
-        as_root: Whether this process may chroot and mount.
         listener: Gets every line that a long-running program writes, without credentials.
     """
 
     environ: Mapping[str, str]
     run: Run
-    as_root: bool = False
     listener: LineListener = ignore_line
 
 
@@ -90,7 +88,7 @@ def run_program(
             try:
                 _follow(process, tail, on_line)
             except BaseException:
-                # mmdebstrap unmounts and removes its own folders when it is told to end; killing it would leave them.
+                # Terminated and not killed: uv removes its unfinished downloads.
                 process.terminate()
                 raise
         stdout.seek(0)

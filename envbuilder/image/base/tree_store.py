@@ -164,7 +164,6 @@ def _dump(tree: DebianTree) -> bytes:
         ],
         "python": str(tree.python or ""),
         "glibc": str(tree.glibc),
-        "mmdebstrap": tree.mmdebstrap,
         "missing": list(tree.missing),
         "cleared": None if tree.cleared is None else list(tree.cleared),
     }
@@ -179,7 +178,7 @@ def _load(document: object, path: Path) -> DebianTree:
     """
     if not isinstance(document, dict) or document["schema"] != 1 or not is_digest(document["digest"]):
         raise ValueError(f"{path} is not described")
-    texts = {name: _typed(document[name], str) for name in ("id", "digest", "suite", "mmdebstrap")}
+    texts = {name: _typed(document[name], str) for name in ("id", "digest", "suite")}
     return DebianTree(
         **texts,
         path=path,

@@ -1,4 +1,4 @@
-"""What bases are made of: bootstrapped Debian trees and packed interpreters, as values."""
+"""What bases are made of: Debian trees and packed interpreters, as values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from envbuilder.lock.lock import OsPackagePin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DebianTree:
-    """A root file system that mmdebstrap made, cleaned of everything that belongs to one machine.
+    """A root file system unpacked from .debs, without anything that belongs to one machine.
 
     Attributes:
         id: Id of the base system in the catalog.
@@ -22,7 +22,6 @@ class DebianTree:
         packages: Everything installed, sorted by name; the sha256 of each is empty because the files are inside.
         python: Version of the package `python3`; None when the tree has none.
         glibc: Version of the package `libc6`.
-        mmdebstrap: Version of mmdebstrap that made it.
         missing: Suites of updates that the archive did not have.
         cleared: Programs whose set-user-ID and set-group-ID bits were cleared, as relative paths, sorted; None for a
             tree of which that is not known, such as one that kept them because it is older than this rule.
@@ -36,7 +35,6 @@ class DebianTree:
     packages: tuple[OsPackagePin, ...]
     python: Release | None
     glibc: Release
-    mmdebstrap: str
     missing: tuple[str, ...] = ()
     cleared: tuple[str, ...] | None = None
 

@@ -23,7 +23,7 @@ _TITLES: tuple[tuple[str, str], ...] = (
     (r"install -d -o", "folders of the account"),
     (r"COPY \. /run/envbuilder|copy /context|load remote build context", "context"),
     (r"COPY .*--from=build|COPY (dir|multi|file):", "what was installed"),
-    (r"load metadata|FROM |^mmdebstrap ", "base"),
+    (r"load metadata|FROM ", "base"),
 )
 _PLACE = re.compile(r"^(\[[^\]]+\]|Step \d+/\d+ :)")
 _WIDEST = 88

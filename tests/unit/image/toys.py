@@ -125,7 +125,7 @@ class World:
         self.opened.append(self.base.sha256)
         return DebianTree(
             id="debian-new", path=self.base.path, digest=f"sha256:{self.base.sha256}", size=self.base.size,
-            suite="bookworm", packages=(), python=None, glibc=Release("2.36"), mmdebstrap="",
+            suite="bookworm", packages=(), python=None, glibc=Release("2.36"),
         )  # fmt: skip
 
     def _locate(self, pins: Sequence[PackagePin], series: str) -> Sequence[IndexFile]:

@@ -9,12 +9,10 @@ from pathlib import Path
 import pytest
 
 from envbuilder.catalog.environments import BaseKind
-from envbuilder.core.errors import UsageError, VerificationFailed
+from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.http.web import Web
-from envbuilder.core.versions import Release
 from envbuilder.image.base.deb.rollback import SeenReleases
 from envbuilder.image.base.deb.signatures import Keyring
-from envbuilder.image.base.programs import Host, run_program
 from envbuilder.image.base.tree_store import DebianStore
 from envbuilder.image.base.trees import DebianTree
 from envbuilder.lock.lock import BasePin, Lock, OsPackagePin
@@ -40,7 +38,6 @@ class Machine:
             keyring=Keyring(),
             seen=SeenReleases(folder / "seen"),
             work=folder / "work",
-            host=Host(environ={}, run=run_program),
             say=self.said.append,
             web=Web({}),
             offline=True,
@@ -116,11 +113,3 @@ def test_os_packages_that_lose_rights_are_named_with_the_field_that_keeps_them(
     assert any("/usr/bin/sudo" in sentence and "`allow:`" in sentence for sentence in here.said)
     assert added("/usr/bin/sudo") == 0o4755
     assert not any("/usr/bin/sudo" in sentence for sentence in here.said)
-
-
-def test_a_tree_by_mmdebstrap_cannot_keep_a_program(machine: Callable[[str], Machine]) -> None:
-    here = machine("here")
-    tree = replace(here.current(), mmdebstrap="1.3.5", suite="bookworm", glibc=Release("2.36"))
-    with pytest.raises(UsageError, match=r"names /usr/bin/su of debian-bookworm") as refused:
-        here.trees.keep(tree, frozenset({"usr/bin/su"}))
-    assert "`envbuilder base bootstrap bookworm`" in refused.value.hint

@@ -47,7 +47,7 @@ def test_a_kept_base_is_not_that_of_a_spec_which_allows_one_of_its_programs(
     program: str, loose: bool, envbuilder: CommandLine
 ) -> None:
     package = OsPackagePin(name="libc6", version="2.36-9", sha256="ab" * 32, file="pool/libc6.deb", size=1)
-    tree = replace(tree_in(envbuilder.folder / "making", b"a tree"), mmdebstrap="", packages=(package,))
+    tree = replace(tree_in(envbuilder.folder / "making", b"a tree"), packages=(package,))
     kept = DebianStore(envbuilder.folder / "cache" / "bases").put(tree)
     spec = f'environment: "tf-2.15-cpu"\nbase: "debian-bookworm"\nallow: ["/usr/bin/{program}"]\n'
     envbuilder.write("envbuilder.yaml", spec)

@@ -69,7 +69,6 @@ def test_trees_of_the_cache_are_in_the_inventory(envbuilder: CommandLine, tmp_pa
         packages=(),
         python=Release("3.11"),
         glibc=Release("2.36"),
-        mmdebstrap="",
         cleared=(),
     )
     DebianStore(envbuilder.folder / "cache" / "bases").put(tree)

@@ -26,7 +26,6 @@ def tree_at(path: Path) -> DebianTree:
         packages=(),
         python=None,
         glibc=Release("2.36"),
-        mmdebstrap="1.3.5",
     )
 
 
@@ -53,7 +52,7 @@ def test_the_id_is_the_digest_of_the_configuration(tmp_path: Path) -> None:
 def test_neither_place_nor_name_nor_order_of_labels_changes_it(tmp_path: Path) -> None:
     tree = tree_at(tmp_path / "tree.tar")
     (tmp_path / "else").mkdir()
-    other = replace(tree_at(tmp_path / "else" / "other.tar"), mmdebstrap="9")
+    other = replace(tree_at(tmp_path / "else" / "other.tar"), missing=("bookworm-updates",))
     one = docker_archive(tree, tmp_path / "one.tar", epoch=EPOCH, labels={"a": "1", "b": "2"})
     two = docker_archive(other, tmp_path / "two.tar", epoch=EPOCH, labels={"b": "2", "a": "1"})
     assert one.image_id == two.image_id

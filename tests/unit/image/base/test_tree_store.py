@@ -29,7 +29,6 @@ def tree_in(folder: Path, content: bytes, name: str = "new.tar") -> DebianTree:
         packages=(OsPackagePin(name="libc6", version="2.36-9"),),
         python=None,
         glibc=Release("2.36"),
-        mmdebstrap="1.3.5",
         missing=("bookworm-security",),
         cleared=("usr/bin/su",),
     )

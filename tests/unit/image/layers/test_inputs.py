@@ -29,7 +29,6 @@ def on_base(tmp_path: Path, *members: Member) -> Ingredients:
         packages=(),
         python=None,
         glibc=Release("2.36"),
-        mmdebstrap="",
     )
     return Ingredients(
         lock=good_lock(),
