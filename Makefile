@@ -8,7 +8,7 @@ ENV ?=
 SECONDS ?= 60
 # Set to make the virtual environment from another Python than the operating system's: make setup PYTHON=python3.13
 export PYTHON
-UNIT := tests/unit tests/golden tests/repo tests/fuzz envbuilder
+UNIT := tests/unit tests/golden tests/repo tests/fuzz envbuilder tools
 # What needs no engine shares nothing, and runs on every core.
 PARALLEL := --numprocesses auto --dist worksteal
 
@@ -87,7 +87,7 @@ format: setup ## Format the code and mend what can be mended
 .PHONY: matrices
 matrices: setup ## Cross-check the catalog, without network; write docs/gpus.md anew
 	$(BIN)/envbuilder list
-	$(BIN)/python -m tests.repo.gpu_page
+	$(BIN)/python -m tools.gpu_page
 	$(BIN)/pytest --quiet tests/repo tests/unit/catalog
 
 .PHONY: row
@@ -102,7 +102,7 @@ coverage: setup ## Unit tests with branch coverage
 .PHONY: bench
 bench: engine ## Measure the catalog, and builds against pip in a Dockerfile and uv outside (about 15 minutes, 20 GB)
 	.ci/test-tools
-	$(BIN)/python -m tests.bench $(BENCH)
+	$(BIN)/python -m tools.bench $(BENCH)
 
 .PHONY: ci
 ci: lint audit-dependencies demo test unit-pythons ## What CI runs

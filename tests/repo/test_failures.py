@@ -10,7 +10,7 @@ import pytest
 from envbuilder.diagnostics.logs.signature_files import load_failures
 from envbuilder.diagnostics.logs.signatures import Role, Signature
 from tests.fakes.catalogs import MATRICES, ROOT, real_catalog
-from tests.repo.diagnose_cases import cases, run
+from tools.diagnose_cases import cases, run
 
 FAILURES = load_failures(MATRICES)
 CASES = cases(ROOT / "tests" / "cases" / "logs")

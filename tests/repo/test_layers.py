@@ -16,7 +16,7 @@ from envbuilder.lock.resolve.shipped_closures import ClosureFolder
 from envbuilder.oci.images import LayerFormat
 from tests.fakes.catalogs import real_catalog
 from tests.fakes.ports import lock_ports
-from tests.repo.layers import FILE
+from tools.layers import FILE
 
 TEXT = FILE.read_text(encoding="utf-8")
 LAYERS = load_layers(TEXT, str(FILE))

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.repo.logs import ALL
-from tests.repo.logs.recipes import BEYOND, CLASSES
-from tests.repo.logs.written import dump_case, without_host
-from tests.repo.make_logs import CASES
+from tools.logs import ALL
+from tools.logs.recipes import BEYOND, CLASSES
+from tools.logs.written import dump_case, without_host
+from tools.make_logs import CASES
 
 FILES = sorted(CASES.glob("real-*.yaml"))
 FIELDS = ["id", "source", "class", "log", "env", "cause", "fix"]

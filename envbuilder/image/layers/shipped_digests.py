@@ -16,7 +16,7 @@ from envbuilder.image.layers.layer_writer import Packed
 from envbuilder.image.layers.records import LayerRecord
 
 SCHEMA = 1
-_HEADER = "# Layers of wheels: key, digest, bytes, diff id, OS libraries. Written by `python -m tests.repo.layers`.\n"
+_HEADER = "# Layers of wheels: key, digest, bytes, diff id, OS libraries. Written by `python -m tools.layers`.\n"
 
 
 def load_layers(text: str, file: str) -> dict[str, LayerRecord]:

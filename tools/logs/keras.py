@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.repo.logs.bench import Bench
-from tests.repo.logs.recipes import log
+from tools.logs.bench import Bench
+from tools.logs.recipes import log
 
 _STANDALONE = """\
 import numpy as np

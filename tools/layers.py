@@ -1,4 +1,4 @@
-"""Write `matrices/layers.yaml` from what was assembled: `python -m tests.repo.layers STORE…`.
+"""Write `matrices/layers.yaml` from what was assembled: `python -m tools.layers STORE…`.
 
 Build rows with `--engine assemble` first; layers that several Pythons or bases make different are all kept.
 """
@@ -13,7 +13,7 @@ from envbuilder.image.layers.records import LayerRecord, Records
 from envbuilder.image.layers.shipped_digests import dump_layers, load_layers
 from envbuilder.oci.store import Store
 
-FILE = Path(__file__).parents[2] / "matrices" / "layers.yaml"
+FILE = Path(__file__).parents[1] / "matrices" / "layers.yaml"
 _SHARED = ("cuda.", "framework.", "packages.", "links")
 
 

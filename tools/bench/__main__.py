@@ -25,12 +25,12 @@ from envbuilder.image.docker.engine import connect
 from envbuilder.image.dockerfile.build_context import requirements
 from envbuilder.lock.lock import Lock, PackageGroup
 from envbuilder.lock.lockfile import load
-from tests.bench.assembling import measure_assembling
-from tests.bench.catalog import measure_catalog
-from tests.bench.logs import measure_logs
-from tests.bench.measuring import Figures, run
-from tests.bench.validating import measure_validation
 from tests.contract import registry
+from tools.bench.assembling import measure_assembling
+from tools.bench.catalog import measure_catalog
+from tools.bench.logs import measure_logs
+from tools.bench.measuring import Figures, run
+from tools.bench.validating import measure_validation
 
 ROOT = Path(__file__).parents[2]
 ENVBUILDER = str(Path(sys.executable).parent / "envbuilder")
@@ -63,7 +63,7 @@ def main() -> None:
         lock = _lock(environment, folder)
         with registry.serve(folder) as address:
             measure_assembling(lock, folder, address, figures)
-            _ours(engine, lock, folder, address, figures)
+            _ours(engine, folder, address, figures)
         measure_validation(figures)
         _uv_outside(lock, folder, figures)
         _pip_classic(engine, lock, folder, figures)
@@ -72,7 +72,6 @@ def main() -> None:
 
 
 def _lock(environment: str, folder: Path) -> Lock:
-    # A tree from .debs, which a cold run can make again; an older one by mmdebstrap it could not.
     run([ENVBUILDER, "base", "bootstrap", "bookworm"], os.environ, folder)
     run([ENVBUILDER, "init", environment], os.environ, folder)
     run([ENVBUILDER, "lock"], os.environ, folder)
@@ -81,7 +80,7 @@ def _lock(environment: str, folder: Path) -> Lock:
     return load((folder / "envbuilder.lock").read_text(encoding="utf-8"), "envbuilder.lock")
 
 
-def _ours(engine: ContainerEngine, lock: Lock, folder: Path, address: str, figures: Figures) -> None:
+def _ours(engine: ContainerEngine, folder: Path, address: str, figures: Figures) -> None:
     rendered = folder / "rendered"
     run([ENVBUILDER, "render", str(folder), "-o", str(rendered), "--host-settings"], os.environ)
     dockerfile = rendered / "Dockerfile"

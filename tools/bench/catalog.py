@@ -13,7 +13,7 @@ from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.core.http.web import Web
 from envbuilder.lock.index.fetching import fetch
 from envbuilder.lock.index.uv_index import UvIndex
-from tests.bench.measuring import Figures
+from tools.bench.measuring import Figures
 
 ROOT = Path(__file__).parents[2]
 ENVBUILDER = str(Path(sys.executable).parent / "envbuilder")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.repo.logs.bench import Bench
-from tests.repo.logs.no_gpu import TRAIN
-from tests.repo.logs.recipes import log
+from tools.logs.bench import Bench
+from tools.logs.no_gpu import TRAIN
+from tools.logs.recipes import log
 
 _IMPORT = "import tensorflow as tf\nprint(tf.__version__)\n"
 _OLD_CPU = "an emulated processor: qemu-user -cpu Nehalem, which has no AVX"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 
 from tests.e2e.debian_drivers import driver_libraries
-from tests.repo.logs.bench import Bench
-from tests.repo.logs.recipes import log
+from tools.logs.bench import Bench
+from tools.logs.recipes import log
 
 DEMAND_1 = """\
 import tensorflow as tf

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from envbuilder.lock.index.uv_index import UvIndex
 from envbuilder.lock.lock import Lock, PackageGroup
-from tests.bench.measuring import Figures
+from tools.bench.measuring import Figures
 
 ENVBUILDER = str(Path(sys.executable).parent / "envbuilder")
 UV = Path(sys.executable).parent / "uv"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.repo.logs.bench import Bench
+from tools.logs.bench import Bench
 
 CLASSES = frozenset(
     {
@@ -55,8 +55,8 @@ def log(kind: str, name: str, *, arranged: str = "") -> Callable[[Callable[[Benc
 
     def keep(make: Callable[[Bench], None]) -> Callable[[Bench], None]:
         recipe = Recipe(kind=kind, name=name, arranged=arranged, make=make)
-        assert kind in CLASSES | BEYOND, kind
-        assert recipe.id not in RECIPES, recipe.id
+        if kind not in CLASSES | BEYOND or recipe.id in RECIPES:
+            raise ValueError(f"{recipe.id} is of no known class, or stands here twice")
         RECIPES[recipe.id] = recipe
         return make
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.repo.logs.bench import Bench
-from tests.repo.logs.no_gpu import DEMAND_2, driver
-from tests.repo.logs.recipes import log
+from tools.logs.bench import Bench
+from tools.logs.no_gpu import DEMAND_2, driver
+from tools.logs.recipes import log
 
 _SOURCE = Path(__file__).with_name("standin_driver.c")
 _STANDS = "no GPU here: libcuda.so.1 is a stand-in that answers {}"

@@ -1,4 +1,4 @@
-"""`python -m tests.repo.diagnose_cases FOLDER [FOLDER …]`: how well logs with known causes are diagnosed.
+"""Measure how well logs with known causes are diagnosed: `python -m tools.diagnose_cases DIRECTORY…`.
 
 A case is a YAML file with at least `id`, `class` and `log`. Printed are what was run on, precision and recall per
 class, how far the confidence can be believed, and every miss.
@@ -17,11 +17,12 @@ import yaml
 
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.load.api_names import load_api
+from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.diagnostics.logs.diagnosis import Diagnosis, diagnose
 from envbuilder.diagnostics.logs.signature_files import load_failures
 from envbuilder.diagnostics.logs.signatures import Failures
-from tests.fakes.catalogs import MATRICES, real_catalog
 
+MATRICES = Path(__file__).parents[1] / "matrices"
 NOTHING = "(nothing found)"
 
 
@@ -130,11 +131,11 @@ def main(folders: Sequence[str]) -> int:
     """Run on the folders; status 2 without one that has cases."""
     chosen = [case for folder in folders for case in cases(Path(folder))]
     if not chosen:
-        print("name a folder with cases: python -m tests.repo.diagnose_cases FOLDER")
+        print("no directory with cases; usage: python -m tools.diagnose_cases DIRECTORY…")
         return 2
     failures = load_failures(MATRICES)
     print(f"run on {len(chosen)} logs of {', '.join(folders)} (their text only)\n")
-    print(report(run(real_catalog(), failures, chosen), failures))
+    print(report(run(load_catalog(MATRICES), failures, chosen), failures))
     return 0
 
 

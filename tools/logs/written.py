@@ -19,10 +19,10 @@ _CUT = ("Looking in indexes:", "Looking in links:", "is ignored: it is neither a
 
 
 def without_host(text: str) -> str:
-    """A log without the name of this host and without addresses of a package index; ends without an empty line.
+    r"""Return a log without the name of this host and without addresses of a package index; ends without an empty line.
 
     Example:
-        >>> without_host("Looking in indexes: x\\nsee https://somewhere.invalid/a/b \\n")
+        >>> without_host("Looking in indexes: x\nsee https://somewhere.invalid/a/b \n")
         'see <index>'
     """
     text = _ADDRESS.sub(lambda found: found[0] if found["host"] in _TOLD else "<index>", text)

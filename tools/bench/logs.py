@@ -12,7 +12,7 @@ from pathlib import Path
 
 import yaml
 
-from tests.bench.measuring import Figures
+from tools.bench.measuring import Figures
 
 ROOT = Path(__file__).parents[2]
 ENVBUILDER = str(Path(sys.executable).parent / "envbuilder")

@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from tests.bench.measuring import Figures, run
+from tools.bench.measuring import Figures, run
 
 _ENVBUILDER = str(Path(sys.executable).parent / "envbuilder")
 _ROW = "tf-2.15-cpu"

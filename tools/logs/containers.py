@@ -9,9 +9,9 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.repo.logs.bench import Bench, interpreter_of
-from tests.repo.logs.no_gpu import DEMAND_2
-from tests.repo.logs.recipes import log
+from tools.logs.bench import Bench, interpreter_of
+from tools.logs.no_gpu import DEMAND_2
+from tools.logs.recipes import log
 
 _TAG = "team/train:7"
 _TRAINING = "envbuilder/tf-2.15-cpu"

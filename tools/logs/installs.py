@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.repo.logs.bench import Bench, interpreter_of
-from tests.repo.logs.recipes import log
+from tools.logs.bench import Bench, interpreter_of
+from tools.logs.recipes import log
 
 _IMPORT = "import tensorflow as tf\nprint(tf.__version__)\n"
 _MODEL = """\

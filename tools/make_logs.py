@@ -1,4 +1,4 @@
-"""Makes failure logs for real and writes them as cases: `python -m tests.repo.make_logs [PATTERN…]`.
+"""Make failure logs for real and write them as cases: `python -m tools.make_logs [PATTERN…]`.
 
 Without a pattern all are made (about an hour; 60 GB are installed and removed again). Needs uv, the interpreters of
 pyenv, a C compiler, a package index; some need root, a Docker engine, `qemu-user` or a Debian mirror. A case that is
@@ -18,12 +18,12 @@ from pathlib import Path
 
 import yaml
 
-from tests.repo.logs import ALL
-from tests.repo.logs.bench import Bench, emptied
-from tests.repo.logs.recipes import Recipe
-from tests.repo.logs.written import dump_case, without_host
+from tools.logs import ALL
+from tools.logs.bench import Bench, emptied
+from tools.logs.recipes import Recipe
+from tools.logs.written import dump_case, without_host
 
-CASES = Path(__file__).parents[1] / "cases" / "logs"
+CASES = Path(__file__).parents[1] / "tests" / "cases" / "logs"
 
 
 def make(recipe: Recipe, day: dt.date, known: dict[str, str]) -> str:
