@@ -12,8 +12,8 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, BinaryIO
 
+from envbuilder.core.json_fields import parsed, record, records, text
 from envbuilder.image.contents import ImageContent, LibraryFile
-from envbuilder.oci.layout.documents import as_record, parsed
 from envbuilder.oci.layout.layer_compression import unpacked
 from envbuilder.oci.layout.layer_tar import Found, LayerTar
 from envbuilder.oci.tar.members import Kind, Member
@@ -222,14 +222,14 @@ def _forget(whole: _Layer, path: str) -> None:
 
 
 def _described(config: Mapping[str, object], manifest: str) -> ImageContent:
-    inner = as_record(config.get("config"))
+    inner = record(config, "config")
     env = inner.get("Env")
     pairs = [str(each).partition("=") for each in env] if isinstance(env, list) else []
     return ImageContent(
         manifest=manifest,
         diff_ids=(),
         assembled=_assembled(config) > 0,
-        labels={name: str(value) for name, value in as_record(inner.get("Labels")).items()},
+        labels={name: str(value) for name, value in record(inner, "Labels").items()},
         env={name: value for name, _, value in pairs},
         user=str(inner.get("User") or ""),
         folder=str(inner.get("WorkingDir") or ""),
@@ -240,11 +240,9 @@ def _described(config: Mapping[str, object], manifest: str) -> ImageContent:
 
 def _assembled(config: Mapping[str, object]) -> int:
     """How many of the layers were assembled; they are the upper ones."""
-    history = config.get("history")
-    entries = [as_record(each) for each in history] if isinstance(history, list) else []
-    return sum(str(each.get("created_by", "")).startswith(_ASSEMBLED) for each in entries)
+    return sum(text(each, "created_by").startswith(_ASSEMBLED) for each in records(config, "history"))
 
 
 def config_of(content: bytes) -> Mapping[str, object]:
     """The configuration of an image as a mapping; empty when it is none."""
-    return as_record(parsed(content))
+    return record(parsed(content))

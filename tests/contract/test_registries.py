@@ -20,6 +20,7 @@ import pytest
 
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.references import ImageRef
+from envbuilder.oci.documents import document
 from envbuilder.oci.images import (
     CONFIG_TYPE,
     EMPTY_TYPE,
@@ -31,7 +32,6 @@ from envbuilder.oci.images import (
     LayerFormat,
 )
 from envbuilder.oci.registry.client import RegistryClient
-from envbuilder.oci.registry.documents import document
 from envbuilder.oci.registry.pull import fetch_blobs, find
 from envbuilder.oci.registry.push import push
 from envbuilder.oci.registry.uploads import PIECE

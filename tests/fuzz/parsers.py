@@ -24,6 +24,7 @@ from envbuilder.core.errors import EnvbuilderError
 from envbuilder.core.http.credentials import netrc_logins
 from envbuilder.core.http.limits import decimal
 from envbuilder.core.http.origins import scheme_of
+from envbuilder.core.json_fields import parsed, record, records
 from envbuilder.core.references import ImageRef
 from envbuilder.core.uv import read_pylock
 from envbuilder.core.uv_failures import failure_of
@@ -58,10 +59,10 @@ from envbuilder.lock.index.uv_index import _files
 from envbuilder.lock.lockfile import load
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder
 from envbuilder.lock.spec import read_spec
+from envbuilder.oci.documents import descriptor
 from envbuilder.oci.layout.layer_compression import unpacked
 from envbuilder.oci.layout.layer_tar import LayerTar
 from envbuilder.oci.layout.stored_images import read_layout
-from envbuilder.oci.registry import documents
 from envbuilder.oci.registry.auth import chosen
 from envbuilder.oci.registry.credentials import RegistryLogins
 from envbuilder.oci.registry.failures import said
@@ -147,9 +148,8 @@ def _passwd(content: bytes, folder: Path) -> object:
 
 
 def _manifest(content: bytes, _: Path) -> object:
-    found = documents.parsed(content)
-    documents.descriptor(documents.record(found, "config"), "config")
-    return [documents.descriptor(each, "layer") for each in documents.records(found, "layers")], said(500, content)
+    found = parsed(content)
+    return [descriptor(each) for each in (record(found, "config"), *records(found, "layers"))], said(500, content)
 
 
 def _challenge(content: bytes, _: Path) -> object:
@@ -161,7 +161,7 @@ def _challenge(content: bytes, _: Path) -> object:
 def _token(content: bytes, _: Path) -> object:
     from envbuilder.oci.registry.auth import _life  # noqa: PLC0415  the parser of a token is not public
 
-    return _life(documents.parsed(content))
+    return _life(parsed(content))
 
 
 def _facts(content: bytes, _: Path) -> object:

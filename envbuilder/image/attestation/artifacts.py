@@ -5,14 +5,10 @@ Source: OCI image specification 1.1, "Guidelines for artifact usage" and the fie
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable
 
-from envbuilder.oci.images import EMPTY_TYPE, MANIFEST_TYPE, Descriptor, Document
-
-EMPTY = b"{}"
-"""Content of a configuration that says nothing."""
+from envbuilder.oci.documents import EMPTY, document, entry, json_document
+from envbuilder.oci.images import MANIFEST_TYPE, Descriptor, Document
 
 
 def attached(
@@ -31,24 +27,14 @@ def attached(
 def _attached(
     media_type: str, name: str, content: bytes, subject: Descriptor, created: str
 ) -> tuple[Document, Document]:
-    held = _document(media_type, content)
+    held = document(media_type, content)
     manifest = {
         "schemaVersion": 2,
         "mediaType": MANIFEST_TYPE,
         "artifactType": media_type,
-        "config": _plain(_document(EMPTY_TYPE, EMPTY).descriptor),
-        "layers": [_plain(held.descriptor) | {"annotations": {"org.opencontainers.image.title": name}}],
-        "subject": _plain(subject),
+        "config": entry(EMPTY.descriptor),
+        "layers": [entry(held.descriptor) | {"annotations": {"org.opencontainers.image.title": name}}],
+        "subject": entry(subject),
         "annotations": {"org.opencontainers.image.created": created},
     }
-    text = json.dumps(manifest, sort_keys=True, separators=(",", ":")).encode()
-    return _document(MANIFEST_TYPE, text), held
-
-
-def _document(media_type: str, content: bytes) -> Document:
-    digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
-    return Document(descriptor=Descriptor(media_type=media_type, digest=digest, size=len(content)), content=content)
-
-
-def _plain(descriptor: Descriptor) -> dict[str, object]:
-    return {"mediaType": descriptor.media_type, "digest": descriptor.digest, "size": descriptor.size}
+    return json_document(MANIFEST_TYPE, manifest), held

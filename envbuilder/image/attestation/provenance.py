@@ -7,9 +7,9 @@ Source: in-toto attestation framework, Statement v1; SLSA v1.0, Provenance.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
+from envbuilder.core.canonical_json import indented_json
 from envbuilder.lock.lock import Lock
 from envbuilder.oci.images import AssembledImage, LayerFormat
 
@@ -43,7 +43,7 @@ def provenance(lock: Lock, digest: str, image: AssembledImage, layer_format: Lay
             "runDetails": {"builder": {"id": _BUILD_TYPE}},
         },
     }
-    return json.dumps(statement, sort_keys=True, indent=1, ensure_ascii=False).encode() + b"\n"
+    return indented_json(statement)
 
 
 def _dependencies(lock: Lock) -> Iterator[dict[str, object]]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from envbuilder.core.canonical_json import canonical_json
 from envbuilder.core.files import sha256_of
 from envbuilder.image.base.trees import DebianTree, DockerArchive
 from envbuilder.oci.tar import writing as tarball
@@ -35,9 +35,9 @@ def docker_archive(  # noqa: PLR0913  each says something else about one image
         added: Tar of the OS packages on the tree; None for none.
     """
     layers = {"layer.tar": (tree.path, tree.digest), **({"added.tar": (added, sha256_of(added))} if added else {})}
-    config = _json(_config(tree, [digest for _, digest in layers.values()], epoch, labels))
+    config = canonical_json(_config(tree, [digest for _, digest in layers.values()], epoch, labels))
     name = hashlib.sha256(config).hexdigest()
-    manifest = _json([{"Config": f"{name}.json", "RepoTags": list(tags) or None, "Layers": list(layers)}])
+    manifest = canonical_json([{"Config": f"{name}.json", "RepoTags": list(tags) or None, "Layers": list(layers)}])
     members = (
         file_of("manifest.json", manifest, mtime=epoch),
         file_of(f"{name}.json", config, mtime=epoch),
@@ -57,10 +57,6 @@ def _config(tree: DebianTree, diff_ids: list[str], epoch: int, labels: Mapping[s
         "os": "linux",
         "rootfs": {"diff_ids": diff_ids, "type": "layers"},
     }
-
-
-def _json(value: object) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def _layer(path: Path, name: str, epoch: int) -> Member:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from envbuilder.catalog.buildable import PackedPython
+from envbuilder.core.canonical_json import canonical_json
 from envbuilder.core.errors import InvalidInput
 from envbuilder.core.files import replacing
 from envbuilder.core.json_input import load_object
@@ -47,7 +47,7 @@ def _surveyed(archive: Path) -> PackedPython | None:
     try:
         with replacing(archive.parent / _NOTE) as stream:
             note = {"version": str(found.version), "glibc": str(found.glibc)}
-            stream.write((json.dumps(note, sort_keys=True) + "\n").encode())
+            stream.write(canonical_json(note))
     except OSError:
         pass  # A cache that cannot be written to is read anew each time.
     return PackedPython(version=found.version, glibc=found.glibc)

@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 
 from envbuilder.core.errors import UsageError
+from envbuilder.core.json_fields import parsed, record
 from envbuilder.oci.images import Descriptor, ImageLayerPin, LayerFormat
-from envbuilder.oci.registry.documents import parsed
 from envbuilder.oci.registry.pull import RemoteImage
 from envbuilder.oci.tar.members import Member
 
@@ -87,4 +87,4 @@ class RegistryContent:
 
     @cached_property
     def _document(self) -> Mapping[str, object]:
-        return parsed(self.image.config.content)
+        return record(parsed(self.image.config.content))

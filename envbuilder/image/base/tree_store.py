@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
+from envbuilder.core.canonical_json import indented_json
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.file_locks import hold
 from envbuilder.core.files import read_json, replacing, sha256_of
@@ -167,7 +167,7 @@ def _dump(tree: DebianTree) -> bytes:
         "missing": list(tree.missing),
         "cleared": None if tree.cleared is None else list(tree.cleared),
     }
-    return (json.dumps(document, sort_keys=True, indent=1, ensure_ascii=False) + "\n").encode()
+    return indented_json(document)
 
 
 def _load(document: object, path: Path) -> DebianTree:

@@ -18,11 +18,11 @@ from docker.types import DeviceRequest, LogConfig, Mount
 from docker.utils import kwargs_from_env, parse_host
 
 from envbuilder.core.errors import EngineError, EngineUnavailable, EnvbuilderError
+from envbuilder.core.json_fields import Record, number
 from envbuilder.core.references import ImageRef
 from envbuilder.image.docker.client import TIMEOUT_SECONDS, DockerClient
 from envbuilder.image.docker.container_spec import ContainerSpec
 from envbuilder.image.docker.context import Endpoint, endpoint
-from envbuilder.image.docker.engine_json import Record, number
 from envbuilder.image.docker.errors import Refusal, refused, translated
 
 _UNIX = "http+unix://"

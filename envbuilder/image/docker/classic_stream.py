@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from envbuilder.core.json_fields import Record, number, text
 from envbuilder.image.builds import BuildEvent, LogLine, StepFinished, StepStarted
-from envbuilder.image.docker.engine_json import Record, failure, number, text
+from envbuilder.image.docker.images import failure
 from envbuilder.image.docker.log_text import LineSplitter
 from envbuilder.oci.transfers import Transfer
 

@@ -11,7 +11,7 @@ import docker
 import requests
 from docker.utils.socket import frames_iter
 
-from envbuilder.image.docker.engine_json import Record
+from envbuilder.core.json_fields import Record
 
 TIMEOUT_SECONDS = 60
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from envbuilder.core.errors import EngineUnavailable
 from envbuilder.core.files import read_regular
+from envbuilder.core.json_fields import Record, at, record, text
 from envbuilder.core.json_input import LARGEST, load_json
-from envbuilder.image.docker.engine_json import Record, at, child, text
 
 _DEFAULT = "default"
 _UNIX = "unix://"
@@ -108,7 +108,7 @@ def _current(config: Path | None) -> str:
 def _named(name: str, config: Path) -> Endpoint:
     place = hashlib.sha256(name.encode()).hexdigest()
     try:
-        found = child(child(_read(config / "contexts" / "meta" / place / "meta.json"), "Endpoints"), _ENDPOINT)
+        found = record(record(_read(config / "contexts" / "meta" / place / "meta.json"), "Endpoints"), _ENDPOINT)
     except FileNotFoundError:
         raise EngineUnavailable(
             f"the Docker context {name} does not exist",

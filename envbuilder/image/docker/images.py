@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from envbuilder.core.json_fields import Record, at, number, record, records, text, texts
 from envbuilder.image.builds import EngineInfo, ImageInfo, ImageLayer
-from envbuilder.image.docker.engine_json import Record, at, child, children, number, text, texts
 
 _CONTAINERD_STORE = "io.containerd.snapshotter.v1"
 _BUILDKIT_API = (1, 39)
@@ -14,9 +14,14 @@ _BUILDKIT_API = (1, 39)
 _CONTAINERD_STORE_MENDED = (28,)
 
 
+def failure(message: Record) -> str:
+    """Return what a progress message of the engine says went wrong; empty if it reports no error."""
+    return text(message, "errorDetail", "message") or text(message, "error")
+
+
 def image_info(image: Record) -> ImageInfo:
     """Read the answer of `GET /images/…/json`."""
-    labels = child(image, "Config", "Labels")
+    labels = record(image, "Config", "Labels")
     return ImageInfo(
         id=text(image, "Id"),
         tags=tuple(sorted(texts(image, "RepoTags"))),
@@ -54,8 +59,8 @@ def engine_info(version: Record, system: Record, *, context: str = "") -> Engine
 
 
 def _hands_out_gpus(system: Record) -> bool:
-    devices = children(system, "DiscoveredDevices")  # CDI devices; Engine 28.2 and newer
-    return "nvidia" in child(system, "Runtimes") or any(text(device, "ID").startswith("nvidia") for device in devices)
+    devices = records(system, "DiscoveredDevices")  # CDI devices; Engine 28.2 and newer
+    return "nvidia" in record(system, "Runtimes") or any(text(device, "ID").startswith("nvidia") for device in devices)
 
 
 def _sessionless(version: Record, system: Record) -> bool:

@@ -6,7 +6,6 @@ layers of one of its images. Seen with 20.10.24 (overlay2).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,12 +13,14 @@ from typing import TYPE_CHECKING
 
 from envbuilder.core.errors import DiskFull, EngineError, EngineLost, EngineUnavailable, VerificationFailed
 from envbuilder.core.files import CHUNK
-from envbuilder.core.json_input import BadJson, load_json
+from envbuilder.core.json_fields import Record, number, parsed, record, text, texts
 from envbuilder.core.references import ImageRef
 from envbuilder.image.builds import ImageInfo, LoadResult
-from envbuilder.image.docker.engine_json import Record, child, failure, number, text, texts
-from envbuilder.image.docker.images import image_info
-from envbuilder.oci.images import INDEX_TYPE, AssembledImage, Descriptor, ImageLayerPin
+from envbuilder.image.docker.images import failure, image_info
+from envbuilder.oci.documents import entry
+from envbuilder.oci.images import AssembledImage, Descriptor, ImageLayerPin
+from envbuilder.oci.layout import contents
+from envbuilder.oci.layout.contents import blob_name
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.headers import END, headers, padding
 from envbuilder.oci.tar.members import Kind, Member, file_of, opened_at
@@ -111,18 +112,14 @@ def _present_layers(api: DockerApi, image: AssembledImage) -> int:
 
 
 def _environment(image: AssembledImage) -> str:
-    try:
-        value = load_json(image.config.content)
-    except BadJson:
-        return ""
-    return text(value, "config", "Labels", _OURS[0]) if isinstance(value, dict) else ""
+    return text(parsed(image.config.content), "config", "Labels", _OURS[0])
 
 
 def _candidates(images: Sequence[Record], environment: str) -> list[str]:
     """Ids of images to look at: those of the same environment first, then ours, then others, each the newest first."""
 
     def rank(image: Record) -> tuple[int, int]:
-        labels = child(image, "Labels")
+        labels = record(image, "Labels")
         same = bool(environment) and text(labels, _OURS[0]) == environment
         ours = any(name in labels for name in _OURS)
         base = any(tag.startswith(_OUR_BASES) for tag in texts(image, "RepoTags"))
@@ -143,16 +140,13 @@ def _common(wanted: Sequence[str], there: Sequence[str]) -> int:
 def _members(image: AssembledImage, store: Store, layers: Sequence[ImageLayerPin]) -> list[Member]:
     """An OCI layout and `manifest.json`; names are given later, when the image was found to be right."""
     manifest, config = image.manifest.descriptor, image.config.descriptor
-    index = {"schemaVersion": 2, "mediaType": INDEX_TYPE, "manifests": [_entry(manifest)]}
-    names = [_name(layer.blob.digest) for layer in image.layers]
-    docker = [{"Config": _name(config.digest), "RepoTags": None, "Layers": names}]
     once = {layer.blob.digest: layer.blob for layer in layers}
     return [
         _file("oci-layout", b'{"imageLayoutVersion":"1.0.0"}'),
-        _file("index.json", _json(index)),
-        _file("manifest.json", _json(docker)),
-        _file(_name(config.digest), image.config.content),
-        _file(_name(manifest.digest), image.manifest.content),
+        _file("index.json", contents.index([entry(manifest)])),
+        _file("manifest.json", contents.docker_manifest(image, ())),
+        _file(blob_name(config.digest), image.config.content),
+        _file(blob_name(manifest.digest), image.manifest.content),
         *(_blob(blob, _verified(blob, store)) for blob in once.values()),
     ]
 
@@ -169,23 +163,11 @@ def _verified(blob: Descriptor, store: Store) -> Path:
 def _blob(blob: Descriptor, path: Path) -> Member:
     size = path.stat().st_size
     opener = partial(opened_at, path, 0)
-    return Member(path=_name(blob.digest), kind=Kind.FILE, mode=0o644, mtime=0, size=size, open=opener)
+    return Member(path=blob_name(blob.digest), kind=Kind.FILE, mode=0o644, mtime=0, size=size, open=opener)
 
 
 def _file(name: str, content: bytes) -> Member:
     return file_of(name, content, mtime=0)
-
-
-def _name(digest: str) -> str:
-    return f"blobs/{digest.replace(':', '/')}"
-
-
-def _entry(descriptor: Descriptor) -> dict[str, object]:
-    return {"mediaType": descriptor.media_type, "digest": descriptor.digest, "size": descriptor.size}
-
-
-def _json(value: object) -> bytes:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def _tar(members: Sequence[Member]) -> Iterator[bytes]:

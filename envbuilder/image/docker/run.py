@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from envbuilder.core.archives.tar_reader import FILE, PlainStream, TarReader
 from envbuilder.core.errors import EngineError
+from envbuilder.core.json_fields import Record, records, text
 from envbuilder.image.docker.container_spec import ContainerSpec
 from envbuilder.image.docker.context_tar import files_tar
-from envbuilder.image.docker.engine_json import Record, children, text
 from envbuilder.oci.runtime.command import Output, RunRequest, RunResult
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def execute(
 
 def has_gpus(container: Record) -> bool:
     """Read the answer of `GET /containers/…/json`: devices that were asked for, or NVIDIA's runtime."""
-    requested = children(container, "HostConfig", "DeviceRequests")
+    requested = records(container, "HostConfig", "DeviceRequests")
     wanted = any(
         text(each, "Driver") in {"nvidia", "cdi"} or "gpu" in str(each.get("Capabilities")) for each in requested
     )

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from envbuilder.core.errors import DiskFull, EngineError, EngineLost, EnvbuilderError, SourceUnreachable, UsageError
+from envbuilder.core.json_fields import Record, number, record, text
 from envbuilder.core.references import ImageRef, is_digest
 from envbuilder.image.builds import ImageInfo
 from envbuilder.image.container_engine import Listener
-from envbuilder.image.docker.engine_json import Record, child, failure, number, text
-from envbuilder.image.docker.images import image_info
+from envbuilder.image.docker.images import failure, image_info
 from envbuilder.oci.transfers import PushResult, Transfer
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class _Ledger:
         elif status in {"Pushing", "Pushed"}:
             # The last count before "Pushed" can pass the announced total: the tar around the files counts too.
             self.sent[layer] = max(self.sent.get(layer, 0), number(message, "progressDetail", "current"))
-        self.digest = text(child(message, "aux"), "Digest") or self.digest
+        self.digest = text(record(message, "aux"), "Digest") or self.digest
 
 
 def push(api: DockerApi, reference: ImageRef, listener: Listener, clock: Callable[[], float]) -> PushResult:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from envbuilder.image.plan.plan import Plan
+from envbuilder.oci.documents import entry, json_document
 from envbuilder.oci.images import (
     CONFIG_TYPE,
     MANIFEST_TYPE,
     AssembledImage,
-    Descriptor,
-    Document,
     ImageLayerPin,
     ImagePin,
     LayerFormat,
@@ -35,18 +32,18 @@ def image_of(
         packer: What decides the bytes of the layers beside their content; empty when nothing does.
     """
     created = datetime.fromtimestamp(plan.lock.epoch, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    config = document(_config(plan, layers, base_config, created), CONFIG_TYPE)
+    config = json_document(CONFIG_TYPE, _config(plan, layers, base_config, created))
     annotations = {name: value for name, value in plan.labels if name.startswith(_ANNOTATED)}
     if packer:
         annotations["io.envbuilder.packer"] = packer
     manifest = {
         "schemaVersion": 2,
         "mediaType": MANIFEST_TYPE,
-        "config": plain(config.descriptor),
-        "layers": [plain(layer.blob) for layer in layers],
+        "config": entry(config.descriptor),
+        "layers": [entry(layer.blob) for layer in layers],
         "annotations": annotations | {f"{_ANNOTATED}created": created},
     }
-    return AssembledImage(layers=tuple(layers), config=config, manifest=document(manifest, MANIFEST_TYPE))
+    return AssembledImage(layers=tuple(layers), config=config, manifest=json_document(MANIFEST_TYPE, manifest))
 
 
 def pin_of(image: AssembledImage, layer_format: LayerFormat) -> ImagePin:
@@ -57,18 +54,6 @@ def pin_of(image: AssembledImage, layer_format: LayerFormat) -> ImagePin:
         config=image.config.descriptor.digest,
         manifest=image.manifest.descriptor.digest,
     )
-
-
-def document(value: Mapping[str, object], media_type: str) -> Document:
-    """A JSON document with one way to write it: sorted, no spaces, UTF-8."""
-    content = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
-    digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
-    return Document(descriptor=Descriptor(media_type=media_type, digest=digest, size=len(content)), content=content)
-
-
-def plain(descriptor: Descriptor) -> dict[str, object]:
-    """A descriptor as JSON has it."""
-    return {"mediaType": descriptor.media_type, "digest": descriptor.digest, "size": descriptor.size}
 
 
 def _config(

@@ -7,7 +7,6 @@ agrees with the manifest, which the store verifies. Any other is removed, and wh
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -16,10 +15,13 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from envbuilder.core.canonical_json import canonical_json, indented_json
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.files import read_json, replacing
+from envbuilder.core.json_fields import parsed, records, text, texts
 from envbuilder.core.references import is_digest
 from envbuilder.image.layers.layer_writer import Packed
+from envbuilder.oci.documents import entry
 from envbuilder.oci.images import AssembledImage, Descriptor, Document, ImageLayerPin
 from envbuilder.oci.store import Store
 
@@ -155,7 +157,7 @@ class Records:
         if repository not in known:
             self._pushed_path().parent.mkdir(parents=True, exist_ok=True)
             with replacing(self._pushed_path()) as stream:
-                stream.write(json.dumps(sorted([*known, repository])).encode())
+                stream.write(canonical_json(sorted([*known, repository])))
 
     def _pushed(self) -> list[str]:
         try:
@@ -252,7 +254,7 @@ def _believed(path: Path, read: Callable[[], T]) -> T | None:
 def sum_of(plain: Mapping[str, object]) -> str:
     """Return the sha256 of the content of a record, written with sorted keys and without spaces."""
     content = {name: value for name, value in plain.items() if name != _SUM}
-    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    return hashlib.sha256(canonical_json(content)).hexdigest()
 
 
 def _layer_of(plain: Mapping[str, object], key: str) -> LayerRecord:
@@ -268,23 +270,18 @@ def _layer_of(plain: Mapping[str, object], key: str) -> LayerRecord:
 
 def _agrees(image: AssembledImage) -> bool:
     """Return True if the layers of a record are those of its manifest and its configuration, which were verified."""
-    try:
-        manifest, config = json.loads(image.manifest.content), json.loads(image.config.content)
-        blobs = [Descriptor(media_type=each["mediaType"], digest=each["digest"], size=each["size"])
-                 for each in manifest["layers"]]  # fmt: skip
-        return (
-            blobs == [layer.blob for layer in image.layers]
-            and config["rootfs"]["diff_ids"] == [layer.diff_id for layer in image.layers]
-            and manifest["config"]["digest"] == image.config.descriptor.digest
-        )
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return False
+    manifest = parsed(image.manifest.content)
+    return (
+        [dict(each) for each in records(manifest, "layers")] == [entry(layer.blob) for layer in image.layers]
+        and text(manifest, "config", "digest") == image.config.descriptor.digest
+        and texts(parsed(image.config.content), "rootfs", "diff_ids") == tuple(layer.diff_id for layer in image.layers)
+    )
 
 
 def _write(path: Path, plain: Mapping[str, object]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as stream:
-        stream.write(json.dumps(plain, sort_keys=True, indent=1).encode())
+        stream.write(indented_json(plain))
 
 
 def _plain(descriptor: Descriptor) -> dict[str, object]:

@@ -6,11 +6,10 @@ bytes.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Iterable
 
 from envbuilder.catalog.environments import PythonProvider
+from envbuilder.core.canonical_json import inputs_digest
 from envbuilder.core.image_paths import VENV
 from envbuilder.image.plan.plan import Layer, LayerKind, Plan
 from envbuilder.lock.lock import Lock, PackageGroup, PackagePin
@@ -33,16 +32,12 @@ def layer_key(plan: Plan, layer: Layer, layer_format: LayerFormat, *, image_inpu
         inputs["holds"] = sorted(image_inputs)
     else:
         inputs |= _INPUTS[layer.kind](plan, layer)
-    return _digest(inputs)
+    return inputs_digest(inputs)
 
 
 def python_key(lock: Lock) -> str:
     """Digest of everything that decides the interpreter of an image, and what it runs on."""
-    return _digest({"version": VERSION, "python": lock.python.sha256} | _os(lock))
-
-
-def _digest(inputs: dict[str, object]) -> str:
-    return f"sha256:{hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()}"
+    return inputs_digest({"version": VERSION, "python": lock.python.sha256} | _os(lock))
 
 
 def _base(plan: Plan, _layer: Layer) -> dict[str, object]:

@@ -6,13 +6,12 @@ a row that was changed since asks another question, and its old answer is not us
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from envbuilder.core.canonical_json import inputs_digest
 from envbuilder.core.errors import Fault, InvalidInput
 from envbuilder.core.references import is_digest, normalized
 from envbuilder.core.yaml.canonical import Plain
@@ -81,7 +80,7 @@ def request_digest(request: Resolution) -> str:
         # Requests of rows alone have none; their digests are in `matrices/locks/`.
         **({"provided": sorted(request.provided)} if request.provided else {}),
     }
-    return f"sha256:{hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()}"
+    return inputs_digest(document)
 
 
 def merged(closures: Iterable[Closure]) -> tuple[Closure, ...]:

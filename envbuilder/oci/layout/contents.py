@@ -9,10 +9,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from envbuilder.core.canonical_json import canonical_json
 from envbuilder.core.errors import UsageError, VerificationFailed
+from envbuilder.core.json_fields import Record, parsed, text
 from envbuilder.core.references import ImageRef
-from envbuilder.oci.images import EMPTY_TYPE, INDEX_TYPE, AssembledImage, Descriptor, Document
-from envbuilder.oci.layout.documents import Record, as_record, document, entry, parsed, text, written
+from envbuilder.oci.documents import EMPTY, attached_entry, entry
+from envbuilder.oci.images import INDEX_TYPE, AssembledImage, Descriptor, Document
 from envbuilder.oci.store import Store
 
 LAYOUT_FILE = "oci-layout"
@@ -20,7 +22,6 @@ INDEX_FILE = "index.json"
 DOCKER_FILE = "manifest.json"
 LAYOUT = b'{"imageLayoutVersion":"1.0.0"}'
 NAME = "org.opencontainers.image.ref.name"
-_EMPTY = document(EMPTY_TYPE, b"{}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,13 +59,13 @@ def small_documents(image: AssembledImage) -> tuple[Document, ...]:
     """All blobs that are held in memory, each digest once: configuration, what is attached, manifests last."""
     attached = [document for _, document in image.attached]
     manifests = [document for document, _ in image.attached]
-    empty = [_EMPTY] if any(_has_no_config(manifest) for manifest in manifests) else []
+    empty = [EMPTY] if any(_has_no_config(manifest) for manifest in manifests) else []
     ordered = (image.config, *attached, *empty, image.manifest, *manifests)
     return tuple({document.descriptor.digest: document for document in ordered}.values())
 
 
 def _has_no_config(manifest: Document) -> bool:
-    return text(as_record(as_record(parsed(manifest.content)).get("config")), "digest") == _EMPTY.descriptor.digest
+    return text(parsed(manifest.content), "config", "digest") == EMPTY.descriptor.digest
 
 
 def blob_name(digest: str) -> str:
@@ -75,19 +76,13 @@ def blob_name(digest: str) -> str:
 def index_entries(image: AssembledImage, names: Sequence[str]) -> tuple[Record, ...]:
     """What an index says about an image: once for each name, then what is attached to it."""
     named: list[Record] = [entry(image.manifest.descriptor) | {"annotations": {NAME: name}} for name in names]
-    attached: list[Record] = [_attached_entry(manifest) for manifest, _ in image.attached]
+    attached: list[Record] = [attached_entry(manifest) for manifest, _ in image.attached]
     return (*(named or [entry(image.manifest.descriptor)]), *attached)
-
-
-def _attached_entry(manifest: Document) -> Record:
-    content = as_record(parsed(manifest.content))
-    artifact = text(content, "artifactType") or text(as_record(content.get("config")), "mediaType")
-    return entry(manifest.descriptor) | ({"artifactType": artifact} if artifact else {})
 
 
 def index(entries: Iterable[Record]) -> bytes:
     """An index as bytes."""
-    return written({"schemaVersion": 2, "mediaType": INDEX_TYPE, "manifests": list(entries)})
+    return canonical_json({"schemaVersion": 2, "mediaType": INDEX_TYPE, "manifests": list(entries)})
 
 
 def docker_manifest(image: AssembledImage, names: Sequence[str]) -> bytes:
@@ -95,7 +90,7 @@ def docker_manifest(image: AssembledImage, names: Sequence[str]) -> bytes:
     tags = sorted({tag for name in names if (tag := _tag(name))})
     layers = [blob_name(layer.blob.digest) for layer in image.layers]
     config = blob_name(image.config.descriptor.digest)
-    return written([{"Config": config, "RepoTags": tags or None, "Layers": layers}])
+    return canonical_json([{"Config": config, "RepoTags": tags or None, "Layers": layers}])
 
 
 def _tag(name: str) -> str:

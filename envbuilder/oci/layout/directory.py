@@ -12,10 +12,10 @@ from pathlib import Path
 from envbuilder.core.errors import UsageError
 from envbuilder.core.file_locks import hold
 from envbuilder.core.files import replacing, sha256_of
+from envbuilder.core.json_fields import Record, at, parsed, record, records, text
 from envbuilder.oci.images import AssembledImage, Descriptor
 from envbuilder.oci.layout import contents
 from envbuilder.oci.layout.contents import INDEX_FILE, LAYOUT, LAYOUT_FILE, NAME, blob_name
-from envbuilder.oci.layout.documents import Record, as_record, as_records, parsed, text
 from envbuilder.oci.store import Store, full_disk
 
 
@@ -53,7 +53,7 @@ def write_layout(image: AssembledImage, store: Store, folder: Path, names: Seque
 def _prepare(folder: Path) -> None:
     """Make a valid layout of a folder that is not there or empty."""
     if folder.is_dir() and any(folder.iterdir()):
-        version = as_record(parsed(_content(folder / LAYOUT_FILE))).get("imageLayoutVersion")
+        version = at(parsed(_content(folder / LAYOUT_FILE)), "imageLayoutVersion")
         if not isinstance(version, str) or not version.startswith("1."):
             raise UsageError(f"{folder} is in the way: it is no OCI image layout", hint="name a new or an empty folder")
         return
@@ -92,13 +92,13 @@ def _locked(folder: Path) -> Iterator[None]:
 def _others(folder: Path, image: AssembledImage, names: Sequence[str]) -> tuple[Record, ...]:
     """What stays in the index as it is."""
     path = folder / INDEX_FILE
-    index = as_record(parsed(_content(path)))
+    index = record(parsed(_content(path)))
     if path.exists() and not isinstance(index.get("manifests"), list):
         raise UsageError(f"{path} is no index of images", hint="name a new or an empty folder")
     again = {manifest.descriptor.digest for manifest, _ in image.attached}
     kept = []
-    for listed in as_records(index.get("manifests")):
-        name, digest = text(as_record(listed.get("annotations")), NAME), text(listed, "digest")
+    for listed in records(index, "manifests"):
+        name, digest = text(listed, "annotations", NAME), text(listed, "digest")
         nameless = digest == image.manifest.descriptor.digest and not name
         if name not in names and not nameless and digest not in again:
             kept.append(listed)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import shlex
 
 from envbuilder.core.errors import UsageError
+from envbuilder.core.json_fields import parsed, record, text, texts
 from envbuilder.oci.images import AssembledImage
-from envbuilder.oci.layout.documents import as_record, parsed, text, texts
 from envbuilder.oci.tar.members import Member, file_of
 
 DIGEST_FILE = "etc/envbuilder-image"
@@ -26,7 +26,7 @@ def start_files(image: AssembledImage, *, epoch: int) -> tuple[Member, ...]:
     Raises:
         UsageError: A variable or volume has a line end, which these files cannot say.
     """
-    config = as_record(as_record(parsed(image.config.content)).get("config"))
+    config = record(parsed(image.config.content), "config")
     volumes = [f"${{ENROOT_ROOTFS}}{path} {path} none x-create=dir,bind,rw,nosuid,nodev" for path in _volumes(config)]
     return (
         file_of(DIGEST_FILE, f"{image.manifest.descriptor.digest}\n".encode(), mtime=epoch),
@@ -37,7 +37,7 @@ def start_files(image: AssembledImage, *, epoch: int) -> tuple[Member, ...]:
 
 
 def _volumes(config: object) -> list[str]:
-    return sorted(as_record(as_record(config).get("Volumes")))
+    return sorted(record(config, "Volumes"))
 
 
 def _lines(lines: list[str] | tuple[str, ...]) -> bytes:
@@ -48,10 +48,9 @@ def _lines(lines: list[str] | tuple[str, ...]) -> bytes:
 
 
 def _start(config: object) -> str:
-    record = as_record(config)
-    folder = shlex.quote(text(record, "WorkingDir") or "/")
-    entry_point = texts(record, "Entrypoint")
-    command = texts(record, "Cmd") if entry_point or texts(record, "Cmd") else ("/bin/sh",)
+    folder = shlex.quote(text(config, "WorkingDir") or "/")
+    entry_point = texts(config, "Entrypoint")
+    command = texts(config, "Cmd") if entry_point or texts(config, "Cmd") else ("/bin/sh",)
     given = shlex.join(entry_point) + " " if entry_point else ""
     return (
         f"mkdir -p {folder} 2> /dev/null\n"

@@ -11,11 +11,12 @@ from typing import BinaryIO
 
 from envbuilder.core.errors import UsageError, VerificationFailed
 from envbuilder.core.files import CHUNK
+from envbuilder.core.json_fields import Record, parsed, record, records, text, texts
 from envbuilder.core.references import is_digest
+from envbuilder.oci.documents import descriptor, document
 from envbuilder.oci.images import CONFIG_TYPE, MANIFEST_TYPE, Descriptor, Document, LayerFormat
 from envbuilder.oci.layout.contents import DOCKER_FILE, INDEX_FILE, NAME, blob_name
 from envbuilder.oci.layout.destinations import Place, place_of
-from envbuilder.oci.layout.documents import Record, as_record, as_records, descriptor, document, parsed, text, texts
 from envbuilder.oci.layout.layer_compression import Unpacked
 
 _DOCKER = "application/vnd.docker."
@@ -64,15 +65,15 @@ def read_layout(path: Path, name: str = "") -> StoredImage:
 
 
 def _from_index(place: Place, path: Path, name: str) -> StoredImage:
-    index = as_record(parsed(_small(place, INDEX_FILE, path)))
-    listed = as_records(index.get("manifests"))
+    index = parsed(_small(place, INDEX_FILE, path))
+    listed = records(index, "manifests")
     images = [entry for entry in listed if not _is_attached(entry, place, path)]
     digests = {text(entry, "digest"): entry for entry in _called(name, [(entry, _names(entry)) for entry in images])}
     chosen = _only(list(digests.values()), path, name, [known for entry in images for known in _names(entry)])
     manifest = _manifest(place, path, chosen)
-    content = as_record(parsed(manifest.content))
-    config = _document(place, path, descriptor(as_record(content.get("config")), f"the manifest in {path}"))
-    layers = tuple(descriptor(layer, f"the manifest in {path}") for layer in as_records(content.get("layers")))
+    content = parsed(manifest.content)
+    config = _document(place, path, _descriptor(record(content, "config"), f"the manifest in {path}"))
+    layers = tuple(_descriptor(layer, f"the manifest in {path}") for layer in records(content, "layers"))
     for layer in layers:
         _check(place, path, layer)
     return StoredImage(
@@ -91,15 +92,14 @@ def _called(name: str, known: list[tuple[Record, tuple[str, ...]]]) -> list[Reco
 
 
 def _names(entry: Record) -> tuple[str, ...]:
-    annotations = as_record(entry.get("annotations"))
-    return tuple(name for name in (text(annotations, NAME), text(annotations, _FULL_NAME)) if name)
+    return tuple(name for key in (NAME, _FULL_NAME) if (name := text(entry, "annotations", key)))
 
 
 def _is_attached(entry: Record, place: Place, path: Path) -> bool:
     """Whether an entry of an index is about another one of its entries."""
     if text(entry, "mediaType") in _INDEX_TYPES:
         return False
-    return "subject" in as_record(parsed(_document(place, path, descriptor(entry, f"the index in {path}")).content))
+    return "subject" in record(parsed(_document(place, path, _descriptor(entry, f"the index in {path}")).content))
 
 
 def _only(found: list[Record], path: Path, name: str, known: list[str]) -> Record:
@@ -113,22 +113,21 @@ def _only(found: list[Record], path: Path, name: str, known: list[str]) -> Recor
 def _manifest(place: Place, path: Path, entry: Record) -> Document:
     """The manifest that an entry names, through indexes of several platforms."""
     for _ in range(_DEPTH):
-        found = _document(place, path, descriptor(entry, f"the index in {path}"))
+        found = _document(place, path, _descriptor(entry, f"the index in {path}"))
         if found.descriptor.media_type not in _INDEX_TYPES:
             return found
-        entries = as_records(as_record(parsed(found.content)).get("manifests"))
+        entries = records(parsed(found.content), "manifests")
         ours = [one for one in entries if _is_ours(one)] or list(entries)
         entry = _only(ours, path, "linux/amd64", [])
     raise VerificationFailed(f"{path} holds indexes within indexes")
 
 
 def _is_ours(entry: Record) -> bool:
-    platform = as_record(entry.get("platform"))
-    return (text(platform, "os"), text(platform, "architecture")) == ("linux", "amd64")
+    return (text(entry, "platform", "os"), text(entry, "platform", "architecture")) == ("linux", "amd64")
 
 
 def _from_docker(place: Place, path: Path, name: str) -> StoredImage:
-    entries = as_records(parsed(_small(place, DOCKER_FILE, path)))
+    entries = records(parsed(_small(place, DOCKER_FILE, path)))
     chosen = _only(
         _called(name, [(entry, texts(entry, "RepoTags")) for entry in entries]),
         path,
@@ -153,7 +152,7 @@ def _from_docker(place: Place, path: Path, name: str) -> StoredImage:
 
 
 def _diff_ids(config: Document, layers: int, path: Path) -> tuple[str, ...]:
-    found = texts(as_record(as_record(parsed(config.content)).get("rootfs")), "diff_ids")
+    found = texts(parsed(config.content), "rootfs", "diff_ids")
     if len(found) != layers or not all(map(is_digest, found)):
         raise VerificationFailed(f"{path} holds {layers} layers of an image whose configuration names {len(found)}")
     return found
@@ -167,6 +166,13 @@ def _layer_file(place: Place, path: Path, file: str, diff_id: str) -> Descriptor
     if digest != diff_id:
         raise VerificationFailed(f"the layer {file} in {path} has the digest {digest}, not {diff_id}")
     return Descriptor(media_type=LayerFormat.TAR.media_type, digest=digest, size=size)
+
+
+def _descriptor(value: Record, subject: str) -> Descriptor:
+    try:
+        return descriptor(value)
+    except ValueError as error:
+        raise VerificationFailed(f"{subject} {error}") from None
 
 
 def _document(place: Place, path: Path, wanted: Descriptor) -> Document:

@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.http.origins import is_loopback
+from envbuilder.core.json_fields import at, parsed, text
 from envbuilder.oci.registry.credentials import Credentials
-from envbuilder.oci.registry.documents import Record, parsed, text
 from envbuilder.oci.registry.failures import Interrupted, refused
 from envbuilder.oci.registry.retries import Pacing, Patience
 from envbuilder.oci.registry.transport import Answer, Request, Transport
@@ -207,8 +207,8 @@ def _challenges(line: str) -> list[Challenge]:
     return found
 
 
-def _life(told: Record) -> float:
+def _life(told: object) -> float:
     """Seconds that a token is used: all but the last ten of its life, or half of a shorter one."""
-    life = told.get("expires_in")
+    life = at(told, "expires_in")
     seconds = float(life) if isinstance(life, int | float) and life > 0 else _DEFAULT_LIFE
     return max(seconds - _MARGIN, seconds / 2)

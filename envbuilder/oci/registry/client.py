@@ -11,12 +11,13 @@ from typing import Self, TypeVar
 
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.core.http.origins import is_loopback, origin
+from envbuilder.core.json_fields import parsed, text
 from envbuilder.core.references import ImageRef, is_digest
+from envbuilder.oci.documents import document
 from envbuilder.oci.images import INDEX_TYPE, MANIFEST_TYPE, Document
 from envbuilder.oci.registry.addresses import Place, has_host, place_of, siblings
 from envbuilder.oci.registry.auth import Authorizer
 from envbuilder.oci.registry.credentials import Credentials, RegistryLogins
-from envbuilder.oci.registry.documents import document, parsed, text
 from envbuilder.oci.registry.failures import Interrupted, refused
 from envbuilder.oci.registry.retries import Pacing, Patience
 from envbuilder.oci.registry.transport import Answer, Body, Request, Transport

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from envbuilder.core.errors import Fault, InvalidInput, ToolFailed, ToolMissing
-from envbuilder.oci.registry.documents import Record, parsed, record, text
+from envbuilder.core.json_fields import Record, parsed, record, text
 
 _HELPER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _NOT_FOUND = "credentials not found in native keychain"
@@ -100,7 +100,7 @@ class _LoginFile:
 
     def of(self, host: str, repository: str) -> Credentials | None:
         config = self._config()
-        helper = text(record(config, "credHelpers"), host) or text(config, "credsStore")
+        helper = text(config, "credHelpers", host) or text(config, "credsStore")
         found = self._asked(helper, host) if helper else None
         return found or self._stored(record(config, "auths"), host, repository)
 
@@ -111,7 +111,7 @@ class _LoginFile:
             return {}
         except OSError as error:
             raise self._fault("", f"cannot be read: {error.strerror}") from None
-        config = parsed(content)
+        config = record(parsed(content))
         if not config and content.strip() != b"{}":
             raise self._fault("", "is not a JSON object")
         return config
@@ -168,7 +168,7 @@ class _LoginFile:
                 return None
             # What it wrote may hold the secret.
             raise ToolFailed(f"{name} ended with status {ran.returncode}", hint=hint)
-        return _told(parsed(ran.stdout), name, hint)
+        return _told(record(parsed(ran.stdout)), name, hint)
 
     def _fault(self, place: str, problem: str) -> InvalidInput:
         fault = Fault(file=str(self.path), line=0, field=place, problem=problem)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from http import HTTPStatus
 
 from envbuilder.core.errors import EnvbuilderError, SourceUnreachable
-from envbuilder.oci.registry.documents import parsed, records, text
+from envbuilder.core.json_fields import parsed, records, text
 
 _MOST_ERRORS = 3
 _LONGEST_MESSAGE = 300

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
+from envbuilder.core.json_fields import Record, parsed, record, records, text, texts
 from envbuilder.core.references import ImageRef, is_digest
+from envbuilder.oci.documents import descriptor, document
 from envbuilder.oci.images import Descriptor, Document
 from envbuilder.oci.registry.client import RegistryClient, Repository
-from envbuilder.oci.registry.documents import Record, descriptor, digest_of, parsed, record, records, text, texts
 from envbuilder.oci.registry.failures import Interrupted
 from envbuilder.oci.registry.parallel import Listener, Watch, ignore, in_parallel
 from envbuilder.oci.registry.retries import Patience
@@ -44,7 +45,7 @@ class RemoteImage:
         Raises:
             VerificationFailed: The configuration has none for each layer.
         """
-        found = texts(record(parsed(self.config.content), "rootfs"), "diff_ids")
+        found = texts(parsed(self.config.content), "rootfs", "diff_ids")
         if len(found) != len(self.layers) or not all(map(is_digest, found)):
             raise _wrong(
                 f"{self.reference}: configuration {self.config.descriptor.digest}",
@@ -133,17 +134,23 @@ def _present(repository: Repository, name: str) -> Document:
     return found
 
 
-def _entry(index: Record, subject: str) -> Descriptor:
+def _entry(index: object, subject: str) -> Descriptor:
     """The manifest for this platform: one without a variant goes first."""
     fitting = [
         entry
         for entry in records(index, "manifests")
-        if text(record(entry, "platform"), "os") == _SYSTEM
-        and text(record(entry, "platform"), "architecture") == _PROCESSOR
+        if text(entry, "platform", "os") == _SYSTEM and text(entry, "platform", "architecture") == _PROCESSOR
     ]
     if not fitting:
         raise SourceUnreachable(f"{subject} has no image for {_SYSTEM}/{_PROCESSOR}", hint="name another image")
-    return descriptor(min(fitting, key=lambda entry: text(record(entry, "platform"), "variant")), subject)
+    return _descriptor(min(fitting, key=lambda entry: text(entry, "platform", "variant")), subject)
+
+
+def _descriptor(value: Record, subject: str) -> Descriptor:
+    try:
+        return descriptor(value)
+    except ValueError as error:
+        raise SourceUnreachable(f"{subject}: it {error}", hint="have the image pushed anew") from None
 
 
 def _image(repository: Repository, reference: ImageRef, manifest: Document) -> RemoteImage:
@@ -154,12 +161,12 @@ def _image(repository: Repository, reference: ImageRef, manifest: Document) -> R
             f"{subject} is no image manifest (its media type is {manifest.descriptor.media_type or 'not given'})",
             hint="images in the form of Docker before 1.10 have to be pushed anew",
         )
-    config = descriptor(record(content, "config"), subject)
+    config = _descriptor(record(content, "config"), subject)
     return RemoteImage(
         reference=reference,
         manifest=manifest,
         config=Document(descriptor=config, content=_small(repository, config)),
-        layers=tuple(descriptor(layer, subject) for layer in records(content, "layers")),
+        layers=tuple(_descriptor(layer, subject) for layer in records(content, "layers")),
     )
 
 
@@ -172,8 +179,9 @@ def _small(repository: Repository, blob: Descriptor) -> bytes:
             return answer.content(_LONGEST_CONFIG)
 
     content = repository.patiently(ask)
-    if digest_of(content) != blob.digest:
-        raise _wrong(request.subject, f"its digest is {digest_of(content)}")
+    found = document(blob.media_type, content).descriptor.digest
+    if found != blob.digest:
+        raise _wrong(request.subject, f"its digest is {found}")
     return content
 
 

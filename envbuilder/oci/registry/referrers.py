@@ -8,17 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from envbuilder.core.errors import SourceUnreachable
-from envbuilder.oci.images import EMPTY_TYPE, INDEX_TYPE, Document
+from envbuilder.core.json_fields import Record, parsed, record, records, text
+from envbuilder.oci.documents import EMPTY, attached_entry, json_document
+from envbuilder.oci.images import INDEX_TYPE, Document
 from envbuilder.oci.registry.client import Repository
-from envbuilder.oci.registry.documents import Record, document, parsed, record, records, text, written
-
-EMPTY = document(EMPTY_TYPE, b"{}")
-"""What manifests without a configuration name instead of one."""
 
 
 def needed(manifest: Document, content: Document) -> tuple[Document, ...]:
     """The blobs of a manifest that refers to an image."""
-    config = text(record(parsed(manifest.content), "config"), "digest")
+    config = text(parsed(manifest.content), "config", "digest")
     return (content, EMPTY) if config == EMPTY.descriptor.digest != content.descriptor.digest else (content,)
 
 
@@ -35,7 +33,7 @@ def list_by_tag(repository: Repository, subject: str, manifests: Sequence[Docume
     """
     tag = subject.replace(":", "-")
     found = repository.manifest(tag)
-    index = parsed(found.content) if found else {}
+    index = record(parsed(found.content)) if found else {}
     if found and not isinstance(index.get("manifests"), list):
         raise SourceUnreachable(
             f"{repository.place}: the tag {tag} is no index, so what refers to the image cannot be listed",
@@ -46,16 +44,9 @@ def list_by_tag(repository: Repository, subject: str, manifests: Sequence[Docume
     added = [_entry(manifest) for manifest in manifests if manifest.descriptor.digest not in known]
     if added:
         whole = {**index, "schemaVersion": 2, "mediaType": INDEX_TYPE, "manifests": [*listed, *added]}
-        repository.put_manifest(document(INDEX_TYPE, written(whole)), tag)
+        repository.put_manifest(json_document(INDEX_TYPE, whole), tag)
 
 
 def _entry(manifest: Document) -> Record:
-    content = parsed(manifest.content)
-    annotations = record(content, "annotations")
-    return {
-        "mediaType": manifest.descriptor.media_type,
-        "digest": manifest.descriptor.digest,
-        "size": manifest.descriptor.size,
-        "artifactType": text(content, "artifactType") or text(record(content, "config"), "mediaType"),
-        **({"annotations": annotations} if annotations else {}),
-    }
+    annotations = record(parsed(manifest.content), "annotations")
+    return attached_entry(manifest) | ({"annotations": annotations} if annotations else {})

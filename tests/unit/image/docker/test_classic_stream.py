@@ -1,6 +1,6 @@
+from envbuilder.core.json_fields import Record
 from envbuilder.image.builds import BuildEvent, LogLine, StepFinished, StepStarted
 from envbuilder.image.docker.classic_stream import ClassicReader
-from envbuilder.image.docker.engine_json import Record
 from envbuilder.oci.transfers import Transfer
 
 

@@ -1,7 +1,7 @@
 import pytest
 
+from envbuilder.core.json_fields import Record
 from envbuilder.image.builds import ImageLayer
-from envbuilder.image.docker.engine_json import Record
 from envbuilder.image.docker.images import engine_info, image_info, image_layers
 
 CONTAINERD = {"Driver": "overlayfs", "DriverStatus": [["driver-type", "io.containerd.snapshotter.v1"]]}

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from envbuilder.core.errors import DiskFull, EngineError, EngineLost, VerificationFailed
+from envbuilder.core.json_fields import Record
 from envbuilder.core.references import ImageRef
-from envbuilder.image.docker.engine_json import Record
 from envbuilder.image.docker.loading import load_image
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.store import Store

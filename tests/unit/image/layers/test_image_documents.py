@@ -9,8 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from envbuilder.image.layers.image_documents import document, image_of, pin_of
+from envbuilder.image.layers.image_documents import image_of, pin_of
 from envbuilder.image.plan.layers import plan
+from envbuilder.oci.documents import json_document
 from envbuilder.oci.images import (
     CONFIG_TYPE,
     MANIFEST_TYPE,
@@ -59,8 +60,8 @@ def test_a_document_is_canonical_and_named_by_its_bytes(which: str) -> None:
 
 
 def test_the_order_of_keys_does_not_matter_and_letters_stay_letters() -> None:
-    assert document({"a": 1, "b": 2}, CONFIG_TYPE) == document({"b": 2, "a": 1}, CONFIG_TYPE)
-    assert document({"name": "Zoë"}, CONFIG_TYPE).content == '{"name":"Zoë"}'.encode()
+    assert json_document(CONFIG_TYPE, {"a": 1, "b": 2}) == json_document(CONFIG_TYPE, {"b": 2, "a": 1})
+    assert json_document(CONFIG_TYPE, {"name": "Zoë"}).content == '{"name":"Zoë"}'.encode()
 
 
 def test_the_manifest_names_configuration_and_layers_in_order() -> None:

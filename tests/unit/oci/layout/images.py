@@ -10,6 +10,7 @@ import tarfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from envbuilder.oci.documents import document, entry
 from envbuilder.oci.images import (
     CONFIG_TYPE,
     EMPTY_TYPE,
@@ -20,7 +21,6 @@ from envbuilder.oci.images import (
     ImageLayerPin,
     LayerFormat,
 )
-from envbuilder.oci.layout.documents import document, entry
 from envbuilder.oci.store import Store
 
 _PIECE = 700

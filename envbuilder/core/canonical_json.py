@@ -1,0 +1,38 @@
+"""JSON with one way to write each value, so that equal documents are equal bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+_ERRORS = "surrogatepass"
+"""A lone surrogate stands for a byte of a file name that is not UTF-8; `json.loads` reads it back."""
+
+
+def canonical_json(value: object) -> bytes:
+    """Return a value as JSON with sorted keys, without spaces, in UTF-8.
+
+    Example:
+        >>> canonical_json({"b": [1, None], "a": "x"})
+        b'{"a":"x","b":[1,null]}'
+    """
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode(errors=_ERRORS)
+
+
+def indented_json(value: object) -> bytes:
+    r"""Return a value as JSON with sorted keys, one field on each line, in UTF-8; for files that people read.
+
+    Example:
+        >>> indented_json({"b": 1, "a": 2})
+        b'{\n "a": 2,\n "b": 1\n}\n'
+    """
+    return json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False).encode(errors=_ERRORS) + b"\n"
+
+
+def inputs_digest(inputs: object) -> str:
+    """Return `sha256:…` of everything that decides a result, such as the content of a layer.
+
+    The form differs from `canonical_json`, with spaces and in ASCII: keys of layers and digests of requests are in
+    locks, registries and `matrices/`, so it must never change.
+    """
+    return f"sha256:{hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()}"
