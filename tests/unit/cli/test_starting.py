@@ -38,3 +38,8 @@ def imported(*arguments: str) -> set[str]:
 )
 def test_a_verb_imports_no_more_than_it_needs(arguments: tuple[str, ...], unwanted: set[str]) -> None:
     assert not imported(*arguments) & unwanted
+
+
+def test_the_command_line_is_also_a_module() -> None:
+    ran = subprocess.run([sys.executable, "-m", "envbuilder", "--version"], capture_output=True, text=True, check=True)
+    assert ran.stdout.startswith("envbuilder, version ")

@@ -1,0 +1,6 @@
+"""Run the command line by `python -m envbuilder`."""
+
+from envbuilder.cli.main import entry
+
+if __name__ == "__main__":
+    entry()
