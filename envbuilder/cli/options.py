@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar, cast
@@ -13,6 +14,7 @@ from packaging.version import InvalidVersion, Version
 from envbuilder.core.memory_policy import MemoryPolicy, parse
 from envbuilder.core.references import registry_address
 from envbuilder.core.versions import Release
+from envbuilder.image.builder import Engine
 from envbuilder.lock.lock import Sources
 from envbuilder.wiring.settings import HOST_BUILDS, KEYRING_VARIABLE
 
@@ -98,33 +100,40 @@ def python_option(text: str) -> Callable[[F], F]:
     return click.option("--python", type=_Python(), metavar="X.Y", help=text)
 
 
-def debian_options(command: F) -> F:
-    """The Debian archive, and what is believed of it; the verb gets them as `debian`."""
+def grouped(name: str, make: Callable[..., object], *options: Callable[[F], F]) -> Callable[[F], F]:
+    """Return a decorator that adds options to a command, which gets them as one value.
 
-    @click.option("--debian-mirror", metavar="URL", default="", help="Debian archive. Default: what this host uses.")
-    @click.option(
-        "--debian-keyring",
-        metavar="FILE",
-        type=_ARCHIVE,
-        help=f"Keys of the Debian archive. Default: {KEYRING_VARIABLE}, else Debian's.",
+    Args:
+        name: Parameter of the command that gets the value.
+        make: Makes the value; its parameters are those of the options.
+        options: In the order of the help.
+    """
+    fields = tuple(inspect.signature(make).parameters)
+
+    def decorate(command: F) -> F:
+        @functools.wraps(command)
+        def wrapped(*args: Any, **given: Any) -> Any:  # noqa: ANN401  whatever the command takes
+            value = make(**{field: given.pop(field) for field in fields})
+            return command(*args, **{name: value}, **given)
+
+        decorated: Any = wrapped
+        for option in reversed(options):
+            decorated = option(decorated)
+        return cast("F", decorated)
+
+    return decorate
+
+
+def engine_option(text: str) -> Callable[[F], F]:
+    """`--engine`; the command gets an `Engine`."""
+    return click.option(
+        "--engine",
+        type=click.Choice([engine.value for engine in Engine]),
+        default=Engine.AUTO.value,
+        show_default=True,
+        callback=lambda _context, _option, value: Engine(value),
+        help=text,
     )
-    @click.option("--debian-allow-expired", is_flag=True, help="Accept expired suites, as in archives and snapshots.")
-    @functools.wraps(command)
-    def wrapped(
-        *args: Any,  # noqa: ANN401  whatever the verb takes
-        debian_mirror: str,
-        debian_keyring: str | None,
-        debian_allow_expired: bool,
-        **others: Any,  # noqa: ANN401
-    ) -> Any:  # noqa: ANN401
-        debian = Sources(
-            debian_mirror=debian_mirror,
-            debian_keyring=debian_keyring or "",
-            debian_allow_expired=debian_allow_expired,
-        )
-        return command(*args, debian=debian, **others)
-
-    return cast("F", wrapped)
 
 
 def host_builds_option(command: F) -> F:
@@ -142,29 +151,42 @@ def host_builds_option(command: F) -> F:
     )(command)
 
 
-def source_options(command: F) -> F:
-    """Where to fetch from; the verb gets them as `sources`."""
+_DEBIAN: tuple[Callable[[Any], Any], ...] = (
+    click.option("--debian-mirror", metavar="URL", default="", help="Debian archive. Default: what this host uses."),
+    click.option(
+        "--debian-keyring",
+        metavar="FILE",
+        type=_ARCHIVE,
+        help=f"Keys of the Debian archive. Default: {KEYRING_VARIABLE}, else Debian's.",
+    ),
+    click.option("--debian-allow-expired", is_flag=True, help="Accept expired suites, as in archives and snapshots."),
+)
 
-    @click.option(
+
+def _debian(*, debian_mirror: str, debian_keyring: str | None, debian_allow_expired: bool) -> Sources:
+    return Sources(
+        debian_mirror=debian_mirror, debian_keyring=debian_keyring or "", debian_allow_expired=debian_allow_expired
+    )
+
+
+def _sources(debian: Sources, *, registry_mirror: str, index: str, python_archive: tuple[str, ...]) -> Sources:
+    return replace(debian, registry_mirror=registry_mirror, index=index, python_archives=python_archive)
+
+
+debian_options = grouped("debian", _debian, *_DEBIAN)
+"""The Debian archive, and what is believed of it; the command gets them as `debian`."""
+source_options = grouped(
+    "sources",
+    _sources,
+    click.option(
         "--registry-mirror",
         type=_Registry(),
         metavar="HOST[:PORT]",
         default="",
         help="Registry that serves the base images.",
-    )
-    @debian_options
-    @click.option("--index", metavar="URL", default="", help="Package index. Default: uv's own configuration.")
-    @click.option("--python-archive", metavar="FILE", multiple=True, type=_ARCHIVE, help="Interpreter archive to use.")
-    @functools.wraps(command)
-    def wrapped(
-        *args: Any,  # noqa: ANN401  whatever the verb takes
-        registry_mirror: str,
-        debian: Sources,
-        index: str,
-        python_archive: tuple[str, ...],
-        **others: Any,  # noqa: ANN401
-    ) -> Any:  # noqa: ANN401
-        sources = replace(debian, registry_mirror=registry_mirror, index=index, python_archives=python_archive)
-        return command(*args, sources=sources, **others)
-
-    return cast("F", wrapped)
+    ),
+    debian_options,
+    click.option("--index", metavar="URL", default="", help="Package index. Default: uv's own configuration."),
+    click.option("--python-archive", metavar="FILE", multiple=True, type=_ARCHIVE, help="Interpreter archive to use."),
+)
+"""Where to fetch from; the command gets them as `sources`."""

@@ -11,27 +11,21 @@ import click
 
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
-from envbuilder.cli.options import MEMORY
+from envbuilder.cli.options import MEMORY, engine_option
 from envbuilder.cli.output.printing import notice
-from envbuilder.cli.validation import engine_with
 from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import MemoryPolicy
+from envbuilder.image.builder import Engine
 from envbuilder.image.run import prepare
 from envbuilder.oci.runtime.command import RunRequest
 from envbuilder.wiring.adapters import Composition
-from envbuilder.wiring.image_names import reference_of
+from envbuilder.wiring.engines import reference_of, runner_of
 
 
 @click.command("run", context_settings={"allow_interspersed_args": False})
 @click.argument("image", metavar="IMAGE|ENV")
 @click.argument("words", metavar="COMMAND...", nargs=-1, required=True, type=click.UNPROCESSED)
-@click.option(
-    "--engine",
-    type=click.Choice(["auto", "docker", "assemble"]),
-    default="auto",
-    show_default=True,
-    help="Where the image is. assemble: in the store; run by runc or namespaces, without GPUs.",
-)
+@engine_option("Where the image is. assemble: in the store; run by runc or namespaces, without GPUs.")
 @click.option("--memory", type=MEMORY, metavar="POLICY", help="GPU memory policy instead of the image's: limit:4GiB.")
 @click.option("--gpus/--no-gpus", default=None, help="Give it the GPUs. Default: if the engine has any.")
 @click.option("--device", "devices", multiple=True, metavar="NAME", help="CDI device instead of all GPUs. Repeatable.")
@@ -49,7 +43,7 @@ from envbuilder.wiring.image_names import reference_of
 def command(  # noqa: PLR0913  one parameter for each option
     image: str,
     words: tuple[str, ...],
-    engine: str,
+    engine: Engine,
     memory: MemoryPolicy | None,
     gpus: bool | None,  # noqa: FBT001  click gives it by name
     devices: tuple[str, ...],
@@ -78,7 +72,7 @@ def command(  # noqa: PLR0913  one parameter for each option
         shared=shared,
         folder=workdir or (shared[0][1] if shared else ""),
     )
-    runner = engine_with(composition, request.image, engine)
+    runner = runner_of(composition, request.image, engine)
     prepared = prepare(runner, request, memory, gpus=gpus)
     with_gpus = "with the GPUs" if prepared.request.gpus else "without GPUs"
     policy = f"; GPU memory: {prepared.memory}" if prepared.memory else ""

@@ -8,12 +8,13 @@ import click
 
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
-from envbuilder.cli.options import MEMORY
+from envbuilder.cli.options import MEMORY, engine_option
 from envbuilder.cli.output.printing import notice
 from envbuilder.cli.output.reports import ALL_TIERS, FORMAT_NAMES, destinations, finish, output_option
 from envbuilder.cli.validation import Asked, report_on
 from envbuilder.core.memory_policy import MemoryPolicy
 from envbuilder.diagnostics.checks.findings import Tier
+from envbuilder.image.builder import Engine
 from envbuilder.wiring.adapters import Composition
 
 
@@ -25,13 +26,7 @@ from envbuilder.wiring.adapters import Composition
     metavar="PATH",
     help="Look at the environment of this interpreter: on this host, or with --container in there.",
 )
-@click.option(
-    "--engine",
-    type=click.Choice(["auto", "docker", "assemble"]),
-    default="auto",
-    show_default=True,
-    help="Where the image is. assemble: in the store; run by runc or namespaces. auto: the engine if it has it.",
-)
+@engine_option("Where the image is. assemble: in the store; run by runc or namespaces. auto: the engine if it has it.")
 @click.option(
     "--tier",
     type=ALL_TIERS,
@@ -56,7 +51,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     image: str | None,
     container: str | None,
     python: str | None,
-    engine: str,
+    engine: Engine,
     tier: str | None,
     require: str | None,
     devices: tuple[str, ...],

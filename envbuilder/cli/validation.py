@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.cli.output.preflight import warn_before_gpus
-from envbuilder.core.errors import EngineUnavailable, UsageError
+from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import MemoryPolicy
 from envbuilder.diagnostics.checks.findings import Report, Tier
 from envbuilder.diagnostics.facts.facts import Facts
@@ -19,13 +19,13 @@ from envbuilder.diagnostics.probe.requests import ProbeRequest
 from envbuilder.diagnostics.validate import Validation, validate
 from envbuilder.diagnostics.validate_static import validate_static
 from envbuilder.diagnostics.validate_targets import Look, Place, by_command, validate_place
+from envbuilder.image.builder import Engine
 from envbuilder.image.embedded_lock import LOCK_IN_IMAGE, lock_of
-from envbuilder.image.run import FollowingEngine
 from envbuilder.image.running.apptainer import find_apptainer
 from envbuilder.lock.lock import Lock, Sources
 from envbuilder.oci.runtime.command import RunResult
 from envbuilder.wiring.adapters import Composition
-from envbuilder.wiring.image_names import reference_of
+from envbuilder.wiring.engines import reference_of, runner_of
 from envbuilder.wiring.locks import known_lock, obtain_lock
 from envbuilder.wiring.subjects import readable_subject
 from envbuilder.wiring.targets import LOCK, SPEC, read_lock
@@ -42,7 +42,7 @@ class Asked:
         image: Image, environment or file.
         container: Running container.
         python: Interpreter on this host, or in the container.
-        engine: `docker`, `assemble` or `auto`.
+        engine: Which engine has the image.
         tier: How far to go; None goes as far as the place can.
         required: Tier that must be proven.
         devices: CDI devices for the container.
@@ -53,7 +53,7 @@ class Asked:
     image: str
     container: str
     python: str
-    engine: str
+    engine: Engine
     tier: Tier | None
     required: Tier | None
     devices: tuple[str, ...]
@@ -121,7 +121,7 @@ def _image(composition: Composition, asked: Asked, lock: Lock | None) -> Report:
         memory=asked.memory,
     )
     composition.say(f"looking inside {wanted.image}")
-    engine = engine_with(composition, wanted.image, asked.engine)
+    engine = runner_of(composition, wanted.image, asked.engine)
     return validate(composition.catalog, wanted, lock, engine, time.monotonic)
 
 
@@ -196,17 +196,3 @@ def _place(  # noqa: PLR0913  one look
         raise UsageError("tier static reads the layers of an image", hint="name the image, or use --tier cpu")
     place = Place(name=name, tier=tier, required=asked.required, timeout=asked.timeout)
     return validate_place(composition.catalog, lock, place, look, time.monotonic)
-
-
-def engine_with(composition: Composition, image: str, name: str) -> FollowingEngine:
-    """Where to look: in the container engine if it has the image, else in the store of assembled images."""
-    if name == "docker":
-        return composition.engine
-    if name == "assemble":
-        return composition.daemonless.runner
-    try:
-        if composition.engine.image(image) is not None or composition.records.image(image) is None:
-            return composition.engine
-    except EngineUnavailable:
-        composition.say("no container engine answers; looking among the assembled images")
-    return composition.daemonless.runner

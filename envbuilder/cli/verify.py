@@ -10,11 +10,12 @@ import click
 
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
-from envbuilder.cli.options import source_options
+from envbuilder.cli.options import engine_option, source_options
 from envbuilder.cli.output.printing import json_option, notice, print_json
 from envbuilder.core.errors import UsageError
 from envbuilder.diagnostics.verify import Verification, verify
 from envbuilder.image.assemble import assemble
+from envbuilder.image.builder import Engine
 from envbuilder.lock.lock import Lock, Sources
 from envbuilder.lock.lockfile import digest
 from envbuilder.wiring.adapters import Composition
@@ -27,18 +28,12 @@ from envbuilder.wiring.subjects import subject_of
 @click.option(
     "--lock", "target", metavar="LOCK|ENV", help="What it should be. Default: envbuilder.lock in this folder."
 )
-@click.option(
-    "--engine",
-    type=click.Choice(["auto", "docker", "assemble"]),
-    default="auto",
-    show_default=True,
-    help="Where a name is looked for. auto: first among the assembled images.",
-)
+@engine_option("Where a name is looked for. auto: first among the assembled images.")
 @click.option("--name", default="", help="Which image of a layout or archive, when it holds several.")
 @source_options
 @json_option
 def command(  # noqa: PLR0913  one parameter for each option
-    image: str, target: str | None, engine: str, name: str, sources: Sources, *, as_json: bool
+    image: str, target: str | None, engine: Engine, name: str, sources: Sources, *, as_json: bool
 ) -> None:
     """Say whether an image is what its lock says, bit by bit. Exit status 1 if not.
 

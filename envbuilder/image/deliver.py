@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.core.references import ImageRef
-from envbuilder.image.builds import LoadResult
+from envbuilder.image.builder import Delivered
 from envbuilder.image.container_engine import ContainerEngine, Listener
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.layout.archive import write_archive
@@ -57,21 +57,6 @@ class DeliverPorts:
     push: Callable[[AssembledImage, ImageRef, Listener], PushResult]
     search_path: str
     sandbox: Callable[[], Sandbox]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delivered:
-    """Where an image went.
-
-    Attributes:
-        output: What was written; None for nothing.
-        loaded: What the engine got; None when it was not asked.
-        pushes: What registries got.
-    """
-
-    output: Path | None
-    loaded: LoadResult | None
-    pushes: tuple[PushResult, ...]
 
 
 def deliver(image: AssembledImage, wanted: Destinations, ports: DeliverPorts, listener: Listener) -> Delivered:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from envbuilder.catalog.cuda import LibraryLink
 from envbuilder.catalog.environments import BaseKind, CudaProvider, PythonProvider
@@ -60,12 +61,22 @@ _HEADER = "# Written by `envbuilder lock`. Not meant to be edited: change envbui
 
 def digest(lock: Lock) -> str:
     """`sha256:…` of the canonical text of the pins: the identity of a lock."""
-    return f"sha256:{hashlib.sha256(dump_pins(lock).encode()).hexdigest()}"
+    return _digest_of_pins(_pins(lock))
+
+
+# Every step from the plan to the report asks for it: the canonical text of a lock takes 20 ms.
+@lru_cache(maxsize=64)
+def _digest_of_pins(pins: Lock) -> str:
+    return f"sha256:{hashlib.sha256(dump(pins).encode()).hexdigest()}"
 
 
 def dump_pins(lock: Lock) -> str:
     """Return the canonical text without the name and without the image that the pins become: what is in that image."""
-    return dump(replace(lock, name="", image=None))
+    return dump(_pins(lock))
+
+
+def _pins(lock: Lock) -> Lock:
+    return replace(lock, name="", image=None)
 
 
 def dump(lock: Lock) -> str:

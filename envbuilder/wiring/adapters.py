@@ -36,7 +36,6 @@ from envbuilder.image.base.tree_store import DebianStore
 from envbuilder.image.base.trees import DebianTree, PythonArchive
 from envbuilder.image.base.uv_python import from_uv
 from envbuilder.image.base.uv_tool import fetch_uv, find_uv, uv_version
-from envbuilder.image.build import BuildPorts
 from envbuilder.image.container_engine import ContainerEngine, Listener
 from envbuilder.image.docker.engine import connect
 from envbuilder.image.docker.registry_bases import RegistryBases, fetch_base
@@ -167,17 +166,6 @@ class Composition:
     def index_address(self, sources: Sources) -> str:
         """The package index that was named, here or on this host; empty means uv's own configuration."""
         return sources.index or self.settings.index
-
-    def build_ports(self, sources: Sources) -> BuildPorts:
-        """What `workflows.build` needs of the world."""
-        return BuildPorts(
-            engine=self.engine,
-            provide_base=lambda lock: self.provide_base_of(lock, sources),
-            find_file=self.find_file,
-            templates=self.settings.templates,
-            work=self.settings.use("work"),
-            notice=self.say,
-        )
 
     def index(self, sources: Sources) -> UvIndex:
         """The package index."""

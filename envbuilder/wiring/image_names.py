@@ -1,4 +1,4 @@
-"""Names of images: which one a lock gives to its image, and which image a name on the command line means."""
+"""Names of images: which one a lock gives to its image, and which texts are references."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
-from envbuilder.core.errors import EngineUnavailable, UsageError
-from envbuilder.core.references import ImageRef, image_name, repository_of
-from envbuilder.wiring.adapters import Composition
+from envbuilder.core.errors import UsageError
+from envbuilder.core.references import ImageRef, image_name
 from envbuilder.wiring.targets import LOCK
 
 REFERENCE = "write [HOST[:PORT]/]NAME[:TAG][@sha256:DIGEST], the name in lower case"
@@ -31,28 +30,6 @@ def default_name(path: Path, environment: str, rows: Collection[str]) -> str:
         return f"own-{words}"
 
 
-def reference_of(composition: Composition, name: str, engine: str) -> str:
-    """Return the image that a name means: that of an environment, one that was built under it, or the name itself.
-
-    Args:
-        composition: Adapters.
-        name: An environment, `name:` of a spec, or a reference.
-        engine: `docker`, `assemble` or `auto`: where to look.
-
-    Raises:
-        UsageError: It is no reference.
-    """
-    try:
-        built = f"{repository_of(image_name(name))}:latest"
-    except ValueError:
-        return checked_reference(name)
-    if any(row.id == name for row in composition.catalog.environments):
-        return built
-    if engine != "docker" and composition.records.image(built) is not None:
-        return built
-    return built if engine != "assemble" and _is_in_engine(composition, built) else name
-
-
 def checked_reference(name: str) -> str:
     """Return an image reference as it was written.
 
@@ -64,10 +41,3 @@ def checked_reference(name: str) -> str:
     except ValueError as error:
         raise UsageError(str(error), hint=REFERENCE) from error
     return name
-
-
-def _is_in_engine(composition: Composition, image: str) -> bool:
-    try:
-        return composition.engine.image(image) is not None
-    except EngineUnavailable:
-        return False

@@ -179,11 +179,16 @@ def _path(composition: Composition, spec: Spec) -> Path:
 
 
 def keep_image(composition: Composition, made: Lock) -> None:
-    """Write the image that a lock became into the lock of the cache folder that it is, if it is one of those."""
-    for path in sorted(composition.settings.use("locks").glob("*/envbuilder.lock")):
-        kept = _read(path)
-        if kept is not None and digest(kept) == digest(made) and kept.image != made.image:
-            write_text(path, dump(replace(kept, image=made.image)))
+    """Write the image that a lock became into the lock of the cache directory that it is, if it is one of those.
+
+    Only locks of its environment are read: `_name` begins with the environment.
+    """
+    locks = composition.settings.use("locks")
+    for pattern in (made.environment, f"{made.environment}@*"):
+        for path in sorted(locks.glob(f"{pattern}/envbuilder.lock")):
+            kept = _read(path)
+            if kept is not None and kept.image != made.image and digest(kept) == digest(made):
+                write_text(path, dump(replace(kept, image=made.image)))
 
 
 def _holds(composition: Composition, spec: Spec, kept: Lock) -> bool:

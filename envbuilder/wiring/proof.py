@@ -22,11 +22,12 @@ from envbuilder.diagnostics.probe.interpreters import probe_python
 from envbuilder.diagnostics.probe.requests import ProbeRequest
 from envbuilder.diagnostics.report.registry import format_named
 from envbuilder.diagnostics.validate import Validation, validate
-from envbuilder.image.build import BuildOptions, build
+from envbuilder.image.builder import BuildOptions, ImageRequest
 from envbuilder.image.container_engine import Listener
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Lock, Sources, Spec
 from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.engines import docker_builder
 from envbuilder.wiring.recording import records_of
 
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH")
@@ -108,11 +109,8 @@ class Proving:
         return lock(self.composition.catalog, spec, self.composition.lock_ports(spec))
 
     def _build(self, made: Lock, tag: str) -> None:
-        composition = self.composition
-        composition.provide_tools(made, self.sources)
-        host = composition.host_files(made, self.sources)
-        options = BuildOptions(tags=(tag,), proxies=composition.settings.proxies, host=host)
-        build(made, options, composition.build_ports(self.sources), self.listener)
+        request = ImageRequest(lock=made, sources=self.sources, names=(tag,))
+        docker_builder(self.composition).build((request,), BuildOptions(), self.listener)
 
 
 def bare_environ(environ: Mapping[str, str], *, home: Path) -> dict[str, str]:

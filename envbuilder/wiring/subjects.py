@@ -10,20 +10,21 @@ from envbuilder.core.errors import EngineUnavailable, UsageError
 from envbuilder.core.files import CHUNK
 from envbuilder.core.references import ImageRef
 from envbuilder.diagnostics.verify import Subject
+from envbuilder.image.builder import Engine
 from envbuilder.oci.layout.stored_images import read_layout
 from envbuilder.oci.registry.pull import fetch_blob, find
 from envbuilder.wiring.adapters import Composition
-from envbuilder.wiring.image_names import reference_of
+from envbuilder.wiring.engines import reference_of
 
 
-def subject_of(composition: Composition, image: str, name: str, engine: str) -> Subject:
+def subject_of(composition: Composition, image: str, name: str, engine: Engine) -> Subject:
     """An image that a command line names.
 
     Args:
         composition: Adapters.
         image: A path, a name in the store or the engine, or a name with a registry's host.
         name: Which image of a layout, when it holds several.
-        engine: `docker`, `assemble` or `auto`: where a name is looked for.
+        engine: Where a name is looked for.
 
     Raises:
         UsageError: There is none.
@@ -33,9 +34,9 @@ def subject_of(composition: Composition, image: str, name: str, engine: str) -> 
         return _of_path(path, name)
     image = reference_of(composition, image, engine)
     kept = composition.records.image(image)
-    if kept is not None and engine != "docker":
+    if kept is not None and engine is not Engine.DOCKER:
         return _of_store(composition, image)
-    held = _of_engine(composition, image) if engine != "assemble" else None
+    held = _of_engine(composition, image) if engine is not Engine.ASSEMBLE else None
     if held is not None:
         return held
     host = image.partition("/")[0]
@@ -124,7 +125,7 @@ def _of_registry(composition: Composition, name: str) -> Subject:
     )
 
 
-def readable_subject(composition: Composition, image: str, engine: str, work: Path) -> Subject:
+def readable_subject(composition: Composition, image: str, engine: Engine, work: Path) -> Subject:
     """Like `subject_of`; an image of the engine is written into a file in `work`, so that its layers can be read."""
     subject = subject_of(composition, image, "", engine)
     if subject.fetch is not None:

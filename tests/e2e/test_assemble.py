@@ -242,7 +242,7 @@ def test_the_packing_of_layers_does_not_change_what_the_image_is(
     )
 
     image = _image(done)
-    assert image["config"] == assembled.made["config"]
+    assert image["id"] == assembled.made["id"]
     assert image["manifest"] != assembled.manifest
     shutil.rmtree(tmp_path / "layout")
 
@@ -348,7 +348,7 @@ def _change_a_file(assembled: Assembled, target: Path) -> str:
         member = next(each for each in archive if each.name.endswith(".py") and each.size > 100)
     content[member.offset_data + 50] ^= 1
     manifest = json.loads(_blob(target, assembled.manifest).read_bytes())
-    config = _blob(target, assembled.made["config"]).read_text(encoding="utf-8")
+    config = _blob(target, assembled.made["id"]).read_text(encoding="utf-8")
     diff_id = f"sha256:{hashlib.sha256(content).hexdigest()}"
     manifest["config"].update(_put(target, config.replace(layer["diff_id"], diff_id).encode()))
     for each in manifest["layers"]:

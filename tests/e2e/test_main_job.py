@@ -28,8 +28,9 @@ def built(tool: Tool, engine: ContainerEngine) -> str:
     done = tool("build", ROW, "--tag", IMAGE, "--json")
     assert done.status == 0, done.stderr
     document = done.document()
-    assert document["builder"] == "buildkit"
-    assert document["image"]["tags"] == [IMAGE]
+    [image] = document["images"]
+    assert image["builder"] == "buildkit"
+    assert image["tags"] == [IMAGE]
     assert Path(document["log"]).read_text(encoding="utf-8")
     return IMAGE
 
@@ -182,7 +183,7 @@ def test_own_package_and_file_change_the_last_layers_only_and_push_little_more(
     assert shared >= len(layers[1].diff_ids) - 4
     ran = engine.run(RunRequest(image=second, command=("python", "hello.py")))
     assert (ran.status, ran.stdout.strip()) == (0, b"1,000")
-    pushed = after.document()["pushed"][0]
+    pushed = after.document()["images"][0]["pushed"][0]
     assert pushed["present"] >= shared
     assert pushed["bytes"] < 2_000_000
 
@@ -247,5 +248,5 @@ def test_the_classic_builder_is_a_stated_fallback(tool: Tool, built: str) -> Non
     done = tool("build", ROW, "--builder", "classic", "--tag", "envbuilder-test/classic:1", "--json")
 
     assert done.status == 0, done.stderr
-    assert done.document()["builder"] == "classic"
+    assert done.document()["images"][0]["builder"] == "classic"
     assert tool("validate", "envbuilder-test/classic:1", "--tier", "cpu").status == 0

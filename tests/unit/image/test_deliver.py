@@ -11,8 +11,9 @@ import pytest
 
 from envbuilder.core.errors import ToolMissing, UsageError, VerificationFailed
 from envbuilder.core.references import ImageRef
+from envbuilder.image.builder import Delivered
 from envbuilder.image.container_engine import Listener
-from envbuilder.image.deliver import Delivered, DeliverPorts, Destinations, deliver
+from envbuilder.image.deliver import DeliverPorts, Destinations, deliver
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.store import Store
 from envbuilder.oci.transfers import PushResult

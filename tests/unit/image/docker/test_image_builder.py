@@ -8,16 +8,19 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import BuildFailed, SourceUnreachable, UsageError
-from envbuilder.image.build import BuildOptions, BuildPorts, build, default_tags
-from envbuilder.image.builds import Builder, BuildEvent, BuildResult, EngineInfo
+from envbuilder.image.builder import BuildOptions, BuiltImage, ImageRequest, default_names
+from envbuilder.image.builds import Builder, BuildEvent, EngineInfo
+from envbuilder.image.docker.image_builder import DockerBuilder
 from envbuilder.image.plan.layers import plan
-from envbuilder.lock.lock import Lock
+from envbuilder.image.render import HostFile
+from envbuilder.lock.lock import Lock, Sources
 from envbuilder.lock.lockfile import digest
 from tests.fakes.catalogs import good_lock
 from tests.fakes.engine import FAKE_INFO, FakeEngine, fake_image
 
 LOCK = replace(good_lock(), os_packages=())
 BASE = plan(LOCK, digest(LOCK)).base
+PROXY = ("http_proxy", "http://proxy.example")
 _PLAIN = "FROM {{ plan.base }}\nLABEL io.envbuilder.environment={{ lock.environment }}\n"
 
 
@@ -25,10 +28,11 @@ class Bench:
     """An engine that holds the base, templates that the fake engine understands, and a store with one file."""
 
     def __init__(self, folder: Path, *, info: EngineInfo = FAKE_INFO, step: str = "echo done") -> None:
-        self.engine = FakeEngine(images={BASE: fake_image("base")}, info=info)
+        self.engine = FakeEngine(images={BASE: fake_image("base")}, info=info, registries=("localhost:5000",))
         self.told: list[str] = []
         self.events: list[BuildEvent] = []
         self.asked: list[Lock] = []
+        self.tools: list[Sources] = []
         self.work = folder / "work"
         self.stored: Path | None = folder / "stored"
         (folder / "stored").write_bytes(b"content")
@@ -37,36 +41,52 @@ class Bench:
         for name in ("Dockerfile", "Dockerfile.classic", "with-host", "host-README"):
             (self._templates / f"{name}.j2").write_text(f"{_PLAIN}RUN {step}\n", encoding="utf-8")
 
-    def provide(self, lock: Lock) -> str:
+    def provide_tools(self, _lock: Lock, sources: Sources) -> None:
+        self.tools.append(sources)
+
+    def provide_base_of(self, lock: Lock, _sources: Sources) -> str:
         self.asked.append(lock)
         return BASE
 
-    def build(self, options: BuildOptions | None = None, lock: Lock = LOCK) -> BuildResult:
-        ports = BuildPorts(
+    def host_files(self, _lock: Lock, _sources: Sources) -> tuple[HostFile, ...]:
+        return ()
+
+    def find_file(self, _sha256: str) -> Path | None:
+        return self.stored
+
+    def builder(self) -> DockerBuilder:
+        return DockerBuilder(
             engine=self.engine,
-            provide_base=self.provide,
-            find_file=lambda _: self.stored,
+            ingredients=self,
             templates=self._templates,
             work=self.work,
+            proxies=(PROXY,),
             notice=self.told.append,
         )
-        return build(lock, options or BuildOptions(), ports, self.events.append)
+
+    def build(self, options: BuildOptions | None = None, lock: Lock = LOCK, names: tuple[str, ...] = ()) -> BuiltImage:
+        request = ImageRequest(lock=lock, sources=Sources(), names=names or default_names(lock))
+        [image] = self.builder().build([request], options or BuildOptions(), self.events.append)
+        return image
 
 
 def test_an_image_is_built_on_the_base_of_the_lock_with_its_tags(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     result = bench.build()
-    assert sorted(result.image.tags) == sorted(default_tags(LOCK))
-    assert result.image.label("io.envbuilder.environment") == LOCK.environment
-    assert bench.asked == [LOCK]
+    held = bench.engine.image(result.id)
+    assert held is not None
+    assert sorted(held.tags) == sorted(default_names(LOCK)) == sorted(result.names)
+    assert held.label("io.envbuilder.environment") == LOCK.environment
+    assert (result.lock, result.size, result.manifest) == (LOCK, held.size, "")
+    assert (bench.asked, bench.tools) == ([LOCK], [Sources()])
     assert bench.events
 
 
 def test_the_base_and_proxies_are_build_arguments(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
-    bench.build(BuildOptions(proxies=(("http_proxy", "http://proxy.example"),), use_cache=False))
+    bench.build(BuildOptions(use_cache=False))
     (request,) = bench.engine.builds
-    assert request.args == (("BASE", BASE), ("http_proxy", "http://proxy.example"))
+    assert request.args == (("BASE", BASE), PROXY)
     assert not request.use_cache
 
 
@@ -81,34 +101,42 @@ def test_nothing_stays_after_a_failed_step_either(tmp_path: Path) -> None:
     with pytest.raises(BuildFailed):
         bench.build()
     assert list(bench.work.iterdir()) == []
-    assert bench.engine.image(default_tags(LOCK)[0]) is None
+    assert bench.engine.image(default_names(LOCK)[0]) is None
 
 
-def test_tags_that_are_named_replace_the_default_ones(tmp_path: Path) -> None:
-    assert Bench(tmp_path).build(BuildOptions(tags=("team/tf:1",))).image.tags == ("team/tf:1",)
+def test_an_image_gets_the_names_of_its_request_and_is_pushed_under_each_when_asked(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    names = ("localhost:5000/team/tf:1", "localhost:5000/team/tf:2")
+    assert bench.build(names=names).delivered.pushes == ()
+    pushed = bench.build(BuildOptions(push=True), names=names).delivered.pushes
+    assert tuple(push.reference for push in pushed) == names
 
 
-def test_the_default_tags_name_the_environment_and_the_lock() -> None:
-    latest, exact = default_tags(LOCK)
-    assert latest == "envbuilder/tf-2.4-cuda11.0:latest"
-    assert exact == f"envbuilder/tf-2.4-cuda11.0:{digest(LOCK)[7:19]}"
+def test_several_images_come_in_the_order_of_their_requests(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    requests = [
+        ImageRequest(lock=replace(LOCK, name=name), sources=Sources(), names=(f"{name}:1",)) for name in ("b", "a")
+    ]
+    built = bench.builder().build(requests, BuildOptions(), bench.events.append)
+    assert [image.names for image in built] == [("b:1",), ("a:1",)]
 
 
-def test_a_lock_with_a_name_does_not_take_the_tags_of_its_environment() -> None:
-    assert default_tags(replace(LOCK, name="vision")) == (
-        "envbuilder/vision:latest",
-        f"envbuilder/vision:{digest(LOCK)[7:19]}",
-    )
+def test_layers_have_titles_and_the_run_names_its_builder_and_steps(tmp_path: Path) -> None:
+    image = Bench(tmp_path).build()
+    assert image.layers[0].title == "base"
+    assert image.layers[0].made is None
+    assert (image.run.builder, image.run.downloaded) == ("buildkit", None)
+    assert image.run.steps
 
 
 def test_an_engine_without_sessionless_buildkit_gets_the_classic_builder_and_says_so(tmp_path: Path) -> None:
     bench = Bench(tmp_path, info=replace(FAKE_INFO, sessionless_buildkit=False))
-    assert bench.build().builder is Builder.CLASSIC
+    assert bench.build().run.builder == "classic"
     assert "classic builder" in bench.told[0]
 
 
 def test_a_builder_that_is_named_is_used(tmp_path: Path) -> None:
-    assert Bench(tmp_path).build(BuildOptions(builder=Builder.CLASSIC)).builder is Builder.CLASSIC
+    assert Bench(tmp_path).build(BuildOptions(builder=Builder.CLASSIC)).run.builder == "classic"
 
 
 def test_the_classic_builder_does_not_take_os_packages(tmp_path: Path) -> None:

@@ -1,0 +1,166 @@
+"""What `build` made, as text and as JSON; the same for every engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from envbuilder.cli.output.printing import folded, size, table
+from envbuilder.image.builder import BuiltImage, BuiltLayer, Delivered, Engine
+from envbuilder.image.builds import LoadResult
+from envbuilder.lock.lockfile import digest
+from envbuilder.oci.transfers import PushResult
+
+
+def print_built(images: Sequence[BuiltImage]) -> None:
+    """Print what was built, where it went, and the next command."""
+    if len(images) == 1:
+        click.echo(_layer_table(images[0].layers))
+        click.echo("")
+    for image in images:
+        _print_image(image)
+    if len(images) > 1:
+        _print_sharing(images)
+    click.echo(_totals(images))
+    click.echo(f"next: `envbuilder validate {images[0].names[0]}`")
+
+
+def _layer_table(layers: Sequence[BuiltLayer]) -> str:
+    if any(layer.made is None for layer in layers):
+        return table(("SIZE".rjust(8), "LAYER"), [(size(layer.size).rjust(8), layer.title) for layer in layers])
+    rows = [(size(layer.size).rjust(8), "made" if layer.made else "there", layer.title) for layer in layers]
+    return table(("SIZE".rjust(8), "", "LAYER"), rows)
+
+
+def _print_image(image: BuiltImage) -> None:
+    lock, delivered = image.lock, image.delivered
+    made = [layer for layer in image.layers if layer.made]
+    count = f"{len(image.layers)} layers" + (f", {len(made)} made now" if image.manifest else "")
+    click.echo(f"{lock.environment}: {size(image.size)} in {count}")
+    click.echo(f"  {image.manifest or image.id}")
+    for name in image.names:
+        click.echo(f"  {name}")
+    if delivered.output:
+        click.echo(f"wrote {delivered.output}")
+    if delivered.loaded:
+        loaded = delivered.loaded
+        sent = f"{size(loaded.sent_bytes)} in {loaded.sent_layers} layers, {loaded.present_layers} were there"
+        click.echo(f"loaded into the engine: {sent}")
+    for push in delivered.pushes:
+        sent = f"{size(push.pushed_bytes)} in {push.pushed_layers} layers, {push.present_layers} were there"
+        click.echo(f"pushed {push.reference}: {sent}; {push.seconds:.1f}s")
+        click.echo(f"  {push.digest}")
+    for note in image.notes:
+        click.echo(folded(f"note: {note}"))
+    for deviation in lock.differences:
+        click.echo(folded(f"deviation: {deviation}"))
+
+
+def _print_sharing(images: Sequence[BuiltImage]) -> None:
+    distinct = _distinct_layers(images)
+    if distinct is not None:
+        whole = size(sum(image.size for image in images))
+        shared = f"{size(sum(distinct.values()))} in {len(distinct)} distinct layers"
+        click.echo(f"{len(images)} images: {shared}, {whole} if they shared none")
+
+
+def _totals(images: Sequence[BuiltImage]) -> str:
+    builders = sorted({image.run.builder for image in images} - {""})
+    downloaded = _downloaded(images)
+    parts = [f"{_seconds(images):.1f}s" + (f" by {', '.join(builders)}" if builders else "")]
+    if downloaded is not None:
+        parts.append(f"{size(downloaded)} downloaded")
+    return ", ".join(parts)
+
+
+def built_document(engine: Engine, images: Sequence[BuiltImage], log: Path) -> dict[str, object]:
+    """Return the JSON document of a build.
+
+    Args:
+        engine: Which engine built.
+        images: In the order in which they were asked for.
+        log: The full log.
+    """
+    runs = dict.fromkeys(image.run for image in images)
+    distinct = _distinct_layers(images)
+    return {
+        "schema": 1,
+        "engine": engine.value,
+        "images": [_image_document(image) for image in images],
+        "distinct_bytes": None if distinct is None else sum(distinct.values()),
+        "downloaded_bytes": _downloaded(images),
+        "seconds": round(_seconds(images), 3),
+        "steps": [
+            {"name": step.name, "seconds": round(step.seconds, 3), "cached": step.cached}
+            for run in runs
+            for step in run.steps
+        ],
+        "log": str(log),
+    }
+
+
+def _image_document(image: BuiltImage) -> dict[str, object]:
+    lock, delivered = image.lock, image.delivered
+    return {
+        "environment": lock.environment,
+        "lock": digest(lock),
+        "base": lock.base.id,
+        "builder": image.run.builder or None,
+        "id": image.id,
+        "manifest": image.manifest or None,
+        "tags": list(image.names),
+        "size": image.size,
+        "layers": [_layer_document(layer) for layer in image.layers],
+        "output": str(delivered.output) if delivered.output else None,
+        "loaded": _loaded(delivered.loaded) if delivered.loaded else None,
+        "pushed": _pushes(delivered),
+        "notes": list(image.notes),
+        "deviations": list(lock.differences),
+    }
+
+
+def _layer_document(layer: BuiltLayer) -> dict[str, object]:
+    return {
+        "id": layer.id or None,
+        "title": layer.title,
+        "digest": layer.digest or None,
+        "diff_id": layer.diff_id or None,
+        "size": layer.size,
+        "made": layer.made,
+    }
+
+
+def _loaded(loaded: LoadResult) -> dict[str, object]:
+    return {"bytes": loaded.sent_bytes, "layers": loaded.sent_layers, "present": loaded.present_layers}
+
+
+def _pushes(delivered: Delivered) -> list[dict[str, object]]:
+    return [_pushed(push) for push in delivered.pushes]
+
+
+def _pushed(push: PushResult) -> dict[str, object]:
+    return {
+        "reference": push.reference,
+        "digest": push.digest,
+        "bytes": push.pushed_bytes,
+        "layers": push.pushed_layers,
+        "present": push.present_layers,
+        "seconds": round(push.seconds, 3),
+    }
+
+
+def _distinct_layers(images: Sequence[BuiltImage]) -> dict[str, int] | None:
+    """Return the bytes of each distinct layer by its digest; None where the engine gives no digests."""
+    layers = [layer for image in images for layer in image.layers]
+    return {layer.digest: layer.size for layer in layers} if all(layer.digest for layer in layers) else None
+
+
+def _downloaded(images: Sequence[BuiltImage]) -> int | None:
+    counts = [run.downloaded for run in dict.fromkeys(image.run for image in images)]
+    return None if None in counts else sum(count for count in counts if count is not None)
+
+
+def _seconds(images: Sequence[BuiltImage]) -> float:
+    return sum(run.seconds for run in dict.fromkeys(image.run for image in images))

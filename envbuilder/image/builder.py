@@ -1,0 +1,194 @@
+"""The port to an engine of `build`: what it builds, how, and what comes out. Each engine is a file of its own.
+
+A further engine is a class with the method of `ImageBuilder`, a name in `Engine`, and a line in `wiring.engines`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from envbuilder.core.references import repository_of
+from envbuilder.image.builds import Builder, BuildStep, LoadResult
+from envbuilder.image.container_engine import Listener
+from envbuilder.lock.lock import Lock, Sources
+from envbuilder.lock.lockfile import digest
+from envbuilder.oci.images import LayerFormat
+from envbuilder.oci.transfers import PushResult
+
+_TAG_DIGITS = 12
+
+
+class Engine(StrEnum):
+    """Which engine makes an image, or has it; `auto` stands for the first one that can."""
+
+    AUTO = "auto"
+    DOCKER = "docker"
+    ASSEMBLE = "assemble"
+
+
+class Feature(StrEnum):
+    """What only some engines support, by the option of `build` that asks for it."""
+
+    OUTPUT = "--output"
+    LOAD = "--load"
+    OFFLINE = "--offline"
+    BUNDLE = "--bundle"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageRequest:
+    """One image to build.
+
+    Attributes:
+        lock: Its lock.
+        sources: Where to fetch from.
+        names: `repository:tag` that it gets.
+    """
+
+    lock: Lock
+    sources: Sources
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildOptions:
+    """How to build, for every engine; what an engine does not support is a `Feature`, or without effect.
+
+    Attributes:
+        push: Push every name to its registry.
+        builder: Docker's builder; None lets the engine decide: BuildKit where it is available.
+        use_cache: False builds every layer of a Dockerfile again.
+        output: Directory (OCI layout), `.tar` or `.sqsh` to write; None for none.
+        load: Load an assembled image into the container engine.
+        layer_format: How assembled layers are packed.
+        jobs: How many layers are assembled at once; 0 means one for each processor.
+        offline: Refuse to download anything.
+    """
+
+    push: bool = False
+    builder: Builder | None = None
+    use_cache: bool = True
+    output: Path | None = None
+    load: bool = False
+    layer_format: LayerFormat = LayerFormat.GZIP_SPLICED
+    jobs: int = 0
+    offline: bool = False
+
+    @property
+    def features(self) -> frozenset[Feature]:
+        """What the engine has to support."""
+        asked = {Feature.OUTPUT: self.output is not None, Feature.LOAD: self.load, Feature.OFFLINE: self.offline}
+        return frozenset(feature for feature, is_asked in asked.items() if is_asked)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivered:
+    """Where an image went, beside the engine or the store that made it.
+
+    Attributes:
+        output: What was written; None for nothing.
+        loaded: What the container engine got; None when it was not asked.
+        pushes: What registries got.
+    """
+
+    output: Path | None = None
+    loaded: LoadResult | None = None
+    pushes: tuple[PushResult, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildRun:
+    """What was done to build an image; images that were built together share it.
+
+    Attributes:
+        steps: In the order in which they began.
+        seconds: Wall time.
+        builder: Which builder of the engine ran; empty for an engine that has only one.
+        downloaded: Bytes that were downloaded; None for an engine that does not count them.
+    """
+
+    steps: tuple[BuildStep, ...]
+    seconds: float
+    builder: str = ""
+    downloaded: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltLayer:
+    """One layer of an image.
+
+    Attributes:
+        title: What it holds, in words.
+        size: Bytes: packed where the digest is known, else as the engine counts them.
+        id: Name of the layer in the plan; empty for an engine that has layers of its own.
+        digest: Digest of the packed layer; empty when the engine keeps none.
+        diff_id: Digest of its content; empty likewise.
+        made: Whether it was made now; None when the engine does not say.
+    """
+
+    title: str
+    size: int
+    id: str = ""
+    digest: str = ""
+    diff_id: str = ""
+    made: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltImage:
+    """One image that was built.
+
+    Attributes:
+        lock: Its lock, with the digests of the image where the engine computes them.
+        names: `repository:tag` that it has.
+        id: Digest of its configuration; of its manifest in an engine with the containerd store.
+        manifest: Digest of its manifest; empty when only a registry makes one.
+        size: Bytes of all layers, as those of the layers are counted.
+        layers: Lowest first; empty ones are left out.
+        run: What was done.
+        delivered: Where it went.
+        notes: What readers should know about it.
+    """
+
+    lock: Lock
+    names: tuple[str, ...]
+    id: str
+    manifest: str = ""
+    size: int
+    layers: tuple[BuiltLayer, ...]
+    run: BuildRun
+    delivered: Delivered
+    notes: tuple[str, ...] = ()
+
+
+class ImageBuilder(Protocol):
+    """An engine of `build`."""
+
+    def build(
+        self, requests: Sequence[ImageRequest], options: BuildOptions, listener: Listener
+    ) -> tuple[BuiltImage, ...]:
+        """Build images: nothing that their locks do not name, never on another base.
+
+        Returns:
+            Shape: one image for each request, in their order.
+
+        Raises:
+            EngineUnavailable: The engine needs a daemon, and none answers.
+            SourceUnreachable: A base, archive, index or registry cannot be reached.
+            VerificationFailed: Something is not what a lock says.
+            BuildFailed: A step failed.
+            ToolFailed: The image's interpreter cannot be run here.
+            DiskFull: There is no room.
+        """
+        ...
+
+
+def default_names(lock: Lock) -> tuple[str, ...]:
+    """Return `envbuilder/NAME` as `latest` and by the digest of the lock; NAME is that of the lock, or its row."""
+    short = digest(lock).removeprefix("sha256:")[:_TAG_DIGITS]
+    repository = repository_of(lock.name or lock.environment)
+    return (f"{repository}:latest", f"{repository}:{short}")

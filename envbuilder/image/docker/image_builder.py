@@ -1,0 +1,113 @@
+"""The engine `docker`: renders the Dockerfile of a lock and builds it through the Docker SDK."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from envbuilder.core.errors import UsageError
+from envbuilder.core.references import ImageRef
+from envbuilder.image.builder import BuildOptions, BuildRun, BuiltImage, BuiltLayer, Delivered, ImageRequest
+from envbuilder.image.builds import Builder, BuildRequest, BuildResult
+from envbuilder.image.container_engine import ContainerEngine, Listener
+from envbuilder.image.dockerfile.step_names import step_title
+from envbuilder.image.render import HostFile, rendered, write
+from envbuilder.lock.lock import Lock, Sources
+
+
+class Ingredients(Protocol):
+    """Provides what the Dockerfile of a lock needs beside the lock."""
+
+    def provide_tools(self, lock: Lock, sources: Sources) -> None:
+        """Make sure that `find_file` finds the tools of a lock."""
+        ...
+
+    def provide_base_of(self, lock: Lock, sources: Sources) -> str:
+        """Make sure that the engine has the base of a lock; return its name there."""
+        ...
+
+    def host_files(self, lock: Lock, sources: Sources) -> tuple[HostFile, ...]:
+        """Return the settings of this host for single steps of a build."""
+        ...
+
+    def find_file(self, sha256: str) -> Path | None:
+        """Return the file with this hash; None when it is not here."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DockerBuilder:
+    """The `ImageBuilder` over a container engine.
+
+    Attributes:
+        engine: The container engine.
+        ingredients: Base, tools and settings of this host.
+        templates: Directory of the Jinja templates.
+        work: Directory for the rendered files; they are removed afterwards.
+        proxies: Proxy variables for the build only.
+        notice: Progress callback; receives one line of text.
+    """
+
+    engine: ContainerEngine
+    ingredients: Ingredients
+    templates: Path
+    work: Path
+    proxies: tuple[tuple[str, str], ...]
+    notice: Callable[[str], None]
+
+    def build(
+        self, requests: Sequence[ImageRequest], options: BuildOptions, listener: Listener
+    ) -> tuple[BuiltImage, ...]:
+        """See `ImageBuilder.build`; one image after the other, each pushed before the next."""
+        return tuple(self._image(request, options, listener) for request in requests)
+
+    def _image(self, request: ImageRequest, options: BuildOptions, listener: Listener) -> BuiltImage:
+        self.ingredients.provide_tools(request.lock, request.sources)
+        result = self._build(request, options, listener)
+        to_push = request.names if options.push else ()
+        pushes = tuple(self.engine.push(ImageRef.parse(name), listener) for name in to_push)
+        return BuiltImage(
+            lock=request.lock,
+            names=request.names,
+            id=result.image.id,
+            size=result.image.size,
+            layers=tuple(BuiltLayer(title=step_title(each.created_by), size=each.size) for each in result.layers),
+            run=BuildRun(steps=result.steps, seconds=result.seconds, builder=result.builder.value),
+            delivered=Delivered(pushes=pushes),
+        )
+
+    def _build(self, request: ImageRequest, options: BuildOptions, listener: Listener) -> BuildResult:
+        lock, sources = request.lock, request.sources
+        builder = options.builder or self._builder()
+        if builder is Builder.CLASSIC and lock.os_packages:
+            raise UsageError(
+                "the classic builder cannot add OS packages without leaving settings of this host in the image",
+                hint="use BuildKit: --builder buildkit",
+            )
+        host = self.ingredients.host_files(lock, sources)
+        base = self.ingredients.provide_base_of(lock, sources)
+        self.work.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=self.work, prefix=f"build-{lock.environment}-") as name:
+            directory = Path(name) / "context"
+            write(rendered(lock, self.templates), directory, self.ingredients.find_file, host)
+            asked = BuildRequest(
+                folder=directory,
+                tags=request.names,
+                builder=builder,
+                args=tuple(sorted((("BASE", base), *self.proxies))),
+                use_cache=options.use_cache,
+            )
+            return self.engine.build(asked, listener)
+
+    def _builder(self) -> Builder:
+        info = self.engine.info()
+        if info.sessionless_buildkit:
+            return Builder.BUILDKIT
+        self.notice(
+            f"{info.name} {info.version} with {info.storage} has no BuildKit without a client session; "
+            "using the classic builder: one coarse layer, no cache"
+        )
+        return Builder.CLASSIC

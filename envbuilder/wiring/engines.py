@@ -1,0 +1,143 @@
+"""The engines: which there are, what each supports, which one builds, and which one has an image."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from envbuilder.core.errors import EngineUnavailable, UsageError
+from envbuilder.core.references import image_name, repository_of
+from envbuilder.image.assemble_builder import AssembleBuilder
+from envbuilder.image.builder import Engine, Feature, ImageBuilder
+from envbuilder.image.docker.image_builder import DockerBuilder
+from envbuilder.image.run import FollowingEngine
+from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.image_names import checked_reference
+from envbuilder.wiring.locks import keep_image
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration:
+    """One engine.
+
+    Attributes:
+        make: Makes its builder.
+        features: What it supports of that which not every engine does.
+        is_available: Whether it can build here; may tell the user why not.
+        runner: Finds its images, and runs commands in them.
+    """
+
+    make: Callable[[Composition], ImageBuilder]
+    features: frozenset[Feature]
+    is_available: Callable[[Composition], bool]
+    runner: Callable[[Composition], FollowingEngine]
+
+
+def docker_builder(composition: Composition) -> DockerBuilder:
+    """Return the builder of the engine `docker`."""
+    places = composition.settings
+    return DockerBuilder(
+        engine=composition.engine,
+        ingredients=composition,
+        templates=places.templates,
+        work=places.use("work"),
+        proxies=places.proxies,
+        notice=composition.say,
+    )
+
+
+def _assemble_builder(composition: Composition) -> AssembleBuilder:
+    daemonless = composition.daemonless
+    return AssembleBuilder(
+        ports=daemonless.assemble_ports,
+        deliver_ports=daemonless.deliver_ports(),
+        records=composition.records,
+        keep_lock=partial(keep_image, composition),
+    )
+
+
+def _docker_answers(composition: Composition) -> bool:
+    try:
+        composition.engine.info()
+    except EngineUnavailable:
+        composition.say("no container engine answers; assembling the image without one")
+        return False
+    return True
+
+
+ENGINES: Mapping[Engine, Registration] = {
+    Engine.DOCKER: Registration(
+        make=docker_builder,
+        features=frozenset(),
+        is_available=_docker_answers,
+        runner=lambda composition: composition.engine,
+    ),
+    Engine.ASSEMBLE: Registration(
+        make=_assemble_builder,
+        features=frozenset(Feature),
+        is_available=lambda _composition: True,
+        runner=lambda composition: composition.daemonless.runner,
+    ),
+}
+"""In the order in which `auto` asks them."""
+
+
+def chosen_engine(composition: Composition, engine: Engine, features: Collection[Feature]) -> Engine:
+    """Return the engine that builds: the named one, or the first that supports what was asked for and is available.
+
+    Raises:
+        UsageError: The named engine does not support it.
+    """
+    able = [each for each, registered in ENGINES.items() if registered.features >= frozenset(features)]
+    if engine is Engine.AUTO:
+        return next(each for each in able if each is able[-1] or ENGINES[each].is_available(composition))
+    if engine not in able:
+        asked = ", ".join(sorted(set(features) - ENGINES[engine].features))
+        raise UsageError(f"the engine {engine} does not support {asked}", hint=f"use --engine {able[0]}")
+    return engine
+
+
+def runner_of(composition: Composition, image: str, engine: Engine) -> FollowingEngine:
+    """Return what runs commands in an image: the named engine, or the first that has the image, or that answers."""
+    if engine is not Engine.AUTO:
+        return ENGINES[engine].runner(composition)
+    answering = []
+    for registered in ENGINES.values():
+        runner = registered.runner(composition)
+        try:
+            if runner.image(image) is not None:
+                return runner
+            answering.append(runner)
+        except EngineUnavailable:
+            composition.say("no container engine answers; looking among the assembled images")
+    return answering[0]
+
+
+def reference_of(composition: Composition, name: str, engine: Engine) -> str:
+    """Return the image that a name means: that of an environment, one that was built under it, or the name itself.
+
+    Args:
+        composition: Adapters.
+        name: An environment, `name:` of a spec, or a reference.
+        engine: Where to look.
+
+    Raises:
+        UsageError: It is no reference.
+    """
+    try:
+        built = f"{repository_of(image_name(name))}:latest"
+    except ValueError:
+        return checked_reference(name)
+    if any(row.id == name for row in composition.catalog.environments):
+        return built
+    # The last engine first: it needs no daemon.
+    asked = reversed(tuple(ENGINES)) if engine is Engine.AUTO else (engine,)
+    return built if any(_has(composition, each, built) for each in asked) else name
+
+
+def _has(composition: Composition, engine: Engine, image: str) -> bool:
+    try:
+        return ENGINES[engine].runner(composition).image(image) is not None
+    except EngineUnavailable:
+        return False

@@ -1,0 +1,116 @@
+"""What `build` is asked for: locks from the command line, with the names of their images."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from packaging.version import Version
+
+from envbuilder.catalog.selection import matching
+from envbuilder.core.errors import UsageError
+from envbuilder.core.references import ImageRef
+from envbuilder.image.builder import Feature, ImageRequest, default_names
+from envbuilder.lock.lock import Lock, Sources
+from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.bundles import opened_bundle
+from envbuilder.wiring.image_names import REFERENCE
+from envbuilder.wiring.locks import obtain_lock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which locks to build, and the names of their images.
+
+    Attributes:
+        tags: References for the image; empty means the default ones.
+        base: Base for environments; empty means the first that is available.
+        tensorflow: Patch release for environments; None means theirs.
+        bundle: File that holds a lock and everything that it needs.
+        key: Public keys, one of which must have signed the bundle; None for any bundle.
+    """
+
+    tags: tuple[str, ...] = ()
+    base: str = ""
+    tensorflow: Version | None = None
+    bundle: Path | None = None
+    key: Path | None = None
+
+    @property
+    def features(self) -> frozenset[Feature]:
+        """What the engine has to support."""
+        return frozenset([Feature.BUNDLE] if self.bundle else [])
+
+
+def checked(selection: Selection, *, push: bool) -> Selection:
+    """Return a selection whose tags are complete references.
+
+    Args:
+        selection: As it was typed.
+        push: Whether the images are to be pushed.
+
+    Raises:
+        UsageError: A tag is no reference; or options that need another one.
+    """
+    if push and not selection.tags:
+        raise UsageError("--push needs a registry", hint="name it in a tag: --tag localhost:5000/team/tf:1")
+    if selection.key and not selection.bundle:
+        raise UsageError("--key checks the signature of a bundle", hint="name the bundle: --bundle FILE")
+    try:
+        tags = tuple(str(ImageRef.parse(tag)) for tag in selection.tags)
+    except ValueError as error:
+        raise UsageError(f"--tag: {error}", hint=REFERENCE) from error
+    return replace(selection, tags=tags)
+
+
+def image_requests(
+    composition: Composition, targets: tuple[str, ...], selection: Selection, sources: Sources, *, offline: bool
+) -> tuple[ImageRequest, ...]:
+    """Return what to build, in the order of the command line; interpreter archives that were named are taken along.
+
+    Args:
+        composition: Adapters.
+        targets: Environments, globs over their ids, or locks; empty means the lock in this directory.
+        selection: Which of their locks, and the names.
+        sources: Sources of the command line.
+        offline: Refuse to download anything.
+
+    Raises:
+        UsageError: Nothing of that name; or two images would have the same name.
+        NoUsableBase: No base of an environment is available.
+    """
+    locks = _locks(composition, targets, selection, sources, offline=offline)
+    _refuse_shared_names([lock for lock, _ in locks], selection.tags)
+    for _, merged in locks:
+        composition.add_archives(merged)
+    return tuple(
+        ImageRequest(lock=lock, sources=merged, names=selection.tags or default_names(lock)) for lock, merged in locks
+    )
+
+
+def _locks(
+    composition: Composition, targets: tuple[str, ...], selection: Selection, sources: Sources, *, offline: bool
+) -> list[tuple[Lock, Sources]]:
+    if selection.bundle:
+        if targets:
+            raise UsageError("a bundle holds its own lock", hint="leave the environment out")
+        return [(opened_bundle(composition, selection.bundle, sources, selection.key, offline=offline), sources)]
+    names: list[str | None] = []
+    for target in targets or (None,):
+        is_glob = target is not None and set(target) & set("*?[") and not Path(target).exists()
+        names += [row.id for row in matching(composition.catalog, target)] if is_glob and target else [target]
+    return [
+        obtain_lock(composition, name, sources, base=selection.base, tensorflow=selection.tensorflow)
+        for name in dict.fromkeys(names)
+    ]
+
+
+def _refuse_shared_names(locks: list[Lock], tags: tuple[str, ...]) -> None:
+    if tags and len(locks) > 1:
+        raise UsageError("several images cannot have the same name", hint="leave --tag out, or build one at a time")
+    names = [lock.name or lock.environment for lock in locks]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise UsageError(
+            f"several images would have the name {twice[0]}", hint="give each spec a `name:`, or build one at a time"
+        )

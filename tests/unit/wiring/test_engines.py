@@ -1,0 +1,122 @@
+"""The engine that builds is the named one, or the first that can do what was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from envbuilder.core.errors import UsageError
+from envbuilder.image.builder import Engine, Feature
+from envbuilder.image.layers.records import KeptImage
+from envbuilder.lock.lockfile import digest, dump, load
+from envbuilder.oci.images import Descriptor, ImageLayerPin, ImagePin, LayerFormat
+from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.engines import ENGINES, chosen_engine, runner_of
+from envbuilder.wiring.locks import keep_image
+from envbuilder.wiring.settings import settings
+from tests.fakes.catalogs import good_lock, small_catalog
+from tests.fakes.engine import FakeEngine, digest_of, fake_image
+from tests.unit.cli.running import CommandLine
+from tests.unit.oci.layout.images import file, image
+
+
+@dataclass
+class Told:
+    """Remembers notices."""
+
+    lines: list[str] = field(default_factory=list)
+
+    def __call__(self, text: str) -> None:
+        self.lines.append(text)
+
+
+@pytest.fixture
+def told() -> Told:
+    return Told()
+
+
+@pytest.fixture
+def composition(envbuilder: CommandLine, told: Told) -> Composition:
+    envbuilder.set("DOCKER_HOST", "unix:///nowhere/docker.sock")
+    return Composition(settings(), small_catalog(), told)
+
+
+def with_engine(composition: Composition, engine: FakeEngine) -> Composition:
+    """Put an engine that answers in place of the one that is opened when it is first needed."""
+    composition.__dict__["engine"] = engine
+    return composition
+
+
+def test_every_engine_but_auto_is_registered() -> None:
+    assert set(ENGINES) == set(Engine) - {Engine.AUTO}
+
+
+def test_auto_takes_docker_when_it_answers(composition: Composition, told: Told) -> None:
+    assert chosen_engine(with_engine(composition, FakeEngine()), Engine.AUTO, ()) is Engine.DOCKER
+    assert told.lines == []
+
+
+def test_auto_assembles_when_no_engine_answers_and_says_so(composition: Composition, told: Told) -> None:
+    assert chosen_engine(composition, Engine.AUTO, ()) is Engine.ASSEMBLE
+    assert told.lines == ["no container engine answers; assembling the image without one"]
+
+
+@pytest.mark.parametrize("feature", Feature)
+def test_a_feature_chooses_the_engine_that_supports_it_without_asking_another(
+    composition: Composition, told: Told, feature: Feature
+) -> None:
+    assert chosen_engine(composition, Engine.AUTO, {feature}) is Engine.ASSEMBLE
+    assert told.lines == []
+
+
+@pytest.mark.parametrize("features", [{Feature.LOAD}, {Feature.OUTPUT, Feature.BUNDLE}])
+def test_a_named_engine_that_lacks_a_feature_is_refused(
+    composition: Composition, features: Collection[Feature]
+) -> None:
+    with pytest.raises(UsageError, match=f"does not support {', '.join(sorted(features))}") as refused:
+        chosen_engine(composition, Engine.DOCKER, features)
+    assert refused.value.hint == "use --engine assemble"
+    assert chosen_engine(composition, Engine.ASSEMBLE, features) is Engine.ASSEMBLE
+
+
+def test_an_image_is_run_by_the_engine_that_has_it(composition: Composition, told: Told) -> None:
+    made = image(composition.store, [file("a", b"b")])
+    composition.records.keep_image(KeptImage(name="kept:1", image=made, lock=digest(good_lock())))
+    engine = FakeEngine(images={"held:1": fake_image("held")})
+    assembled = composition.daemonless.runner
+    assert runner_of(composition, "kept:1", Engine.AUTO) is assembled
+    assert told.lines == ["no container engine answers; looking among the assembled images"]
+
+    with_engine(composition, engine)
+    assert runner_of(composition, "kept:1", Engine.AUTO) is assembled
+    assert runner_of(composition, "held:1", Engine.AUTO) is engine
+    assert runner_of(composition, "neither:1", Engine.AUTO) is engine
+    assert runner_of(composition, "held:1", Engine.ASSEMBLE) is assembled
+
+
+def test_a_lock_of_the_cache_gets_the_image_that_it_became_and_other_directories_stay(
+    composition: Composition,
+) -> None:
+    pin = ImageLayerPin(
+        id="base",
+        key=digest_of("key"),
+        diff_id=digest_of("diff"),
+        blob=Descriptor(media_type=LayerFormat.TAR.media_type, digest=digest_of("blob"), size=1),
+    )
+    image = ImagePin(format=LayerFormat.TAR, manifest=digest_of("m"), config=digest_of("c"), layers=(pin,))
+    bare, made = replace(good_lock(), image=None), replace(good_lock(), image=image)
+    names = (bare.environment, f"{bare.environment}@debian-bookworm", f"{bare.environment}1")
+    files = [composition.settings.use("locks") / name / "envbuilder.lock" for name in names]
+    for path in files:
+        path.parent.mkdir(parents=True)
+        path.write_text(dump(bare), encoding="utf-8")
+    keep_image(composition, made)
+    assert [load(path.read_text(encoding="utf-8"), str(path)).image for path in files] == [image, image, None]
+
+
+def test_options_that_only_one_engine_has_are_refused_for_another(envbuilder: CommandLine) -> None:
+    ended = envbuilder("build", "tf-2.15-cpu", "--engine", "docker", "--load", "--offline")
+    assert ended.status == 2
+    assert "the engine docker does not support --load, --offline" in ended.stderr
