@@ -75,6 +75,11 @@ def load_object(content: str | bytes, *, surrogates: bool = False) -> dict[str, 
     return found
 
 
+def printable(text: str) -> str:
+    """Return a text without lone surrogates, which JSON can carry and UTF-8 cannot."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
 def _integer(text: str) -> int:
     if len(text.removeprefix("-")) > _LONGEST_NUMBER:
         raise BadJson(f"a number of {len(text)} digits")

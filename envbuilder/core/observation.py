@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar
+from typing import Annotated, Generic, TypeAlias, TypeVar
+
+from envbuilder.core.structure import At, Tagged
 
 T = TypeVar("T")
 _ERROR_LINE = re.compile(r"[\w.]*(Error|Exception): ")
@@ -35,9 +37,9 @@ class Unseen:
         seconds: How long looking took.
     """
 
-    kind: str
-    message: str
-    trace: tuple[str, ...] = ()
+    kind: Annotated[str, At("error", "type")]
+    message: Annotated[str, At("error", "message")]
+    trace: Annotated[tuple[str, ...], At("error", "trace")] = ()
     seconds: float = 0.0
 
     @property
@@ -67,4 +69,4 @@ class Unseen:
 
 NOT_ASKED = Unseen(kind="NotAsked", message="the probe was not asked for it")
 
-Fact: TypeAlias = Seen[T] | Unseen
+Fact: TypeAlias = Annotated[Seen[T] | Unseen, Tagged("ok", True, False)]  # noqa: FBT003  values of the tag

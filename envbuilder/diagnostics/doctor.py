@@ -19,11 +19,9 @@ from envbuilder.diagnostics.host.versions import Closures
 from envbuilder.diagnostics.host_environment import AroundPorts, start_looking
 from envbuilder.diagnostics.probe.command import launch
 from envbuilder.diagnostics.probe.containers import PYTHON, SHARE_FOR_TENSORFLOW, read_answer
-from envbuilder.diagnostics.probe.decoding import decode
-from envbuilder.diagnostics.probe.environment_documents import decode_surroundings, with_surroundings
+from envbuilder.diagnostics.probe.decoding import decode, decode_surroundings, with_surroundings, without_software
 from envbuilder.diagnostics.probe.interpreters import probe_document
 from envbuilder.diagnostics.probe.requests import ProbeRequest
-from envbuilder.diagnostics.probe.software_decoding import without_software
 from envbuilder.oci.runtime.command import RunResult
 
 HARDWARE = ProbeRequest(train=False, framework=False, compute=False)

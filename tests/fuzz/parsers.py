@@ -39,8 +39,7 @@ from envbuilder.diagnostics.doctor import examine, look_into_file
 from envbuilder.diagnostics.logs.scanner import scan
 from envbuilder.diagnostics.logs.signature_files import load_failures
 from envbuilder.diagnostics.logs.signatures import Failures
-from envbuilder.diagnostics.probe.decoding import decode
-from envbuilder.diagnostics.probe.environment_documents import decode_surroundings
+from envbuilder.diagnostics.probe.decoding import decode, decode_surroundings
 from envbuilder.diagnostics.report.registry import FORMATS
 from envbuilder.diagnostics.validate import judge_facts
 from envbuilder.image.base.deb.package_file import open_deb

@@ -5,11 +5,11 @@ from __future__ import annotations
 from envbuilder.catalog.machine import Host
 from envbuilder.cli.output.compatibility import offer_document
 from envbuilder.cli.output.doctor_versions import versions_document
+from envbuilder.core.structure import dump
 from envbuilder.diagnostics.doctor import Looked
 from envbuilder.diagnostics.facts.machine import host_of
 from envbuilder.diagnostics.host.examination import Examination
 from envbuilder.diagnostics.host.findings import MachineFinding
-from envbuilder.diagnostics.probe.environment_documents import surroundings_document
 
 
 def doctor_document(looked: Looked, examination: Examination) -> dict[str, object]:
@@ -22,7 +22,7 @@ def doctor_document(looked: Looked, examination: Examination) -> dict[str, objec
         "findings": [_finding(each) for each in examination.findings],
         "unseen": [{"what": each.what, "why": each.why, "how": each.how} for each in examination.unseen],
         "host": _host(host_of(looked.facts)),
-        "surroundings": surroundings_document(around) if around else None,
+        "surroundings": dump(around) if around else None,
         "versions": versions_document(examination.versions) if examination.versions else None,
         "environments": [offer_document(each) for each in examination.environments],
     }

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from envbuilder.core.observation import NOT_ASKED, Fact, Seen, Unseen
+from envbuilder.core.structure import At, Entries, Inside
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.facts.gpu import GpuTier
 from envbuilder.diagnostics.facts.hardware import Compute, Nvml
 from envbuilder.diagnostics.facts.host import HostFacts
 from envbuilder.diagnostics.facts.memory import MemoryFacts
-from envbuilder.diagnostics.facts.software import SoftwareFacts
+from envbuilder.diagnostics.facts.software import BuildInfo, SoftwareFacts
 
 # Beside what is defined here: whoever reads facts needs these too.
 __all__ = ["NOT_ASKED", "Fact", "Seen", "Unseen"]
@@ -63,15 +65,15 @@ class Machine:
         avx512f: Whether the processor has the first part of AVX-512; None when nothing tells.
     """
 
-    cpu: str
-    avx: bool | None
-    avx2: bool | None
-    fma: bool | None
-    memory: int | None
-    memory_limit: int | None
+    cpu: Annotated[str, At("cpu", "model")]
+    avx: Annotated[bool | None, At("cpu", "avx")]
+    avx2: Annotated[bool | None, At("cpu", "avx2")]
+    fma: Annotated[bool | None, At("cpu", "fma")]
+    memory: Annotated[int | None, At("memory", "total")]
+    memory_limit: Annotated[int | None, At("memory", "limit")]
     shm: int | None
     kernel: str
-    avx512f: bool | None = None
+    avx512f: Annotated[bool | None, At("cpu", "avx512f")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +102,7 @@ class Library:
     """One library that the probe was asked for."""
 
     soname: str
-    load: Fact[LibraryLoad]
+    load: Fact[LibraryLoad] = NOT_ASKED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +132,7 @@ class Gpu:
 
     index: int
     error: str
-    name: str
+    name: str = ""
     capability: Release | None
     memory: int | None
 
@@ -152,12 +154,12 @@ class DriverInterface:
 
     loadable: bool
     error: str
-    path: str
-    stub: bool
-    cuda: Release | None
-    init_code: int | None
-    init_name: str
-    gpus: tuple[Gpu, ...]
+    path: str = ""
+    stub: bool = False
+    cuda: Release | None = None
+    init_code: Annotated[int | None, At("init", "code")] = None
+    init_name: Annotated[str, At("init", "name")] = ""
+    gpus: tuple[Gpu, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,8 +172,8 @@ class Driver:
         library: Release in the file name of the user-space library; None when it has none.
     """
 
-    interface: Fact[DriverInterface]
-    module: Release | None
+    interface: Fact[DriverInterface] = NOT_ASKED
+    module: Annotated[Release | None, At("module", "release")]
     library: Release | None
 
     @property
@@ -243,7 +245,7 @@ class BuildFacts:
     """
 
     cuda: bool
-    info: tuple[tuple[str, str], ...]
+    info: BuildInfo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -321,8 +323,8 @@ class GpuWork:
     """
 
     asked: str
-    matmul: Fact[Placed]
-    convolution: Fact[Placed]
+    matmul: Fact[Placed] = NOT_ASKED
+    convolution: Fact[Placed] = NOT_ASKED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -357,23 +359,23 @@ class Facts:
 
     origin: str
     seconds: float
-    interpreter: Fact[Interpreter]
-    machine: Fact[Machine]
-    distributions: Fact[tuple[tuple[str, str], ...]]
-    libraries: Fact[tuple[Library, ...]]
-    driver: Fact[Driver]
-    loader: Fact[Loader]
-    own_check: Fact[OwnCheck]
-    imported: Fact[Imported]
-    build: Fact[BuildFacts]
-    devices: Fact[tuple[Device, ...]]
-    training: Fact[Training]
-    saving: Fact[tuple[RoundTrip, ...]]
-    gpu: Fact[tuple[GpuWork, ...]]
-    tier: GpuTier
-    log: Fact[tuple[str, ...]]
-    memory: Fact[MemoryFacts] = NOT_ASKED
-    cudnn: Fact[CudnnStart] = NOT_ASKED
+    interpreter: Fact[Interpreter] = NOT_ASKED
+    machine: Fact[Machine] = NOT_ASKED
+    distributions: Fact[Annotated[tuple[tuple[str, str], ...], Entries(ordered=True)]] = NOT_ASKED
+    libraries: Fact[Annotated[tuple[Library, ...], Entries(ordered=True)]] = NOT_ASKED
+    driver: Fact[Driver] = NOT_ASKED
+    loader: Fact[Loader] = NOT_ASKED
+    own_check: Annotated[Fact[OwnCheck], At("tensorflow-own-check")] = NOT_ASKED
+    imported: Annotated[Fact[Imported], At("tensorflow-import")] = NOT_ASKED
+    build: Annotated[Fact[BuildFacts], At("tensorflow-build")] = NOT_ASKED
+    devices: Annotated[Fact[tuple[Device, ...]], At("tensorflow-devices")] = NOT_ASKED
+    training: Annotated[Fact[Training], At("tensorflow-training")] = NOT_ASKED
+    saving: Annotated[Fact[tuple[RoundTrip, ...]], At("tensorflow-saving")] = NOT_ASKED
+    gpu: Annotated[Fact[Annotated[tuple[GpuWork, ...], Inside("gpus")]], At("tensorflow-gpu")] = NOT_ASKED
+    tier: Annotated[GpuTier, At()]
+    log: Annotated[Fact[tuple[str, ...]], At("tensorflow-log")] = NOT_ASKED
+    memory: Annotated[Fact[MemoryFacts], At("tensorflow-memory-policy")] = NOT_ASKED
+    cudnn: Annotated[Fact[CudnnStart], At("cudnn-start")] = NOT_ASKED
     nvml: Fact[Nvml] = NOT_ASKED
     compute: Fact[Compute] = NOT_ASKED
     host: Fact[HostFacts] = NOT_ASKED

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar
+from typing import Annotated, Generic, TypeAlias, TypeVar
 
 from envbuilder.core.observation import NOT_ASKED, Fact
+from envbuilder.core.structure import At, Inside
 
 T = TypeVar("T")
 
@@ -20,7 +21,7 @@ class OnGpu(Generic[T]):
     """
 
     asked: str
-    work: Fact[T]
+    work: Fact[T] = NOT_ASKED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +51,7 @@ class Compared:
         compiled: For XLA, whether it was compiled; else None.
     """
 
-    where: Placement
+    where: Annotated[Placement, At()]
     absolute: float | None
     relative: float | None
     tf32: bool | None
@@ -63,35 +64,35 @@ class Compared:
 class Operations:
     """The operations that networks are made of."""
 
-    matmul: Fact[Compared]
-    convolution: Fact[Compared]
-    gradient: Fact[Compared]
-    batch_norm: Fact[Compared]
-    rnn: Fact[Compared]
+    matmul: Fact[Compared] = NOT_ASKED
+    convolution: Fact[Compared] = NOT_ASKED
+    gradient: Annotated[Fact[Compared], At("convolution-gradient")] = NOT_ASKED
+    batch_norm: Annotated[Fact[Compared], At("batch-norm")] = NOT_ASKED
+    rnn: Fact[Compared] = NOT_ASKED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mixed:
     """Operations in float16."""
 
-    matmul: Fact[Compared]
-    convolution: Fact[Compared]
+    matmul: Fact[Compared] = NOT_ASKED
+    convolution: Fact[Compared] = NOT_ASKED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstKernel:
     """Seconds of the first kernel (with starting, and with compiling by the driver) and of the second."""
 
-    where: Placement
-    first: float | None
-    second: float | None
+    where: Annotated[Placement, At()]
+    first: Annotated[float | None, At("first_seconds")]
+    second: Annotated[float | None, At("second_seconds")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
     """A training: number of steps, first and last loss (None when not on the device, or not finite)."""
 
-    where: Placement
+    where: Annotated[Placement, At()]
     steps: int
     first: float | None
     last: float | None
@@ -101,29 +102,29 @@ class Course:
 class Latency:
     """Microseconds of one tiny operation with the copy of its result: median and 99th percentile of all samples."""
 
-    where: Placement
+    where: Annotated[Placement, At()]
     samples: int
-    median: float | None
-    p99: float | None
+    median: Annotated[float | None, At("median_us")]
+    p99: Annotated[float | None, At("p99_us")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rate:
     """TFLOP/s of square matrix products of one size: best and median of the samples."""
 
-    where: Placement
+    where: Annotated[Placement, At()]
     size: int
     samples: int
-    best: float | None
-    median: float | None
+    best: Annotated[float | None, At("best_tflops")]
+    median: Annotated[float | None, At("median_tflops")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Throughput:
     """Rates by the type of the numbers; float32 may be computed as TF32."""
 
-    single: Fact[Rate]
-    half: Fact[Rate]
+    single: Annotated[Fact[Rate], At("float32")] = NOT_ASKED
+    half: Annotated[Fact[Rate], At("float16")] = NOT_ASKED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +132,7 @@ class Replica:
     """What one GPU has after the sum: least and largest number of its vector; None when it was not there."""
 
     asked: str
-    where: Placement
+    where: Annotated[Placement, At()]
     least: float | None
     largest: float | None
 
@@ -165,7 +166,7 @@ class Attempt:
         error: What it said when it refused (ResourceExhaustedError); empty when it gave.
     """
 
-    size: int
+    size: Annotated[int, At("bytes")]
     given: bool
     error: str
 
@@ -194,8 +195,8 @@ class Memory:
     held_at_start: int
     held_grown: int
     block: int
-    used: Fact[int | None]
-    limit: Fact[int | None]
+    used: Fact[int | None] = NOT_ASKED
+    limit: Fact[int | None] = NOT_ASKED
     large: Attempt
     impossible: Attempt
     after: Attempt
@@ -212,21 +213,21 @@ class MemoryLimit:
     beyond: Attempt
 
 
-Each: TypeAlias = Fact[tuple[OnGpu[T], ...]]
+Each: TypeAlias = Fact[Annotated[tuple[OnGpu[T], ...], Inside("gpus")]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuTier:
     """The steps, each with one entry per GPU that TensorFlow sees; empty when it sees none."""
 
-    first: Each[FirstKernel] = NOT_ASKED
-    operations: Each[Operations] = NOT_ASKED
-    training: Each[Course] = NOT_ASKED
-    function: Each[Compared] = NOT_ASKED
-    xla: Each[Compared] = NOT_ASKED
-    mixed: Each[Mixed] = NOT_ASKED
-    latency: Each[Latency] = NOT_ASKED
-    throughput: Each[Throughput] = NOT_ASKED
-    all_reduce: Fact[AllReduce] = NOT_ASKED
-    memory: Each[Memory] = NOT_ASKED
-    limited: Each[MemoryLimit] = NOT_ASKED
+    first: Annotated[Each[FirstKernel], At("tensorflow-gpu-first")] = NOT_ASKED
+    operations: Annotated[Each[Operations], At("tensorflow-gpu-operations")] = NOT_ASKED
+    training: Annotated[Each[Course], At("tensorflow-gpu-training")] = NOT_ASKED
+    function: Annotated[Each[Compared], At("tensorflow-gpu-function")] = NOT_ASKED
+    xla: Annotated[Each[Compared], At("tensorflow-gpu-xla")] = NOT_ASKED
+    mixed: Annotated[Each[Mixed], At("tensorflow-gpu-mixed")] = NOT_ASKED
+    latency: Annotated[Each[Latency], At("tensorflow-gpu-latency")] = NOT_ASKED
+    throughput: Annotated[Each[Throughput], At("tensorflow-gpu-throughput")] = NOT_ASKED
+    all_reduce: Annotated[Fact[AllReduce], At("tensorflow-gpu-all-reduce")] = NOT_ASKED
+    memory: Annotated[Each[Memory], At("tensorflow-gpu-memory")] = NOT_ASKED
+    limited: Annotated[Each[MemoryLimit], At("tensorflow-gpu-memory-limit")] = NOT_ASKED

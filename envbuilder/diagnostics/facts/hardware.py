@@ -2,10 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import Annotated
 
-from envbuilder.core.observation import Fact
-from envbuilder.core.versions import Release
+from envbuilder.core.observation import NOT_ASKED, Fact
+from envbuilder.core.structure import At, Entries, Parsed
+from envbuilder.core.versions import Release, release_of
+
+_DRIVER_FILE = re.compile(r"\.so\.(\d+\.\d+(?:\.\d+)?)$")
+
+
+def _switch(text: str) -> bool:
+    if text not in {"on", "off"}:
+        raise ValueError("must be on or off")
+    return text == "on"
+
+
+Switch = Annotated[bool, Parsed(_switch, write=lambda on: "on" if on else "off")]
+"""`on` or `off`."""
+
+
+Measured = Annotated[float, Parsed(lambda number: number or 0.0, of=float | None, write=float)]
+"""A number; 0 for `"nan"` and `"inf"`, which the probe writes as text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,17 +83,17 @@ class NvmlGpu:
     uuid: str | None
     capability: Release | None
     memory: GpuBytes | None
-    mig: bool | None
+    mig: Switch | None
     instances: int | None
-    ecc: bool | None
-    persistence: bool | None
+    ecc: Switch | None
+    persistence: Switch | None
     compute_mode: str | None
     bus: str | None
     processes: tuple[GpuProcess, ...] | None
-    errors: tuple[tuple[str, str], ...]
+    errors: Annotated[tuple[tuple[str, str], ...], Entries(ordered=True)]
     uncorrected: int | None = None
-    rows_pending: bool | None = None
-    rows_failed: bool | None = None
+    rows_pending: Annotated[bool | None, At("rows", "pending")] = None
+    rows_failed: Annotated[bool | None, At("rows", "failed")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,19 +110,25 @@ class Nvml:
         version: Release of NVML itself.
         visible: CUDA_VISIBLE_DEVICES of the process; None when not set. NVML does not obey it.
         gpus: By index; empty when `nvmlInit` failed.
-        library: Release in the file name of the library; None when it has none.
+        path: Real path of the library; empty when it could not be opened.
     """
 
     loadable: bool
     error: str
-    stub: bool
-    init_code: int | None
-    init_name: str
+    stub: bool = False
+    init_code: Annotated[int | None, At("init", "code")] = None
+    init_name: Annotated[str, At("init", "name")] = ""
     driver: Release | None
     version: Release | None
     visible: str | None
     gpus: tuple[NvmlGpu, ...]
-    library: Release | None = None
+    path: str = ""
+
+    @property
+    def library(self) -> Release | None:
+        """Release in the file name of the library, such as `libnvidia-ml.so.535.104.05`; None when it has none."""
+        found = _DRIVER_FILE.search(self.path)
+        return release_of(found[1]) if found else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +188,7 @@ class TimedProduct:
     """
 
     size: int
-    milliseconds: float
+    milliseconds: Measured
     teraflops: float | None
     equal: bool
 
@@ -189,10 +214,10 @@ class ComputeGpu:
     """
 
     index: int
-    memory: Fact[MemoryRoundTrip]
-    matmul: Fact[KnownResult]
-    convolution: Fact[KnownResult]
-    speed: Fact[Speed]
+    memory: Fact[MemoryRoundTrip] = NOT_ASKED
+    matmul: Fact[KnownResult] = NOT_ASKED
+    convolution: Fact[KnownResult] = NOT_ASKED
+    speed: Fact[Speed] = NOT_ASKED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,9 +236,9 @@ class Compute:
         gpus: By index.
     """
 
-    cudart: CudaLibraryFound
-    cublas: CudaLibraryFound
-    cudnn: CudaLibraryFound
+    cudart: Annotated[CudaLibraryFound, At("libraries", "cudart")]
+    cublas: Annotated[CudaLibraryFound, At("libraries", "cublas")]
+    cudnn: Annotated[CudaLibraryFound, At("libraries", "cudnn")]
     stub: bool | None
     runtime: Release | None
     driver: Release | None

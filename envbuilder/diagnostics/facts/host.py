@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from envbuilder.core.observation import Fact
+from envbuilder.core.observation import NOT_ASKED, Fact
+from envbuilder.core.structure import At, Entries
 from envbuilder.core.versions import Release
 
 
@@ -63,7 +65,7 @@ class BusGpu:
     """
 
     bus: str
-    id: str
+    id: str = ""
     driver: str
 
 
@@ -147,19 +149,19 @@ class HostFacts:
 
     disks: tuple[Disk, ...]
     shm: Disk | None
-    memory_available: int | None
-    group_used: int | None
+    memory_available: Annotated[int | None, At("memory", "available")]
+    group_used: Annotated[int | None, At("memory", "group_used")]
     modules: GpuModules | None
     bus: tuple[BusGpu, ...] | None
-    nodes: Fact[tuple[DeviceNode, ...]]
+    nodes: Fact[tuple[DeviceNode, ...]] = NOT_ASKED
     smi: Smi | None
     wsl: Wsl
     container: str
-    virtual: bool | None
-    vendor: str
+    virtual: Annotated[bool | None, At("virtualization", "virtual")]
+    vendor: Annotated[str, At("virtualization", "vendor")]
     all_processes: bool | None
     processes: tuple[NamedProcess, ...]
-    variables: tuple[tuple[str, str], ...]
+    variables: Annotated[tuple[tuple[str, str], ...], Entries(ordered=True)]
 
     def variable(self, name: str) -> str | None:
         """Value of an environment variable; None when it is not set."""

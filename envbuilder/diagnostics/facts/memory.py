@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from envbuilder.diagnostics.facts.hardware import Measured
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceivedMemory:
@@ -18,7 +20,7 @@ class ReceivedMemory:
 
     gpus: int
     growth: bool
-    fraction: float
+    fraction: Measured
     limits: tuple[int, ...]
 
 

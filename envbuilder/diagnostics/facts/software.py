@@ -3,6 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, TypeAlias
+
+from envbuilder.core.json_input import printable
+from envbuilder.core.structure import At, Entries, Parsed
+
+
+def _shown(value: object) -> str:
+    """Return a constant of any type as text; a list becomes one text, and what has no short text is empty."""
+    if isinstance(value, list):
+        return ", ".join(printable(str(entry)) for entry in value if not isinstance(entry, list | dict))
+    return printable(str(value)) if isinstance(value, str | int) else ""
+
+
+BuildInfo: TypeAlias = Annotated[
+    tuple[tuple[str, Annotated[str, Parsed(_shown, of=object)]], ...], Entries(ordered=True)
+]
+"""What a TensorFlow tells of its build, sorted by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +71,7 @@ class TensorFlowFiles:
     """
 
     folder: str
-    info: tuple[tuple[str, str], ...]
+    info: BuildInfo
     keras: str
     needed: tuple[str, ...]
 
@@ -72,5 +89,5 @@ class SoftwareFacts:
 
     distributions: tuple[Distribution, ...]
     tensorflow: TensorFlowFiles | None
-    files: tuple[CudaFile, ...]
+    files: Annotated[tuple[CudaFile, ...], At("libraries")]
     conda: str

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
+
+from envbuilder.core.structure import At, Entries, Tagged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,11 +125,11 @@ class Surroundings:
         limit: Seconds that each source had to answer.
     """
 
-    engine: EngineAnswers | EngineSilent
-    sandbox: str
-    why_no_sandbox: str
+    engine: Annotated[EngineAnswers | EngineSilent, Tagged("answers", True, False)]  # noqa: FBT003  values of the tag
+    sandbox: Annotated[str, At("sandbox", "name")]
+    why_no_sandbox: Annotated[str, At("sandbox", "why_not")]
     sources: tuple[SourceSeen, ...]
     unnamed: tuple[SourceKind, ...]
     ca_bundles: tuple[CaBundle, ...]
-    proxies: tuple[tuple[str, str], ...]
+    proxies: Annotated[tuple[tuple[str, str], ...], Entries(ordered=True)]
     limit: float

@@ -84,7 +84,8 @@ def read_answer(status: int, stdout: bytes, stderr: bytes, *, origin: str) -> Fa
     try:
         return decode(stdout, origin)
     except InvalidInput as error:
-        problem = error.faults[0].problem
+        fault = error.faults[0]
+        problem = f"{fault.field} {fault.problem}".strip()
         hint = "something in the image writes to standard output before Python starts (entry point, sitecustomize)"
         raise ToolFailed(f"the probe in {origin} gave no facts: {problem}{wrote}", hint=hint) from error
 

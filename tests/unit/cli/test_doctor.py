@@ -25,8 +25,7 @@ from envbuilder.diagnostics.facts.hardware import GpuBytes, GpuProcess
 from envbuilder.diagnostics.facts.host import NamedProcess
 from envbuilder.diagnostics.host.environment import Surroundings
 from envbuilder.diagnostics.host.table import examine_machine
-from envbuilder.diagnostics.probe.decoding import decode
-from envbuilder.diagnostics.probe.environment_documents import decode_surroundings
+from envbuilder.diagnostics.probe.decoding import decode, decode_surroundings
 from tests.fakes.catalogs import real_catalog
 from tests.fakes.cuda_libraries import compile_stack
 from tests.fakes.site_packages import add_builtin_keras, add_library, install, install_tensorflow

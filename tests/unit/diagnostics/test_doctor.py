@@ -14,7 +14,7 @@ import pytest
 from envbuilder.core.errors import InvalidInput, ToolFailed
 from envbuilder.diagnostics.doctor import look_into_container, look_into_file
 from envbuilder.diagnostics.facts.facts import NOT_ASKED, Seen
-from envbuilder.diagnostics.probe.environment_documents import with_surroundings
+from envbuilder.diagnostics.probe.decoding import with_surroundings
 from envbuilder.oci.runtime.command import RunResult
 from tests.fakes.site_packages import install_tensorflow
 from tests.unit.diagnostics.checks.cases import ROOT

@@ -71,14 +71,12 @@ def nvml(*gpus: NvmlGpu, **changes: object) -> Nvml:
         version=Release("12.550.54.15"),
         visible=None,
         gpus=gpus or (gpu(),),
-        library=DRIVER,
+        path=f"/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.{DRIVER}",
     )
     return replace(works, **changes)  # type: ignore[arg-type]
 
 
-NO_NVML = nvml(
-    loadable=False, error="libnvidia-ml.so.1: cannot open", init_code=None, driver=None, gpus=(), library=None
-)
+NO_NVML = nvml(loadable=False, error="libnvidia-ml.so.1: cannot open", init_code=None, driver=None, gpus=(), path="")
 
 
 def interface(**changes: object) -> DriverInterface:

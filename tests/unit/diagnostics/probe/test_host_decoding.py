@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envbuilder.core.errors import InvalidInput
+from envbuilder.core.structure import dump
 from envbuilder.diagnostics.facts.facts import NOT_ASKED, Facts, Seen
 from envbuilder.diagnostics.host.environment import (
     CaBundle,
@@ -20,12 +21,7 @@ from envbuilder.diagnostics.host.environment import (
     SourceSeen,
     Surroundings,
 )
-from envbuilder.diagnostics.probe.decoding import decode
-from envbuilder.diagnostics.probe.environment_documents import (
-    decode_surroundings,
-    surroundings_document,
-    with_surroundings,
-)
+from envbuilder.diagnostics.probe.decoding import decode, decode_surroundings, with_surroundings
 from tests.unit.diagnostics.checks.cases import facts_named
 from tests.unit.diagnostics.host.machines import around
 from tests.unit.diagnostics.probe.test_decoding import JSON, paths, read
@@ -117,9 +113,9 @@ def test_a_document_without_surroundings_has_none_and_stays_as_it_is() -> None:
     assert decode_surroundings(document, "x") is None
 
 
-@given(st.sampled_from([path for path in paths(surroundings_document(around())) if path]), JSON)
+@given(st.sampled_from([path for path in paths(dump(around())) if path]), JSON)
 def test_damaged_surroundings_are_our_error(place: tuple[str | int, ...], value: object) -> None:
-    damaged: Any = copy.deepcopy(surroundings_document(around()))
+    damaged: Any = copy.deepcopy(dump(around()))
     node = damaged
     for step in place[:-1]:
         node = node[step]

@@ -1,0 +1,486 @@
+"""Frozen dataclasses from plain JSON or YAML values and back, driven by their type hints.
+
+`load(kind, dump(value)) == value`. A hint says everything about a field: `str`, `int`, `bool`, `float`, `Release`, a
+string enumeration, `tuple[X, ...]`, `X | None` or another dataclass; `Annotated` adds what a type cannot say (`Parsed`,
+`At`, `Inside`, `Entries`, `Tagged`). A field that is absent or null takes its default, else None where the hint allows
+it; a field that has its default is not written.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from enum import StrEnum
+from functools import cache
+from operator import attrgetter
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, TypeAlias, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+from envbuilder.core.versions import Release
+
+T = TypeVar("T")
+Path: TypeAlias = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mismatch:
+    """One value that is not what its hint says.
+
+    Attributes:
+        path: Names of fields and numbers of entries, from the root of the document.
+        problem: What is wrong with it.
+        hint: What to write instead; may be empty.
+    """
+
+    path: Path
+    problem: str
+    hint: str = ""
+
+    @property
+    def field(self) -> str:
+        """The path as text, such as `bases[1].python`."""
+        text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path)
+        return text.removeprefix(".")
+
+
+class Mismatched(ValueError):
+    """A document is not what its type says.
+
+    Attributes:
+        mismatches: All of them, in the order of the fields.
+    """
+
+    def __init__(self, mismatches: tuple[Mismatch, ...]) -> None:
+        super().__init__("; ".join(f"{each.field}: {each.problem}" for each in mismatches))
+        self.mismatches = mismatches
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """How the documents of one kind differ from others.
+
+    Attributes:
+        mapping: Problem of a value that should be a mapping.
+        text: Checks or repairs every text; its `ValueError` is the problem.
+        closed: Whether a field that no type knows is a mismatch.
+    """
+
+    mapping: str = "must be an object"
+    text: Callable[[str], str] = str
+    closed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A value that a function reads, such as `Annotated[str, Parsed(normalized)]`.
+
+    Attributes:
+        parse: Turns what the document holds into the value; its `ValueError` is the problem.
+        of: Type in the document; `object` for any.
+        write: Turns the value into what the document holds.
+    """
+
+    parse: Callable[[Any], object]
+    of: Any = str
+    write: Callable[[Any], object] = str
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """Position of a field in its object, instead of its name; without names its fields are those of the object."""
+
+    names: tuple[str, ...]
+
+    def __init__(self, *names: str) -> None:
+        object.__setattr__(self, "names", names)
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """A value that an object with this one field wraps."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """A mapping that is read as a tuple, of pairs or of dataclasses whose two fields are name and value.
+
+    Attributes:
+        ordered: Sort by name, instead of keeping the order of the document.
+    """
+
+    ordered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tagged:
+    """A union of dataclasses, one for each value of the field `name`, in the order of the union."""
+
+    name: str
+    values: tuple[str | bool, ...]
+
+    def __init__(self, name: str, *values: str | bool) -> None:
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "values", values)
+
+
+def load(kind: type[T], value: object, *, dialect: Dialect | None = None, at: Path = ()) -> T:
+    """Return the dataclass that a plain value stands for.
+
+    Args:
+        kind: The dataclass, or another supported hint.
+        value: What a reader of JSON or YAML gives.
+        dialect: How strict to be; None accepts unknown fields.
+        at: Where the value stands in its document, for the mismatches.
+
+    Raises:
+        Mismatched: With everything that is wrong.
+    """
+    reading = _Reading(dialect or Dialect())
+    found = _converter(cast("Any", kind)).load(value, at, reading)
+    reading.refuse_unknown()
+    if reading.mismatches:
+        raise Mismatched(tuple(reading.mismatches))
+    return cast("T", found)
+
+
+def dump(value: object) -> dict[str, Any]:
+    """Return a dataclass as plain values, in the order of its fields; `load` gives it back."""
+    return cast("dict[str, Any]", _converter(cast("Any", type(value))).dump(value))
+
+
+class _Wrong:
+    """Stands for a value that was refused, or for the default of a field that has none."""
+
+
+_WRONG: Final = _Wrong()
+_REQUIRED: Final = _Wrong()
+
+
+class _Reading:
+    """One call of `load`: what is wrong so far, and which names each mapping may have."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+        self.mismatches: list[Mismatch] = []
+        self._opened: dict[Path, tuple[Mapping[str, object], set[str]]] = {}
+
+    def refuse(self, path: Path, problem: str, hint: str = "") -> _Wrong:
+        self.mismatches.append(Mismatch(path=path, problem=problem, hint=hint))
+        return _WRONG
+
+    def call(self, function: Callable[[Any], object], value: object, path: Path) -> object:
+        try:
+            return function(value)
+        except ValueError as error:
+            return self.refuse(path, str(error))
+
+    def mapping(self, value: object, path: Path, known: set[str] | None) -> Mapping[str, object] | None:
+        """Return a value that is a mapping, and remember which names are known in it (None: any)."""
+        if not isinstance(value, dict):
+            self.refuse(path, self.dialect.mapping)
+            return None
+        if known is not None:
+            self._opened.setdefault(path, (value, set()))[1].update(known)
+        return value
+
+    def refuse_unknown(self) -> None:
+        for path, (mapping, known) in self._opened.items() if self.dialect.closed else ():
+            for name in mapping:
+                if name not in known:
+                    near = difflib.get_close_matches(name, sorted(known), 1)
+                    hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(known))}"
+                    self.refuse((*path, name), "is not a known field", hint)
+
+
+@dataclass(frozen=True, slots=True)
+class _Converter:
+    load: Callable[[Any, Path, _Reading], object]
+    dump: Callable[[Any], object]
+
+
+def _load_text(value: object, path: Path, reading: _Reading) -> object:
+    if isinstance(value, str):
+        return reading.call(reading.dialect.text, value, path)
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    shown = str(value).lower() if isinstance(value, bool) else value
+    return reading.refuse(path, "must be text", f'write "{shown}"' if is_number or isinstance(value, bool) else "")
+
+
+def _load_integer(value: object, path: Path, reading: _Reading) -> object:
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_integer else reading.refuse(path, "must be a whole number")
+
+
+def _load_flag(value: object, path: Path, reading: _Reading) -> object:
+    return value if isinstance(value, bool) else reading.refuse(path, "must be true or false")
+
+
+def _load_number(value: object, path: Path, reading: _Reading) -> object:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return float(cast("float", value)) if is_number else reading.refuse(path, "must be a number")
+
+
+def _same(value: object) -> object:
+    return value
+
+
+_SCALARS: Final[dict[Any, _Converter]] = {
+    str: _Converter(_load_text, _same),
+    int: _Converter(_load_integer, _same),
+    bool: _Converter(_load_flag, _same),
+    float: _Converter(_load_number, _same),
+    object: _Converter(lambda value, _path, _reading: value, _same),
+}
+
+
+@cache
+def _converter(hint: Any) -> _Converter:  # noqa: ANN401  a hint may be a class, a union or an alias
+    if hint in _SCALARS:
+        return _SCALARS[hint]
+    origin = get_origin(hint)
+    if builder := _BUILDERS.get(origin):
+        return builder(hint)
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return _choice(hint)
+    if is_dataclass(origin or hint):
+        return _record(hint)
+    raise TypeError(f"no rule for values of {hint}")
+
+
+def _choice(kind: type[StrEnum]) -> _Converter:
+    def parse(text: str) -> StrEnum:
+        try:
+            return kind(text)
+        except ValueError:
+            raise ValueError(f"{text[:80]!r} is none of {', '.join(kind)}") from None
+
+    return _parsed(Parsed(parse, write=lambda value: value.value))
+
+
+def _parsed(rule: Parsed) -> _Converter:
+    inner = _converter(rule.of)
+
+    def load_value(value: object, path: Path, reading: _Reading) -> object:
+        found = inner.load(value, path, reading)
+        return found if found is _WRONG else reading.call(rule.parse, found, path)
+
+    return _Converter(load_value, rule.write)
+
+
+def _annotated(hint: Any) -> _Converter:  # noqa: ANN401
+    bare, *rules = get_args(hint)
+    for rule in rules:
+        if isinstance(rule, Parsed):
+            return _parsed(rule)
+        if isinstance(rule, Entries):
+            return _entries(get_args(bare)[0], rule)
+        if isinstance(rule, Tagged):
+            return _tagged(get_args(bare), rule)
+        if isinstance(rule, Inside):
+            return _inside(bare, rule.name)
+    return _converter(bare)
+
+
+def _inside(hint: Any, name: str) -> _Converter:  # noqa: ANN401
+    inner = _converter(hint)
+
+    def load_value(value: object, path: Path, reading: _Reading) -> object:
+        found = reading.mapping(value, path, {name})
+        return _WRONG if found is None else inner.load(found.get(name), (*path, name), reading)
+
+    return _Converter(load_value, lambda value: {name: inner.dump(value)})
+
+
+def _optional(hint: Any) -> _Converter:  # noqa: ANN401
+    bare, *more = (each for each in get_args(hint) if each is not NoneType)
+    if more:
+        raise TypeError(f"{hint} needs a tag")
+    inner = _converter(bare)
+
+    def load_value(value: object, path: Path, reading: _Reading) -> object:
+        # Programs write empty text, and "nan", for what they do not know.
+        unknown = value is None or (value == "" and bare is not str) or (bare is float and value in _NOT_FINITE)
+        return None if unknown else inner.load(value, path, reading)
+
+    return _Converter(load_value, lambda value: None if value is None else inner.dump(value))
+
+
+_NOT_FINITE: Final = ("nan", "inf", "-inf")
+
+
+def _tuple(hint: Any) -> _Converter:  # noqa: ANN401
+    each, *rest = get_args(hint)
+    if rest != [...]:
+        raise TypeError(f"no rule for {hint}: only tuples of one type")
+    inner = _converter(each)
+
+    def load_value(value: object, path: Path, reading: _Reading) -> object:
+        if not isinstance(value, list):
+            return reading.refuse(path, "must be a list")
+        found = tuple(inner.load(entry, (*path, index), reading) for index, entry in enumerate(value))
+        return _WRONG if _WRONG in found else found
+
+    return _Converter(load_value, lambda value: [inner.dump(entry) for entry in value])
+
+
+def _entries(each: Any, rule: Entries) -> _Converter:  # noqa: ANN401
+    if get_origin(each) is tuple:
+        member = _Member(name="", names=(), converter=_converter(get_args(each)[1]))
+        return _mapping(rule, member, lambda name, value: (name, value), tuple)
+    key, member = _members(each)
+    kind = get_origin(each) or each
+    return _mapping(
+        rule,
+        member,
+        lambda name, value: kind(**{key.name: name, member.name: value}),
+        attrgetter(key.name, member.name),
+    )
+
+
+def _mapping(
+    rule: Entries,
+    member: _Member,
+    make: Callable[[object, object], object],
+    split: Callable[[Any], tuple[Any, ...]],
+) -> _Converter:
+    def load_value(value: object, path: Path, reading: _Reading) -> object:
+        mapping = reading.mapping(value, path, None)
+        if mapping is None:
+            return _WRONG
+        found = [
+            (_load_text(name, (*path, name), reading), member.value(entry, (*path, name), reading))
+            for name, entry in (sorted(mapping.items()) if rule.ordered else mapping.items())
+        ]
+        return _WRONG if any(_WRONG in pair for pair in found) else tuple(make(*pair) for pair in found)
+
+    def dump_value(value: tuple[object, ...]) -> object:
+        return {name: member.converter.dump(entry) for name, entry in map(split, value)}
+
+    return _Converter(load_value, dump_value)
+
+
+def _tagged(kinds: tuple[Any, ...], rule: Tagged) -> _Converter:
+    variants = dict(zip(rule.values, map(_converter, kinds), strict=True))
+    classes = {get_origin(kind) or kind: value for value, kind in zip(rule.values, kinds, strict=True)}
+    wanted = "true or false" if set(rule.values) <= {True, False} else f"one of {', '.join(map(str, rule.values))}"
+
+    def load_value(value: object, path: Path, reading: _Reading) -> object:
+        mapping = reading.mapping(value, path, {rule.name})
+        if mapping is None:
+            return _WRONG
+        tag = mapping.get(rule.name)
+        if not isinstance(tag, str | bool) or tag not in variants:
+            return reading.refuse((*path, rule.name), f"must be {wanted}")
+        return variants[tag].load(mapping, path, reading)
+
+    def dump_value(value: object) -> object:
+        tag = classes[type(value)]
+        return {rule.name: tag} | cast("dict[str, object]", variants[tag].dump(value))
+
+    return _Converter(load_value, dump_value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Member:
+    """A field: its name, where it stands in the object, and its default (`_REQUIRED`: it has none)."""
+
+    name: str
+    names: tuple[str, ...]
+    converter: _Converter
+    default: object = _REQUIRED
+    optional: bool = False
+
+    def load(self, owner: Mapping[str, object], path: Path, reading: _Reading) -> object:
+        value: object = owner
+        for name in self.names:
+            mapping = reading.mapping(value, path, {name})
+            if mapping is None:
+                return _WRONG
+            value, path = mapping.get(name), (*path, name)
+            if value is None:
+                break
+        return self.value(value, path, reading)
+
+    def value(self, value: object, path: Path, reading: _Reading) -> object:
+        if value is not None:
+            return self.converter.load(value, path, reading)
+        if self.default is not _REQUIRED:
+            return self.default
+        return None if self.optional else reading.refuse(path, "is missing")
+
+    def write(self, plain: dict[str, Any], value: object) -> None:
+        if self.default is not _REQUIRED and value == self.default:
+            return
+        if not self.names:
+            plain.update(cast("dict[str, Any]", self.converter.dump(value)))
+            return
+        *outer, last = self.names
+        for name in outer:
+            plain = plain.setdefault(name, {})
+        plain[last] = self.converter.dump(value)
+
+
+def _record(hint: Any) -> _Converter:  # noqa: ANN401
+    kind = get_origin(hint) or hint
+    members = _members(hint)
+
+    def load_value(value: object, path: Path, reading: _Reading) -> object:
+        mapping = reading.mapping(value, path, set())
+        if mapping is None:
+            return _WRONG
+        found = {member.name: member.load(mapping, path, reading) for member in members}
+        return _WRONG if _WRONG in found.values() else reading.call(lambda values: kind(**values), found, path)
+
+    def dump_value(value: object) -> object:
+        plain: dict[str, Any] = {}
+        for member in members:
+            member.write(plain, getattr(value, member.name))
+        return plain
+
+    return _Converter(load_value, dump_value)
+
+
+def _members(hint: Any) -> tuple[_Member, ...]:  # noqa: ANN401
+    kind = get_origin(hint) or hint
+    hints = get_type_hints(kind, include_extras=True)
+    bound = dict(zip(getattr(kind, "__parameters__", ()), get_args(hint), strict=True))
+    return tuple(_member(each, _bind(hints[each.name], bound)) for each in fields(kind))
+
+
+def _member(field: Field[Any], hint: Any) -> _Member:  # noqa: ANN401
+    rules = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    bare = get_args(hint)[0] if rules else hint
+    at = next((rule for rule in rules if isinstance(rule, At)), None)
+    return _Member(
+        name=field.name,
+        names=at.names if at else (field.name,),
+        converter=_converter(hint),
+        default=_default(field),
+        optional=NoneType in get_args(bare),
+    )
+
+
+def _default(field: Field[Any]) -> object:
+    if field.default_factory is not MISSING:
+        return field.default_factory()
+    return _REQUIRED if field.default is MISSING else field.default
+
+
+def _bind(hint: Any, bound: Mapping[Any, Any]) -> Any:  # noqa: ANN401
+    """Return a hint with its type variables replaced."""
+    if isinstance(hint, TypeVar):
+        return bound[hint]
+    return hint[tuple(bound[each] for each in hint.__parameters__)] if getattr(hint, "__parameters__", ()) else hint
+
+
+_BUILDERS: Final[dict[Any, Callable[[Any], _Converter]]] = {
+    Annotated: _annotated,
+    Union: _optional,
+    UnionType: _optional,
+    tuple: _tuple,
+}
+_SCALARS[Release] = _parsed(Parsed(Release))

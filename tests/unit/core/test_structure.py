@@ -1,0 +1,231 @@
+"""Values become plain data and come back; whatever does not fit is named with its path."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Annotated, Any, Generic, TypeVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from envbuilder.core.structure import At, Dialect, Entries, Inside, Mismatched, Parsed, Tagged, dump, load
+from envbuilder.core.versions import Release
+
+T = TypeVar("T")
+
+
+class Colour(StrEnum):
+    RED = "red"
+    BLUE = "dark-blue"
+
+
+def even(number: int) -> int:
+    if number % 2:
+        raise ValueError("must be even")
+    return number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found(Generic[T]):
+    value: T
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Absent:
+    why: Annotated[str, At("error", "message")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    user: str
+    part: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    row: int
+    column: Annotated[int, At("x-position")]
+
+    def __post_init__(self) -> None:
+        if self.row == self.column:
+            raise ValueError("row and column must differ")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whole:
+    name: str
+    count: Annotated[int, Parsed(even, of=int, write=int)]
+    ready: bool
+    weight: float | None
+    release: Release | None
+    colours: tuple[Colour, ...]
+    place: Annotated[Place, At()]
+    found: Annotated[Found[tuple[Release, ...]] | Absent, Tagged("ok", True, False)]
+    wrapped: Annotated[tuple[str, ...], Inside("items")]
+    env: Annotated[tuple[tuple[str, str], ...], Entries()]
+    shares: Annotated[tuple[Share, ...], Entries(ordered=True)]
+    deep: Annotated[int, At("outer", "inner")] = 0
+    other: Annotated[str, At("outer", "text")] = ""
+    names: tuple[str, ...] = field(default_factory=tuple)
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+RELEASES = st.lists(st.integers(0, 99), min_size=1, max_size=3).map(lambda parts: Release(".".join(map(str, parts))))
+NUMBERS = st.none() | st.floats(-9, 9)
+WHOLES = st.builds(
+    Whole,
+    name=TEXT,
+    count=st.integers(-9, 9).map(lambda number: number * 2),
+    ready=st.booleans(),
+    weight=NUMBERS,
+    release=st.none() | RELEASES,
+    colours=st.lists(st.sampled_from(Colour), max_size=3).map(tuple),
+    place=st.builds(Place, row=st.integers(0, 4), column=st.integers(5, 9)),
+    found=st.builds(Absent, why=TEXT)
+    | st.lists(RELEASES, max_size=3).map(lambda releases: Found(value=tuple(releases))),
+    wrapped=st.lists(TEXT, max_size=2).map(tuple),
+    env=st.dictionaries(TEXT, TEXT, max_size=3).map(lambda pairs: tuple(pairs.items())),
+    shares=st.dictionaries(TEXT, NUMBERS, max_size=3).map(
+        lambda parts: tuple(Share(user=user, part=parts[user]) for user in sorted(parts))
+    ),
+    deep=st.integers(0, 2),
+    other=TEXT,
+    names=st.lists(TEXT, max_size=2).map(tuple),
+)
+PLAIN: dict[str, Any] = {
+    "name": "x",
+    "count": 2,
+    "ready": True,
+    "weight": 1,
+    "release": "11.0",
+    "colours": ["red"],
+    "row": 1,
+    "x-position": 2,
+    "found": {"ok": True, "value": ["1"]},
+    "wrapped": {"items": ["a"]},
+    "env": {"b": "1", "a": "2"},
+    "shares": {"z": 1.5, "y": None},
+}
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def problems(value: object, dialect: Dialect | None = None) -> list[tuple[str, str]]:
+    with pytest.raises(Mismatched) as caught:
+        load(Whole, value, dialect=dialect)
+    return [(each.field, each.problem) for each in caught.value.mismatches]
+
+
+@given(WHOLES)
+def test_what_was_written_comes_back(whole: Whole) -> None:
+    assert load(Whole, dump(whole), dialect=Dialect(closed=True)) == whole
+
+
+def test_the_document_has_the_order_of_the_fields_and_no_defaults() -> None:
+    assert list(dump(load(Whole, PLAIN))) == list(PLAIN)
+
+
+def read(value: object) -> Whole | Mismatched:
+    try:
+        return load(Whole, value)
+    except Mismatched as error:
+        return error
+
+
+@given(st.sampled_from([*PLAIN, "outer"]), JSON)
+def test_any_value_of_a_field_gives_a_value_or_names_what_is_wrong(name: str, value: object) -> None:
+    found = read(PLAIN | {name: value})
+    assert isinstance(found, Whole) or all(each.field and each.problem for each in found.mismatches)
+
+
+def test_every_mismatch_is_listed_with_its_path() -> None:
+    wrong = PLAIN | {
+        "name": 3.1,
+        "count": 3,
+        "ready": "yes",
+        "release": "x",
+        "colours": ["red", "green"],
+        "found": {"ok": True, "value": ["1", 2]},
+        "wrapped": {"items": [None]},
+        "env": {"a": 1},
+        "shares": {"z": "much"},
+        "outer": {"inner": True},
+        "names": "a",
+    }
+    assert problems(wrong) == [
+        ("name", "must be text"),
+        ("count", "must be even"),
+        ("ready", "must be true or false"),
+        ("release", "'x' is not a dotted release number"),
+        ("colours[1]", "'green' is none of red, dark-blue"),
+        ("found.value[1]", "must be text"),
+        ("wrapped.items[0]", "must be text"),
+        ("env.a", "must be text"),
+        ("shares.z", "must be a number"),
+        ("outer.inner", "must be a whole number"),
+        ("names", "must be a list"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "problem"),
+    [
+        ({"name": None}, "name", "is missing"),
+        ({"found": {}}, "found.ok", "must be true or false"),
+        ({"found": {"ok": False}}, "found.error", "is missing"),
+        ({"found": {"ok": False, "error": {}}}, "found.error.message", "is missing"),
+        ({"found": []}, "found", "must be an object"),
+        ({"outer": 1}, "outer", "must be an object"),
+        ({"wrapped": []}, "wrapped", "must be an object"),
+        ({"row": 2}, "", "row and column must differ"),
+        ({"count": True}, "count", "must be a whole number"),
+        ({"weight": True}, "weight", "must be a number"),
+    ],
+)
+def test_one_mismatch(change: dict[str, object], field: str, problem: str) -> None:
+    found = problems(PLAIN | change)
+    assert (field, problem) in found
+
+
+def test_a_number_that_is_not_finite_and_a_release_that_is_empty_are_unknown() -> None:
+    whole = load(Whole, PLAIN | {"weight": "nan", "release": ""})
+    assert (whole.weight, whole.release) == (None, None)
+
+
+def test_an_unknown_field_is_refused_only_where_documents_are_closed() -> None:
+    more = PLAIN | {"nmae": "x", "found": {"ok": True, "value": [], "more": 1}}
+    assert load(Whole, more).name == "x"
+    with pytest.raises(Mismatched) as caught:
+        load(Whole, more, dialect=Dialect(closed=True))
+    assert [(each.field, each.hint) for each in caught.value.mismatches] == [
+        ("nmae", "did you mean name?"),
+        ("found.more", "known: ok, value"),
+    ]
+
+
+def test_the_text_of_a_dialect_is_checked_everywhere() -> None:
+    def short(text: str) -> str:
+        if len(text) > 4:
+            raise ValueError("too long")
+        return text
+
+    assert problems(PLAIN | {"name": "long name", "env": {"long name": "x"}}, Dialect(text=short)) == [
+        ("name", "too long"),
+        ("env.long name", "too long"),
+    ]
+
+
+def test_a_number_that_should_be_text_says_how_to_write_it() -> None:
+    with pytest.raises(Mismatched) as caught:
+        load(Whole, PLAIN | {"name": 3})
+    assert caught.value.mismatches[0].hint == 'write "3"'
+
+
+def test_a_union_without_a_tag_is_a_mistake_of_ours() -> None:
+    with pytest.raises(TypeError, match="tag"):
+        load(int | str, 1)  # type: ignore[arg-type]
