@@ -1,7 +1,7 @@
 """Goes into a new root and becomes a command. Started as a program of its own: it uses the standard library only.
 
-Usage: `python entering.py TASK.json FD`; what goes wrong before the command is written to the open file FD.
-`python entering.py --cover COVER.json COMMAND…` is for `guard.py`.
+Usage: `python container_init.py TASK.json FD`; what goes wrong before the command is written to the open file FD.
+`python container_init.py --cover COVER.json COMMAND…` is for `interpreter_guard.py`.
 """
 
 from __future__ import annotations

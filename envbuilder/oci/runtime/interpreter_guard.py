@@ -25,8 +25,8 @@ _SCRIPT = """\
 #!{runner} -IS
 import os, sys
 sys.path.append({folder!r})
-import entering
-entering.continue_inside({task!r}, sys.argv, dict(os.environ))
+import container_init
+container_init.continue_inside({task!r}, sys.argv, dict(os.environ))
 """
 
 

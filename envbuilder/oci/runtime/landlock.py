@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from envbuilder.core.errors import ToolMissing
-from envbuilder.oci.runtime import landlock_init as restricting
+from envbuilder.oci.runtime import landlock_init
 from envbuilder.oci.runtime.command import RunResult
 from envbuilder.oci.runtime.limits import check_output, rlimits
 from envbuilder.oci.runtime.outputs import scratch
@@ -22,7 +22,7 @@ from envbuilder.oci.runtime.sandbox import Sandbox, Task
 from envbuilder.oci.runtime.seccomp import ALONE, program
 from envbuilder.oci.runtime.unconfined import on_this_host
 
-_READ = restricting.READ_FILE | restricting.EXECUTE
+_READ = landlock_init.READ_FILE | landlock_init.EXECUTE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class Landlock:
     @property
     def version(self) -> str:
         """See `Sandbox.version`."""
-        return str(restricting.version())
+        return str(landlock_init.version())
 
     def run(self, task: Task) -> RunResult:
         """See `Sandbox.run`.
@@ -62,7 +62,7 @@ class Landlock:
         with scratch(self.work) as folder:
             described = folder / "task.json"
             described.write_text(json.dumps(_described(task, folder)), "utf-8")
-            ended = launch(Path(restricting.__file__), described, task)
+            ended = launch(Path(landlock_init.__file__), described, task)
         check_output(ended, task)
         return RunResult(status=ended.status, stdout=ended.stdout, stderr=ended.stderr, timed_out=ended.timed_out)
 
@@ -84,7 +84,7 @@ def _described(task: Task, folder: Path) -> dict[str, object]:
 
 def _rules(task: Task) -> Iterator[tuple[str, int]]:
     """Yield what can be reached: all of the tree can be listed, and read but for what is hidden."""
-    yield str(task.tree), restricting.READ_DIR
+    yield str(task.tree), landlock_init.READ_DIR
     hidden = {task.tree / path.lstrip("/") for path in task.hidden}
     pending = [task.tree]
     while pending:

@@ -2,7 +2,7 @@
 
 Started as a program of its own: it uses the standard library only.
 
-Usage: `python restricting.py TASK.json FD`; what goes wrong before the command is written to the open file FD.
+Usage: `python landlock_init.py TASK.json FD`; what goes wrong before the command is written to the open file FD.
 Source: Linux, Documentation/userspace-api/landlock.rst, and include/uapi/linux/landlock.h of 6.12.
 """
 

@@ -15,7 +15,7 @@ from envbuilder.oci.runtime.root_mounts import Bind, Skeleton, make_skeleton
 from envbuilder.oci.runtime.sandbox import FOREIGN, Task
 from envbuilder.oci.runtime.seccomp import is_filtered, program
 
-INSIDE = Path(__file__).with_name("entering.py")
+INSIDE = Path(__file__).with_name("container_init.py")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class Namespaces:
 
 
 def described(task: Task, skeleton: Skeleton, *, as_root: bool) -> dict[str, object]:
-    """Return a task as `entering.py` reads it."""
+    """Return a task as `container_init.py` reads it."""
     return {
         "root": str(skeleton.root),
         "parts": [_plain(bind) for bind in skeleton.parts],
