@@ -157,7 +157,7 @@ def _forward(family: KernelFamily | None) -> str:
 
 def _release(release: Release | None) -> str:
     """Major and minor: the patch release of the toolkit stands in build_info of the youngest wheels only."""
-    return ".".join(map(str, release.head(2))) if release else _NOT_MEASURED
+    return release.series if release else _NOT_MEASURED
 
 
 def _yes(value: bool) -> str:  # noqa: FBT001  it is the value itself

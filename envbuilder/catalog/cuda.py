@@ -321,7 +321,7 @@ class CudaFacts:
             KeyError: The table has no such release.
         """
         floors = [family.driver for family in self.families if family.major == cuda.major]
-        own = self.shipped_driver(cuda if floors else Release("{}.{}".format(*cuda.head(2))))
+        own = self.shipped_driver(cuda if floors else Release(cuda.series))
         known = [*floors, *([own] if own else [])]
         if not known:
             raise KeyError(f"no driver is known for CUDA {cuda}")

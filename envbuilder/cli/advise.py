@@ -102,7 +102,7 @@ def _range(text: str | None, what: str) -> Spec | None:
 def _python(text: str | None) -> Release | None:
     if not text:
         return None
-    return Release(".".join(map(str, release_of(text, "Python").head(2))))
+    return Release(release_of(text, "Python").series)
 
 
 def _base(catalog: Catalog, name: str) -> str:

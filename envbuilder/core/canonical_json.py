@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
+
+from envbuilder.core.digests import digest_of
 
 _ERRORS = "surrogatepass"
 """A lone surrogate stands for a byte of a file name that is not UTF-8; `json.loads` reads it back."""
@@ -35,4 +36,4 @@ def inputs_digest(inputs: object) -> str:
     The form differs from `canonical_json`, with spaces and in ASCII: keys of layers and digests of requests are in
     locks, registries and `matrices/`, so it must never change.
     """
-    return f"sha256:{hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()}"
+    return digest_of(json.dumps(inputs, sort_keys=True).encode())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import os
 import stat
@@ -92,12 +91,6 @@ def _proc_device() -> int:
         return Path("/proc/self").stat().st_dev
     except OSError:
         return -1
-
-
-def sha256_of(path: Path) -> str:
-    """The digest of a file as `sha256:…`."""
-    with path.open("rb") as stream:
-        return f"sha256:{hashlib.file_digest(stream, 'sha256').hexdigest()}"
 
 
 def read_json(path: Path) -> object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.core.errors import SourceUnreachable, ToolFailed
@@ -55,82 +56,74 @@ def uv_environ(environ: Mapping[str, str]) -> dict[str, str]:
     return own | ({"UV_CONFIG_FILE": found} if found else {"UV_NO_CONFIG": "1"})
 
 
-def run_uv(  # noqa: PLR0913  each is one setting of the program
-    program: Path,
-    arguments: Sequence[str],
-    *,
-    cache: Path,
-    environ: Mapping[str, str],
-    index: str = "",
-    timeout: float = _TIME_LIMIT,
-    before: Sequence[str] = (),
-) -> str | None:
-    """Run uv without letting it fetch interpreters or read settings of the current directory.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uv:
+    """A uv program with its settings.
 
-    Args:
-        program: uv.
-        arguments: What to do.
-        cache: Folder for what it keeps.
-        environ: Its environment: proxies, CA bundle and index come from here.
-        index: Address of a package index; empty means that of its settings.
-        timeout: Seconds.
-        before: Words before the command, of what confines the interpreters that it starts.
-
-    Returns:
-        None when it succeeded, else what it wrote to standard error.
-
-    Raises:
-        SourceUnreachable: It did not end in time, or the index wants other credentials.
-        DiskFull, MachineError, ToolFailed: It could not do its work on this machine.
+    Attributes:
+        program: Path of the program.
+        cache: Directory for what uv keeps.
+        environ: Environment of the process: proxies, CA bundle and index come from here.
+        index: Address of a package index; empty means that of uv's settings.
     """
-    own = {"UV_CACHE_DIR": str(cache), "UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1"}
-    if index:
-        own["UV_DEFAULT_INDEX"] = index
-    try:
-        done = subprocess.run(
-            [*before, str(program), *arguments],
-            env={**uv_environ(environ), **own},
+
+    program: Path
+    cache: Path
+    environ: Mapping[str, str]
+    index: str = ""
+
+    def run(self, arguments: Sequence[str], *, timeout: float = _TIME_LIMIT, before: Sequence[str] = ()) -> str | None:
+        """Run uv without letting it fetch interpreters or read settings of the current directory.
+
+        Args:
+            arguments: What to do.
+            timeout: Seconds.
+            before: Words before the command, of what confines the interpreters that it starts.
+
+        Returns:
+            None when it succeeded, else what it wrote to standard error.
+
+        Raises:
+            SourceUnreachable: It did not end in time, or the index wants other credentials.
+            DiskFull, MachineError, ToolFailed: It could not do its work on this machine.
+        """
+        try:
+            done = self._done([*before, str(self.program), *arguments], timeout)
+        except subprocess.TimeoutExpired as error:
+            raise SourceUnreachable(
+                f"the package index did not answer within {timeout / 60:.0f} minutes", hint="try again"
+            ) from error
+        if done.returncode:
+            temporary = self.environ.get("TMPDIR") or "/tmp"  # noqa: S108  where uv itself writes
+            failure = failure_of(done.returncode, done.stderr, f"{self.cache} or {temporary}")
+            if failure is not None:
+                raise failure
+        return done.stderr.rstrip() if done.returncode else None
+
+    def find_python(self, series: str) -> Path | None:
+        """Return the interpreter of this host that uv would build with, without links; None if there is none.
+
+        Args:
+            series: Wanted major and minor version; another one will do.
+        """
+        for wanted in ([series], []):
+            done = self._done([str(self.program), "python", "find", "--no-project", *wanted], _TIME_LIMIT)
+            if done.returncode == 0 and done.stdout.strip():
+                return Path(done.stdout.strip()).resolve()
+        return None
+
+    def _done(self, command: Sequence[str], timeout: float) -> subprocess.CompletedProcess[str]:
+        own = {"UV_CACHE_DIR": str(self.cache), "UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1"}
+        index = {"UV_DEFAULT_INDEX": self.index} if self.index else {}
+        return subprocess.run(
+            command,
+            env={**uv_environ(self.environ), **own, **index},
             capture_output=True,
             text=True,
             errors="replace",
             timeout=timeout,
             check=False,
         )
-    except subprocess.TimeoutExpired as error:
-        raise SourceUnreachable(
-            f"the package index did not answer within {timeout / 60:.0f} minutes", hint="try again"
-        ) from error
-    if done.returncode:
-        temporary = environ.get("TMPDIR") or "/tmp"  # noqa: S108  where uv itself writes
-        failure = failure_of(done.returncode, done.stderr, f"{cache} or {temporary}")
-        if failure is not None:
-            raise failure
-    return done.stderr.rstrip() if done.returncode else None
-
-
-def find_python(program: Path, series: str, *, cache: Path, environ: Mapping[str, str]) -> Path | None:
-    """Return the interpreter of this host that uv would build with, without links; None when there is none.
-
-    Args:
-        program: uv.
-        series: Wanted major and minor version; another one will do.
-        cache: Folder for what it keeps.
-        environ: Its environment.
-    """
-    own = {"UV_CACHE_DIR": str(cache), "UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1"}
-    for wanted in ([series], []):
-        done = subprocess.run(
-            [str(program), "python", "find", "--no-project", *wanted],
-            env={**uv_environ(environ), **own},
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_TIME_LIMIT,
-            check=False,
-        )
-        if done.returncode == 0 and done.stdout.strip():
-            return Path(done.stdout.strip()).resolve()
-    return None
 
 
 def index_is_silent(output: str) -> bool:

@@ -65,6 +65,16 @@ class Release:
         """The first number."""
         return self.parts[0]
 
+    @property
+    def series(self) -> str:
+        """The first two numbers as text.
+
+        Example:
+            >>> Release("3.8.20").series
+            '3.8'
+        """
+        return "{}.{}".format(*self.head(2))
+
     def head(self, count: int) -> tuple[int, ...]:
         """The first `count` numbers, padded with zeros."""
         return (*self.parts, *([0] * count))[:count]

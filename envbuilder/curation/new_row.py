@@ -185,4 +185,4 @@ def _entries(value: Plain | None) -> list[dict[str, Plain]]:
 
 
 def _minor(release: Release) -> str:
-    return ".".join(map(str, release.head(2)))
+    return release.series

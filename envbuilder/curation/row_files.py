@@ -82,7 +82,7 @@ def with_library_set(path: Path, entry: dict[str, Plain]) -> str:
 def _with_cuda(before: dict[str, Plain], cuda: CudaClaims) -> dict[str, Plain]:
     after = dict(before)
     if cuda.compiled is not None:
-        after["compiled"] = ".".join(map(str, cuda.compiled.head(2)))
+        after["compiled"] = cuda.compiled.series
     after["linkage"] = cuda.linkage
     if cuda.sonames:
         after |= _sonames(cuda.sonames, keep_empty="optional" in before)

@@ -11,10 +11,10 @@ from typing import BinaryIO
 
 from envbuilder.core.archives.member_names import BadArchive
 from envbuilder.core.archives.tar_reader import FILE, FileStream, TarEntry, TarReader
+from envbuilder.core.digests import is_digest
 from envbuilder.core.errors import InvalidInput, SourceUnreachable, UsageError, VerificationFailed
 from envbuilder.core.memory_policy import HOOK
 from envbuilder.core.names import shown
-from envbuilder.core.references import is_digest
 from envbuilder.lock.lock import Lock, OsPackagePin
 from envbuilder.lock.lockfile import dump, load
 from envbuilder.oci.store import Store

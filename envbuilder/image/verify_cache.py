@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from envbuilder.core.cache_directories import ROOMS, TREES, bytes_of, entries_of, remove
-from envbuilder.core.files import sha256_of
+from envbuilder.core.digests import digest_of_file
 from envbuilder.core.tree_manifests import State, compare, differences, manifest_of
 from envbuilder.image.base.tree_store import DebianStore
 from envbuilder.image.layers.records import Records
@@ -140,7 +140,7 @@ def _differs(path: Path, digest: str) -> str:
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             return "not a regular file"
-        return "" if sha256_of(path) == digest else f"its digest is not {digest}"
+        return "" if digest_of_file(path) == digest else f"its digest is not {digest}"
     except FileNotFoundError:
         return ""  # Another command replaced it meanwhile.
     except OSError as error:

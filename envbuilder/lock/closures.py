@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from envbuilder.core.digests import digest_of
 from envbuilder.core.versions import Release
 
 
@@ -58,7 +58,7 @@ class Closure:
     def digest(self) -> str:
         """`sha256:…` of what is installed and built with; the same files are the same closure on every base."""
         text = "\n".join((f"python {self.python}", *package_lines(self.packages), "build", *package_lines(self.build)))
-        return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+        return digest_of(text.encode())
 
 
 def package_lines(packages: Iterable[Chosen]) -> list[str]:

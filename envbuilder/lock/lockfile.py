@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
 from envbuilder.catalog.cuda import LibraryLink
 from envbuilder.catalog.environments import BaseKind, CudaProvider, PythonProvider
+from envbuilder.core.digests import digest_of, sha256_digest
 from envbuilder.core.errors import Fault, InvalidInput
 from envbuilder.core.image_paths import allowable
 from envbuilder.core.memory_policy import ALL
@@ -31,7 +31,7 @@ from envbuilder.core.names import (
     row_id,
     shown,
 )
-from envbuilder.core.references import ImageRef, image_name, is_digest, normalized
+from envbuilder.core.references import ImageRef, image_name, normalized
 from envbuilder.core.versions import Release
 from envbuilder.core.yaml.canonical import Plain
 from envbuilder.core.yaml.canonical import dump as canonical
@@ -67,7 +67,7 @@ def digest(lock: Lock) -> str:
 # Every step from the plan to the report asks for it: the canonical text of a lock takes 20 ms.
 @lru_cache(maxsize=64)
 def _digest_of_pins(pins: Lock) -> str:
-    return f"sha256:{hashlib.sha256(dump(pins).encode()).hexdigest()}"
+    return digest_of(dump(pins).encode())
 
 
 def dump_pins(lock: Lock) -> str:
@@ -257,7 +257,7 @@ def _base(fields: Fields) -> BasePin:
         id=fields.value("id", row_id, fallback=""),
         kind=kind,
         image=fields.value("image", rules.get(fields.text("kind"), str), fallback=""),
-        digest=fields.value("digest", _unless_empty(_image_digest), fallback=""),
+        digest=fields.value("digest", _unless_empty(sha256_digest), fallback=""),
         packages=_os_packages(fields, "packages"),
         missing=fields.texts("missing", debian_suite),
     )
@@ -374,7 +374,7 @@ def _image(fields: Fields) -> ImagePin:
 
 
 def _digest(fields: Fields, name: str) -> str:
-    return fields.value(name, _image_digest, fallback="")
+    return fields.value(name, sha256_digest, fallback="")
 
 
 def _os_packages(fields: Fields, name: str) -> tuple[OsPackagePin, ...]:
@@ -410,12 +410,6 @@ def _hash(fields: Fields) -> str:
 def _unless_empty(parse: Callable[[str], str]) -> Callable[[str], str]:
     """A digest, or nothing for what the lock does not pin."""
     return lambda text: parse(text) if text else ""
-
-
-def _image_digest(text: str) -> str:
-    if not is_digest(text):
-        raise ValueError(f"{shown(text)} is not a sha256 digest")
-    return text
 
 
 def _reference(text: str) -> str:

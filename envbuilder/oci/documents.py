@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-
 from envbuilder.core.canonical_json import canonical_json
+from envbuilder.core.digests import digest_of, is_digest
 from envbuilder.core.json_fields import at, parsed, text
-from envbuilder.core.references import is_digest
 from envbuilder.oci.images import EMPTY_TYPE, Descriptor, Document
 
 
 def document(media_type: str, content: bytes) -> Document:
     """Return bytes with their descriptor."""
-    digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
-    return Document(descriptor=Descriptor(media_type=media_type, digest=digest, size=len(content)), content=content)
+    descriptor = Descriptor(media_type=media_type, digest=digest_of(content), size=len(content))
+    return Document(descriptor=descriptor, content=content)
 
 
 EMPTY = document(EMPTY_TYPE, b"{}")

@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from envbuilder.core.digests import digest_of_file, is_digest, sha256_digest
 from envbuilder.core.errors import DiskFull, VerificationFailed
 from envbuilder.core.file_locks import hold, hold_now
-from envbuilder.core.files import CHUNK, sha256_of
-from envbuilder.core.references import is_digest
+from envbuilder.core.files import CHUNK
 
 _ALGORITHM = "sha256:"
 _SETTLED = 0o444
@@ -70,7 +70,7 @@ class Store:
         """
         path = self.path(digest)
         if digest not in self.trusted:
-            if sha256_of(path) != digest:
+            if digest_of_file(path) != digest:
                 path.unlink(missing_ok=True)
                 raise VerificationFailed(
                     f"{path} in the cache folder was damaged: its digest is not {digest}; it was removed",
@@ -246,9 +246,7 @@ def _digits(digest: str) -> str:
     Raises:
         ValueError: It is not a sha256 digest.
     """
-    if not is_digest(digest):
-        raise ValueError(f"{digest[:80]!r} is not a sha256 digest")
-    return digest.removeprefix(_ALGORITHM)
+    return sha256_digest(digest).removeprefix(_ALGORITHM)
 
 
 class Writer:

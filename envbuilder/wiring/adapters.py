@@ -21,7 +21,7 @@ from envbuilder.core.http.web import Web
 from envbuilder.core.image_paths import privileged_allowed
 from envbuilder.core.memory_policy import HOOK
 from envbuilder.core.references import ImageRef
-from envbuilder.core.uv import uv_environ
+from envbuilder.core.uv import Uv, uv_environ
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.probe.script import memory_hook, probe_source
 from envbuilder.image.base.deb.rollback import SeenReleases
@@ -63,7 +63,7 @@ from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import of_tar
 from envbuilder.oci.tar.writing import write
 from envbuilder.wiring.assembly import PROBE, Daemonless
-from envbuilder.wiring.debian_trees import EPOCH, DebianTrees
+from envbuilder.wiring.debian_trees import EPOCH, DebianTrees, no_archive
 from envbuilder.wiring.settings import KEYRING_VARIABLE, Settings
 
 _ASKING = 12
@@ -156,11 +156,17 @@ class Composition:
     def resolver(self, sources: Sources) -> UvResolver:
         """Resolves Python packages."""
         return UvResolver(
-            uv=self.uv,
+            uv=self.uv_settings(sources),
+            guard=lambda: guard(self.settings.use("work"), allow_host=self.settings.allow_host_builds),
+        )
+
+    def uv_settings(self, sources: Sources) -> Uv:
+        """Return uv with the settings of this host and of a spec."""
+        return Uv(
+            program=self.uv,
             cache=self.settings.use("uv"),
             environ=self.settings.environ,
             index=self.index_address(sources),
-            guard=lambda: guard(self.settings.use("work"), allow_host=self.settings.allow_host_builds),
         )
 
     def index_address(self, sources: Sources) -> str:
@@ -169,12 +175,7 @@ class Composition:
 
     def index(self, sources: Sources) -> UvIndex:
         """The package index."""
-        return UvIndex(
-            uv=self.uv,
-            cache=self.settings.use("uv"),
-            environ=self.settings.environ,
-            index=self.index_address(sources),
-        )
+        return UvIndex(uv=self.uv_settings(sources))
 
     @cached_property
     def store(self) -> Store:
@@ -248,14 +249,7 @@ class Composition:
             if pin.name == ToolName.UV and self.files.find(pin.sha256) is None:
                 self.say(f"fetching {pin.name} {pin.version}, which the lock was made with")
                 with tempfile.TemporaryDirectory(prefix="envbuilder-tool-") as folder:
-                    program = fetch_uv(
-                        pin,
-                        uv=self.uv,
-                        folder=Path(folder),
-                        environ=self.settings.environ,
-                        cache=self.settings.use("uv"),
-                        index=self.index_address(sources),
-                    )
+                    program = fetch_uv(pin, uv=self.uv_settings(sources), folder=Path(folder))
                     self.files.add(program)
 
     def find_file(self, sha256: str) -> Path | None:
@@ -399,12 +393,7 @@ class Composition:
         system = next((system for system in self.catalog.bases if system.id == base), None)
         if system is None or system.kind is not BaseKind.DEBIAN:
             return ""
-        mirror = self.mirror(sources)
-        if not mirror:
-            raise UsageError(
-                "OS packages need a Debian archive, and this host has none in its apt configuration",
-                hint="name one: --debian-mirror URL, or `sources: debian_mirror:`",
-            )
+        mirror = self.mirror(sources) or no_archive("OS packages need", UsageError)
         return apt_sources(mirror, system.suite, system.components)
 
 

@@ -159,7 +159,7 @@ class Daemonless:
     def _gather(self, lock: Lock, sources: Sources) -> tuple[str, ...]:
         """Everything that a lock needs, into the store."""
         missing = [pin for pin in lock.packages if not self.composition.store.has(f"sha256:{pin.sha256}")]
-        series = ".".join(str(number) for number in lock.python.version.head(2))
+        series = lock.python.version.series
         for file in self.composition.index(sources).locate(missing, series) if missing else ():
             self.composition.say(f"fetching {file.file}")
             fetch_into(file, self.composition.store, web=self.composition.web(sources))

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NoReturn
 
 from envbuilder.catalog.environments import BaseSystem
-from envbuilder.core.errors import SourceUnreachable, VerificationFailed
+from envbuilder.core.errors import SourceUnreachable, UsageError, VerificationFailed
 from envbuilder.core.http.web import Web
 from envbuilder.core.versions import Release
 from envbuilder.image.base import dpkg
@@ -33,6 +34,19 @@ EPOCH = 1_700_000_000
 """Time stamp of everything in a base or an interpreter archive: 2023-11-14T22:13:20Z. Any fixed moment would do."""
 
 _CONNECTIONS = 16
+
+
+def no_archive(subject: str, error: type[SourceUnreachable | UsageError]) -> NoReturn:
+    """Raise the error for a host without a Debian archive.
+
+    Args:
+        subject: What needs the archive, with its verb.
+        error: Kind of the error.
+    """
+    raise error(
+        f"{subject} a Debian archive, and this host has none in its apt configuration",
+        hint="name one: --debian-mirror URL, or `sources: debian_mirror:`",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,13 +220,8 @@ class DebianTrees:
                 "packages of the base are not in the cache folder, and nothing may be downloaded",
                 hint="build without --offline, or name a bundle that holds them: --bundle FILE",
             )
-        if not self.mirror:
-            raise SourceUnreachable(
-                "a Debian base needs a Debian archive, and this host has none in its apt configuration",
-                hint="name one: --debian-mirror URL, or `sources: debian_mirror:`",
-            )
         return DebianArchive(
-            mirror=self.mirror,
+            mirror=self.mirror or no_archive("a Debian base needs", SourceUnreachable),
             store=self.store,
             web=self.web,
             seen=self.seen,

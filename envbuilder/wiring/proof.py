@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -53,12 +53,8 @@ class Proving:
     def environments(self) -> BareEnvironments:
         """Bare environments, in a folder of their own below the cache."""
         settings = self.composition.settings
-        return BareEnvironments(
-            uv=self.composition.uv,
-            work=settings.use("work") / f"proving-{os.getpid()}",
-            environ=settings.environ,
-            index=self.composition.index_address(self.sources),
-        )
+        work = settings.use("work") / f"proving-{os.getpid()}"
+        return BareEnvironments(uv=replace(self.composition.uv_settings(self.sources), cache=work / "uv"), work=work)
 
     def ports(self) -> ProofPorts:
         """What `workflows.prove` needs of the world."""

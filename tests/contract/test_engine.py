@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from envbuilder.core.digests import is_digest
 from envbuilder.core.errors import BuildFailed, EngineError, SourceUnreachable, UsageError, VerificationFailed
-from envbuilder.core.references import ImageRef, is_digest
+from envbuilder.core.references import ImageRef
 from envbuilder.image.builds import Builder, BuildEvent, LogLine, StepFinished, StepStarted
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.runtime.command import RunRequest

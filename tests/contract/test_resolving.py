@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import ResolutionFailed
+from envbuilder.core.uv import Uv
 from envbuilder.core.versions import Release
 from envbuilder.lock.resolve.resolver import Resolution
 from envbuilder.lock.resolve.uv_resolver import UvResolver
@@ -167,7 +168,7 @@ def resolved(folder: Path, *requirements: str) -> dict[str, str]:
     with index() as address:
         environ = {"PATH": "/usr/bin:/bin"}
         resolver = UvResolver(
-            uv=UV, cache=folder / "cache", environ=environ, index=address, guard=unused(Guard(work=folder))
+            uv=Uv(program=UV, cache=folder / "cache", environ=environ, index=address), guard=unused(Guard(work=folder))
         )
         return {each.name: each.version for each in resolver.resolve(wanted)}
 
@@ -203,10 +204,12 @@ def test_the_build_script_of_a_source_distribution_runs_in_a_sandbox(tmp_path: P
         port = int(address.split(":")[2].partition("/")[0])
         SDISTS["toy"] = _sdist([str(secret), str(Path.home() / ".bashrc"), "/run/docker.sock", str(UV)], port)
         resolver = UvResolver(
-            uv=UV,
-            cache=tmp_path / "cache",
-            environ={"PATH": "/usr/bin:/bin", "SECRET_TOKEN": "x"},
-            index=address,
+            uv=Uv(
+                program=UV,
+                cache=tmp_path / "cache",
+                environ={"PATH": "/usr/bin:/bin", "SECRET_TOKEN": "x"},
+                index=address,
+            ),
             guard=lambda: Guard(work=tmp_path / "work"),
         )
         found = {each.name: each.version for each in resolver.resolve(wanted)}

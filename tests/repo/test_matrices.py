@@ -116,7 +116,7 @@ def _only_in_docstrings(file: Path, name: str) -> bool:
 def test_summary_and_deviations_name_the_cudnn_that_was_measured(row: Environment) -> None:
     assert row.cuda
     compiled = row.cuda.cudnn.compiled
-    assert f"cuDNN {'.'.join(map(str, compiled.head(2)))}" in row.summary
+    assert f"cuDNN {compiled.series}" in row.summary
     for choice in row.bases:
         for deviation in choice.deviations:
             named = re.search(r"cuDNN is \S+ instead of (\S+)", deviation.what)

@@ -10,6 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from envbuilder.core.uv import Uv
 from envbuilder.lock.index.uv_index import UvIndex
 from envbuilder.lock.lock import Lock, PackageGroup
 from tools.bench.measuring import Figures
@@ -49,8 +50,8 @@ def measure_assembling(lock: Lock, folder: Path, address: str, figures: Figures)
 def _plain_download(lock: Lock, folder: Path, figures: Figures) -> None:
     """The same files by curl, six at a time, to disk, with nothing compared."""
     pins = [pin for pin in lock.packages if pin.group not in {PackageGroup.BUILD, PackageGroup.OWN}]
-    index = UvIndex(uv=UV, cache=folder / "uv-index", environ=os.environ)
-    addresses = [file.url for file in index.locate(pins, ".".join(map(str, lock.python.version.head(2))))]
+    index = UvIndex(uv=Uv(program=UV, cache=folder / "uv-index", environ=os.environ))
+    addresses = [file.url for file in index.locate(pins, lock.python.version.series)]
     target = folder / "plain"
     target.mkdir()
     listing = folder / "urls"

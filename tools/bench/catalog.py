@@ -11,6 +11,7 @@ from pathlib import Path
 
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.core.http.web import Web
+from envbuilder.core.uv import Uv
 from envbuilder.lock.index.fetching import fetch
 from envbuilder.lock.index.uv_index import UvIndex
 from tools.bench.measuring import Figures
@@ -28,7 +29,7 @@ def measure_catalog(figures: Figures, work: Path) -> None:
     rows = len(load_catalog(matrices).environments)
     figures.count("rows in the catalog", rows)
     figures.time(f"load and cross-check the catalog, {LOADS} times", lambda: _load(matrices))
-    index = UvIndex(uv=UV, cache=work / "uv", environ=dict(os.environ))
+    index = UvIndex(uv=Uv(program=UV, cache=work / "uv", environ=dict(os.environ)))
     package, version, tag = LARGEST
     file = next(each for each in index.files(package, version) if f"-{tag}-" in each.file and "x86_64" in each.file)
     with tempfile.TemporaryDirectory(dir=work) as name:

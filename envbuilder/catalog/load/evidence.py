@@ -19,7 +19,7 @@ from envbuilder.catalog.evidence import (
     Resolved,
     Unproven,
 )
-from envbuilder.core.references import is_digest
+from envbuilder.core.digests import sha256_digest
 from envbuilder.core.yaml.canonical import Plain, dump
 from envbuilder.core.yaml.fields import Fields
 from envbuilder.core.yaml.requirements import sha256
@@ -110,12 +110,7 @@ def _entry(fields: Fields) -> Evidence:
 
 
 def _digest(fields: Fields, name: str) -> str:
-    def parse(text: str) -> str:
-        if not is_digest(text):
-            raise ValueError(f"{text!r} is not a sha256 digest")
-        return text
-
-    return fields.value(name, parse, fallback="")
+    return fields.value(name, sha256_digest, fallback="")
 
 
 def _plain(entry: Evidence) -> dict[str, Plain]:

@@ -19,7 +19,8 @@ from envbuilder.catalog.cuda import (
 )
 from envbuilder.catalog.environments import BaseKind, BaseSystem, Publication, PublicationState
 from envbuilder.catalog.sources import Advisory, Breakage, Source
-from envbuilder.core.references import ImageRef, is_digest, normalized
+from envbuilder.core.digests import sha256_digest
+from envbuilder.core.references import ImageRef, normalized
 from envbuilder.core.versions import Release
 from envbuilder.core.yaml.fields import Fields
 from envbuilder.core.yaml.requirements import os_package
@@ -223,6 +224,4 @@ def _tagged(text: str) -> str:
 
 
 def _digest(text: str) -> str:
-    if text and not is_digest(text):
-        raise ValueError(f"{text!r} is not a sha256 digest")
-    return text
+    return sha256_digest(text) if text else ""

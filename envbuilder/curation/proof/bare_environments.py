@@ -6,11 +6,11 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from envbuilder.core.errors import SourceUnreachable, ToolFailed
-from envbuilder.core.uv import index_is_silent, run_uv
+from envbuilder.core.uv import Uv, index_is_silent
 from envbuilder.curation.proof.interpreters import HostPython
 from envbuilder.lock.closures import Chosen, Closure
 
@@ -23,16 +23,12 @@ class BareEnvironments:
     """Makes virtual environments with uv.
 
     Attributes:
-        uv: The program.
-        work: Folder for environments and downloads; everything in it is ours, and removed again.
-        environ: Environment of uv: proxies, CA bundle and index come from here.
-        index: Address of a package index; empty means uv's own configuration.
+        uv: The program and its settings; its cache is in `work`, and removed with it.
+        work: Directory for environments and downloads; everything in it is ours, and removed again.
     """
 
-    uv: Path
+    uv: Uv
     work: Path
-    environ: Mapping[str, str]
-    index: str = ""
 
     @contextmanager
     def made(self, interpreter: HostPython, closure: Closure) -> Iterator[Path]:
@@ -82,14 +78,8 @@ class BareEnvironments:
         self._run([*command, "--requirements", str(listing)], more)
 
     def _run(self, arguments: list[str], more: Mapping[str, str] | None = None) -> None:
-        failure = run_uv(
-            self.uv,
-            arguments,
-            cache=self.work / "uv",
-            environ={**self.environ, **(more or {})},
-            index=self.index,
-            timeout=_TIME_LIMIT,
-        )
+        uv = replace(self.uv, environ={**self.uv.environ, **(more or {})})
+        failure = uv.run(arguments, timeout=_TIME_LIMIT)
         if failure is not None:
             raise _failure(failure)
 

@@ -13,8 +13,8 @@ from elftools.elf.elffile import ELFFile
 
 from envbuilder.catalog.cuda import CudnnNeed
 from envbuilder.core.corrupt_file import Damaged, invalid
+from envbuilder.core.digests import digest_of_file
 from envbuilder.core.elf import open_elf, read_shared_object, reading_elf
-from envbuilder.core.files import sha256_of
 from envbuilder.core.versions import Release
 from envbuilder.curation.wheel_audit.build_info import read_build_info
 from envbuilder.curation.wheel_audit.code_readers import CodeReaders, CudnnSeen
@@ -64,7 +64,7 @@ def measure(wheel: Path, work: Path, readers: CodeReaders | None = None) -> Meas
         package=metadata.package,
         version=metadata.version,
         file=wheel.name,
-        sha256=sha256_of(wheel).removeprefix("sha256:"),
+        sha256=digest_of_file(wheel).removeprefix("sha256:"),
         size=wheel.stat().st_size,
         python_tag=python_tag,
         platform_tag=platform_tag,

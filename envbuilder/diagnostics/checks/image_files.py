@@ -63,7 +63,7 @@ def _hides(path: str) -> bool:
 def interpreter_untouched(expectation: ContentExpectation, content: ImageContent) -> Outcome:
     """The environment starts the interpreter of the lock, and no package lists a file of either."""
     lock = expectation.lock
-    series = ".".join(str(number) for number in lock.python.version.head(2))
+    series = lock.python.version.series
     archive = lock.python.provider is PythonProvider.ARCHIVE
     home = "opt/python/bin" if archive else "usr/bin"
     program = f"{home}/python{series}"

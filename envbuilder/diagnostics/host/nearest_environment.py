@@ -74,7 +74,7 @@ def _differences(installed: Installed, row: Environment, closures: tuple[Closure
         yield Difference(what="TensorFlow", here=str(release), there=str(row.framework.version))
     python = installed.interpreter.version if installed.interpreter else None
     if python and python.head(2) != row.default_python.head(2):
-        yield Difference(what="Python", here=".".join(map(str, python.head(2))), there=str(row.default_python))
+        yield Difference(what="Python", here=python.series, there=str(row.default_python))
     yield from _libraries(installed, row)
     closure = _closure(closures, row.default_python)
     have = {each.name: each.version for each in closure.packages} if closure else {}

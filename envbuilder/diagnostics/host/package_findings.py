@@ -219,7 +219,7 @@ def _is_for(case: Case, requirement: Requirement) -> bool:
     if requirement.marker is None or interpreter is None:
         return requirement.marker is None
     environment = {
-        "python_version": ".".join(map(str, interpreter.version.head(2))),
+        "python_version": interpreter.version.series,
         "python_full_version": str(interpreter.version),
         "implementation_name": interpreter.implementation.lower(),
         "platform_python_implementation": interpreter.implementation,

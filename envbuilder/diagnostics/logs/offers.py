@@ -85,7 +85,7 @@ def _first(scene: Scene, wanted: Wanted, within: Collection[Release] | None) -> 
 def _wanted(scene: Scene, tensorflow: Release | None, *, driver: bool) -> Wanted:
     said = scene.stated
     gpus = tuple(HostGpu(name="", capability=each) for each in said.capabilities)
-    asked = spec_of(".".join(map(str, tensorflow.head(2))), "TensorFlow") if tensorflow else None
+    asked = spec_of(tensorflow.series, "TensorFlow") if tensorflow else None
     hosts = described(said.driver if driver else None, gpus)
     return Wanted(tensorflow=asked, hosts=hosts)
 

@@ -19,7 +19,7 @@ def missing_library(scene: Scene, plain: Remedy) -> Remedy:
     row, said = scene.row, scene.stated
     if row is None or row.cuda is None or said.tensorflow is None:
         return _missing_of_several(scene, plain)
-    need = f"CUDA {row.cuda.compiled} and cuDNN {'.'.join(map(str, row.cuda.cudnn.compiled.head(2)))}"
+    need = f"CUDA {row.cuda.compiled} and cuDNN {row.cuda.cudnn.compiled.series}"
     fix = f"{_missing(scene)}TensorFlow {said.tensorflow} was built with {need}: put these on the loader path"
     if scene.can_build(row):
         fix += f", or run {row.id}.{_other_cuda(scene, row)}"
@@ -40,7 +40,7 @@ def _missing_of_several(scene: Scene, plain: Remedy) -> Remedy:
     if not rows:
         return plain
     cudas = sorted({row.cuda.compiled for row in rows if row.cuda})
-    cudnns = sorted({Release(".".join(map(str, row.cuda.cudnn.compiled.head(2)))) for row in rows if row.cuda})
+    cudnns = sorted({Release(row.cuda.cudnn.compiled.series) for row in rows if row.cuda})
     look = "looks" if len(rows) == 1 else "look"
     fix = (
         f"{_missing(scene)}TensorFlow {_releases(rows)} {look} for it: CUDA {_span(cudas)}, with cuDNN {_span(cudnns)}."

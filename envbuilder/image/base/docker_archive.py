@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from envbuilder.core.canonical_json import canonical_json
-from envbuilder.core.files import sha256_of
+from envbuilder.core.digests import digest_of_file
 from envbuilder.image.base.trees import DebianTree, DockerArchive
 from envbuilder.oci.tar import writing as tarball
 from envbuilder.oci.tar.members import Kind, Member, file_of, on_disk
@@ -34,7 +34,7 @@ def docker_archive(  # noqa: PLR0913  each says something else about one image
         tags: `repository:tag` that the engine gives the image; they are no part of its id.
         added: Tar of the OS packages on the tree; None for none.
     """
-    layers = {"layer.tar": (tree.path, tree.digest), **({"added.tar": (added, sha256_of(added))} if added else {})}
+    layers = {"layer.tar": (tree.path, tree.digest), **({"added.tar": (added, digest_of_file(added))} if added else {})}
     config = canonical_json(_config(tree, [digest for _, digest in layers.values()], epoch, labels))
     name = hashlib.sha256(config).hexdigest()
     manifest = canonical_json([{"Config": f"{name}.json", "RepoTags": list(tags) or None, "Layers": list(layers)}])

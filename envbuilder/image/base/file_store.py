@@ -6,9 +6,9 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from envbuilder.core.digests import digest_of_file, is_digest
 from envbuilder.core.errors import VerificationFailed
-from envbuilder.core.files import CHUNK, replacing, sha256_of
-from envbuilder.core.references import is_digest
+from envbuilder.core.files import CHUNK, replacing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,4 +59,4 @@ class FileStore:
 
 def hash_file(file: Path) -> str:
     """The sha256 of a file as locks write it, 64 hexadecimal digits."""
-    return sha256_of(file).removeprefix("sha256:")
+    return digest_of_file(file).removeprefix("sha256:")

@@ -67,7 +67,7 @@ def installed_pythons(version: Release, glibc: Release | None, host: Host) -> It
 
 def _programs(version: Release, environ: Mapping[str, str]) -> tuple[Path, ...]:
     """Return the programs that have the name of a version, without two that are the same file."""
-    series = ".".join(map(str, version.head(2)))
+    series = version.series
     name = f"python{series}"
     places = [
         place for root, pattern in _roots(series, environ) for place in sorted(root.glob(f"{pattern}/{name}"))

@@ -39,7 +39,7 @@ class Interpreter:
     @property
     def series(self) -> str:
         """The version as its folders are named, such as `3.8`."""
-        return ".".join(str(number) for number in self.version.head(2))
+        return self.version.series
 
 
 def identify(program: Path, host: Host) -> Interpreter:

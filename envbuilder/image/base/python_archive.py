@@ -71,7 +71,7 @@ def _try(archive: PythonArchive, scratch: Path, host: Host) -> tuple[str, ...]:
         Optional modules that it lacks, sorted.
     """
     extract(archive.path, scratch)
-    series = ".".join(str(number) for number in archive.version.head(2))
+    series = archive.version.series
     libraries = ":".join(str(scratch / folder) for folder in archive.library_dirs)
     environ = dict(host.environ) | ({"LD_LIBRARY_PATH": libraries} if libraries else {})
     command = [str(scratch / TOP / "bin" / f"python{series}"), "-I", "-B", "-c", _TRIAL % (_REQUIRED + _OPTIONAL,)]

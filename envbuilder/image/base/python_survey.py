@@ -10,8 +10,8 @@ from envbuilder.core.archives.decompression import unpacked
 from envbuilder.core.archives.limits import Budget
 from envbuilder.core.archives.member_names import BadArchive
 from envbuilder.core.archives.tar_reader import FILE, PlainStream, TarReader
+from envbuilder.core.digests import digest_of_file
 from envbuilder.core.errors import Fault, InvalidInput
-from envbuilder.core.files import sha256_of
 from envbuilder.core.versions import Release
 from envbuilder.image.base.elf import X86_64, Elf, is_elf, read_elf
 from envbuilder.image.base.python_files import TOP
@@ -38,7 +38,7 @@ def inspect(archive: Path) -> PythonArchive:
     """
     try:
         survey = _survey(archive)
-        digest = sha256_of(archive)
+        digest = digest_of_file(archive)
         size = archive.stat().st_size
     except _UNREADABLE as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from envbuilder.core.canonical_json import indented_json
+from envbuilder.core.digests import digest_of_file, is_digest
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.file_locks import hold
-from envbuilder.core.files import read_json, replacing, sha256_of
-from envbuilder.core.references import is_digest
+from envbuilder.core.files import read_json, replacing
 from envbuilder.core.versions import Release
 from envbuilder.image.base.trees import DebianTree
 from envbuilder.lock.lock import OsPackagePin
@@ -66,7 +66,7 @@ class DebianStore:
             VerificationFailed: The file in the store is not what its name says.
         """
         tree = self._read(base, digest)
-        if tree and sha256_of(tree.path) != digest:
+        if tree and digest_of_file(tree.path) != digest:
             raise VerificationFailed(
                 f"{tree.path} is damaged: its digest is not {digest}",
                 hint=f"rm {tree.path}, then run the command again",

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from envbuilder.core.errors import SourceUnreachable, ToolFailed, ToolMissing, VerificationFailed
 from envbuilder.core.install_commands import install_command
-from envbuilder.core.uv import run_uv
+from envbuilder.core.uv import Uv
 from envbuilder.image.base.file_store import hash_file
 from envbuilder.image.base.programs import Host
 from envbuilder.lock.lock import ToolName, ToolPin
@@ -40,18 +39,13 @@ def uv_version(uv: Path, host: Host) -> str:
     return words[1]
 
 
-def fetch_uv(  # noqa: PLR0913  each is one setting of the program
-    pin: ToolPin, *, uv: Path, folder: Path, environ: Mapping[str, str], cache: Path, index: str = ""
-) -> Path:
+def fetch_uv(pin: ToolPin, *, uv: Uv, folder: Path) -> Path:
     """Get another release of uv from the package index: the program in its wheel, which is compared before any use.
 
     Args:
         pin: Version and sha256 of the program.
         uv: The uv that fetches it.
         folder: Where it is put.
-        environ: Environment of the process, as for `run_uv`.
-        cache: Directory for what uv keeps.
-        index: Address of a package index; empty means that of uv's settings.
 
     Raises:
         SourceUnreachable: The index does not answer, or has no such version.
@@ -59,7 +53,7 @@ def fetch_uv(  # noqa: PLR0913  each is one setting of the program
     """
     command = ["pip", "install", "--quiet", "--no-deps", "--only-binary", ":all:", "--target", str(folder)]
     release = f"{ToolName.UV}=={pin.version}"
-    failure = run_uv(uv, [*command, release], cache=cache, environ=environ, index=index)
+    failure = uv.run([*command, release])
     if failure is not None:
         told = "\n".join(failure.splitlines()[-4:])
         raise SourceUnreachable(

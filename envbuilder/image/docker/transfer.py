@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from envbuilder.core.digests import is_digest
 from envbuilder.core.errors import DiskFull, EngineError, EngineLost, EnvbuilderError, SourceUnreachable, UsageError
 from envbuilder.core.json_fields import Record, number, record, text
-from envbuilder.core.references import ImageRef, is_digest
+from envbuilder.core.references import ImageRef
 from envbuilder.image.builds import ImageInfo
 from envbuilder.image.container_engine import Listener
 from envbuilder.image.docker.images import failure, image_info

@@ -95,7 +95,7 @@ class Ingredients:
     @property
     def series(self) -> str:
         """Major and minor version of the interpreter."""
-        return ".".join(str(number) for number in self.lock.python.version.head(2))
+        return self.lock.python.version.series
 
     @property
     def has_archive(self) -> bool:

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from envbuilder.core.canonical_json import canonical_json, indented_json
+from envbuilder.core.digests import is_digest, sha256_digest
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.files import read_json, replacing
 from envbuilder.core.json_fields import parsed, records, text, texts
-from envbuilder.core.references import is_digest
 from envbuilder.image.layers.layer_writer import Packed
 from envbuilder.oci.documents import entry
 from envbuilder.oci.images import AssembledImage, Descriptor, Document, ImageLayerPin
@@ -211,13 +211,13 @@ class Records:
         pairs = [_list(each) for each in _list(plain["attached"])]
         return KeptImage(
             name=_text(plain["name"]),
-            lock=_checked(plain["lock"]),
+            lock=sha256_digest(plain["lock"]),
             image=AssembledImage(
                 layers=tuple(
                     ImageLayerPin(
                         id=_text(each["id"]),
                         key=_text(each["key"]),
-                        diff_id=_checked(each["diff_id"]),
+                        diff_id=sha256_digest(each["diff_id"]),
                         blob=_descriptor(each["blob"]),
                     )
                     for each in layers
@@ -261,7 +261,9 @@ def _layer_of(plain: Mapping[str, object], key: str) -> LayerRecord:
     if plain[_SUM] != sum_of(plain) or plain["key"] != key:
         raise ValueError(f"not the record of {key}")
     return LayerRecord(
-        packed=Packed(digest=_checked(plain["digest"]), size=_size(plain["size"]), diff_id=_checked(plain["diff_id"])),
+        packed=Packed(
+            digest=sha256_digest(plain["digest"]), size=_size(plain["size"]), diff_id=sha256_digest(plain["diff_id"])
+        ),
         needs=_texts(plain["needs"]),
         brings=_texts(plain["brings"]),
         notes=_texts(plain["notes"]),
@@ -291,14 +293,8 @@ def _plain(descriptor: Descriptor) -> dict[str, object]:
 def _descriptor(plain: object) -> Descriptor:
     fields = _mapping(plain)
     return Descriptor(
-        media_type=_text(fields["media_type"]), digest=_checked(fields["digest"]), size=_size(fields["size"])
+        media_type=_text(fields["media_type"]), digest=sha256_digest(fields["digest"]), size=_size(fields["size"])
     )
-
-
-def _checked(text: object) -> str:
-    if not isinstance(text, str) or not is_digest(text):
-        raise ValueError(f"{text!r} is not a sha256 digest")
-    return text
 
 
 def _size(number: object) -> int:

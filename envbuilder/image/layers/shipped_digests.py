@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from envbuilder.core.references import is_digest
+from envbuilder.core.digests import is_digest
 from envbuilder.core.yaml.canonical import Plain
 from envbuilder.core.yaml.canonical import dump as canonical
 from envbuilder.core.yaml.fields import Reader

@@ -59,12 +59,12 @@ def _interpreter(plan: Plan, _layer: Layer) -> dict[str, object]:
 
 
 def _wheels(plan: Plan, layer: Layer) -> dict[str, object]:
-    return {"series": _series(plan.lock), "files": _files(layer.packages)} | _tools(plan, (layer,))
+    return {"series": plan.lock.python.version.series, "files": _files(layer.packages)} | _tools(plan, (layer,))
 
 
 def _links(plan: Plan, layer: Layer) -> dict[str, object]:
     return {
-        "series": _series(plan.lock),
+        "series": plan.lock.python.version.series,
         "files": _files(plan.lock.group(PackageGroup.CUDA)),
         "links": [[each.name, each.target] for each in layer.links],
     }
@@ -103,10 +103,6 @@ _INPUTS: dict[LayerKind, Callable[[Plan, Layer], dict[str, object]]] = {
 }
 
 
-def _series(lock: Lock) -> str:
-    return ".".join(str(number) for number in lock.python.version.head(2))
-
-
 def _files(pins: Iterable[PackagePin]) -> list[list[str]]:
     return [[pin.file, pin.sha256] for pin in sorted(pins, key=lambda pin: (pin.name, pin.file))]
 
@@ -117,7 +113,7 @@ def _os(lock: Lock) -> dict[str, object]:
 
 def _compiler(lock: Lock) -> dict[str, object]:
     """What decides the bytecode: the archive, or the base that the interpreter comes with."""
-    series: dict[str, object] = {"series": _series(lock)}
+    series: dict[str, object] = {"series": lock.python.version.series}
     if lock.python.provider is PythonProvider.ARCHIVE:
         return series | {"python": lock.python.sha256}
     return series | _os(lock)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from envbuilder.core.errors import SourceUnreachable, ToolFailed
-from envbuilder.core.uv import index_is_silent, read_pylock, run_uv, unknown_form
+from envbuilder.core.uv import Uv, index_is_silent, read_pylock, unknown_form
 from envbuilder.lock.closures import Chosen, Closure
 from envbuilder.lock.index.index import IndexFile, Listed
 
@@ -23,16 +23,10 @@ class UvIndex:
     """Asks `uv pip compile` for files and their hashes.
 
     Attributes:
-        uv: The program.
-        cache: Folder for what uv keeps.
-        environ: Environment of the process: proxies, CA bundle and index come from here.
-        index: Address of a package index; empty means uv's own configuration.
+        uv: The program and its settings.
     """
 
-    uv: Path
-    cache: Path
-    environ: Mapping[str, str]
-    index: str = ""
+    uv: Uv
 
     def files(self, package: str, version: str) -> tuple[IndexFile, ...]:
         """See `Index.files`."""
@@ -104,7 +98,7 @@ class UvIndex:
             wanted.write_text("".join(f"{pin}\n" for pin in pins), encoding="utf-8")
             command = ["pip", "compile", str(wanted), "--no-deps", "--only-binary", ":all:"]
             command += ["--format", "pylock.toml", "--output-file", str(output), "--quiet", "--no-header", *options]
-            failure = run_uv(self.uv, command, cache=self.cache, environ=self.environ, index=self.index)
+            failure = self.uv.run(command)
             if failure is None:
                 return list(_files(read_pylock(output.read_text(encoding="utf-8"))))
         if index_is_silent(failure):

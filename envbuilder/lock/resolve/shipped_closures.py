@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Protocol
 
 from envbuilder.core.canonical_json import inputs_digest
+from envbuilder.core.digests import sha256_digest
 from envbuilder.core.errors import Fault, InvalidInput
-from envbuilder.core.references import is_digest, normalized
+from envbuilder.core.references import normalized
 from envbuilder.core.yaml.canonical import Plain
 from envbuilder.core.yaml.canonical import dump as canonical
 from envbuilder.core.yaml.fields import Fields, Reader
@@ -134,7 +135,7 @@ def _closure(fields: Fields) -> Closure:
     return Closure(
         python=fields.release("python"),
         answers=tuple(
-            (each.text("base"), each.value("request", _digest, fallback=""))
+            (each.text("base"), each.value("request", sha256_digest, fallback=""))
             for each in fields.children("answers", required=True)
         ),
         packages=fields.texts("packages", _chosen, required=True),
@@ -157,9 +158,3 @@ def _chosen(line: str) -> Chosen:
     if not (size.isascii() and size.isdigit()):
         raise ValueError(f"{size!r} is not a number of bytes")
     return Chosen(name=normalized(name), version=version, file=file, sha256=sha256(digest), size=int(size))
-
-
-def _digest(text: str) -> str:
-    if not is_digest(text):
-        raise ValueError(f"{text!r} is not a sha256 digest")
-    return text

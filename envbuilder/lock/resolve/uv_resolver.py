@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from envbuilder.core.errors import ResolutionFailed, SourceUnreachable, ToolMissing
 from envbuilder.core.names import distribution_file
 from envbuilder.core.references import normalized
-from envbuilder.core.uv import find_python, index_is_silent, read_pylock, run_uv, unknown_form
+from envbuilder.core.uv import Uv, index_is_silent, read_pylock, unknown_form
 from envbuilder.core.versions import Release
 from envbuilder.lock.closures import Chosen
 from envbuilder.lock.resolve.placeholder_wheels import write_stand_in
@@ -38,19 +38,13 @@ class UvResolver:
     """Runs `uv pip compile`.
 
     Attributes:
-        uv: The program.
-        cache: Folder for what uv keeps.
-        environ: Environment of the process: proxies, CA bundle and index come from here.
+        uv: The program and its settings.
         guard: Gives what keeps build scripts in a sandbox; None where they may run as the caller. Asked only for source
             distributions: without them, uv runs nothing of a package.
-        index: Address of a package index; empty means uv's own configuration.
     """
 
-    uv: Path
-    cache: Path
-    environ: Mapping[str, str]
+    uv: Uv
     guard: Callable[[], Guard | None]
-    index: str = ""
 
     def resolve(self, wanted: Resolution) -> tuple[Chosen, ...]:
         """See `Resolver.resolve`."""
@@ -58,8 +52,10 @@ class UvResolver:
             folder = Path(name)
             self._write_inputs(folder, wanted)
             output = folder / "pylock.toml"
-            with self._guarded(folder, wanted) as (before, more, cache):
-                self._run([*self._command(folder, output, wanted), *more], wanted, before, cache)
+            with self._guarded(folder, wanted) as (uv, before, more):
+                failure = uv.run([*self._command(folder, output, wanted), *more], before=before)
+            if failure is not None:
+                raise _failure(failure, wanted)
             return _chosen(read_pylock(output.read_text(encoding="utf-8")), wanted)
 
     def _write_inputs(self, folder: Path, wanted: Resolution) -> None:
@@ -74,12 +70,11 @@ class UvResolver:
             (folder / "pylock.toml").write_text(_preferences(wanted.preferred), encoding="utf-8")
 
     def _command(self, folder: Path, output: Path, wanted: Resolution) -> list[str]:
-        major, minor = wanted.python.head(2)
         command = [
             "pip", "compile", str(folder / "requirements.in"),
             "--constraints", str(folder / "constraints.txt"),
             "--overrides", str(folder / "overrides.txt"),
-            "--python-version", f"{major}.{minor}",
+            "--python-version", wanted.python.series,
             "--python-platform", f"x86_64-manylinux_2_{_platform_minor(wanted.glibc)}",
             "--exclude-newer", _end_of(wanted.cutoff),
             "--format", "pylock.toml", "--output-file", str(output),
@@ -93,14 +88,13 @@ class UvResolver:
         return command
 
     @contextmanager
-    def _guarded(self, folder: Path, wanted: Resolution) -> Iterator[tuple[tuple[str, ...], tuple[str, ...], Path]]:
-        """Give words before the command, its last arguments, and the cache: one of its own for build scripts."""
+    def _guarded(self, folder: Path, wanted: Resolution) -> Iterator[tuple[Uv, tuple[str, ...], tuple[str, ...]]]:
+        """Give uv, which has a cache of its own for build scripts, words before its command, and its last arguments."""
         guard = self.guard() if wanted.source_builds else None
         if guard is None:
-            yield (), (), self.cache
+            yield self.uv, (), ()
             return
-        series = ".".join(str(number) for number in wanted.python.head(2))
-        interpreter = find_python(self.uv, series, cache=self.cache, environ=self.environ)
+        interpreter = self.uv.find_python(wanted.python.series)
         if interpreter is None:
             raise ToolMissing(
                 "no Python to build source distributions with is on this machine", hint="apt-get install python3"
@@ -108,12 +102,7 @@ class UvResolver:
         cache = folder / "cache"
         cache.mkdir()
         with guard.covering(interpreter, cache) as before:
-            yield before, ("--python", str(interpreter)), cache
-
-    def _run(self, command: list[str], wanted: Resolution, before: tuple[str, ...], cache: Path) -> None:
-        failure = run_uv(self.uv, command, cache=cache, environ=self.environ, index=self.index, before=before)
-        if failure is not None:
-            raise _failure(failure, wanted)
+            yield replace(self.uv, cache=cache), before, ("--python", str(interpreter))
 
 
 def _stand_ins(folder: Path, wanted: Resolution) -> Iterator[str]:

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from envbuilder.core.digests import digest_of_file
 from envbuilder.core.errors import UsageError
 from envbuilder.core.file_locks import hold
-from envbuilder.core.files import replacing, sha256_of
+from envbuilder.core.files import replacing
 from envbuilder.core.json_fields import Record, at, parsed, record, records, text
 from envbuilder.oci.images import AssembledImage, Descriptor
 from envbuilder.oci.layout import contents
@@ -112,7 +113,7 @@ def _content(path: Path) -> bytes:
 def _place(blob: Descriptor, source: Path, folder: Path) -> None:
     """One layer, linked or copied; one that is there already stays when it is right."""
     target = folder / blob_name(blob.digest)
-    if target.is_file() and (target.samefile(source) or sha256_of(target) == blob.digest):
+    if target.is_file() and (target.samefile(source) or digest_of_file(target) == blob.digest):
         return
     part = target.with_name(f".{target.name}.{uuid.uuid4().hex}.part")
     try:

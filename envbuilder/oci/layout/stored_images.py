@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
+from envbuilder.core.digests import is_digest
 from envbuilder.core.errors import UsageError, VerificationFailed
 from envbuilder.core.files import CHUNK
 from envbuilder.core.json_fields import Record, parsed, record, records, text, texts
-from envbuilder.core.references import is_digest
 from envbuilder.oci.documents import descriptor, document
 from envbuilder.oci.images import CONFIG_TYPE, MANIFEST_TYPE, Descriptor, Document, LayerFormat
 from envbuilder.oci.layout.contents import DOCKER_FILE, INDEX_FILE, NAME, blob_name

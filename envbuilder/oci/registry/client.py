@@ -9,10 +9,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
+from envbuilder.core.digests import is_digest
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.core.http.origins import is_loopback, origin
 from envbuilder.core.json_fields import parsed, text
-from envbuilder.core.references import ImageRef, is_digest
+from envbuilder.core.references import ImageRef
 from envbuilder.oci.documents import document
 from envbuilder.oci.images import INDEX_TYPE, MANIFEST_TYPE, Document
 from envbuilder.oci.registry.addresses import Place, has_host, place_of, siblings

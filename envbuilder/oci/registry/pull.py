@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from envbuilder.core.digests import digest_of, is_digest
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.core.json_fields import Record, parsed, record, records, text, texts
-from envbuilder.core.references import ImageRef, is_digest
-from envbuilder.oci.documents import descriptor, document
+from envbuilder.core.references import ImageRef
+from envbuilder.oci.documents import descriptor
 from envbuilder.oci.images import Descriptor, Document
 from envbuilder.oci.registry.client import RegistryClient, Repository
 from envbuilder.oci.registry.failures import Interrupted
@@ -179,7 +180,7 @@ def _small(repository: Repository, blob: Descriptor) -> bytes:
             return answer.content(_LONGEST_CONFIG)
 
     content = repository.patiently(ask)
-    found = document(blob.media_type, content).descriptor.digest
+    found = digest_of(content)
     if found != blob.digest:
         raise _wrong(request.subject, f"its digest is {found}")
     return content

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuilder.core.references import ImageRef, is_digest, normalized, registry_address
+from envbuilder.core.digests import is_digest
+from envbuilder.core.references import ImageRef, normalized, registry_address
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 NAMES = st.from_regex(r"[a-z0-9]+([._-][a-z0-9]+){0,2}", fullmatch=True)

@@ -9,7 +9,7 @@ import pytest
 
 from envbuilder.core.errors import DiskFull, MachineError, SourceUnreachable, ToolFailed
 from envbuilder.core.http.failures import CLOCK
-from envbuilder.core.uv import index_is_silent, read_pylock, run_uv, uv_environ
+from envbuilder.core.uv import Uv, index_is_silent, read_pylock, uv_environ
 
 
 def program(folder: Path, script: str) -> Path:
@@ -20,8 +20,8 @@ def program(folder: Path, script: str) -> Path:
 
 
 def test_success_says_nothing_and_failure_what_was_written(tmp_path: Path) -> None:
-    assert run_uv(program(tmp_path, "echo noise >&2"), [], cache=tmp_path, environ={}) is None
-    assert run_uv(program(tmp_path, "echo '  why' >&2; exit 2"), [], cache=tmp_path, environ={}) == "  why"
+    assert Uv(program=program(tmp_path, "echo noise >&2"), cache=tmp_path, environ={}).run([]) is None
+    assert Uv(program=program(tmp_path, "echo '  why' >&2; exit 2"), cache=tmp_path, environ={}).run([]) == "  why"
 
 
 def test_own_settings_go_before_those_of_the_process(tmp_path: Path) -> None:
@@ -29,15 +29,15 @@ def test_own_settings_go_before_those_of_the_process(tmp_path: Path) -> None:
     environ = {"UV_CACHE_DIR": "/theirs", "UV_DEFAULT_INDEX": "https://theirs.example", "KEPT": "kept"}
     said = tmp_path / "said"
     for index, expected in (("", "https://theirs.example"), ("https://ours.example", "https://ours.example")):
-        run_uv(
-            program(tmp_path, script), ["pip"], cache=Path("/ours"), environ={**environ, "OUT": str(said)}, index=index
-        )
+        own = {**environ, "OUT": str(said)}
+        Uv(program=program(tmp_path, script), cache=Path("/ours"), environ=own, index=index).run(["pip"])
         assert said.read_text(encoding="utf-8").split() == ["/ours", "never", expected, "kept", "pip"]
 
 
 def test_a_program_that_does_not_end_is_unreachable(tmp_path: Path) -> None:
+    uv = Uv(program=program(tmp_path, "exec sleep 5"), cache=tmp_path, environ={"PATH": "/usr/bin:/bin"})
     with pytest.raises(SourceUnreachable, match="did not answer"):
-        run_uv(program(tmp_path, "exec sleep 5"), [], cache=tmp_path, environ={"PATH": "/usr/bin:/bin"}, timeout=0.2)
+        uv.run([], timeout=0.2)
 
 
 @pytest.mark.parametrize(
@@ -69,12 +69,12 @@ def test_what_this_machine_refuses_to_uv_is_told_as_that(
     tmp_path: Path, script: str, kind: type[Exception], words: str
 ) -> None:
     with pytest.raises(kind, match=re.escape(words)):
-        run_uv(program(tmp_path, script), [], cache=Path("/cache"), environ={"PATH": "/usr/bin:/bin"})
+        Uv(program=program(tmp_path, script), cache=Path("/cache"), environ={"PATH": "/usr/bin:/bin"}).run([])
 
 
 def test_a_network_that_is_down_is_no_fault_of_this_machine(tmp_path: Path) -> None:
     script = "echo 'error sending request: Connection refused (os error 111)' >&2; exit 2"
-    said = run_uv(program(tmp_path, script), [], cache=tmp_path, environ={"PATH": "/usr/bin:/bin"})
+    said = Uv(program=program(tmp_path, script), cache=tmp_path, environ={"PATH": "/usr/bin:/bin"}).run([])
     assert said is not None
     assert index_is_silent(said)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import SourceUnreachable, ToolFailed
+from envbuilder.core.uv import Uv
 from envbuilder.core.versions import Release
 from envbuilder.curation.proof.bare_environments import BareEnvironments
 from envbuilder.curation.proof.interpreters import HostPython
@@ -32,7 +33,10 @@ def uv(tmp_path: Path) -> InstallingUv:
 
 def environments(uv: InstallingUv, index: str = "") -> BareEnvironments:
     environ = {"PATH": os.defpath, "KEPT": "yes", "UV_DEFAULT_INDEX": "https://host.example/simple"}
-    return BareEnvironments(uv=uv.path, work=uv.path.parents[1] / "work", environ=environ, index=index)
+    return BareEnvironments(
+        uv=Uv(program=uv.path, cache=uv.path.parents[1] / "work" / "uv", environ=environ, index=index),
+        work=uv.path.parents[1] / "work",
+    )
 
 
 def lines(closure: Closure, *names: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
+from envbuilder.core.uv import Uv
 from envbuilder.image.base.uv_tool import fetch_uv
 from envbuilder.lock.lock import ToolPin
 
@@ -23,14 +24,8 @@ def fetched(folder: Path, sha256: str, script: str = INSTALL) -> Path:
     program.write_text("#!/bin/sh\n" + script.format(folder=folder), encoding="utf-8")
     program.chmod(0o755)
     pin = ToolPin(name="uv", version="0.13.1", sha256=sha256)
-    return fetch_uv(
-        pin,
-        uv=program,
-        folder=folder / "new",
-        environ={"PATH": "/usr/bin:/bin"},
-        cache=folder,
-        index="http://x.example",
-    )
+    uv = Uv(program=program, environ={"PATH": "/usr/bin:/bin"}, cache=folder, index="http://x.example")
+    return fetch_uv(pin, uv=uv, folder=folder / "new")
 
 
 def test_only_a_wheel_is_installed_and_the_index_is_the_one_that_was_named(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from envbuilder.core.digests import digest_of_file
 from envbuilder.core.errors import ToolFailed
-from envbuilder.core.files import sha256_of
 from envbuilder.image.layers.zlib_library import Compressor, Deflate, is_original, of_host, of_library, original
 from envbuilder.oci.tar.members import Kind, Member, opened_at
 
@@ -64,7 +64,7 @@ def test_a_python_with_a_replacement_uses_the_zlib_of_the_base(tmp_path: Path) -
     ]
     assert not is_original(replacement)
     # The machine of a developer need not have one of Debian's.
-    assert is_original(original(lambda: base, replacement, {sha256_of(LIBRARY).removeprefix("sha256:")}))
+    assert is_original(original(lambda: base, replacement, {digest_of_file(LIBRARY).removeprefix("sha256:")}))
 
 
 def test_without_the_original_in_either_the_format_that_needs_none_is_named() -> None:
@@ -87,7 +87,7 @@ def test_a_library_that_cannot_be_loaded_is_told(tmp_path: Path) -> None:
         original(
             lambda: [member("lib/x86_64-linux-gnu/libz.so.1.2.13", broken)],
             replacement,
-            {sha256_of(broken).removeprefix("sha256:")},
+            {digest_of_file(broken).removeprefix("sha256:")},
         )
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.http.web import Web
+from envbuilder.core.uv import Uv
 from envbuilder.image.base.uv_tool import find_uv
 from envbuilder.lock.index.credentials import index_logins
 from envbuilder.lock.index.fetching import fetch, length_of
@@ -25,7 +26,7 @@ def server() -> Iterator[Server]:
 
 def downloaded(folder: Path, environ: Mapping[str, str], index: str = "") -> Path:
     own = {"HOME": str(folder), "PATH": "/usr/bin:/bin", **environ}
-    asked = UvIndex(uv=find_uv(), cache=folder / "cache", environ=own, index=index)
+    asked = UvIndex(uv=Uv(program=find_uv(), cache=folder / "cache", environ=own, index=index))
     (file,) = asked.files("tinypkg", "1.0")
     assert PASSWORD not in file.url
     web = Web(own, index_logins(own, folder, index))

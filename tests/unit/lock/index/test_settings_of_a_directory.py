@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from envbuilder.core.uv import Uv
 from envbuilder.image.base.uv_tool import find_uv
 from envbuilder.lock.index.uv_index import UvIndex
 from tests.fakes.private_index import FILE, Server, serving
@@ -20,10 +21,12 @@ def server() -> Iterator[Server]:
 
 def listed(folder: Path, index: str) -> list[str]:
     asked = UvIndex(
-        uv=find_uv(),
-        cache=folder / "cache",
-        environ={"HOME": str(folder / "home"), "PATH": "/usr/bin:/bin"},
-        index=index,
+        uv=Uv(
+            program=find_uv(),
+            cache=folder / "cache",
+            environ={"HOME": str(folder / "home"), "PATH": "/usr/bin:/bin"},
+            index=index,
+        )
     )
     return [file.file for file in asked.files("tinypkg", "1.0")]
 

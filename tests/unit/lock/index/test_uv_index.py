@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import SourceUnreachable, ToolFailed
+from envbuilder.core.uv import Uv
 from envbuilder.core.versions import Release
 from envbuilder.lock.closures import Chosen, Closure
 from envbuilder.lock.index.uv_index import UvIndex, _files
@@ -31,7 +32,7 @@ CLOSURE = Closure(
 
 
 def index(uv: IndexUv, folder: Path) -> UvIndex:
-    return UvIndex(uv=uv.path, cache=folder / "cache", environ={"PATH": "/usr/bin:/bin"})
+    return UvIndex(uv=Uv(program=uv.path, cache=folder / "cache", environ={"PATH": "/usr/bin:/bin"}))
 
 
 def test_a_release_lists_all_its_files_by_name(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from packaging.utils import parse_wheel_filename
 from packaging.version import Version
 
 from envbuilder.core.errors import ResolutionFailed, SourceUnreachable
+from envbuilder.core.uv import Uv
 from envbuilder.core.versions import Release
 from envbuilder.lock.closures import Chosen
 from envbuilder.lock.resolve.placeholder_wheels import write_stand_in
@@ -71,7 +72,9 @@ def resolve(
 ) -> tuple[tuple[Chosen, ...], Call]:
     uv = fake_uv(folder, pylock=pylock)
     environ = {"HTTPS_PROXY": "http://proxy.example", "PATH": "/usr/bin:/bin"}
-    resolver = UvResolver(uv=uv.path, cache=folder / "cache", environ=environ, index=index, guard=lambda: None)
+    resolver = UvResolver(
+        uv=Uv(program=uv.path, cache=folder / "cache", environ=environ, index=index), guard=lambda: None
+    )
     return resolver.resolve(wanted), uv.call
 
 
@@ -81,7 +84,7 @@ def asked(folder: Path, wanted: Resolution, *, index: str = "") -> Call:
 
 def fails(folder: Path, stderr: str) -> UvResolver:
     uv = fake_uv(folder, status=1, stderr=stderr)
-    return UvResolver(uv=uv.path, cache=folder, environ={}, guard=lambda: None)
+    return UvResolver(uv=Uv(program=uv.path, cache=folder, environ={}), guard=lambda: None)
 
 
 def test_one_fitting_file_is_taken_of_each_distribution(tmp_path: Path) -> None:

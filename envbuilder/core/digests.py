@@ -1,0 +1,43 @@
+"""sha256 digests as images, locks and caches name them: `sha256:` and 64 hexadecimal digits."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+from typing import TypeGuard
+
+_PREFIX = "sha256:"
+_DIGEST = re.compile(rf"{_PREFIX}[0-9a-f]{{64}}")
+
+
+def is_digest(text: object) -> TypeGuard[str]:
+    """Return True if a value is a text of `sha256:` and 64 lower-case hexadecimal digits."""
+    return isinstance(text, str) and _DIGEST.fullmatch(text) is not None
+
+
+def sha256_digest(text: object) -> str:
+    """Return a digest unchanged.
+
+    Raises:
+        ValueError: The value is something else; a name from outside never becomes a path.
+
+    Example:
+        >>> sha256_digest("sha256:12")
+        Traceback (most recent call last):
+        ValueError: 'sha256:12' is not a sha256 digest
+    """
+    if not is_digest(text):
+        raise ValueError(f"{str(text)[:80]!r} is not a sha256 digest")
+    return text
+
+
+def digest_of(content: bytes) -> str:
+    """Return the digest of some bytes."""
+    return f"{_PREFIX}{hashlib.sha256(content).hexdigest()}"
+
+
+def digest_of_file(path: Path) -> str:
+    """Return the digest of a file."""
+    with path.open("rb") as stream:
+        return f"{_PREFIX}{hashlib.file_digest(stream, 'sha256').hexdigest()}"
