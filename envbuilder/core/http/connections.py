@@ -10,14 +10,17 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from http import client
 
-from urllib3 import HTTPConnectionPool, HTTPResponse, HTTPSConnectionPool
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.connection import HTTPConnection, HTTPSConnection
+
+from envbuilder.core.http.limits import SECONDS
 
 
 @contextmanager
-def _watched(connection: HTTPConnection) -> Iterator[None]:
-    """Shut a connection down when the block takes longer than its timeout.
+def _watched(opened: socket.socket, limit: float) -> Iterator[None]:
+    """Shut a connection down when the block takes longer than a limit in seconds.
 
     Raises:
         TimeoutError: It took longer.
@@ -29,10 +32,6 @@ def _watched(connection: HTTPConnection) -> Iterator[None]:
         with suppress(OSError):
             opened.shutdown(socket.SHUT_RDWR)
 
-    opened, limit = connection.sock, connection.timeout
-    if opened is None or not isinstance(limit, int | float):
-        yield
-        return
     timer = threading.Timer(limit, end)
     timer.daemon = True
     timer.start()
@@ -44,16 +43,34 @@ def _watched(connection: HTTPConnection) -> Iterator[None]:
             raise TimeoutError
 
 
+class _Response(client.HTTPResponse):
+    """An answer whose head has to be there soon after its first byte; until then the timeout of the socket holds."""
+
+    most = SECONDS
+
+    def __init__(self, sock: socket.socket, debuglevel: int = 0, method: str | None = None) -> None:
+        super().__init__(sock, debuglevel, method)
+        self._opened = sock
+
+    def begin(self) -> None:
+        self.fp.peek(1)
+        limit = self._opened.gettimeout()
+        if limit is None:
+            super().begin()
+            return
+        # What is allowed until the first byte is not allowed between the bytes behind it.
+        limit = min(limit, self.most)
+        self._opened.settimeout(limit)
+        with _watched(self._opened, limit):
+            super().begin()
+
+
 class _Plain(HTTPConnection):
-    def getresponse(self) -> HTTPResponse:  # type: ignore[override]  # as urllib3 itself does
-        with _watched(self):
-            return super().getresponse()
+    response_class = _Response
 
 
 class _Secure(HTTPSConnection):
-    def getresponse(self) -> HTTPResponse:  # type: ignore[override]  # as urllib3 itself does
-        with _watched(self):
-            return super().getresponse()
+    response_class = _Response
 
 
 class PlainPool(HTTPConnectionPool):

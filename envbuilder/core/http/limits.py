@@ -1,11 +1,11 @@
-"""How slow and how long the body of an answer may be."""
+"""How slow servers and how long their answers may be."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 SECONDS = 20.0
@@ -18,7 +18,10 @@ LEAST = 1 << 10
 """Bytes in a second, on average over `WINDOW`."""
 
 MOST_STALLS = 2
-"""How often a transfer that stalls is taken up again, the first time included."""
+"""How often a server may stall without `PROGRESS` in between."""
+
+PROGRESS = 1 << 20
+"""Bytes after which a transfer counts as one that gets on."""
 
 MOST_WAITED = 60.0
 """Seconds that are waited in all because a server asks for it (`Retry-After`)."""
@@ -63,11 +66,31 @@ class Pace:
         self._since, self._got = self._clock(), 0
 
 
-class Stalls:
-    """Servers that are given up for the rest of a run; may be used by several threads.
+@dataclass(slots=True)
+class _Spent:
+    """What a server has spent of what is tolerated.
 
-    A server is given up when it stalls `MOST_STALLS` times, each time in a request that began after the time before:
-    transfers that break off together are one stall.
+    Attributes:
+        stalls: Stalls since the last `PROGRESS` bytes.
+        stalled: When the last one ended.
+        got: Bytes since then.
+        waited: Seconds that were waited because it asked for it.
+        until: When the last such wait ends.
+    """
+
+    stalls: int = 0
+    stalled: float = 0.0
+    got: int = 0
+    waited: float = 0.0
+    until: float = 0.0
+
+
+class Tolerance:
+    """What is tolerated of each server in one run, whatever the number of requests; may be used by several threads.
+
+    A server is given up when it stalls `MOST_STALLS` times without `PROGRESS` bytes in between, each time in a request
+    that began after the time before: transfers that break off together are one stall. It may ask for `MOST_WAITED`
+    seconds of waiting in all; waits at the same time count once.
 
     Args:
         clock: Seconds since any moment; never goes back.
@@ -75,30 +98,70 @@ class Stalls:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._seen: dict[str, tuple[int, float]] = {}
+        self._servers: dict[str, _Spent] = {}
         self._lock = threading.Lock()
 
-    @contextmanager
-    def watched(self, server: str) -> Iterator[None]:
-        """Count a stall of the block, and forget the earlier ones when it ends well.
+    def attempt(self, server: str) -> Attempt:
+        """Return a new request to a server.
 
         Raises:
-            Stalled: The server was given up before; the block is not run.
+            Stalled: The server was given up before.
         """
-        count, _ = self._seen.get(server, (0, 0.0))
-        if count >= MOST_STALLS:
-            raise Stalled("it was too slow before, and is not asked again")
-        began = self._clock()
-        try:
-            yield
-        except Stalled:
-            with self._lock:
-                count, last = self._seen.get(server, (0, began))
-                if began >= last:
-                    self._seen[server] = (count + 1, self._clock())
-            raise
         with self._lock:
-            self._seen.pop(server, None)
+            if self._spent(server).stalls >= MOST_STALLS:
+                raise Stalled("it was too slow before, and is not asked again")
+        return Attempt(tolerance=self, server=server, began=self._clock())
+
+    def granted(self, server: str, asked: float) -> float:
+        """Return the seconds to wait of those that a server asks for (`Retry-After`); 0 when it has spent its share."""
+        with self._lock:
+            spent, now = self._spent(server), self._clock()
+            until = max(spent.until, now)
+            more = min(max(now + asked - until, 0.0), MOST_WAITED - spent.waited)
+            spent.waited += more
+            spent.until = until + more
+            return min(asked, spent.until - now)
+
+    def stalled(self, server: str, began: float) -> None:
+        """Count a stall of a request that began at a moment."""
+        with self._lock:
+            spent = self._spent(server)
+            if not spent.stalls or began >= spent.stalled:
+                spent.stalls, spent.stalled, spent.got = spent.stalls + 1, self._clock(), 0
+
+    def moved(self, server: str, count: int) -> None:
+        """Count bytes that arrived, or that the server took."""
+        with self._lock:
+            spent = self._spent(server)
+            spent.got += count
+            if spent.got >= PROGRESS:
+                spent.stalls, spent.got = 0, 0
+
+    def _spent(self, server: str) -> _Spent:
+        return self._servers.setdefault(server, _Spent())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One request to a server.
+
+    Attributes:
+        tolerance: Told about stalls and progress.
+        server: Which server.
+        began: When, by the clock of `tolerance`.
+    """
+
+    tolerance: Tolerance
+    server: str
+    began: float
+
+    def moved(self, count: int) -> None:
+        """Count bytes that arrived, or that the server took."""
+        self.tolerance.moved(self.server, count)
+
+    def stalled(self) -> None:
+        """Count a stall."""
+        self.tolerance.stalled(self.server, self.began)
 
 
 class Body(Protocol):

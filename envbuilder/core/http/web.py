@@ -12,7 +12,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 from envbuilder.core.http.credentials import Logins
 from envbuilder.core.http.failures import NO_ADDRESS, is_stalled, words_of
-from envbuilder.core.http.limits import SECONDS, Pace, Stalled, Stalls
+from envbuilder.core.http.limits import SECONDS, Attempt, Pace, Stalled, Tolerance
 from envbuilder.core.http.origins import origin, scheme_of, without_login
 from envbuilder.core.http.pools import USER_AGENT, opened_pool
 from envbuilder.core.http.proxies import proxy_for
@@ -61,7 +61,7 @@ class Web:
         self._pools: dict[tuple[str, bool], PoolManager | ProxyManager] = {}
         self._lock = threading.Lock()
         self._clock = clock
-        self._stalls = Stalls()
+        self._tolerance = Tolerance(clock)
 
     @contextmanager
     def asked(self, url: str, headers: Mapping[str, str], *, method: str = "GET") -> Iterator[Answer]:
@@ -76,13 +76,18 @@ class Web:
             with Path(unquote(urlsplit(url).path)).open("rb") as stream:
                 yield _FileAnswer(stream)
             return
-        with self._stalls.watched(_server_of(url)), _as_os_errors():
+        attempt = self._tolerance.attempt(_server_of(url))
+        with _as_os_errors(attempt):
             response = self._answered(url, headers, method)
             try:
-                yield _WebAnswer(response, self._clock)
+                yield _WebAnswer(response, Pace(self._clock), attempt)
             finally:
                 # A connection whose answer was not read to its end cannot be used again.
                 (response.release_conn if method == "HEAD" or response.length_remaining == 0 else response.close)()
+
+    def granted(self, url: str, asked: float) -> float:
+        """Return the seconds to wait of those that a server asks for; 0 when it has spent `MOST_WAITED`."""
+        return self._tolerance.granted(_server_of(url), asked)
 
     def _answered(self, url: str, headers: Mapping[str, str], method: str) -> BaseHTTPResponse:
         try:
@@ -127,13 +132,16 @@ class Web:
 
 
 @contextmanager
-def _as_os_errors() -> Iterator[None]:
+def _as_os_errors(attempt: Attempt) -> Iterator[None]:
     from urllib3 import exceptions  # noqa: PLC0415  its import takes 70 ms
 
     try:
         yield
-    except exceptions.HTTPError as error:
-        raise (Stalled if is_stalled(error) else OSError)(words_of(error)) from None
+    except (exceptions.HTTPError, Stalled) as error:
+        if not is_stalled(error):
+            raise OSError(words_of(error)) from None
+        attempt.stalled()
+        raise Stalled(words_of(error)) from None
 
 
 def _server_of(url: str) -> str:
@@ -159,16 +167,18 @@ def _redirected(url: str, place: str) -> str:
 class _WebAnswer:
     """The answer of a server, read as it arrives, so that a slow one is noticed."""
 
-    def __init__(self, response: BaseHTTPResponse, clock: Callable[[], float]) -> None:
+    def __init__(self, response: BaseHTTPResponse, pace: Pace, attempt: Attempt) -> None:
         self.status = response.status
         self.headers: Mapping[str, str] = response.headers
         self._response = response
-        self._pace = Pace(clock)
+        self._pace = pace
+        self._attempt = attempt
 
     def read(self, size: int) -> bytes:
         found = self._response.read1(size, decode_content=False)
         if found:
             self._pace.got(len(found))
+            self._attempt.moved(len(found))
         return found
 
 

@@ -12,8 +12,8 @@ from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.core.files import CHUNK
 from envbuilder.core.http.credentials import LOGIN_HINT
 from envbuilder.core.http.failures import CLOCK, CLOCK_HINT
-from envbuilder.core.http.limits import MOST_STALLS, MOST_WAITED, Stalled, TooLong, decimal
-from envbuilder.core.http.origins import scheme_of
+from envbuilder.core.http.limits import MOST_STALLS, Stalled, TooLong, decimal
+from envbuilder.core.http.origins import origin, scheme_of
 from envbuilder.core.http.web import Answer, Web
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.oci.store import Receiver, Store
@@ -26,6 +26,7 @@ _LARGEST = 64 << 30
 _LONGEST_TOLD = 10**6
 _NOT_ALLOWED = frozenset({401, 403})
 _SCHEMES = ("https", "http", "file")
+_BUSY_HINT = "try again later, or name another index: --index URL"
 _NETWORK_HINT = "check network, proxy and CA bundle (SSL_CERT_FILE)"
 
 
@@ -154,24 +155,19 @@ class _Left:
     Attributes:
         tries: Requests made.
         stalls: Of those, how many got too little in time.
-        waited: Seconds waited because the server asked for it.
         wait: Seconds to wait before the next request.
     """
 
     tries: int = 0
     stalls: int = 0
-    waited: float = 0.0
     wait: float = 0.0
 
-    def lasts(self, *, asked: float = 0.0, stalled: bool = False) -> bool:
+    def lasts(self, *, granted: float = 0.0, stalled: bool = False) -> bool:
         """Whether to try again; sets `wait` then."""
         self.tries += 1
         self.stalls += stalled
-        lasts = self.tries < _TRIES and self.stalls < MOST_STALLS and self.waited < MOST_WAITED
-        granted = min(asked, MOST_WAITED - self.waited)
-        self.waited += granted
         self.wait = max(float(self.tries), granted)
-        return lasts
+        return self.tries < _TRIES and self.stalls < MOST_STALLS
 
 
 def _arrived(
@@ -189,11 +185,7 @@ def _arrived(
         problem = "the connection ended early"
         again = left.lasts()
     except _Refused as refused:
-        problem = f"the server answers {refused.status}"
-        if refused.wait > MOST_WAITED:
-            problem += f" and asks to try again after {refused.wait} seconds"
-        hint = LOGIN_HINT if refused.status in _NOT_ALLOWED else _NETWORK_HINT
-        again = _may_change(refused.status, receiver) and left.lasts(asked=refused.wait)
+        problem, hint, again = _after(refused, wanted, receiver, web, left)
     except OSError as error:
         _refuse_full_disk(error)
         problem = str(error) or type(error).__name__
@@ -202,6 +194,18 @@ def _arrived(
     if not again:
         raise SourceUnreachable(f"{wanted.file} cannot be fetched: {problem}", hint=hint)
     return False
+
+
+def _after(refused: _Refused, wanted: IndexFile, receiver: Receiver, web: Web, left: _Left) -> tuple[str, str, bool]:
+    """Return what a server said, the hint for an error, and whether to try again."""
+    problem = f"the server answers {refused.status}"
+    if not _may_change(refused.status, receiver):
+        return problem, LOGIN_HINT if refused.status in _NOT_ALLOWED else _NETWORK_HINT, False
+    if not refused.wait:
+        return problem, _NETWORK_HINT, left.lasts()
+    granted = web.granted(wanted.url, refused.wait)
+    problem = f"{origin(wanted.url)} answers {refused.status} and asks to try again after {refused.wait} seconds"
+    return problem, _BUSY_HINT, granted > 0 and left.lasts(granted=granted)
 
 
 def _may_change(code: int, receiver: Receiver) -> bool:

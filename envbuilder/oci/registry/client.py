@@ -56,7 +56,7 @@ class RegistryClient:
         self._default = default
         self.pacing = pacing or Pacing()
         self._logins = RegistryLogins(files=login_files, environ=environ)
-        self._transport = Transport(environ)
+        self._transport = Transport(environ, clock=self.pacing.clock)
         self._known: dict[str, tuple[str, Authorizer]] = {}
         self._lock = threading.Lock()
 

@@ -8,13 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
-from envbuilder.core.http.limits import MOST_STALLS, MOST_WAITED, decimal
+from envbuilder.core.http.limits import MOST_STALLS, PROGRESS, decimal
 from envbuilder.oci.registry.failures import Interrupted
 
 TRIES = 5
 """Tries in all, of a request or without progress in a transfer: with the waits below about 4 to 8 seconds."""
 
-_PROGRESS = 1 << 20
 _FIRST_WAIT = 0.5
 _LONGEST_WAIT = 30.0
 _LONGEST_TOLD = 10**9
@@ -50,7 +49,7 @@ class Pacing:
 class Patience:
     """How often something is tried again: until it has failed five times without getting on by a megabyte.
 
-    A registry that stalls `MOST_STALLS` times, or made us wait for `MOST_WAITED` seconds, is given up sooner.
+    A registry that stalls `MOST_STALLS` times is given up sooner; `Tolerance` limits what it may make us wait.
 
     Args:
         pacing: Waits.
@@ -61,7 +60,6 @@ class Patience:
         self._failures = 0
         self._furthest = 0
         self._stalls = 0
-        self._waited = 0.0
 
     def lasts(self, failure: Interrupted, position: int = 0) -> bool:
         """Whether to try again after a failure; has waited then.
@@ -70,15 +68,13 @@ class Patience:
             failure: What happened.
             position: Bytes of the transfer that are done.
         """
-        if position - self._furthest >= _PROGRESS:
+        if position - self._furthest >= PROGRESS:
             self._failures, self._stalls, self._furthest = 0, 0, position
         self._failures += 1
         self._stalls += failure.stalled
-        if self._failures >= TRIES or self._stalls >= MOST_STALLS or self._waited >= MOST_WAITED:
+        if self._failures >= TRIES or self._stalls >= MOST_STALLS:
             return False
-        granted = None if failure.asked is None else min(failure.asked, MOST_WAITED - self._waited)
-        self._waited += granted or 0.0
-        self._pacing.wait(self._failures, granted)
+        self._pacing.wait(self._failures, failure.asked)
         return True
 
 

@@ -14,7 +14,7 @@ from urllib.parse import urljoin, urlsplit
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.files import CHUNK
 from envbuilder.core.http.failures import BROKE, CERTIFICATE, CLOCK, CLOCK_HINT, is_stalled, words_of
-from envbuilder.core.http.limits import SECONDS, Pace, TooLong, whole
+from envbuilder.core.http.limits import MOST_WAITED, SECONDS, Attempt, Pace, Stalled, Tolerance, TooLong, decimal, whole
 from envbuilder.core.http.origins import is_loopback, origin
 from envbuilder.core.http.pools import USER_AGENT, opened_pool
 from envbuilder.core.http.proxies import proxy_for
@@ -31,8 +31,9 @@ Body: TypeAlias = bytes | Callable[[], Iterator[bytes]] | None
 _MOST_REDIRECTS = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _CONNECT_SECONDS = 20.0
-_COMMIT_SECONDS = 300.0  # a registry may read a blob of gigabytes again before it answers the last request of an upload
 _LONGEST_ERROR = 1 << 16
+_MOST_SENT = 1 << 50  # more than any body has
+_LATER_HINT = "try again later, or use another registry"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +49,7 @@ class Request:
         authorization: Value of that header, sent to the url's own origin and not to where it redirects.
         body: What to send.
         secrets: Texts that no error may repeat, even if the answer does.
+        seconds: Seconds until the first byte of the answer.
     """
 
     method: str
@@ -58,6 +60,7 @@ class Request:
     authorization: str = ""
     body: Body = None
     secrets: tuple[str, ...] = ()
+    seconds: float = SECONDS
 
 
 class Answer:
@@ -70,11 +73,10 @@ class Answer:
         subject: As in the request.
     """
 
-    def __init__(
-        self, response: BaseHTTPResponse, request: Request, url: str, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, response: BaseHTTPResponse, request: Request, url: str, attempt: Attempt, pace: Pace) -> None:
         self._response = response
-        self._pace = Pace(clock)
+        self._attempt = attempt
+        self._pace = pace
         self.status = response.status
         self.headers: Mapping[str, str] = response.headers
         self.url = url
@@ -115,10 +117,11 @@ class Answer:
         Raises:
             Interrupted: The connection broke before the end, or is too slow.
         """
-        with _as_ours(self.subject):
+        with _as_ours(self.subject, self._attempt):
             found = self._response.read1(size, decode_content=False)
             if found:
                 self._pace.got(len(found))
+                self._attempt.moved(len(found))
             return found
 
     def content(self, limit: int) -> bytes:
@@ -169,6 +172,7 @@ class Transport:
     def __init__(self, environ: Mapping[str, str], *, clock: Callable[[], float] = time.monotonic) -> None:
         self._environ = environ
         self._clock = clock
+        self._tolerance = Tolerance(clock)
         self._pools: dict[tuple[str, bool], PoolManager | ProxyManager] = {}
         self._lock = threading.Lock()
 
@@ -184,7 +188,7 @@ class Transport:
         for _ in range(_MOST_REDIRECTS):
             answer = self._exchanged(request, url)
             if answer.status not in _REDIRECTS or request.method not in {"GET", "HEAD"} or not answer.location:
-                return _settled(answer, request)
+                return self._settled(answer, request)
             url = answer.location
             answer.close()
         raise SourceUnreachable(f"{request.subject}: too many redirects", hint="ask the registry's operator")
@@ -202,7 +206,8 @@ class Transport:
         if request.authorization and origin(url) == origin(request.url):
             headers["Authorization"] = request.authorization
         pool = self._pool(url)
-        with _as_ours(request.subject):
+        attempt = self._attempt(request, url)
+        with _as_ours(request.subject, attempt):
             response = pool.request(
                 request.method,
                 url,
@@ -211,9 +216,31 @@ class Transport:
                 redirect=False,
                 retries=False,
                 preload_content=False,
-                timeout=_timeout(request.method),
+                timeout=_timeout(request.seconds),
             )
-        return Answer(response, request, url, self._clock)
+        attempt.moved(_sent(request))
+        return Answer(response, request, url, attempt, Pace(self._clock))
+
+    def _attempt(self, request: Request, url: str) -> Attempt:
+        try:
+            return self._tolerance.attempt(origin(url))
+        except Stalled as error:
+            raise SourceUnreachable(f"{request.subject}: {error}", hint=_LATER_HINT) from None
+
+    def _settled(self, answer: Answer, request: Request) -> Answer:
+        """Return an answer that is one; wait for no server longer than `MOST_WAITED` in all."""
+        if answer.status != 429 and answer.status < 500:
+            return answer
+        with answer:
+            words = f"{request.subject}: {said(answer.status, answer.start(_LONGEST_ERROR), request.secrets)}"
+        asked = retry_after(answer.headers)
+        if not asked:
+            raise Interrupted(words, asked=asked, hint="try again later")
+        granted = self._tolerance.granted(origin(answer.url), asked)
+        if not granted:
+            words += f", and {urlsplit(answer.url).netloc} has made us wait for {MOST_WAITED:.0f} seconds already"
+            raise SourceUnreachable(words, hint=_LATER_HINT)
+        raise Interrupted(words, asked=granted, hint="try again later")
 
     def _pool(self, url: str) -> PoolManager | ProxyManager:
         proxy = proxy_for(url, self._environ)
@@ -249,22 +276,21 @@ def unusable(subject: str) -> SourceUnreachable:
     )
 
 
-def _settled(answer: Answer, request: Request) -> Answer:
-    if answer.status != 429 and answer.status < 500:
-        return answer
-    with answer:
-        words = said(answer.status, answer.start(_LONGEST_ERROR), request.secrets)
-    raise Interrupted(f"{request.subject}: {words}", asked=retry_after(answer.headers), hint="try again later")
-
-
-def _timeout(method: str) -> Timeout:
+def _timeout(seconds: float) -> Timeout:
     from urllib3 import Timeout  # noqa: PLC0415  see above
 
-    return Timeout(connect=_CONNECT_SECONDS, read=_COMMIT_SECONDS if method == "PUT" else SECONDS)
+    return Timeout(connect=_CONNECT_SECONDS, read=seconds)
+
+
+def _sent(request: Request) -> int:
+    """Return the bytes of the body of a request."""
+    if isinstance(request.body, bytes):
+        return len(request.body)
+    return decimal(dict(request.headers).get("Content-Length"), _MOST_SENT)
 
 
 @contextmanager
-def _as_ours(subject: str) -> Iterator[None]:
+def _as_ours(subject: str, attempt: Attempt) -> Iterator[None]:
     """Turns the failures of a connection into ours, in words of our own: theirs hold addresses."""
     from urllib3 import exceptions  # noqa: PLC0415  see above
 
@@ -280,4 +306,6 @@ def _as_ours(subject: str) -> Iterator[None]:
             raise SourceUnreachable(
                 f"{subject}: {words}", hint="name a CA bundle that holds its issuer (SSL_CERT_FILE)"
             ) from None
+        if is_stalled(error):
+            attempt.stalled()
         raise Interrupted(f"{subject}: {words}", broke=words == BROKE, stalled=is_stalled(error)) from None

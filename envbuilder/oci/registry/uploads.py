@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import urlencode
 
 from envbuilder.core.errors import EnvbuilderError, SourceUnreachable, VerificationFailed
-from envbuilder.core.http.limits import decimal
+from envbuilder.core.http.limits import SECONDS, decimal
 from envbuilder.oci.images import Descriptor
 from envbuilder.oci.registry.client import Repository
 from envbuilder.oci.registry.failures import Interrupted, SessionLost
@@ -26,6 +26,8 @@ PIECE = 64 << 20
 
 _LARGEST_PIECE = 1 << 50  # larger than any blob: the whole of it in one request
 _BLOCK = 1 << 17  # one write may take 20 s: a larger block needs a faster line
+_COMMIT_RATE = 10 << 20
+_COMMIT_MOST = 300.0
 _UPLOADS = "blobs/uploads/"
 _RANGE = re.compile(r"(?:bytes=)?0-([0-9]{1,18})")
 _SESSION_GONE = (404, 416)
@@ -127,7 +129,7 @@ class Upload:
             )
         mark = "&" if "?" in session.location else "?"
         url = f"{session.location}{mark}digest={self.blob.digest}"
-        request = self.repository.request("PUT", url, self._subject)
+        request = replace(self.repository.request("PUT", url, self._subject), seconds=commit_seconds(self.blob.size))
         with self.repository.once(request, (201, 204, *_SESSION_GONE)) as answer:
             if answer.status in _SESSION_GONE:
                 raise self._lost()
@@ -189,6 +191,18 @@ class Upload:
         return SessionLost(
             f"{self.repository.place}: {self._subject}: the registry has lost it", hint="try again later"
         )
+
+
+def commit_seconds(size: int) -> float:
+    """Return how long a registry may be silent before it answers the last request of an upload.
+
+    It may read the blob again first, and copy it to where it stays: 10 MiB a second are allowed for.
+
+    Example:
+        >>> commit_seconds(1 << 20), commit_seconds(1 << 30), commit_seconds(1 << 40)
+        (20.1, 122.4, 300.0)
+    """
+    return min(SECONDS + size / _COMMIT_RATE, _COMMIT_MOST)
 
 
 def _session(answer: Answer, position: int) -> Session:

@@ -15,7 +15,17 @@ import pytest
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.core.http.connections import PlainPool
 from envbuilder.core.http.failures import CLOCK, NO_ADDRESS, words_of
-from envbuilder.core.http.limits import WINDOW, Pace, Stalled, Stalls, TooLong, whole
+from envbuilder.core.http.limits import (
+    MOST_STALLS,
+    MOST_WAITED,
+    PROGRESS,
+    WINDOW,
+    Pace,
+    Stalled,
+    Tolerance,
+    TooLong,
+    whole,
+)
 from envbuilder.core.http.web import Web
 from envbuilder.lock.index.fetching import fetch, fetch_into
 from envbuilder.lock.index.index import IndexFile
@@ -96,12 +106,49 @@ def test_a_server_that_was_given_up_is_not_asked_again(tmp_path: Path) -> None:
 
 
 def test_transfers_that_break_off_together_are_one_stall() -> None:
-    now = iter([0.0, 1.0, 20.0, 30.0, 31.0])
-    stalls = Stalls(lambda: next(now))
-    with suppress(Stalled), stalls.watched("http://a:80"), stalls.watched("http://a:80"):
-        raise Stalled("both")
-    with stalls.watched("http://a:80"):
-        pass
+    now = iter([0.0, 1.0, 20.0, 30.0])
+    tolerance = Tolerance(lambda: next(now))
+    for attempt in [tolerance.attempt("http://a:80"), tolerance.attempt("http://a:80")]:
+        attempt.stalled()
+    tolerance.attempt("http://a:80")
+
+
+def test_a_server_that_stalls_again_and_again_is_given_up_although_it_answers_in_between() -> None:
+    tolerance = Tolerance(itertools.count().__next__)
+    for _ in range(MOST_STALLS):
+        attempt = tolerance.attempt("http://a:80")
+        attempt.moved(PROGRESS // MOST_STALLS - 1)
+        attempt.stalled()
+    with pytest.raises(Stalled, match="too slow before"):
+        tolerance.attempt("http://a:80")
+    tolerance.attempt("http://b:80")
+
+
+def test_a_server_that_gets_on_between_its_stalls_is_asked_again() -> None:
+    tolerance = Tolerance(itertools.count().__next__)
+    for _ in range(MOST_STALLS + 1):
+        attempt = tolerance.attempt("http://a:80")
+        attempt.stalled()
+        attempt.moved(PROGRESS)
+
+
+def test_a_server_is_waited_for_no_longer_than_a_minute_in_all() -> None:
+    now = [0.0]
+    tolerance = Tolerance(lambda: now[0])
+    granted = []
+    for _ in range(4):
+        granted.append(tolerance.granted("http://a:80", 25.0))
+        now[0] += granted[-1]
+    assert granted == [25.0, 25.0, 10.0, 0.0]
+    assert tolerance.granted("http://b:80", 1e9) == MOST_WAITED
+
+
+def test_waits_at_the_same_time_count_once() -> None:
+    now = [0.0]
+    tolerance = Tolerance(lambda: now[0])
+    assert [tolerance.granted("http://a:80", 40.0) for _ in range(16)] == [40.0] * 16
+    now[0] = 40.0
+    assert [tolerance.granted("http://a:80", 40.0) for _ in range(2)] == [20.0] * 2
 
 
 def test_a_pace_is_measured_anew_in_each_window() -> None:
@@ -114,12 +161,23 @@ def test_a_pace_is_measured_anew_in_each_window() -> None:
         pace.got(1)
 
 
-def test_a_server_that_wants_us_to_wait_for_ever_is_given_up(tmp_path: Path) -> None:
+@pytest.mark.parametrize("asked", ["60", "9" * 5000])
+def test_a_server_that_wants_us_to_wait_for_ever_is_given_up(asked: str, tmp_path: Path) -> None:
+    now = [0.0]
     pauses: list[float] = []
-    busy = saying(f"429 Busy\r\nContent-Length: 0\r\nRetry-After: {'9' * 5000}")
-    with answering(busy) as address, pytest.raises(SourceUnreachable, match="answers 429"):
-        fetch(wanted(address), tmp_path, web=Web({}), pause=pauses.append)
-    assert sum(pauses) <= 60
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        now[0] += seconds
+
+    busy = saying(f"429 Busy\r\nContent-Length: 0\r\nRetry-After: {asked}")
+    with answering(busy) as address:
+        web = Web({}, clock=lambda: now[0])
+        for _ in range(3):  # one file after the other
+            with pytest.raises(SourceUnreachable, match=f"{address} answers 429 and asks") as caught:
+                fetch(wanted(address), tmp_path, web=web, pause=pause)
+            assert "--index" in caught.value.hint
+    assert sum(pauses) == MOST_WAITED
 
 
 @pytest.mark.parametrize("header", ["Retry-After: \xb2", "Content-Length: \xb2", f"Content-Length: {'9' * 5000}"])
@@ -157,6 +215,41 @@ def test_a_head_that_does_not_end_is_given_up_although_bytes_arrive() -> None:
         with PlainPool(host, int(port)) as pool, pytest.raises(ReadTimeoutError):
             pool.request("GET", "/", retries=False, timeout=Timeout(connect=20, read=0.3))
         gone.set()
+
+
+def test_an_answer_may_take_longer_to_begin_than_its_head_may_take() -> None:
+    from urllib3 import Timeout  # noqa: PLC0415  as above
+    from urllib3.exceptions import ReadTimeoutError  # noqa: PLC0415
+
+    class Response(PlainPool.ConnectionCls.response_class):  # type: ignore[misc, name-defined]  # a class it holds
+        most = 0.05
+
+    class Connection(PlainPool.ConnectionCls):  # type: ignore[misc]  # as above
+        response_class = Response
+
+    class Pool(PlainPool):
+        ConnectionCls = Connection
+
+    def late(connection: socket.socket) -> None:
+        gone.wait(0.2)
+        connection.sendall(b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n")
+
+    def dripping(connection: socket.socket) -> None:
+        while not gone.wait(0.02):
+            connection.sendall(b"H")
+
+    gone = threading.Event()
+    patient = Timeout(connect=20, read=20)
+    for serve, words in ((late, ""), (dripping, "timed out")):
+        with answering(serve) as address:
+            host, _, port = address.removeprefix("http://").partition(":")
+            with Pool(host, int(port)) as pool:
+                if not words:
+                    assert pool.request("PUT", "/", retries=False, timeout=patient).status == 201
+                    continue
+                with pytest.raises(ReadTimeoutError, match=words):
+                    pool.request("PUT", "/", retries=False, timeout=patient)
+            gone.set()
 
 
 def test_a_body_in_memory_has_a_limit() -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import http.server
+import io
+import socket
 import ssl
 import subprocess
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,12 +17,15 @@ import pytest
 from envbuilder.core.errors import EnvbuilderError, SourceUnreachable, UsageError
 from envbuilder.core.http.proxies import proxy_for
 from envbuilder.core.references import ImageRef
+from envbuilder.oci.images import Descriptor
 from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.registry.failures import Interrupted, said
+from envbuilder.oci.registry.parallel import Watch, ignore
 from envbuilder.oci.registry.pull import find
 from envbuilder.oci.registry.push import push
 from envbuilder.oci.registry.retries import Patience
-from envbuilder.oci.registry.transport import Request, Transport
+from envbuilder.oci.registry.transport import Answer, Request, Transport
+from envbuilder.oci.registry.uploads import Upload, commit_seconds
 from envbuilder.oci.store import Store
 from tests.unit.oci.registry.conftest import Time, image_of, reference
 from tests.unit.oci.registry.faulty import Fault, Registry
@@ -105,11 +111,53 @@ def test_a_registry_that_is_silent_is_given_up_after_two_tries(registry: Registr
     assert not patience.lasts(Interrupted("silent", stalled=True))
 
 
-def test_waits_that_a_registry_asks_for_end_after_a_minute(time: Time) -> None:
-    patience = Patience(time.pacing)
-    while patience.lasts(Interrupted("busy", asked=25.0), position=len(time.waits) << 20):
-        pass
+def test_waits_that_a_registry_asks_for_end_after_a_minute_whatever_is_asked(
+    client: RegistryClient, registry: Registry, time: Time
+) -> None:
+    busy = Fault(match="/manifests/", status=429, headers=(("Retry-After", "25"),), times=99)
+    registry.faults = [busy]
+    with pytest.raises(SourceUnreachable, match=f"{registry.host} has made us wait for 60 seconds already") as caught:
+        find(client, reference(registry))
     assert time.waits == [25.0, 25.0, 10.0]
+    assert "try again later" in caught.value.hint
+    with pytest.raises(SourceUnreachable, match="already"):
+        find(client, reference(registry, "team/other:1"))
+    assert sum(time.waits) == 60.0
+
+
+def test_a_registry_that_stalls_in_one_request_and_another_is_not_asked_again(transport: Transport) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # connections are made, and nobody answers
+        place = f"http://127.0.0.1:{silent.getsockname()[1]}/v2/x/manifests"
+        for tag in "ab":
+            with pytest.raises(Interrupted, match="did not answer in time"):
+                transport.send(replace(get(f"{place}/{tag}"), method="PUT", seconds=0.05))
+        with pytest.raises(SourceUnreachable, match="too slow before") as caught:
+            transport.send(get(f"{place}/c"))
+    assert not isinstance(caught.value, Interrupted)
+
+
+class Recording(Transport):
+    """Remembers for how many seconds each request waits."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+        self.seconds: list[tuple[str, float]] = []
+
+    def send(self, request: Request) -> Answer:
+        self.seconds.append((request.method, request.seconds))
+        return super().send(request)
+
+
+def test_only_the_end_of_an_upload_may_be_waited_for_longer(
+    client: RegistryClient, registry: Registry, store: Store
+) -> None:
+    sent = Recording()
+    blob = Descriptor(media_type="x", digest=store.put(b"layer"), size=5)
+    repository = replace(client.repository(reference(registry), push=True), transport=sent)
+    Upload(repository=repository, blob=blob, item="x", stream=io.BytesIO(b"layer"), watch=Watch(ignore)).run()
+    repository.put_manifest(image_of(store, b"layer").manifest, "1")
+    sent.close()
+    assert sent.seconds == [("POST", 20.0), ("PATCH", 20.0), ("PUT", commit_seconds(5)), ("PUT", 20.0)]
 
 
 def test_an_answer_that_is_too_long_is_not_read(client: RegistryClient, registry: Registry) -> None:
