@@ -23,8 +23,10 @@ from envbuilder.core.versions import Release
 from envbuilder.core.yaml.canonical import Plain, dump
 from envbuilder.lock.index.index import Index, IndexFile
 from envbuilder.lock.lock import Sources
-from envbuilder.wiring.adapters import Composition
-from envbuilder.wiring.settings import settings
+from envbuilder.wiring.ingredients import closures
+from envbuilder.wiring.session import Session
+from envbuilder.wiring.settings import Settings, settings
+from envbuilder.wiring.sources import downloads, package_index
 from tools.api_names import Names, keras_names, names_by_import, names_of_wheel
 from tools.remote_wheel import linux_wheel, open_wheel
 
@@ -39,14 +41,14 @@ def main(arguments: Sequence[str]) -> int:
     pythons = dict(each.split("=", 1) for each in arguments if "=" in each)
     here = settings()
     catalog = load_catalog(here.matrices)
-    world = Composition(here, catalog, print)
-    index, web = world.index(Sources()), world.web(Sources())
+    session = Session(here, catalog, print)
+    index, web = package_index(here, Sources()), downloads(session, Sources())
     read: dict[str, dict[str, Plain]] = {}
     found: dict[Release, Names] = {}
     for row in (each for each in catalog.environments if each.cuda is None):
         minor = f"{row.framework.version.major}.{row.framework.version.minor}"
         python = Path(pythons[minor]) if minor in pythons else None
-        names, files = _read(_Source(index=index, web=web), row, python, _keras(world, row))
+        names, files = _read(_Source(index=index, web=web), row, python, _keras(here, row))
         found[Release(minor)] = names
         read[minor] = {
             "read": "by import" if python else "from its files",
@@ -83,10 +85,10 @@ def _read(source: _Source, row: Environment, python: Path | None, keras: str) ->
     return names, files
 
 
-def _keras(world: Composition, row: Environment) -> str:
+def _keras(settings: Settings, row: Environment) -> str:
     """The Keras that the row installs for its oldest interpreter; empty when it installs none."""
-    closures = world.closures.read(row.id)
-    return next((each.version for closure in closures for each in closure.packages if each.name == "keras"), "")
+    shipped = closures(settings).read(row.id)
+    return next((each.version for closure in shipped for each in closure.packages if each.name == "keras"), "")
 
 
 def combined(found: Mapping[Release, Names]) -> ApiMap:

@@ -25,8 +25,8 @@ from envbuilder.core.yaml.requirements import pep440
 from envbuilder.curation.audit import AuditPorts, audit_file, audit_release, audit_row, record_audit
 from envbuilder.curation.wheel_audit.audit import Audit
 from envbuilder.lock.lock import Sources
-from envbuilder.wiring.adapters import Composition
 from envbuilder.wiring.recording import records_of
+from envbuilder.wiring.session import Session
 
 _TOO_LONG = ("libraries", "elf_needed_main")
 """Fields that only a machine reads to the end."""
@@ -48,8 +48,8 @@ def command(target: str, python: Release | None, sources: Sources, *, write: boo
     """
     here = command_settings()
     catalog = load_catalog(here.matrices)
-    composition = Composition(here, catalog, notice)
-    ports = audit_ports(composition, sources, tty=sys.stderr.isatty())
+    session = Session(here, catalog, notice)
+    ports = audit_ports(session, sources, tty=sys.stderr.isatty())
     records = records_of(here) if write else None
     audits: list[Audit] = []
     for audit in _audits(catalog, target, python, ports):
@@ -58,7 +58,7 @@ def command(target: str, python: Release | None, sources: Sources, *, write: boo
             _tell(audit)
         if records:
             row = record_audit(load_catalog(here.matrices), audit, ports.index, records, datetime.now(tz=UTC).date())
-            composition.say(f"wrote {row}; review the diff, then `envbuilder prove {row}`")
+            session.progress(f"wrote {row}; review the diff, then `envbuilder prove {row}`")
     if as_json:
         print_json({"schema": 1, "wheels": [_document(audit) for audit in audits]})
     elif len(audits) > 1:

@@ -11,7 +11,9 @@ from envbuilder.cli.options import source_options
 from envbuilder.cli.output.printing import folded, json_option, notice, print_json
 from envbuilder.curation.availability import Availability, Vanished, availability
 from envbuilder.lock.lock import Sources
-from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.ingredients import closures
+from envbuilder.wiring.session import Session
+from envbuilder.wiring.sources import package_index
 
 
 @click.command("availability")
@@ -25,11 +27,11 @@ def command(pattern: str, sources: Sources, *, as_json: bool) -> None:
     """
     here = command_settings()
     catalog = load_catalog(here.matrices)
-    composition = Composition(here, catalog, notice)
-    index = composition.index(sources)
+    session = Session(here, catalog, notice)
+    index = package_index(session.settings, sources)
     seen: list[Availability] = []
     for row in matching(catalog, pattern):
-        found = availability(row.id, composition.closures.read(row.id), index)
+        found = availability(row.id, closures(here).read(row.id), index)
         seen.append(found)
         if not as_json:
             _tell(found)

@@ -13,7 +13,9 @@ from envbuilder.core.errors import EngineUnavailable, UsageError
 from envbuilder.core.references import ImageRef
 from envbuilder.image.plan.layers import base_reference
 from envbuilder.lock.lock import Sources
-from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.build_inputs import engine_bases
+from envbuilder.wiring.session import Session
+from envbuilder.wiring.sources import debian_trees
 
 
 @click.group("base")
@@ -34,13 +36,13 @@ def bootstrap(suite: str, debian: Sources, registry: str, *, as_json: bool) -> N
     here = command_settings()
     catalog = load_catalog(here.matrices)
     system = _system(catalog, suite)
-    composition = Composition(here, catalog, notice)
-    tree = composition.debian(debian).unpack(system)
+    session = Session(here, catalog, notice)
+    tree = debian_trees(session, debian).unpack(system)
     reference = base_reference(BaseKind.DEBIAN, system.id, "", tree.digest)
-    loaded = _load(composition, tree.id, tree.digest, reference)
+    loaded = _load(session, tree.id, tree.digest, reference)
     pushed = ""
     if registry:
-        pushed = _push(composition, reference, registry)
+        pushed = _push(session, reference, registry)
     if as_json:
         print_json(
             {
@@ -66,7 +68,7 @@ def listing(*, as_json: bool) -> None:
     """Show the bases of the catalog, and which trees this machine has."""
     here = command_settings()
     catalog = load_catalog(here.matrices)
-    trees = Composition(here, catalog, notice).trees
+    trees = Session(here, catalog, notice).trees
     rows = []
     for system in catalog.bases:
         tree = trees.current(system.id) if system.kind is BaseKind.DEBIAN else None
@@ -115,23 +117,23 @@ def _system(catalog: Catalog, suite: str) -> BaseSystem:
     raise UsageError(f"the catalog has no Debian base {suite!r}", hint=f"it has {known}")
 
 
-def _load(composition: Composition, base: str, digest: str, reference: ImageRef) -> bool:
-    tree = composition.trees.get(base, digest)
+def _load(session: Session, base: str, digest: str, reference: ImageRef) -> bool:
+    tree = session.trees.get(base, digest)
     if tree is None:
         return False
     try:
-        composition.load_tree(tree, reference)
+        engine_bases(session, Sources()).load(tree, reference)
     except EngineUnavailable:
         return False
     return True
 
 
-def _push(composition: Composition, reference: ImageRef, registry: str) -> str:
-    engine = composition.engine
+def _push(session: Session, reference: ImageRef, registry: str) -> str:
+    engine = session.engine
     known = engine.image(str(reference))
     if known is None:
         raise EngineUnavailable("pushing needs an engine", hint="start one, then try again")
     mirrored = reference.at_registry(registry)
     engine.tag(known.id, mirrored)
-    engine.push(mirrored, composition.listener)
+    engine.push(mirrored, session.listener)
     return str(mirrored)

@@ -15,9 +15,9 @@ from envbuilder.cli.output.watching import watched
 from envbuilder.core.errors import EnvbuilderError
 from envbuilder.image.builder import BuildOptions, Engine
 from envbuilder.lock.lock import Sources
-from envbuilder.wiring.adapters import Composition
 from envbuilder.wiring.engines import ENGINES, chosen_engine
 from envbuilder.wiring.image_requests import Selection, checked, image_requests
+from envbuilder.wiring.session import Session
 
 
 @click.command("build")
@@ -44,12 +44,12 @@ def command(  # noqa: PLR0913  one parameter for each group of options
     here = command_settings()
     catalog = load_catalog(here.matrices)
     with watched(here, targets[0] if len(targets) == 1 else "lock") as (listener, log):
-        composition = Composition(here, catalog, notice, listener=listener)
-        chosen = chosen_engine(composition, engine, selection.features | options.features)
-        requests = image_requests(composition, targets, selection, sources, offline=options.offline)
+        session = Session(here, catalog, notice, listener=listener)
+        chosen = chosen_engine(session, engine, selection.features | options.features)
+        requests = image_requests(session, targets, selection, sources, offline=options.offline)
         warn_before_build(here, catalog, [request.lock for request in requests])
         try:
-            images = ENGINES[chosen].make(composition).build(requests, options, listener)
+            images = ENGINES[chosen].make(session).build(requests, options, listener)
         except EnvbuilderError as error:
             error.hint = "; ".join(filter(None, (error.hint, f"full log: {log}")))
             raise

@@ -15,8 +15,9 @@ from envbuilder.image.attestation.signatures import sign
 from envbuilder.image.bundle import bundle
 from envbuilder.lock.lock import Sources
 from envbuilder.lock.lockfile import digest
-from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.build_inputs import add_archives, gatherer
 from envbuilder.wiring.locks import obtain_lock
+from envbuilder.wiring.session import Session
 
 
 @click.command("bundle")
@@ -39,11 +40,11 @@ def command(target: str | None, output: Path, key: Path | None, sources: Sources
     """
     here = command_settings()
     with watched(here, target or "lock") as (listener, _log):
-        composition = Composition(here, load_catalog(here.matrices), notice, listener=listener)
-        lock, merged = obtain_lock(composition, target, sources)
-        composition.add_archives(merged)
-        with composition.store.used():
-            written = bundle(lock, output, composition.daemonless.bundle_ports(merged))
+        session = Session(here, load_catalog(here.matrices), notice, listener=listener)
+        lock, merged = obtain_lock(session, target, sources)
+        add_archives(session, merged)
+        with session.store.used():
+            written = bundle(lock, output, session.store, gatherer(session, merged).gather(lock))
         signature = sign(output, key, environ=here.environ) if key else None
     if as_json:
         print_json(

@@ -17,8 +17,8 @@ from envbuilder.diagnostics.checks.findings import Tier
 from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.diagnostics.validate import judge_facts
 from envbuilder.lock.lock import Sources
-from envbuilder.wiring.adapters import Composition
 from envbuilder.wiring.locks import known_lock
+from envbuilder.wiring.session import Session
 
 
 @click.command("check")
@@ -56,7 +56,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     _require_one_file(facts_files, form, outputs)
     here = command_settings()
     catalog = load_catalog(here.matrices)
-    lock, _ = known_lock(Composition(here, catalog, notice), lock_name, Sources())
+    lock, _ = known_lock(Session(here, catalog, notice), lock_name, Sources())
     seen = [(str(file), decode(_read(file), str(file))) for file in facts_files]
     reports = [
         judge_facts(

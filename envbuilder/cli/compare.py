@@ -20,8 +20,8 @@ from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.image.embedded_lock import lock_inside
 from envbuilder.lock.lock import Lock, Sources
 from envbuilder.lock.lockfile import load
-from envbuilder.wiring.adapters import Composition
 from envbuilder.wiring.locks import known_lock
+from envbuilder.wiring.session import Session
 
 
 @click.command("compare")
@@ -36,8 +36,8 @@ def command(a: str, b: str, fails: str | None, *, as_json: bool) -> None:
     The last lines explain an out-of-memory error on one side; with --fails, on that side only.
     """
     here = command_settings()
-    composition = Composition(here, load_catalog(here.matrices), notice)
-    found = compare_two(composition.catalog, (a, _content(composition, a)), (b, _content(composition, b)))
+    session = Session(here, load_catalog(here.matrices), notice)
+    found = compare_two(session.catalog, (a, _content(session, a)), (b, _content(session, b)))
     if as_json:
         print_json(_document(found))
         return
@@ -45,16 +45,16 @@ def command(a: str, b: str, fails: str | None, *, as_json: bool) -> None:
         click.echo(folded(line, width()) if len(click.unstyle(line)) > width() else line)
 
 
-def _content(composition: Composition, name: str) -> Facts | Lock:
+def _content(session: Session, name: str) -> Facts | Lock:
     path = Path(name)
     if path.is_file():
         text = read_text(path)
         return decode(text, name) if text.lstrip().startswith("{") else load(text, name)
-    if path.is_dir() or name in {row.id for row in composition.catalog.environments}:
-        return known_lock(composition, name, Sources())[0]
+    if path.is_dir() or name in {row.id for row in session.catalog.environments}:
+        return known_lock(session, name, Sources())[0]
     try:
-        if composition.engine.image(name) is not None:
-            return lock_inside(composition.engine, name)
+        if session.engine.image(name) is not None:
+            return lock_inside(session.engine, name)
     except EngineUnavailable:
         pass
     raise UsageError(

@@ -23,9 +23,9 @@ from envbuilder.diagnostics.diagnose import diagnose_log
 from envbuilder.diagnostics.logs.signature_files import load_failures
 from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.lock.lock import Sources
-from envbuilder.wiring.adapters import Composition
 from envbuilder.wiring.inventory import inventory
 from envbuilder.wiring.locks import known_lock
+from envbuilder.wiring.session import Session
 
 
 @click.command("diagnose")
@@ -44,7 +44,7 @@ def command(log: Path, facts_file: Path | None, lock_name: str | None, *, show_a
     here = command_settings()
     catalog = load_catalog(here.matrices)
     facts = decode(read_text(facts_file), str(facts_file)) if facts_file else None
-    lock = known_lock(Composition(here, catalog, notice), lock_name, Sources())[0] if lock_name else None
+    lock = known_lock(Session(here, catalog, notice), lock_name, Sources())[0] if lock_name else None
     failures = load_failures(here.matrices)
     with nullcontext(sys.stdin.buffer) if str(log) == "-" else _opened(log) as stream:
         reading = _Reading(stream.read, str(log))

@@ -15,14 +15,15 @@ from envbuilder.cli.options import host_builds_option, source_options
 from envbuilder.cli.output.lock_changes import change_document, print_changes
 from envbuilder.cli.output.printing import folded, json_option, notice, print_json
 from envbuilder.core.errors import NoUsableBase, UsageError
-from envbuilder.lock.create import check
+from envbuilder.image.lock_files import keep_own_files
 from envbuilder.lock.diff import compare
 from envbuilder.lock.lock import Lock, Sources, Spec
 from envbuilder.lock.lockfile import digest, dump
 from envbuilder.lock.spec import with_sources
-from envbuilder.wiring.adapters import Composition
-from envbuilder.wiring.refusals import locked
-from envbuilder.wiring.targets import SPEC, load_spec, read_lock, replaced_lock, write_text
+from envbuilder.lock.staleness import check
+from envbuilder.lock.targets import SPEC, load_spec, read_lock, replaced_lock, write_text
+from envbuilder.wiring.locks import locked
+from envbuilder.wiring.session import Session
 from envbuilder.wiring.trust import tell_spec
 from envbuilder.wiring.unpinned import unpinned_lock
 
@@ -69,26 +70,26 @@ def command(  # noqa: PLR0913  one parameter for each option
             raise UsageError("--check changes nothing, --upgrade does", hint="use one of them")
         _check(catalog, spec, file, target, as_json=as_json)
         return
-    composition = Composition(here, catalog, notice)
-    tell_spec(composition, spec)
-    before = replaced_lock(target, composition.say)
-    made = _made(composition, spec, day, unpinned=no_image and (before is None or bool(before.unpinned)))
-    composition.keep_files(spec.files)
+    session = Session(here, catalog, notice)
+    tell_spec(session, spec)
+    before = replaced_lock(target, session.progress)
+    made = _made(session, spec, day, unpinned=no_image and (before is None or bool(before.unpinned)))
+    keep_own_files(spec.files, session.store)
     if not no_image:
-        made = with_image(composition, made, spec.sources, before)
+        made = with_image(session, made, spec.sources, before)
     write_text(target, dump(made))
     _tell(made, before, target, as_json=as_json)
 
 
-def _made(composition: Composition, spec: Spec, day: date | None, *, unpinned: bool) -> Lock:
+def _made(session: Session, spec: Spec, day: date | None, *, unpinned: bool) -> Lock:
     """Lock a spec; where no base is available and `unpinned` is set, without pinning it."""
     try:
-        return locked(composition, spec, upgrade=day)
+        return locked(session, spec, upgrade=day)
     except NoUsableBase as error:
         if not unpinned:
             raise
-        composition.say(error.message)
-        return unpinned_lock(composition, spec, upgrade=day)
+        session.progress(error.message)
+        return unpinned_lock(session, spec, upgrade=day)
 
 
 def _day(text: str | None, *, upgrade: bool) -> date | None:

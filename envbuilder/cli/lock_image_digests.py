@@ -11,17 +11,18 @@ from envbuilder.image.layers.layer_writer import Packed
 from envbuilder.image.layers.records import LayerRecord
 from envbuilder.lock.lock import Lock, Sources
 from envbuilder.oci.images import LayerFormat
-from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.build_inputs import add_archives, assembly_context
+from envbuilder.wiring.session import Session
 
 _LEFT_OUT = (SourceUnreachable, ToolFailed, BuildFailed, DiskFull, UsageError)
 """What keeps an image from being computed here, though the pins are right."""
 
 
-def with_image(composition: Composition, lock: Lock, sources: Sources, before: Lock | None) -> Lock:
+def with_image(session: Session, lock: Lock, sources: Sources, before: Lock | None) -> Lock:
     """A lock with the digests of its image; without them, and a word why, where they cannot be computed here.
 
     Args:
-        composition: Adapters.
+        session: Settings, catalog and stores.
         lock: The pins.
         sources: Where to fetch from.
         before: The lock that this one replaces: layers that it knows need not be made to be known.
@@ -34,19 +35,19 @@ def with_image(composition: Composition, lock: Lock, sources: Sources, before: L
         layer.key: LayerRecord(packed=Packed(digest=layer.blob.digest, size=layer.blob.size, diff_id=layer.diff_id))
         for layer in (before.image.layers if before and before.image else ())
     }
-    composition.add_archives(sources)
-    with watched(composition.settings, "lock-image") as (listener, _):
-        ports = composition.daemonless.assemble_ports(sources)
+    add_archives(session, sources)
+    with watched(session.settings, "lock-image") as (listener, _):
+        context = assembly_context(session, sources)
         # Only for this lock: what a lock says about a layer is no reason to believe it in the image of another.
-        records = ports.records
+        records = context.records
         remembered = replace(records, shipped=lambda key: known.get(key) or records.shipped(key))
         try:
-            with composition.store.used():
+            with session.store.used():
                 [assembled] = assemble(
-                    [lock], layer_format, replace(ports, records=remembered), listener, digests_only=True
+                    [lock], layer_format, replace(context, records=remembered), listener, digests_only=True
                 ).images
         except _LEFT_OUT as error:
             reason = error.message.splitlines()[0]
-            composition.say(f"the lock does not name its image, which cannot be computed here: {reason}")
+            session.progress(f"the lock does not name its image, which cannot be computed here: {reason}")
             return replace(lock, image=None)
     return assembled.lock

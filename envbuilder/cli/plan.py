@@ -15,8 +15,8 @@ from envbuilder.image.plan.layers import plan
 from envbuilder.image.plan.plan import Plan
 from envbuilder.lock.lock import Lock, Sources
 from envbuilder.lock.lockfile import digest
-from envbuilder.wiring.adapters import Composition
 from envbuilder.wiring.locks import known_lock
+from envbuilder.wiring.session import Session
 from envbuilder.wiring.trust import trusts
 
 
@@ -33,11 +33,11 @@ def command(target: str | None, sources: Sources, base: str, tensorflow: Version
     What is not in the cache yet is named as not pinned.
     """
     here = command_settings()
-    composition = Composition(here, load_catalog(here.matrices), notice)
-    lock, merged = known_lock(composition, target, sources, base=base, tensorflow=tensorflow)
+    session = Session(here, load_catalog(here.matrices), notice)
+    lock, merged = known_lock(session, target, sources, base=base, tensorflow=tensorflow)
     planned = plan(lock, digest(lock))
     if as_json:
-        print_json(_document(lock, planned, trusts(composition, lock, merged)))
+        print_json(_document(lock, planned, trusts(session, lock, merged)))
         return
     known = {layer.id: layer for layer in lock.image.layers} if lock.image else {}
     rows = [

@@ -15,8 +15,8 @@ from envbuilder.cli.output.printing import folded, json_option, notice, print_js
 from envbuilder.cli.output.watching import watched
 from envbuilder.curation.prove import Proven, prove
 from envbuilder.lock.lock import Sources
-from envbuilder.wiring.adapters import Composition
-from envbuilder.wiring.proof import Proving
+from envbuilder.wiring.proof import ProofAdapters
+from envbuilder.wiring.session import Session
 
 _TIERS = [Grade.RESOLVED.value, Grade.CPU.value, Grade.IMAGE.value, Grade.GPU.value]
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
@@ -60,7 +60,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     grade = Grade(tier)
     proven: list[Proven] = []
     with watched(here, f"prove-{tier}") as (listener, _):
-        proving = Proving(Composition(here, catalog, notice, listener=listener), sources, pythons, listener)
+        proving = ProofAdapters(Session(here, catalog, notice, listener=listener), sources, pythons)
         ports = proving.ports()
         try:
             for number, row in enumerate(rows, start=1):

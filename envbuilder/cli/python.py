@@ -15,7 +15,9 @@ from envbuilder.cli.output.printing import json_option, notice, print_json, size
 from envbuilder.core.errors import ToolMissing, UsageError
 from envbuilder.core.versions import Release
 from envbuilder.image.base.installed_pythons import installed_pythons
-from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.ingredients import pack_python
+from envbuilder.wiring.session import Session
+from envbuilder.wiring.sources import host_programs
 
 _VERSION = re.compile(r"3\.\d+(\.\d+)?")
 
@@ -36,11 +38,11 @@ def command() -> None:
 def pack(interpreter: str, output: Path | None, *, as_json: bool) -> None:
     """Make an archive of an installed CPython, such as 3.8 or ~/.pyenv/versions/3.8.18/bin/python."""
     here = command_settings()
-    composition = Composition(here, load_catalog(here.matrices), notice)
-    program = Path(interpreter) if "/" in interpreter else _installed(composition, interpreter)
-    composition.say(f"packing {program}")
+    session = Session(here, load_catalog(here.matrices), notice)
+    program = Path(interpreter) if "/" in interpreter else _installed(session, interpreter)
+    session.progress(f"packing {program}")
     with tempfile.TemporaryDirectory(prefix="envbuilder-pack-") as folder:
-        archive = composition.pack_python(program, Path(folder))
+        archive = pack_python(session, program, Path(folder))
         if output:
             output.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(archive.path, output / archive.path.name)
@@ -69,7 +71,7 @@ def pack(interpreter: str, output: Path | None, *, as_json: bool) -> None:
 def listing(*, as_json: bool) -> None:
     """Show the interpreter archives in the cache folder."""
     here = command_settings()
-    found = Composition(here, load_catalog(here.matrices), notice).files.named("cpython-*.tar.gz")
+    found = Session(here, load_catalog(here.matrices), notice).files.named("cpython-*.tar.gz")
     rows = [(path.name, size(path.stat().st_size), path.parent.name) for path in found]
     if as_json:
         print_json({"schema": 1, "archives": [{"file": name, "sha256": digest} for name, _, digest in rows]})
@@ -79,7 +81,7 @@ def listing(*, as_json: bool) -> None:
         click.echo("none yet; `envbuilder python pack 3.8` makes one of an installed CPython")
 
 
-def _installed(composition: Composition, version: str) -> Path:
+def _installed(session: Session, version: str) -> Path:
     """Return the newest installed CPython of a version that can be packed.
 
     Raises:
@@ -88,7 +90,7 @@ def _installed(composition: Composition, version: str) -> Path:
     if not _VERSION.fullmatch(version):
         raise UsageError(f"{version!r} is not a version of Python", hint="name one, such as 3.8, or a path")
     problems = []
-    for python in installed_pythons(Release(version), None, composition.host):
+    for python in installed_pythons(Release(version), None, host_programs(session.settings)):
         if not python.problem:
             return python.program
         problems.append(f"\n  {python.program} {python.problem}")

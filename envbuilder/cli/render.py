@@ -16,8 +16,9 @@ from envbuilder.image.plan.layers import base_reference
 from envbuilder.image.render import rendered, write
 from envbuilder.lock.lock import Sources
 from envbuilder.lock.lockfile import digest
-from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.build_inputs import DockerIngredients, add_archives
 from envbuilder.wiring.locks import renderable_lock
+from envbuilder.wiring.session import Session
 
 
 @click.command("render")
@@ -44,13 +45,14 @@ def command(  # noqa: PLR0913  one parameter for each option
     Where no base of ENV is available, the Dockerfile states what is not pinned, and does not build.
     """
     here = command_settings()
-    composition = Composition(here, load_catalog(here.matrices), notice)
-    lock, merged = renderable_lock(composition, target, sources, tensorflow=tensorflow)
-    composition.add_archives(merged)
-    composition.provide_tools(lock, merged)
+    session = Session(here, load_catalog(here.matrices), notice)
+    lock, merged = renderable_lock(session, target, sources, tensorflow=tensorflow)
+    add_archives(session, merged)
+    ingredients = DockerIngredients(session)
+    ingredients.provide_tools(lock, merged)
     files = rendered(lock, here.templates)
-    host = composition.host_files(lock, merged) if host_settings else ()
-    write(files, output, composition.find_file, host)
+    host = ingredients.host_files(lock, merged) if host_settings else ()
+    write(files, output, ingredients.find_file, host)
     base = base_reference(lock.base.kind, lock.base.id, lock.base.image, lock.base.digest)
     if as_json:
         paths = sorted(

@@ -27,8 +27,9 @@ from envbuilder.image.reproduce import (
 )
 from envbuilder.lock.lock import Lock, Sources
 from envbuilder.lock.lockfile import digest
-from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.build_inputs import add_archives, gatherer
 from envbuilder.wiring.locks import obtain_lock
+from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings
 
 _START = "from envbuilder.cli.main import entry; entry()"
@@ -45,16 +46,16 @@ def command(target: str | None, sources: Sources, *, as_json: bool) -> None:
     nothing is downloaded but missing files. Needs room for the files and the image in the cache folder.
     """
     here = command_settings()
-    composition = Composition(here, load_catalog(here.matrices), notice)
-    lock, merged = obtain_lock(composition, target, sources)
-    composition.add_archives(merged)
+    session = Session(here, load_catalog(here.matrices), notice)
+    lock, merged = obtain_lock(session, target, sources)
+    add_archives(session, merged)
     work = here.use("work")
     work.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=work, prefix="reproduce-") as folder:
         ports = ReproducePorts(
-            store=composition.store,
-            gather=composition.daemonless.bundle_ports(merged).gather,
-            build=lambda place, surroundings: _build(place, surroundings, here, composition),
+            store=session.store,
+            gather=gatherer(session, merged).gather,
+            build=lambda place, surroundings: _build(place, surroundings, here, session),
             work=Path(folder),
         )
         attempts = reproduce(lock, (PLAIN, ODD), ports)
@@ -68,8 +69,8 @@ def command(target: str | None, sources: Sources, *, as_json: bool) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _build(folder: Path, surroundings: Surroundings, here: Settings, composition: Composition) -> Attempt:
-    composition.say(f"building in {surroundings.name} surroundings")
+def _build(folder: Path, surroundings: Surroundings, here: Settings, session: Session) -> Attempt:
+    session.progress(f"building in {surroundings.name} surroundings")
     home = folder / "home"
     home.mkdir()
     environ = {

@@ -18,8 +18,8 @@ from envbuilder.core.memory_policy import MemoryPolicy
 from envbuilder.image.builder import Engine
 from envbuilder.image.run import prepare
 from envbuilder.oci.runtime.command import RunRequest
-from envbuilder.wiring.adapters import Composition
 from envbuilder.wiring.engines import reference_of, runner_of
+from envbuilder.wiring.session import Session
 
 
 @click.command("run", context_settings={"allow_interspersed_args": False})
@@ -60,10 +60,10 @@ def command(  # noqa: PLR0913  one parameter for each option
     stay goes into a --mount.
     """
     here = command_settings()
-    composition = Composition(here, load_catalog(here.matrices), notice)
+    session = Session(here, load_catalog(here.matrices), notice)
     shared = tuple(_mount(text) for text in mounts)
     request = RunRequest(
-        image=reference_of(composition, image, engine),
+        image=reference_of(session, image, engine),
         command=_command(words),
         env=tuple(sorted(_variable(text, here.environ) for text in variables)),
         devices=devices,
@@ -72,11 +72,11 @@ def command(  # noqa: PLR0913  one parameter for each option
         shared=shared,
         folder=workdir or (shared[0][1] if shared else ""),
     )
-    runner = runner_of(composition, request.image, engine)
+    runner = runner_of(session, request.image, engine)
     prepared = prepare(runner, request, memory, gpus=gpus)
     with_gpus = "with the GPUs" if prepared.request.gpus else "without GPUs"
     policy = f"; GPU memory: {prepared.memory}" if prepared.memory else ""
-    composition.say(f"running in {request.image} {with_gpus}{policy}")
+    session.progress(f"running in {request.image} {with_gpus}{policy}")
     sys.exit(runner.follow(prepared.request, _show))
 
 

@@ -18,8 +18,8 @@ from envbuilder.cli.output import show_lock
 from envbuilder.cli.output.buildable import buildable_line
 from envbuilder.cli.output.printing import folded, heading, json_option, print_json
 from envbuilder.cli.output.show_json import document
+from envbuilder.lock.targets import read_lock
 from envbuilder.wiring.inventory import inventory
-from envbuilder.wiring.targets import read_lock
 
 
 @click.command("show")

@@ -15,7 +15,7 @@ from envbuilder.cli.validation import Asked, report_on
 from envbuilder.core.memory_policy import MemoryPolicy
 from envbuilder.diagnostics.checks.findings import Tier
 from envbuilder.image.builder import Engine
-from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.session import Session
 
 
 @click.command("validate")
@@ -71,7 +71,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     """
     files = destinations(outputs, junit_file)
     here = command_settings()
-    composition = Composition(here, load_catalog(here.matrices), notice)
+    session = Session(here, load_catalog(here.matrices), notice)
     asked = Asked(
         image=image or "",
         container=container or "",
@@ -83,4 +83,4 @@ def command(  # noqa: PLR0913  one parameter for each option
         timeout=timeout,
         memory=memory,
     )
-    finish(report_on(composition, asked, lock_name), "json" if as_json else format_name, files)
+    finish(report_on(session, asked, lock_name), "json" if as_json else format_name, files)

@@ -23,12 +23,12 @@ from envbuilder.image.builder import Engine
 from envbuilder.image.embedded_lock import LOCK_IN_IMAGE, lock_of
 from envbuilder.image.running.apptainer import find_apptainer
 from envbuilder.lock.lock import Lock, Sources
+from envbuilder.lock.targets import LOCK, SPEC, read_lock
 from envbuilder.oci.runtime.command import RunResult
-from envbuilder.wiring.adapters import Composition
 from envbuilder.wiring.engines import reference_of, runner_of
 from envbuilder.wiring.locks import known_lock, obtain_lock
+from envbuilder.wiring.session import Session
 from envbuilder.wiring.subjects import readable_subject
-from envbuilder.wiring.targets import LOCK, SPEC, read_lock
 
 _APPTAINER = (".sif", ".sqsh", ".squashfs")
 _DRIVER = Path("/proc/driver/nvidia/version")
@@ -61,38 +61,38 @@ class Asked:
     memory: MemoryPolicy | None = None
 
 
-def report_on(composition: Composition, asked: Asked, lock_name: str | None) -> Report:
+def report_on(session: Session, asked: Asked, lock_name: str | None) -> Report:
     """Look, and judge.
 
     Raises:
         UsageError: Nothing was named, or two things; there is no such image, or no lock.
     """
-    lock = _named_lock(composition, lock_name, asked.tier)
+    lock = _named_lock(session, lock_name, asked.tier)
     _refuse_memory(asked)
-    _warn(composition, asked, lock)
+    _warn(session, asked, lock)
     if asked.image and (asked.container or asked.python):
         raise UsageError("an image, and something else to look at", hint="name one of them")
     if asked.container:
-        return _container(composition, asked, lock)
+        return _container(session, asked, lock)
     if asked.python:
-        return _python(composition, asked, lock)
+        return _python(session, asked, lock)
     if not asked.image:
         raise UsageError("nothing to look at", hint="name an image, or --container NAME, or --python PATH")
     if asked.tier is Tier.STATIC:
-        return _static(composition, asked, lock)
+        return _static(session, asked, lock)
     if asked.image.endswith(_APPTAINER) and Path(asked.image).is_file():
-        return _apptainer(composition, asked, lock)
-    return _image(composition, asked, lock)
+        return _apptainer(session, asked, lock)
+    return _image(session, asked, lock)
 
 
-def _warn(composition: Composition, asked: Asked, lock: Lock | None) -> None:
+def _warn(session: Session, asked: Asked, lock: Lock | None) -> None:
     """What a look at GPUs will meet here, as far as the command line alone tells; not for what runs elsewhere."""
     if Tier.GPU not in {asked.tier, asked.required} or asked.container:
         return
     # `envbuilder/ENV:latest` is what `build` calls the image of a row.
     named = asked.image.removeprefix("envbuilder/").partition(":")[0]
     environment, base = (lock.environment, lock.base.id) if lock else (named, "")
-    warn_before_gpus(composition.settings, composition.catalog, environment, base)
+    warn_before_gpus(session.settings, session.catalog, environment, base)
 
 
 def _refuse_memory(asked: Asked) -> None:
@@ -101,66 +101,66 @@ def _refuse_memory(asked: Asked) -> None:
         raise UsageError("--memory is for an image that is run here", hint="set ENVBUILDER_MEMORY there instead")
 
 
-def _named_lock(composition: Composition, name: str | None, tier: Tier | None) -> Lock | None:
+def _named_lock(session: Session, name: str | None, tier: Tier | None) -> Lock | None:
     """Return the lock of `--lock`; only the static tier compares digests, for which base and interpreter are pinned."""
     if name is None:
         return None
     if Path(name).is_file():
         return read_lock(Path(name))
     obtain = obtain_lock if tier is Tier.STATIC else known_lock
-    return obtain(composition, name, Sources())[0]
+    return obtain(session, name, Sources())[0]
 
 
-def _image(composition: Composition, asked: Asked, lock: Lock | None) -> Report:
+def _image(session: Session, asked: Asked, lock: Lock | None) -> Report:
     wanted = Validation(
-        image=reference_of(composition, asked.image, asked.engine),
+        image=reference_of(session, asked.image, asked.engine),
         tier=asked.tier,
         required=asked.required,
         timeout=asked.timeout,
         devices=asked.devices,
         memory=asked.memory,
     )
-    composition.say(f"looking inside {wanted.image}")
-    engine = runner_of(composition, wanted.image, asked.engine)
-    return validate(composition.catalog, wanted, lock, engine, time.monotonic)
+    session.progress(f"looking inside {wanted.image}")
+    engine = runner_of(session, wanted.image, asked.engine)
+    return validate(session.catalog, wanted, lock, engine, time.monotonic)
 
 
-def _static(composition: Composition, asked: Asked, lock: Lock | None) -> Report:
+def _static(session: Session, asked: Asked, lock: Lock | None) -> Report:
     if asked.required not in {None, Tier.STATIC}:
         raise UsageError("tier static runs nothing", hint="use --tier cpu or --tier gpu with --require")
     there = Path(asked.image).exists()
-    image = asked.image if there else reference_of(composition, asked.image, asked.engine)
-    composition.say(f"reading {image}")
-    work = composition.settings.use("work")
+    image = asked.image if there else reference_of(session, asked.image, asked.engine)
+    session.progress(f"reading {image}")
+    work = session.settings.use("work")
     work.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=work, prefix="validate-") as folder:
-        subject = readable_subject(composition, image, asked.engine, Path(folder))
+        subject = readable_subject(session, image, asked.engine, Path(folder))
         return validate_static(subject, lock, Path(folder), time.monotonic, required=asked.required)
 
 
-def _container(composition: Composition, asked: Asked, lock: Lock | None) -> Report:
+def _container(session: Session, asked: Asked, lock: Lock | None) -> Report:
     name = asked.container
-    composition.say(f"looking into the container {name}")
+    session.progress(f"looking into the container {name}")
 
     def run(command: tuple[str, ...]) -> RunResult:
-        return composition.engine.execute(name, command, asked.timeout)
+        return session.engine.execute(name, command, asked.timeout)
 
-    return _by_command(composition, asked, lock, name=name, run=run, gpus=lambda: composition.engine.has_gpus(name))
+    return _by_command(session, asked, lock, name=name, run=run, gpus=lambda: session.engine.has_gpus(name))
 
 
-def _apptainer(composition: Composition, asked: Asked, lock: Lock | None) -> Report:
-    composition.say(f"looking inside {asked.image}")
-    program = find_apptainer(composition.settings.environ.get("PATH", ""))
+def _apptainer(session: Session, asked: Asked, lock: Lock | None) -> Report:
+    session.progress(f"looking inside {asked.image}")
+    program = find_apptainer(session.settings.environ.get("PATH", ""))
     gpus = asked.tier is Tier.GPU or (asked.tier is None and _DRIVER.exists())
 
     def run(command: tuple[str, ...]) -> RunResult:
         return program.run(Path(asked.image), command, gpus=gpus, timeout=asked.timeout)
 
-    return _by_command(composition, asked, lock, name=asked.image, run=run, gpus=lambda: gpus)
+    return _by_command(session, asked, lock, name=asked.image, run=run, gpus=lambda: gpus)
 
 
 def _by_command(  # noqa: PLR0913  what differs between the places
-    composition: Composition,
+    session: Session,
     asked: Asked,
     lock: Lock | None,
     *,
@@ -170,29 +170,29 @@ def _by_command(  # noqa: PLR0913  what differs between the places
 ) -> Report:
     expected = lock or lock_of(run(("/bin/cat", LOCK_IN_IMAGE)), name)
     tier = asked.tier or (Tier.GPU if gpus() else Tier.CPU)
-    return _place(composition, asked, expected, name, tier, by_command(asked.python or PYTHON, name, run))
+    return _place(session, asked, expected, name, tier, by_command(asked.python or PYTHON, name, run))
 
 
-def _python(composition: Composition, asked: Asked, lock: Lock | None) -> Report:
+def _python(session: Session, asked: Asked, lock: Lock | None) -> Report:
     if lock is None and not LOCK.is_file() and not SPEC.is_file():
         raise UsageError(
             f"no lock to check {asked.python} against: there is no {LOCK} here",
             hint=f"name an environment: --lock ENV; or see the versions: envbuilder doctor --python {asked.python}",
         )
-    expected = lock or obtain_lock(composition, None, Sources())[0]
-    composition.say(f"looking at the environment of {asked.python}")
+    expected = lock or obtain_lock(session, None, Sources())[0]
+    session.progress(f"looking at the environment of {asked.python}")
     tier = asked.tier or (Tier.GPU if _DRIVER.exists() else Tier.CPU)
 
     def look(request: ProbeRequest) -> Facts:
         return probe_python(Path(asked.python), request, timeout=asked.timeout)
 
-    return _place(composition, asked, expected, asked.python, tier, look)
+    return _place(session, asked, expected, asked.python, tier, look)
 
 
 def _place(  # noqa: PLR0913  one look
-    composition: Composition, asked: Asked, lock: Lock, name: str, tier: Tier, look: Look
+    session: Session, asked: Asked, lock: Lock, name: str, tier: Tier, look: Look
 ) -> Report:
     if tier is Tier.STATIC:
         raise UsageError("tier static reads the layers of an image", hint="name the image, or use --tier cpu")
     place = Place(name=name, tier=tier, required=asked.required, timeout=asked.timeout)
-    return validate_place(composition.catalog, lock, place, look, time.monotonic)
+    return validate_place(session.catalog, lock, place, look, time.monotonic)

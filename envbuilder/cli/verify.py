@@ -18,8 +18,9 @@ from envbuilder.image.assemble import assemble
 from envbuilder.image.builder import Engine
 from envbuilder.lock.lock import Lock, Sources
 from envbuilder.lock.lockfile import digest
-from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.build_inputs import add_archives, assembly_context
 from envbuilder.wiring.locks import obtain_lock
+from envbuilder.wiring.session import Session
 from envbuilder.wiring.subjects import subject_of
 
 
@@ -41,13 +42,13 @@ def command(  # noqa: PLR0913  one parameter for each option
     of the registry, when the engine does not have it. Differences are shown layer by layer, and file by file.
     """
     here = command_settings()
-    composition = Composition(here, load_catalog(here.matrices), notice)
-    lock, merged = obtain_lock(composition, target, sources)
-    subject = subject_of(composition, image, name, engine)
+    session = Session(here, load_catalog(here.matrices), notice)
+    lock, merged = obtain_lock(session, target, sources)
+    subject = subject_of(session, image, name, engine)
     work = here.use("work")
     work.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=work, prefix="verify-") as folder:
-        found = verify(lock, subject, lambda: _expected(composition, lock, merged), Path(folder))
+        found = verify(lock, subject, lambda: _expected(session, lock, merged), Path(folder))
     if as_json:
         print_json(_document(lock, found))
     else:
@@ -56,14 +57,14 @@ def command(  # noqa: PLR0913  one parameter for each option
         raise click.exceptions.Exit(1)
 
 
-def _expected(composition: Composition, lock: Lock, sources: Sources) -> Callable[[str], Path]:
+def _expected(session: Session, lock: Lock, sources: Sources) -> Callable[[str], Path]:
     """Makes the layers of a lock, where they are not in the store; gives where each is."""
-    composition.say("making the layers as they should be, to compare files")
+    session.progress("making the layers as they should be, to compare files")
     if lock.image is None:
         raise UsageError("the lock does not name its image", hint="`envbuilder lock`")
-    composition.add_archives(sources)
-    assemble([lock], lock.image.format, composition.daemonless.assemble_ports(sources), lambda _event: None)
-    return composition.store.verified
+    add_archives(session, sources)
+    assemble([lock], lock.image.format, assembly_context(session, sources), lambda _event: None)
+    return session.store.verified
 
 
 def _tell(lock: Lock, found: Verification) -> None:

@@ -1,4 +1,4 @@
-"""The composition of `audit`: which adapter stands behind which of its ports."""
+"""Adapters of `audit`."""
 
 from __future__ import annotations
 
@@ -13,27 +13,28 @@ from envbuilder.curation.wheel_audit.measure import measure
 from envbuilder.lock.index.fetching import fetch
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.lock import Sources
-from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.session import Session
+from envbuilder.wiring.sources import downloads, package_index
 
 
-def audit_ports(composition: Composition, sources: Sources, *, tty: bool) -> AuditPorts:
+def audit_ports(session: Session, sources: Sources, *, tty: bool) -> AuditPorts:
     """What `workflows.audit` needs of the world.
 
     Args:
-        composition: Adapters that it shares with the other verbs.
+        session: Settings, catalog and stores.
         sources: Where to fetch from.
         tty: Whether somebody watches a terminal; a download then shows its progress.
     """
 
     def fetched(file: IndexFile, folder: Path) -> Path:
-        return fetch(file, folder, web=composition.web(sources), progress=_shown if tty else _silent)
+        return fetch(file, folder, web=downloads(session, sources), progress=_shown if tty else _silent)
 
     return AuditPorts(
-        index=composition.index(sources),
+        index=package_index(session.settings, sources),
         fetch=fetched,
         measure=lambda path, folder: measured_wheel(measure(path, folder)),
-        work=composition.settings.use("work"),
-        notice=composition.say,
+        work=session.settings.use("work"),
+        notice=session.progress,
     )
 
 

@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from envbuilder.core.errors import VerificationFailed
+from envbuilder.image.base.provided_libraries import PACKAGES, provided
 from envbuilder.image.builds import BuildStep
 from envbuilder.image.container_engine import Listener
 from envbuilder.image.layers.build_state import Draft, draft
 from envbuilder.image.layers.compression import packer_of
 from envbuilder.image.layers.image_documents import image_of, pin_of
-from envbuilder.image.layers.ports import AssemblePorts
+from envbuilder.image.layers.ports import AssemblyContext
 from envbuilder.image.layers.records import LayerRecord
 from envbuilder.image.layers.schedule import Fetching, Journal, Making
 from envbuilder.image.plan.plan import Plan
@@ -64,7 +65,7 @@ class Assembly:
 def assemble(
     locks: Sequence[Lock],
     layer_format: LayerFormat,
-    ports: AssemblePorts,
+    context: AssemblyContext,
     listener: Listener,
     *,
     digests_only: bool = False,
@@ -74,7 +75,7 @@ def assemble(
     Args:
         locks: What to assemble.
         layer_format: How layers are packed.
-        ports: The world.
+        context: What they are assembled with.
         listener: Told about progress.
         digests_only: Make only layers that nobody knows yet: afterwards the digests are right, and layers may be
             missing in the store.
@@ -86,25 +87,25 @@ def assemble(
         ToolFailed: The image's interpreter cannot be run here.
         DiskFull: There is no room.
     """
-    started = ports.clock()
-    ports.work.mkdir(parents=True, exist_ok=True)
+    started = context.clock()
+    context.work.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
-        work = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=ports.work, prefix="assemble-")))
-        journal = Journal(listener=listener, clock=ports.clock)
-        drafts = [draft(lock, layer_format, ports, work, digests_only=digests_only) for lock in locks]
-        fetching = Fetching(ports=ports, journal=journal, stack=stack)
-        making = Making(ports=ports, journal=journal, fetching=fetching, stack=stack)
-        fetching.order([pin for each in drafts for pin in each.missing(ports.store)], drafts)
+        work = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=context.work, prefix="assemble-")))
+        journal = Journal(listener=listener, clock=context.clock)
+        drafts = [draft(lock, layer_format, context, work, digests_only=digests_only) for lock in locks]
+        fetching = Fetching(context=context, journal=journal, stack=stack)
+        making = Making(context=context, journal=journal, fetching=fetching, stack=stack)
+        fetching.order([pin for each in drafts for pin in each.missing(context.store)], drafts)
         for each in drafts:
             if not digests_only:
                 fetching.order_base(each)
             making.order(each, layer_format)
-        images = tuple(_finished(each, making, layer_format, ports) for each in drafts)
+        images = tuple(_finished(each, making, layer_format, context) for each in drafts)
         fetching.close()
-    return Assembly(images=images, fetched=fetching.bytes, steps=journal.steps(), seconds=ports.clock() - started)
+    return Assembly(images=images, fetched=fetching.bytes, steps=journal.steps(), seconds=context.clock() - started)
 
 
-def _finished(done: Draft, making: Making, layer_format: LayerFormat, ports: AssemblePorts) -> Assembled:
+def _finished(done: Draft, making: Making, layer_format: LayerFormat, context: AssemblyContext) -> Assembled:
     pins = list(done.in_base)
     records = []
     made = set()
@@ -114,7 +115,7 @@ def _finished(done: Draft, making: Making, layer_format: LayerFormat, ports: Ass
             record = making.records[key].result()
             made.add(layer.id)
         else:
-            record = ports.records.layer(key) or LayerRecord(packed=done.known[layer.id])
+            record = context.records.layer(key) or LayerRecord(packed=done.known[layer.id])
         records.append(record)
         packed = record.packed
         blob = Descriptor(media_type=layer_format.media_type, digest=packed.digest, size=packed.size)
@@ -122,7 +123,7 @@ def _finished(done: Draft, making: Making, layer_format: LayerFormat, ports: Ass
     image = image_of(done.plan, pins, done.ingredients.base.config, packer=packer_of(layer_format))
     _compare(done.lock, image, layer_format)
     notes = tuple(dict.fromkeys(note for record in records for note in record.notes))
-    missing = _missing_libraries(records, done, ports) if made or done.lock.image is None else ()
+    missing = _missing_libraries(records, done) if made or done.lock.image is None else ()
     return Assembled(
         lock=replace(done.lock, image=pin_of(image, layer_format)),
         plan=done.plan,
@@ -148,15 +149,15 @@ def _compare(lock: Lock, image: AssembledImage, layer_format: LayerFormat) -> No
     )
 
 
-def _missing_libraries(records: Sequence[LayerRecord], done: Draft, ports: AssemblePorts) -> tuple[str, ...]:
+def _missing_libraries(records: Sequence[LayerRecord], done: Draft) -> tuple[str, ...]:
     """Libraries that a wheel asks for and nobody brings.
 
     Raises:
         VerificationFailed: Some of them are a matter of one more OS package.
     """
-    here = ports.provided(done.ingredients.base) | {name for record in records for name in record.brings}
+    here = provided(done.ingredients.base.members()) | {name for record in records for name in record.brings}
     missing = sorted({name for record in records for name in record.needs} - here - {*_FROM_OUTSIDE})
-    packages = {name: ports.package_of(name) for name in missing}
+    packages = {name: PACKAGES.get(name, "") for name in missing}
     known = {name: package for name, package in packages.items() if package}
     if known:
         listing = ", ".join(f"{name} (package {package})" for name, package in known.items())

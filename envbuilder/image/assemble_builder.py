@@ -11,7 +11,7 @@ from envbuilder.image.attest import attest
 from envbuilder.image.builder import BuildOptions, BuildRun, BuiltImage, BuiltLayer, Delivered, ImageRequest
 from envbuilder.image.container_engine import Listener
 from envbuilder.image.deliver import DeliverPorts, Destinations, deliver
-from envbuilder.image.layers.ports import AssemblePorts
+from envbuilder.image.layers.ports import AssemblyContext
 from envbuilder.image.layers.records import KeptImage, Records
 from envbuilder.lock.lock import Lock, Sources
 from envbuilder.lock.lockfile import digest
@@ -20,7 +20,7 @@ from envbuilder.lock.lockfile import digest
 class PortsOfSources(Protocol):
     """Gives what assembling needs of the world."""
 
-    def __call__(self, sources: Sources, *, jobs: int, offline: bool) -> AssemblePorts:
+    def __call__(self, sources: Sources, *, jobs: int, offline: bool) -> AssemblyContext:
         """Return the ports that fetch from these sources."""
         ...
 

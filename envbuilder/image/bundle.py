@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
@@ -28,36 +27,23 @@ _HINT = "`envbuilder bundle LOCK -o FILE` makes one"
 _COPY = "copy it again from where it was made"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BundlePorts:
-    """What bundling needs of the world.
-
-    Attributes:
-        store: Has, or gets, every file.
-        gather: Makes sure that the store has every file of a lock; gives the digests that a rebuild needs.
-    """
-
-    store: Store
-    gather: Callable[[Lock], Iterable[str]]
-
-
-def bundle(lock: Lock, out: Path, ports: BundlePorts) -> Written:
+def bundle(lock: Lock, out: Path, store: Store, digests: Iterable[str]) -> Written:
     """Write a bundle; same lock, same bytes.
 
     Args:
         lock: The lock, which goes into it too.
         out: File to write.
-        ports: The world.
+        store: Has every file.
+        digests: Digests of the files that a rebuild needs.
 
     Raises:
         SourceUnreachable: A file of the lock is not here and cannot be fetched.
         VerificationFailed: The store is damaged.
         DiskFull: There is no room.
     """
-    digests = sorted(set(ports.gather(lock)))
     members = [file_of(LOCK_NAME, dump(lock).encode(), mtime=lock.epoch)]
-    for digest in digests:
-        path = _there(digest, lock, ports.store)
+    for digest in sorted(set(digests)):
+        path = _there(digest, lock, store)
         members.append(
             Member(
                 path=f"{_BLOBS}/{digest.removeprefix('sha256:')}",

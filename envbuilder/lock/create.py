@@ -8,21 +8,16 @@ from datetime import date
 from typing import Protocol, TypeAlias
 
 from envbuilder.catalog.environments import BaseChoice, BaseKind, Catalog, CudaProvider, Environment, PythonProvider
-from envbuilder.catalog.selection import select
 from envbuilder.core.errors import UsageError
 from envbuilder.core.versions import Release
 from envbuilder.core.yaml.requirements import requirement_name
 from envbuilder.lock.base_choice import BaseSource, PythonSource, choose
 from envbuilder.lock.builder import Ingredients, assemble, refuse_policy
 from envbuilder.lock.closures import Chosen
-from envbuilder.lock.diff import staleness
-from envbuilder.lock.inputs import UPGRADED, inputs
 from envbuilder.lock.locations import Located, Location, OsPackages, Refused
 from envbuilder.lock.lock import (
     BasePin,
-    Change,
     Lock,
-    PackageGroup,
     PackagePin,
     PythonPin,
     Spec,
@@ -32,6 +27,7 @@ from envbuilder.lock.resolve.requests import build_request, grouped, own_request
 from envbuilder.lock.resolve.resolver import Resolver
 from envbuilder.lock.resolve.shipped_closures import ShippedClosures
 from envbuilder.lock.resolve.tensorflow_distributions import tensorflows
+from envbuilder.lock.staleness import row_of
 
 
 class OsResolver(Protocol):
@@ -49,32 +45,45 @@ class OsResolver(Protocol):
 Measure: TypeAlias = Callable[[Sequence[Chosen], str], Sequence[int]]
 
 
+class PackageSizes(Protocol):
+    """Knows how large files of packages are."""
+
+    def sizes(self, chosen: Sequence[Chosen], python: str) -> Sequence[int]:
+        """Return the bytes of some files for an interpreter, in their order; 0 where the index does not say."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LockPorts:
-    """What locking reads from the world.
+class IngredientSources:
+    """Where the ingredients of a lock come from.
 
     Attributes:
-        bases: Where bases of each kind are.
-        pythons: Where interpreter archives are.
-        shipped: What comes with the rows, so that nothing has to be resolved.
-        resolver: Resolves Python packages.
-        os_resolver: Resolves OS packages.
-        measure: Bytes of some files for an interpreter, in their order; 0 where the index does not say.
+        bases: Bases of each kind.
+        pythons: Interpreter archives.
+        os_packages: OS packages.
+        shipped: Packages that come with the rows, so that they need not be resolved.
+        packages: Resolves Python packages.
+        sizes: Sizes of their files.
         tools: Programs that the build will use.
-        notice: Told in one sentence what is being done, and what was refused.
     """
 
     bases: Mapping[BaseKind, BaseSource]
     pythons: PythonSource
+    os_packages: OsResolver
     shipped: ShippedClosures
-    resolver: Resolver
-    os_resolver: OsResolver
-    measure: Measure
+    packages: Resolver
+    sizes: PackageSizes
     tools: tuple[ToolPin, ...]
-    notice: Callable[[str], None]
 
 
-def lock(catalog: Catalog, spec: Spec, ports: LockPorts, *, upgrade: date | None = None) -> Lock:
+def lock(
+    catalog: Catalog,
+    spec: Spec,
+    sources: IngredientSources,
+    *,
+    upgrade: date | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Lock:
     """Resolve a spec into exact pins.
 
     The row's own packages are those that it ships with. They are resolved where none are shipped for what the spec
@@ -83,8 +92,9 @@ def lock(catalog: Catalog, spec: Spec, ports: LockPorts, *, upgrade: date | None
     Args:
         catalog: The rows.
         spec: What is wanted.
-        ports: The world.
+        sources: Where the ingredients come from.
         upgrade: Take the row's packages as of this day, within its bounds, instead of the shipped ones.
+        progress: Progress callback; receives one line of text.
 
     Raises:
         UnknownEnvironment: The spec names no row.
@@ -93,17 +103,17 @@ def lock(catalog: Catalog, spec: Spec, ports: LockPorts, *, upgrade: date | None
         ResolutionFailed: The packages do not go together.
         SourceUnreachable: A source does not answer.
     """
-    row = _row(catalog, spec, upgrade)
+    row = row_of(catalog, spec, upgrade)
     if any(each.id == spec.name for each in catalog.environments):
         raise UsageError(f"`name: {spec.name}` is the name of an environment", hint="choose another name")
     refuse_policy(row, spec.memory)
-    ports.notice(f"looking for a base of {row.id}")
-    located, refusals = choose(row, spec, lambda choice: _locate(choice, spec, ports))
+    progress(f"looking for a base of {row.id}")
+    located, refusals = choose(row, spec, lambda choice: _locate(choice, spec, sources))
     for refusal in refusals:
-        ports.notice(f"not available: {refusal}")
-    ports.notice(f"base {located.base.id}, Python {located.python.version}")
-    packages = _packages(row, spec, located, ports)
-    os_packages = _os_packages(spec, located, ports)
+        progress(f"not available: {refusal}")
+    progress(f"base {located.base.id}, Python {located.python.version}")
+    packages = _packages(row, spec, located, sources, progress)
+    os_packages = _os_packages(spec, located, sources, progress)
     missing = tuple(sorted({*located.base.missing, *os_packages.missing}))
     return assemble(
         catalog,
@@ -114,68 +124,29 @@ def lock(catalog: Catalog, spec: Spec, ports: LockPorts, *, upgrade: date | None
             refusals=refusals,
             packages=packages,
             os_packages=os_packages.pins,
-            tools=ports.tools,
+            tools=sources.tools,
         ),
     )
 
 
-def check(catalog: Catalog, spec: Spec, existing: Lock) -> tuple[Change, ...]:
-    """What changed in row and spec since a lock was made; empty when it is up to date.
-
-    A lock that was upgraded on purpose stays so.
-    """
-    row = _row(catalog, spec, upgraded(existing))
-    choice = next((choice for choice in row.bases if choice.system.id == existing.base.id), None)
-    if choice is not None and spec.python is not None:
-        choice = replace(choice, python=spec.python)
-    driver = catalog.driver_floor(row, choice) if choice else None
-    renamed = (Change(field="spec.name", old=existing.name, new=spec.name),) if existing.name != spec.name else ()
-    return (*staleness(existing, dict(inputs(row, choice, spec, driver))), *renamed)
-
-
-def as_shipped(catalog: Catalog, spec: Spec, existing: Lock, shipped: ShippedClosures) -> bool:
-    """Whether a lock of a row without own packages has the files that the row ships with now."""
-    row = _row(catalog, spec, upgraded(existing))
-    choice = next((choice for choice in row.bases if choice.system.id == existing.base.id), None)
-    closure = shipped.find(row.id, row_request(row, choice)) if choice else None
-    if closure is None:
-        return True
-    locked = {(pin.name, pin.sha256) for pin in existing.packages if pin.group is not PackageGroup.BUILD}
-    return locked == {(each.name, each.sha256) for each in closure.packages}
-
-
-def upgraded(existing: Lock) -> date | None:
-    """The day to which a lock's packages were moved on purpose; None when they are those of the row."""
-    day = dict(existing.inputs).get(UPGRADED)
-    try:
-        return date.fromisoformat(day) if day else None
-    except ValueError:
-        return None  # Somebody edited it; the lock is then stale, and says so.
-
-
-def _row(catalog: Catalog, spec: Spec, upgrade: date | None) -> Environment:
-    row = select(catalog, spec.environment, spec.tensorflow)
-    return replace(row, cutoff=upgrade, upgraded=True) if upgrade else row
-
-
-def _locate(choice: BaseChoice, spec: Spec, ports: LockPorts) -> Location:
-    refusal = ports.os_resolver.refusal(choice) if _wanted_os_packages(choice, spec) else None
+def _locate(choice: BaseChoice, spec: Spec, sources: IngredientSources) -> Location:
+    refusal = sources.os_packages.refusal(choice) if _wanted_os_packages(choice, spec) else None
     if refusal is not None:
         return refusal
     # A registry image is only asked for; a Debian tree is made, and is not wanted without its interpreter.
     base_first = choice.system.kind is BaseKind.IMAGE
-    base = _base(choice, spec, ports) if base_first else None
+    base = _base(choice, spec, sources) if base_first else None
     if isinstance(base, Refused):
         return base
-    python = _python(choice, spec, ports.pythons)
+    python = _python(choice, spec, sources.pythons)
     if isinstance(python, Refused):
         return replace(python, base=choice.system.id)
-    base = base or _base(choice, spec, ports)
+    base = base or _base(choice, spec, sources)
     return base if isinstance(base, Refused) else Located(choice=choice, base=base, python=python)
 
 
-def _base(choice: BaseChoice, spec: Spec, ports: LockPorts) -> BasePin | Refused:
-    return ports.bases[choice.system.kind].locate(choice.system, spec.sources)
+def _base(choice: BaseChoice, spec: Spec, sources: IngredientSources) -> BasePin | Refused:
+    return sources.bases[choice.system.kind].locate(choice.system, spec.sources)
 
 
 def _python(choice: BaseChoice, spec: Spec, pythons: PythonSource) -> PythonPin | Refused:
@@ -186,30 +157,32 @@ def _python(choice: BaseChoice, spec: Spec, pythons: PythonSource) -> PythonPin 
             return pythons.locate(choice.python, choice.system.glibc, spec.sources)
 
 
-def _packages(row: Environment, spec: Spec, located: Located, ports: LockPorts) -> tuple[PackagePin, ...]:
+def _packages(
+    row: Environment, spec: Spec, located: Located, sources: IngredientSources, progress: Callable[[str], None]
+) -> tuple[PackagePin, ...]:
     request = row_request(row, located.choice)
-    closure = ports.shipped.find(row.id, request)
+    closure = sources.shipped.find(row.id, request)
     if closure:
-        ports.notice(f"packages as shipped with {row.id} (as of {row.cutoff})")
+        progress(f"packages as shipped with {row.id} (as of {row.cutoff})")
     else:
-        ports.notice(f"resolving packages as of {row.cutoff}")
+        progress(f"resolving packages as of {row.cutoff}")
     for name in tensorflows(map(requirement_name, spec.packages)):
         if name != row.framework.package:
-            ports.notice(f"{name} of `packages:` is {row.framework.package} {row.framework.version} of {row.id}")
-    shared = closure.packages if closure else ports.resolver.resolve(request)
+            progress(f"{name} of `packages:` is {row.framework.package} {row.framework.version} of {row.id}")
+    shared = closure.packages if closure else sources.packages.resolve(request)
     complete = (
-        _known(ports.resolver.resolve(own_request(row, request, spec, shared)), shared) if spec.packages else shared
+        _known(sources.packages.resolve(own_request(row, request, spec, shared)), shared) if spec.packages else shared
     )
     from_source = any(not chosen.is_wheel for chosen in complete)
     build = (closure.build if closure else ()) or (
-        ports.resolver.resolve(build_request(request)) if from_source else ()
+        sources.packages.resolve(build_request(request)) if from_source else ()
     )
     return grouped(
         row,
         located.choice,
         shared,
-        with_sizes(complete, request.python, ports.measure),
-        with_sizes(build if from_source else (), request.python, ports.measure),
+        with_sizes(complete, request.python, sources.sizes.sizes),
+        with_sizes(build if from_source else (), request.python, sources.sizes.sizes),
     )
 
 
@@ -234,12 +207,14 @@ def with_sizes(chosen: Sequence[Chosen], python: Release, measure: Measure) -> t
     return tuple(each if each.size else replace(each, size=sizes[each.sha256]) for each in chosen)
 
 
-def _os_packages(spec: Spec, located: Located, ports: LockPorts) -> OsPackages:
+def _os_packages(
+    spec: Spec, located: Located, sources: IngredientSources, progress: Callable[[str], None]
+) -> OsPackages:
     wanted = _wanted_os_packages(located.choice, spec)
     if not wanted:
         return OsPackages(pins=())
-    ports.notice(f"asking the base which files {', '.join(wanted)} need")
-    return ports.os_resolver.resolve(located, wanted, spec)
+    progress(f"asking the base which files {', '.join(wanted)} need")
+    return sources.os_packages.resolve(located, wanted, spec)
 
 
 def _wanted_os_packages(choice: BaseChoice, spec: Spec) -> tuple[str, ...]:

@@ -8,17 +8,17 @@ from typing import BinaryIO
 from envbuilder.image.attestation.signatures import verify
 from envbuilder.image.bundle import open_bundle
 from envbuilder.lock.lock import Lock, Sources
-from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.session import Session
 from envbuilder.wiring.trust import tell_lock
 
 _UNSIGNED = "not checked for a signature (--key FILE): its lock and files are trusted as they are"
 
 
-def opened_bundle(composition: Composition, path: Path, sources: Sources, key: Path | None, *, offline: bool) -> Lock:
+def opened_bundle(session: Session, path: Path, sources: Sources, key: Path | None, *, offline: bool) -> Lock:
     """Take the files of a bundle into the store; gives its lock.
 
     Args:
-        composition: Adapters.
+        session: Settings, catalog and stores.
         path: The bundle.
         sources: Where a build fetches what the bundle lacks.
         key: File of public keys, one of which must have signed the bundle; None trusts it without.
@@ -32,10 +32,10 @@ def opened_bundle(composition: Composition, path: Path, sources: Sources, key: P
     def check(stream: BinaryIO) -> None:
         nonlocal signer
         if key is not None:
-            signer = verify(stream, path, key, environ=composition.settings.environ)
+            signer = verify(stream, path, key, environ=session.settings.environ)
 
-    composition.say(f"taking the files of {path} into the store")
-    lock = open_bundle(path, composition.store, check)
+    session.progress(f"taking the files of {path} into the store")
+    lock = open_bundle(path, session.store, check)
     said = f"signed by {signer}" if signer else _UNSIGNED
-    tell_lock(composition, lock, sources, bundle=said, offline=offline)
+    tell_lock(session, lock, sources, bundle=said, offline=offline)
     return lock

@@ -12,9 +12,10 @@ from envbuilder.image.assemble_builder import AssembleBuilder
 from envbuilder.image.builder import Engine, Feature, ImageBuilder
 from envbuilder.image.docker.image_builder import DockerBuilder
 from envbuilder.image.run import FollowingEngine
-from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.build_inputs import DockerIngredients, assembly_context, deliver_ports, image_runner
 from envbuilder.wiring.image_names import checked_reference
 from envbuilder.wiring.locks import keep_image
+from envbuilder.wiring.session import Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,40 +29,39 @@ class Registration:
         runner: Finds its images, and runs commands in them.
     """
 
-    make: Callable[[Composition], ImageBuilder]
+    make: Callable[[Session], ImageBuilder]
     features: frozenset[Feature]
-    is_available: Callable[[Composition], bool]
-    runner: Callable[[Composition], FollowingEngine]
+    is_available: Callable[[Session], bool]
+    runner: Callable[[Session], FollowingEngine]
 
 
-def docker_builder(composition: Composition) -> DockerBuilder:
+def docker_builder(session: Session) -> DockerBuilder:
     """Return the builder of the engine `docker`."""
-    places = composition.settings
+    settings = session.settings
     return DockerBuilder(
-        engine=composition.engine,
-        ingredients=composition,
-        templates=places.templates,
-        work=places.use("work"),
-        proxies=places.proxies,
-        notice=composition.say,
+        engine=session.engine,
+        ingredients=DockerIngredients(session),
+        templates=settings.templates,
+        work=settings.use("work"),
+        proxies=settings.proxies,
+        notice=session.progress,
     )
 
 
-def _assemble_builder(composition: Composition) -> AssembleBuilder:
-    daemonless = composition.daemonless
+def _assemble_builder(session: Session) -> AssembleBuilder:
     return AssembleBuilder(
-        ports=daemonless.assemble_ports,
-        deliver_ports=daemonless.deliver_ports(),
-        records=composition.records,
-        keep_lock=partial(keep_image, composition),
+        ports=partial(assembly_context, session),
+        deliver_ports=deliver_ports(session),
+        records=session.records,
+        keep_lock=partial(keep_image, session),
     )
 
 
-def _docker_answers(composition: Composition) -> bool:
+def _docker_answers(session: Session) -> bool:
     try:
-        composition.engine.info()
+        session.engine.info()
     except EngineUnavailable:
-        composition.say("no container engine answers; assembling the image without one")
+        session.progress("no container engine answers; assembling the image without one")
         return False
     return True
 
@@ -71,19 +71,19 @@ ENGINES: Mapping[Engine, Registration] = {
         make=docker_builder,
         features=frozenset(),
         is_available=_docker_answers,
-        runner=lambda composition: composition.engine,
+        runner=lambda session: session.engine,
     ),
     Engine.ASSEMBLE: Registration(
         make=_assemble_builder,
         features=frozenset(Feature),
-        is_available=lambda _composition: True,
-        runner=lambda composition: composition.daemonless.runner,
+        is_available=lambda _session: True,
+        runner=image_runner,
     ),
 }
 """In the order in which `auto` asks them."""
 
 
-def chosen_engine(composition: Composition, engine: Engine, features: Collection[Feature]) -> Engine:
+def chosen_engine(session: Session, engine: Engine, features: Collection[Feature]) -> Engine:
     """Return the engine that builds: the named one, or the first that supports what was asked for and is available.
 
     Raises:
@@ -91,34 +91,34 @@ def chosen_engine(composition: Composition, engine: Engine, features: Collection
     """
     able = [each for each, registered in ENGINES.items() if registered.features >= frozenset(features)]
     if engine is Engine.AUTO:
-        return next(each for each in able if each is able[-1] or ENGINES[each].is_available(composition))
+        return next(each for each in able if each is able[-1] or ENGINES[each].is_available(session))
     if engine not in able:
         asked = ", ".join(sorted(set(features) - ENGINES[engine].features))
         raise UsageError(f"the engine {engine} does not support {asked}", hint=f"use --engine {able[0]}")
     return engine
 
 
-def runner_of(composition: Composition, image: str, engine: Engine) -> FollowingEngine:
+def runner_of(session: Session, image: str, engine: Engine) -> FollowingEngine:
     """Return what runs commands in an image: the named engine, or the first that has the image, or that answers."""
     if engine is not Engine.AUTO:
-        return ENGINES[engine].runner(composition)
+        return ENGINES[engine].runner(session)
     answering = []
     for registered in ENGINES.values():
-        runner = registered.runner(composition)
+        runner = registered.runner(session)
         try:
             if runner.image(image) is not None:
                 return runner
             answering.append(runner)
         except EngineUnavailable:
-            composition.say("no container engine answers; looking among the assembled images")
+            session.progress("no container engine answers; looking among the assembled images")
     return answering[0]
 
 
-def reference_of(composition: Composition, name: str, engine: Engine) -> str:
+def reference_of(session: Session, name: str, engine: Engine) -> str:
     """Return the image that a name means: that of an environment, one that was built under it, or the name itself.
 
     Args:
-        composition: Adapters.
+        session: Settings, catalog and stores.
         name: An environment, `name:` of a spec, or a reference.
         engine: Where to look.
 
@@ -129,15 +129,15 @@ def reference_of(composition: Composition, name: str, engine: Engine) -> str:
         built = f"{repository_of(image_name(name))}:latest"
     except ValueError:
         return checked_reference(name)
-    if any(row.id == name for row in composition.catalog.environments):
+    if any(row.id == name for row in session.catalog.environments):
         return built
     # The last engine first: it needs no daemon.
     asked = reversed(tuple(ENGINES)) if engine is Engine.AUTO else (engine,)
-    return built if any(_has(composition, each, built) for each in asked) else name
+    return built if any(_has(session, each, built) for each in asked) else name
 
 
-def _has(composition: Composition, engine: Engine, image: str) -> bool:
+def _has(session: Session, engine: Engine, image: str) -> bool:
     try:
-        return ENGINES[engine].runner(composition).image(image) is not None
+        return ENGINES[engine].runner(session).image(image) is not None
     except EngineUnavailable:
         return False

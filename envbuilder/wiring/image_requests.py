@@ -12,10 +12,11 @@ from envbuilder.core.errors import UsageError
 from envbuilder.core.references import ImageRef
 from envbuilder.image.builder import Feature, ImageRequest, default_names
 from envbuilder.lock.lock import Lock, Sources
-from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.build_inputs import add_archives
 from envbuilder.wiring.bundles import opened_bundle
 from envbuilder.wiring.image_names import REFERENCE
 from envbuilder.wiring.locks import obtain_lock
+from envbuilder.wiring.session import Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,12 +65,12 @@ def checked(selection: Selection, *, push: bool) -> Selection:
 
 
 def image_requests(
-    composition: Composition, targets: tuple[str, ...], selection: Selection, sources: Sources, *, offline: bool
+    session: Session, targets: tuple[str, ...], selection: Selection, sources: Sources, *, offline: bool
 ) -> tuple[ImageRequest, ...]:
     """Return what to build, in the order of the command line; interpreter archives that were named are taken along.
 
     Args:
-        composition: Adapters.
+        session: Settings, catalog and stores.
         targets: Environments, globs over their ids, or locks; empty means the lock in this directory.
         selection: Which of their locks, and the names.
         sources: Sources of the command line.
@@ -79,28 +80,28 @@ def image_requests(
         UsageError: Nothing of that name; or two images would have the same name.
         NoUsableBase: No base of an environment is available.
     """
-    locks = _locks(composition, targets, selection, sources, offline=offline)
+    locks = _locks(session, targets, selection, sources, offline=offline)
     _refuse_shared_names([lock for lock, _ in locks], selection.tags)
     for _, merged in locks:
-        composition.add_archives(merged)
+        add_archives(session, merged)
     return tuple(
         ImageRequest(lock=lock, sources=merged, names=selection.tags or default_names(lock)) for lock, merged in locks
     )
 
 
 def _locks(
-    composition: Composition, targets: tuple[str, ...], selection: Selection, sources: Sources, *, offline: bool
+    session: Session, targets: tuple[str, ...], selection: Selection, sources: Sources, *, offline: bool
 ) -> list[tuple[Lock, Sources]]:
     if selection.bundle:
         if targets:
             raise UsageError("a bundle holds its own lock", hint="leave the environment out")
-        return [(opened_bundle(composition, selection.bundle, sources, selection.key, offline=offline), sources)]
+        return [(opened_bundle(session, selection.bundle, sources, selection.key, offline=offline), sources)]
     names: list[str | None] = []
     for target in targets or (None,):
         is_glob = target is not None and set(target) & set("*?[") and not Path(target).exists()
-        names += [row.id for row in matching(composition.catalog, target)] if is_glob and target else [target]
+        names += [row.id for row in matching(session.catalog, target)] if is_glob and target else [target]
     return [
-        obtain_lock(composition, name, sources, base=selection.base, tensorflow=selection.tensorflow)
+        obtain_lock(session, name, sources, base=selection.base, tensorflow=selection.tensorflow)
         for name in dict.fromkeys(names)
     ]
 

@@ -1,4 +1,4 @@
-"""The composition of `prove`: which adapter stands behind which of its ports."""
+"""Adapters of `prove`."""
 
 from __future__ import annotations
 
@@ -23,48 +23,48 @@ from envbuilder.diagnostics.probe.requests import ProbeRequest
 from envbuilder.diagnostics.report.registry import format_named
 from envbuilder.diagnostics.validate import Validation, validate
 from envbuilder.image.builder import BuildOptions, ImageRequest
-from envbuilder.image.container_engine import Listener
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Lock, Sources, Spec
-from envbuilder.wiring.adapters import Composition
 from envbuilder.wiring.engines import docker_builder
+from envbuilder.wiring.ingredients import closures, ingredient_sources
 from envbuilder.wiring.recording import records_of
+from envbuilder.wiring.session import Session
+from envbuilder.wiring.sources import package_resolver, package_sizes, uv_settings
 
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH")
 
 
 @dataclass(frozen=True)
-class Proving:
+class ProofAdapters:
     """Adapters of one run of `prove`.
 
     Attributes:
-        composition: Those that it shares with the other verbs.
+        session: Settings, catalog, engine and stores.
         sources: Where to fetch from.
-        pythons: Folders with interpreters that the user names.
-        listener: Told about builds.
+        pythons: Directories with interpreters that the user names.
     """
 
-    composition: Composition
+    session: Session
     sources: Sources
     pythons: tuple[Path, ...]
-    listener: Listener
 
     @cached_property
     def environments(self) -> BareEnvironments:
-        """Bare environments, in a folder of their own below the cache."""
-        settings = self.composition.settings
+        """Bare environments, in a directory of their own below the cache."""
+        settings = self.session.settings
         work = settings.use("work") / f"proving-{os.getpid()}"
-        return BareEnvironments(uv=replace(self.composition.uv_settings(self.sources), cache=work / "uv"), work=work)
+        return BareEnvironments(uv=replace(uv_settings(settings, self.sources), cache=work / "uv"), work=work)
 
     def ports(self) -> ProofPorts:
-        """What `workflows.prove` needs of the world."""
-        composition = self.composition
-        records = records_of(composition.settings)
+        """Return what `prove` reads and writes."""
+        session = self.session
+        settings = session.settings
+        records = records_of(settings)
         return ProofPorts(
-            tables=composition.catalog.cuda,
-            shipped=composition.closures,
-            resolver=composition.resolver(self.sources),
-            measure=lambda chosen, python: composition.lengths(chosen, python, self.sources),
+            tables=session.catalog.cuda,
+            shipped=closures(settings),
+            resolver=package_resolver(settings, self.sources),
+            measure=package_sizes(session, self.sources).sizes,
             find_python=self._find_python,
             environments=self.environments,
             look=self._look,
@@ -73,12 +73,12 @@ class Proving:
             write_report=_as_text,
             today=datetime.now(tz=UTC).date(),
             clock=time.monotonic,
-            notice=composition.say,
+            notice=session.progress,
         )
 
     @cached_property
     def _interpreters(self) -> HostPythons:
-        environ = self.composition.settings.environ
+        environ = self.session.settings.environ
         search = tuple(Path(entry) for entry in environ.get("PATH", "").split(os.pathsep) if entry)
         return HostPythons(folders=self.pythons, search=search, environ=environ)
 
@@ -86,40 +86,39 @@ class Proving:
         return self._interpreters.find(choice.python)
 
     def _look(self, python: Path) -> Facts:
-        environ = bare_environ(self.composition.settings.environ, home=python.parent)
+        environ = bare_environ(self.session.settings.environ, home=python.parent)
         return probe_python(python, ProbeRequest(), environ=environ)
 
     def _image(self, records: Records) -> ImageProof:
-        composition = self.composition
         return ImageProof(
-            shipped=composition.closures,
+            shipped=closures(self.session.settings),
             lock=self._lock,
             build=self._build,
-            validate=lambda wanted, made: _validated(composition, wanted, made),
-            remove=composition.engine.untag,
+            validate=self._validate,
+            remove=self.session.engine.untag,
             keep=lambda row, name, report: records.report(row.id, name, _as_text(report)),
             today=datetime.now(tz=UTC).date(),
         )
 
     def _lock(self, spec: Spec) -> Lock:
-        return lock(self.composition.catalog, spec, self.composition.lock_ports(spec))
+        session = self.session
+        return lock(session.catalog, spec, ingredient_sources(session, spec), progress=session.progress)
 
     def _build(self, made: Lock, tag: str) -> None:
         request = ImageRequest(lock=made, sources=self.sources, names=(tag,))
-        docker_builder(self.composition).build((request,), BuildOptions(), self.listener)
+        docker_builder(self.session).build((request,), BuildOptions(), self.session.listener)
+
+    def _validate(self, wanted: Validation, made: Lock) -> Report:
+        return validate(self.session.catalog, wanted, made, self.session.engine, time.monotonic)
 
 
 def bare_environ(environ: Mapping[str, str], *, home: Path) -> dict[str, str]:
-    """The environment of a program that must see neither a GPU nor anything of the user's own Python.
+    """Return the environment of a program that must see neither a GPU nor anything of the user's own Python.
 
     Keras writes into the home folder; that is not the user's either.
     """
     kept = {name: environ[name] for name in _PASSED_ON if name in environ}
     return {**kept, "HOME": str(home), "CUDA_VISIBLE_DEVICES": "-1"}
-
-
-def _validated(composition: Composition, wanted: Validation, made: Lock) -> Report:
-    return validate(composition.catalog, wanted, made, composition.engine, time.monotonic)
 
 
 def _as_text(report: Report) -> str:

@@ -13,15 +13,16 @@ from envbuilder.diagnostics.verify import Subject
 from envbuilder.image.builder import Engine
 from envbuilder.oci.layout.stored_images import read_layout
 from envbuilder.oci.registry.pull import fetch_blob, find
-from envbuilder.wiring.adapters import Composition
 from envbuilder.wiring.engines import reference_of
+from envbuilder.wiring.session import Session
+from envbuilder.wiring.sources import registry_client
 
 
-def subject_of(composition: Composition, image: str, name: str, engine: Engine) -> Subject:
+def subject_of(session: Session, image: str, name: str, engine: Engine) -> Subject:
     """An image that a command line names.
 
     Args:
-        composition: Adapters.
+        session: Settings, catalog and stores.
         image: A path, a name in the store or the engine, or a name with a registry's host.
         name: Which image of a layout, when it holds several.
         engine: Where a name is looked for.
@@ -32,16 +33,16 @@ def subject_of(composition: Composition, image: str, name: str, engine: Engine) 
     path = Path(image)
     if path.exists():
         return _of_path(path, name)
-    image = reference_of(composition, image, engine)
-    kept = composition.records.image(image)
+    image = reference_of(session, image, engine)
+    kept = session.records.image(image)
     if kept is not None and engine is not Engine.DOCKER:
-        return _of_store(composition, image)
-    held = _of_engine(composition, image) if engine is not Engine.ASSEMBLE else None
+        return _of_store(session, image)
+    held = _of_engine(session, image) if engine is not Engine.ASSEMBLE else None
     if held is not None:
         return held
     host = image.partition("/")[0]
     if "/" in image and ("." in host or ":" in host or host == "localhost"):
-        return _of_registry(composition, image)
+        return _of_registry(session, image)
     raise UsageError(
         f"there is no path, no assembled image and no image of the engine called {image}",
         hint="`envbuilder cache list` shows what was assembled here",
@@ -66,17 +67,17 @@ def _of_path(path: Path, name: str) -> Subject:
     )
 
 
-def _of_store(composition: Composition, name: str) -> Subject:
-    kept = composition.records.image(name)
+def _of_store(session: Session, name: str) -> Subject:
+    kept = session.records.image(name)
     if kept is None:
         raise UsageError(f"there is no image {name}")
     image = kept.image
     layers = tuple(layer.blob for layer in image.layers)
     for blob in layers:
-        composition.store.verified(blob.digest)
+        session.store.verified(blob.digest)
 
     def fetch(number: int, target: Path) -> None:
-        shutil.copyfile(composition.store.path(layers[number].digest), target)
+        shutil.copyfile(session.store.path(layers[number].digest), target)
 
     return Subject(
         name=name,
@@ -89,9 +90,9 @@ def _of_store(composition: Composition, name: str) -> Subject:
     )
 
 
-def _of_engine(composition: Composition, name: str) -> Subject | None:
+def _of_engine(session: Session, name: str) -> Subject | None:
     try:
-        found = composition.engine.image(name)
+        found = session.engine.image(name)
     except EngineUnavailable:
         return None
     if found is None:
@@ -100,19 +101,19 @@ def _of_engine(composition: Composition, name: str) -> Subject | None:
     return Subject(name=name, manifest="", config=found.id, layers=(), diff_ids=found.diff_ids)
 
 
-def _of_registry(composition: Composition, name: str) -> Subject:
+def _of_registry(session: Session, name: str) -> Subject:
     try:
         reference = ImageRef.parse(name)
     except ValueError as error:
         raise UsageError(str(error), hint="use a name such as `HOST/NAME:TAG`") from None
-    with composition.daemonless.registry_client() as client:
+    with registry_client(session.settings)() as client:
         found = find(client, reference)
 
     def fetch(number: int, target: Path) -> None:
         blob = found.layers[number]
-        with composition.daemonless.registry_client() as again:
-            fetch_blob(again, reference, blob, composition.store)
-        shutil.copyfile(composition.store.path(blob.digest), target)
+        with registry_client(session.settings)() as again:
+            fetch_blob(again, reference, blob, session.store)
+        shutil.copyfile(session.store.path(blob.digest), target)
 
     return Subject(
         name=name,
@@ -125,12 +126,12 @@ def _of_registry(composition: Composition, name: str) -> Subject:
     )
 
 
-def readable_subject(composition: Composition, image: str, engine: Engine, work: Path) -> Subject:
+def readable_subject(session: Session, image: str, engine: Engine, work: Path) -> Subject:
     """Like `subject_of`; an image of the engine is written into a file in `work`, so that its layers can be read."""
-    subject = subject_of(composition, image, "", engine)
+    subject = subject_of(session, image, "", engine)
     if subject.fetch is not None:
         return subject
-    composition.say(f"reading {image} out of the engine")
+    session.progress(f"reading {image} out of the engine")
     archive = work / "image.tar"
-    composition.engine.save(image, archive)
+    session.engine.save(image, archive)
     return replace(_of_path(archive, ""), name=image)

@@ -11,68 +11,68 @@ from envbuilder.lock.index.credentials import address_of
 from envbuilder.lock.index.default_index import configured_index, settings_of
 from envbuilder.lock.lock import Lock, Sources, Spec, ToolName
 from envbuilder.lock.lockfile import digest
-from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.build_inputs import lock_files
+from envbuilder.wiring.session import Session
+from envbuilder.wiring.sources import mirror
 
 _DEFAULT_INDEX = "uv's default index"
 
 
 def trusts(
-    composition: Composition, lock: Lock, sources: Sources, *, bundle: str = "", offline: bool = False
+    session: Session, lock: Lock, sources: Sources, *, bundle: str = "", offline: bool = False
 ) -> tuple[str, ...]:
     """Return what a build of a lock trusts, one sentence for each source and for what is run.
 
     Args:
-        composition: Adapters.
+        session: Settings, catalog and stores.
         lock: A lock.
         sources: Where to fetch from.
         bundle: The bundle, and whether it is signed; empty for none.
         offline: Nothing is fetched.
     """
-    own = {pin.name: pin.sha256 for pin in (composition.probe_pin(), composition.hook_pin())}
+    own = {pin.name: pin.sha256 for pin in lock_files(session).own_pins()}
     uv = lock.tool(ToolName.UV)
     if uv is not None:
         # Every lock names the release of uv that made it; a Docker build compares the program with the pin.
         own[ToolName.UV] = uv.sha256
-    return trusted_by_lock(lock, _origins(composition, sources, bundle, offline=offline), own)
+    return trusted_by_lock(lock, _origins(session, sources, bundle, offline=offline), own)
 
 
-def tell_lock(
-    composition: Composition, lock: Lock, sources: Sources, *, bundle: str = "", offline: bool = False
-) -> None:
+def tell_lock(session: Session, lock: Lock, sources: Sources, *, bundle: str = "", offline: bool = False) -> None:
     """Say once to this account what a build of a lock that a file or a bundle holds trusts; see `trusts`."""
-    sentences = trusts(composition, lock, sources, bundle=bundle, offline=offline)
-    if Told(folder=composition.settings.use("seen")).is_new(lock, sentences):
-        composition.say(f"the lock {digest(lock)[:19]} was not used here before; it trusts:")
+    sentences = trusts(session, lock, sources, bundle=bundle, offline=offline)
+    if Told(folder=session.settings.use("seen")).is_new(lock, sentences):
+        session.progress(f"the lock {digest(lock)[:19]} was not used here before; it trusts:")
         for sentence in sentences:
-            composition.say(f"  {sentence}")
+            session.progress(f"  {sentence}")
 
 
-def tell_spec(composition: Composition, spec: Spec) -> None:
+def tell_spec(session: Session, spec: Spec) -> None:
     """Say what locking a spec trusts beyond the defaults."""
-    origins = _origins(composition, spec.sources)
+    origins = _origins(session, spec.sources)
     default = origins.index == _DEFAULT_INDEX
     for sentence in trusted_by_spec(spec, origins, index_is_default=default):
-        composition.say(sentence)
+        session.progress(sentence)
 
 
-def _origins(composition: Composition, sources: Sources, bundle: str = "", *, offline: bool = False) -> Origins:
+def _origins(session: Session, sources: Sources, bundle: str = "", *, offline: bool = False) -> Origins:
     return Origins(
-        index=_index(composition, sources),
-        debian=_shown(composition.mirror(sources)) or "no Debian archive that is known",
+        index=_index(session, sources),
+        debian=_shown(mirror(session.settings, sources)) or "no Debian archive that is known",
         registry=sources.registry_mirror,
         bundle=bundle,
         offline=offline,
     )
 
 
-def _index(composition: Composition, sources: Sources) -> str:
+def _index(session: Session, sources: Sources) -> str:
     """Return the address of the package index and who named it, and what names further ones."""
-    further = " and ".join(_further_indexes(composition))
-    return _first_index(composition, sources) + (f", and those of {further}" if further else "")
+    further = " and ".join(_further_indexes(session))
+    return _first_index(session, sources) + (f", and those of {further}" if further else "")
 
 
-def _first_index(composition: Composition, sources: Sources) -> str:
-    settings = composition.settings
+def _first_index(session: Session, sources: Sources) -> str:
+    settings = session.settings
     if sources.index:
         return f"{_shown(address_of(sources.index))} (--index or the spec)"
     if settings.index:
@@ -82,9 +82,9 @@ def _first_index(composition: Composition, sources: Sources) -> str:
     return f"{_shown(address)} ({file})" if address else _DEFAULT_INDEX
 
 
-def _further_indexes(composition: Composition) -> list[str]:
+def _further_indexes(session: Session) -> list[str]:
     """Return the variables and the settings file that name package indexes beside the first one."""
-    environ = composition.settings.environ
+    environ = session.settings.environ
     file = uv_environ(environ).get("UV_CONFIG_FILE", "")
     settings = settings_of(Path(file)) if file else {}
     nested = settings.get("pip")

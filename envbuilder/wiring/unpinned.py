@@ -17,18 +17,19 @@ from envbuilder.image.base.trees import PythonArchive
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import BasePin, Lock, Spec
 from envbuilder.lock.unpinned import UnpinnedBases, UnpinnedOsPackages, UnpinnedPythons
-from envbuilder.wiring.adapters import Composition
+from envbuilder.wiring.ingredients import ingredient_sources
 from envbuilder.wiring.inventory import inventory
+from envbuilder.wiring.session import Session
 
 
-def unpinned_lock(composition: Composition, spec: Spec, *, upgrade: date | None = None) -> Lock:
+def unpinned_lock(session: Session, spec: Spec, *, upgrade: date | None = None) -> Lock:
     """Return the lock of a spec with what is known without fetching a base or an interpreter.
 
     Ingredients of the cache are pinned. Packages are those that ship with the row; where none do, and for own packages,
     the index is asked.
 
     Args:
-        composition: Adapters.
+        session: Settings, catalog and stores.
         spec: What is wanted.
         upgrade: See `lock`.
 
@@ -37,39 +38,36 @@ def unpinned_lock(composition: Composition, spec: Spec, *, upgrade: date | None 
         ResolutionFailed: The packages do not go together.
         SourceUnreachable: The packages have to be resolved, and the index does not answer.
     """
-    row = select(composition.catalog, spec.environment, spec.tensorflow)
-    bases = UnpinnedBases(
-        kept=lambda system: _kept(composition, system, spec), refused=_passed_over(composition, row, spec)
-    )
-    ports = replace(
-        composition.lock_ports(spec),
+    row = select(session.catalog, spec.environment, spec.tensorflow)
+    bases = UnpinnedBases(kept=lambda system: _kept(session, system, spec), refused=_passed_over(session, row, spec))
+    known = replace(
+        ingredient_sources(session, spec),
         bases=dict.fromkeys(BaseKind, bases),
-        pythons=UnpinnedPythons(kept=_packed_before(composition)),
-        os_resolver=UnpinnedOsPackages(),
-        notice=lambda _: None,
+        pythons=UnpinnedPythons(kept=_packed_before(session)),
+        os_packages=UnpinnedOsPackages(),
     )
-    composition.say(f"stating {row.id} without fetching its base")
-    return lock(composition.catalog, spec, ports, upgrade=upgrade)
+    session.progress(f"stating {row.id} without fetching its base")
+    return lock(session.catalog, spec, known, upgrade=upgrade)
 
 
-def _kept(composition: Composition, system: BaseSystem, spec: Spec) -> BasePin | None:
-    tree = composition.trees.current(system.id) if system.kind is BaseKind.DEBIAN else None
+def _kept(session: Session, system: BaseSystem, spec: Spec) -> BasePin | None:
+    tree = session.trees.current(system.id) if system.kind is BaseKind.DEBIAN else None
     if tree is None or privileged_allowed(spec.allow).intersection(tree.cleared or ()):
         return None
     return pin_of_tree(tree)
 
 
-def _packed_before(composition: Composition) -> PythonArchives:
-    return PythonArchives(store=composition.files, fetch=_fetch_nothing, installed=lambda _version, _glibc: ())
+def _packed_before(session: Session) -> PythonArchives:
+    return PythonArchives(store=session.files, fetch=_fetch_nothing, installed=lambda _version, _glibc: ())
 
 
 def _fetch_nothing(version: Release, _folder: Path) -> PythonArchive:
     raise SourceUnreachable(f"no archive of Python {version} is in the cache")
 
 
-def _passed_over(composition: Composition, row: Environment, spec: Spec) -> dict[str, str]:
+def _passed_over(session: Session, row: Environment, spec: Spec) -> dict[str, str]:
     """Bases that a build would not take: all before the best one."""
-    available = inventory(composition.settings, composition.catalog, spec.sources)
+    available = inventory(session.settings, session.catalog, spec.sources)
     answers = [on_base(row, choice, available) for choice in row.bases if _is_candidate(choice, spec)]
     best = min(answers, key=lambda answer: answer.verdict.rank, default=None)
     if best is None or best.verdict is Buildability.NO:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 from envbuilder.catalog.environments import BaseKind
 from envbuilder.image.plan.layers import HEAVY
 from envbuilder.lock.closures import Chosen, Closure
-from envbuilder.lock.create import LockPorts, OsResolver
+from envbuilder.lock.create import IngredientSources, OsResolver
 from envbuilder.lock.lock import ToolPin
 from envbuilder.lock.resolve.resolver import Resolution, Resolver
 from envbuilder.lock.resolve.shipped_closures import ShippedClosures
@@ -26,9 +26,15 @@ class NothingShipped:
         return None
 
 
-def _size(chosen: Chosen) -> int:
+class FakeSizes:
     """What is large in reality is large here."""
-    return HEAVY + 1 if chosen.name.startswith("nvidia-") or chosen.name in {"numpy", "grpcio"} else 1000
+
+    def sizes(self, chosen: Sequence[Chosen], python: str) -> Sequence[int]:  # noqa: ARG002  the port names it
+        return [HEAVY + 1 if _is_large(each.name) else 1000 for each in chosen]
+
+
+def _is_large(name: str) -> bool:
+    return name.startswith("nvidia-") or name in {"numpy", "grpcio"}
 
 
 def lock_ports(
@@ -39,17 +45,15 @@ def lock_ports(
     resolver: Resolver | None = None,
     os_resolver: OsResolver | None = None,
     tools: tuple[ToolPin, ...] = (HOOK, PROBE, UV),
-    notice: Callable[[str], None] = lambda _: None,
-) -> LockPorts:
-    """Ports where everything can be had, but for what is given."""
+) -> IngredientSources:
+    """Sources where everything can be had, but for what is given."""
     found = bases or FakeBases()
-    return LockPorts(
+    return IngredientSources(
         bases=dict.fromkeys(BaseKind, found),
         pythons=pythons or FakePythons(),
         shipped=shipped or NothingShipped(),
-        resolver=resolver or FakeResolver(),
-        os_resolver=os_resolver or FakeOsResolver(),
-        measure=lambda chosen, _python: [_size(each) for each in chosen],
+        packages=resolver or FakeResolver(),
+        os_packages=os_resolver or FakeOsResolver(),
+        sizes=FakeSizes(),
         tools=tools,
-        notice=notice,
     )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from envbuilder.core.errors import SourceUnreachable, ToolFailed, ToolMissing, VerificationFailed
 from envbuilder.core.install_commands import install_command
 from envbuilder.core.uv import Uv
-from envbuilder.image.base.file_store import hash_file
+from envbuilder.image.base.file_store import FileStore, hash_file
 from envbuilder.image.base.programs import Host
-from envbuilder.lock.lock import ToolName, ToolPin
+from envbuilder.lock.lock import Lock, ToolName, ToolPin
 
 
 def find_uv() -> Path:
@@ -37,6 +38,32 @@ def uv_version(uv: Path, host: Host) -> str:
     if ran.status or len(words) < 2:
         raise ToolFailed(f"{uv} does not say its version", hint=f"`{install_command('uv', again=True)}`")
     return words[1]
+
+
+def uv_pin(uv: Path, files: FileStore, host: Host) -> ToolPin:
+    """Put a uv program into a store, where a build finds it by hash, and return its pin."""
+    return ToolPin(name=ToolName.UV, version=uv_version(uv, host), sha256=files.add(uv))
+
+
+def provide_uv(lock: Lock, files: FileStore, *, uv: Uv, folder: Path, progress: Callable[[str], None]) -> None:
+    """Fetch the uv that a lock was made with, unless it is in a store or is the installed one.
+
+    Args:
+        lock: The lock.
+        files: Gets the program.
+        uv: The installed uv, with its settings.
+        folder: Directory for the download.
+        progress: Progress callback; receives one line of text.
+
+    Raises:
+        SourceUnreachable: The index does not answer, or has no such version.
+        VerificationFailed: The program is not the one of the lock.
+    """
+    files.add(uv.program)
+    pin = lock.tool(ToolName.UV)
+    if pin is not None and files.find(pin.sha256) is None:
+        progress(f"fetching {pin.name} {pin.version}, which the lock was made with")
+        files.add(fetch_uv(pin, uv=uv, folder=folder))
 
 
 def fetch_uv(pin: ToolPin, *, uv: Uv, folder: Path) -> Path:

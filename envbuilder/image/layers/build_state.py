@@ -9,12 +9,12 @@ from pathlib import Path
 from envbuilder.core.memory_policy import HOOK
 from envbuilder.image.layers.inputs import Ingredients
 from envbuilder.image.layers.layer_writer import Packed
-from envbuilder.image.layers.ports import AssemblePorts
+from envbuilder.image.layers.ports import AssemblyContext
 from envbuilder.image.layers.records import Records
 from envbuilder.image.plan.keys import layer_key, python_key
 from envbuilder.image.plan.layers import plan
 from envbuilder.image.plan.plan import Layer, LayerKind, Plan
-from envbuilder.lock.lock import Lock, PackageGroup, PackagePin
+from envbuilder.lock.lock import Lock, PackageGroup, PackagePin, ToolName
 from envbuilder.lock.lockfile import digest, dump_pins
 from envbuilder.oci.images import ImageLayerPin, ImagePin, LayerFormat
 from envbuilder.oci.store import Store
@@ -86,30 +86,30 @@ def _is_there(layer: Packed, store: Store) -> bool:
     return store.has(layer.digest, layer.size)
 
 
-def draft(lock: Lock, layer_format: LayerFormat, ports: AssemblePorts, work: Path, *, digests_only: bool) -> Draft:
+def draft(lock: Lock, layer_format: LayerFormat, context: AssemblyContext, work: Path, *, digests_only: bool) -> Draft:
     """Begin an image."""
-    content = ports.base(lock)
+    content = context.bases.open(lock)
     in_base = content.layers
     planned = plan(lock, digest(lock), below=max(len(in_base), 1))
-    probe, hook = lock.tool("probe"), lock.tool(HOOK)
+    probe, hook = lock.tool(ToolName.PROBE), lock.tool(HOOK)
     held = (digest(lock), probe.sha256 if probe else "", *([hook.sha256] if hook else []))
     keys = {layer.id: layer_key(planned, layer, layer_format, image_inputs=held) for layer in planned.layers}
     return Draft(
         plan=planned,
         keys=keys,
-        known=_known(lock.image, layer_format, keys, ports.records),
+        known=_known(lock.image, layer_format, keys, context.records),
         in_base=in_base,
         digests_only=digests_only,
         ingredients=Ingredients(
             lock=lock,
             lock_text=dump_pins(lock),
-            probe=lambda: ports.probe(lock),
-            hook=lambda: ports.hook(lock),
+            probe=lambda: context.files.tool(lock, ToolName.PROBE),
+            hook=lambda: context.files.tool(lock, HOOK),
             base=content,
-            store=ports.store,
-            archive=lambda: ports.archive(lock),
+            store=context.store,
+            archive=lambda: context.files.archive(lock),
             work=Path(tempfile.mkdtemp(dir=work)),
-            sandbox=ports.sandbox,
+            sandbox=context.sandbox,
             python_key=python_key(lock),
         ),
     )

@@ -1,4 +1,4 @@
-"""What assembling images needs of the world."""
+"""What assembling images reads and writes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from envbuilder.image.layers.inputs import BaseContent
 from envbuilder.image.layers.records import Records
@@ -15,37 +16,59 @@ from envbuilder.oci.runtime.sandbox import Sandbox
 from envbuilder.oci.store import Store
 
 
+class PackageFiles(Protocol):
+    """Files of Python packages on an index."""
+
+    def locate(self, pins: Sequence[PackagePin], python: str) -> Sequence[IndexFile]:
+        """Return where the files of some packages for an interpreter are, in their order."""
+        ...
+
+    def fetch(self, file: IndexFile, progress: Callable[[int, int], None]) -> None:
+        """Fetch a file into the store; `progress` receives the bytes so far, and all."""
+        ...
+
+
+class Bases(Protocol):
+    """Bases of images."""
+
+    def open(self, lock: Lock) -> BaseContent:
+        """Return the content of the base of a lock; nothing is fetched before it is used."""
+        ...
+
+
+class ToolFiles(Protocol):
+    """Tools and interpreter archives of locks."""
+
+    def archive(self, lock: Lock) -> Path:
+        """Return the interpreter archive of a lock."""
+        ...
+
+    def tool(self, lock: Lock, name: str) -> bytes:
+        """Return the probe or the memory hook of a lock; empty if the lock names none."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AssemblePorts:
-    """What assembling needs of the world.
+class AssemblyContext:
+    """What all images of one run are assembled with.
 
     Attributes:
         store: Keeps files and layers.
         records: Remembers layers and images.
-        base: Content of the base of a lock; nothing is opened yet.
-        locate: Where files of an interpreter's packages are.
-        fetch: Gets one of them into the store; told about its progress.
-        archive: Where the interpreter archive of a lock is.
-        probe: Bytes of a lock's probe.
-        hook: Bytes of a lock's memory hook; empty for a lock without.
-        provided: Names of the libraries that a base has, with its OS packages.
-        package_of: The OS package that usually brings a library; empty when that is not known.
-        sandbox: Gives what foreign code is run in.
-        work: Folder for what lies between two steps.
+        bases: Opens bases.
+        packages: Fetches Python packages.
+        files: Finds interpreter archives and tools.
+        sandbox: Returns what code of packages and images runs in; called when something is to run.
+        work: Directory for what lies between two steps.
         jobs: How many layers are made at once.
-        clock: Seconds that only go forward.
+        clock: Returns seconds that only go forward.
     """
 
     store: Store
     records: Records
-    base: Callable[[Lock], BaseContent]
-    locate: Callable[[Sequence[PackagePin], str], Sequence[IndexFile]]
-    fetch: Callable[[IndexFile, Callable[[int, int], None]], None]
-    archive: Callable[[Lock], Path]
-    probe: Callable[[Lock], bytes]
-    hook: Callable[[Lock], bytes]
-    provided: Callable[[BaseContent], frozenset[str]]
-    package_of: Callable[[str], str]
+    bases: Bases
+    packages: PackageFiles
+    files: ToolFiles
     sandbox: Callable[[], Sandbox]
     work: Path
     jobs: int

@@ -13,7 +13,7 @@ from envbuilder.image.builds import BuildEvent, BuildStep, StepFinished, StepSta
 from envbuilder.image.container_engine import Listener
 from envbuilder.image.layers.build_state import Draft
 from envbuilder.image.layers.make import Task, make_layer
-from envbuilder.image.layers.ports import AssemblePorts
+from envbuilder.image.layers.ports import AssemblyContext
 from envbuilder.image.layers.records import LayerRecord
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.lock import PackageGroup, PackagePin
@@ -78,7 +78,7 @@ class Journal:
 class Fetching:
     """Downloads, several at a time, the largest first."""
 
-    ports: AssemblePorts
+    context: AssemblyContext
     journal: Journal
     stack: ExitStack
     bytes: int = 0
@@ -102,7 +102,7 @@ class Fetching:
 
     def order_base(self, draft: Draft) -> None:
         """Begin to get the layers that the base brings, where some are missing."""
-        missing = any(not self.ports.store.has(layer.blob.digest) for layer in draft.in_base)
+        missing = any(not self.context.store.has(layer.blob.digest) for layer in draft.in_base)
         if missing and draft.lock.base.digest not in self._futures:
             self._futures[draft.lock.base.digest] = self._connections().submit(draft.ingredients.base.provide)
 
@@ -131,7 +131,7 @@ class Fetching:
         for draft in drafts:
             mine = [left.pop(pin.sha256) for pin in draft.lock.packages if pin.sha256 in left]
             if mine:
-                found += zip(mine, self.ports.locate(mine, draft.ingredients.series), strict=True)
+                found += zip(mine, self.context.packages.locate(mine, draft.ingredients.series), strict=True)
         # TensorFlow has the longest way to go: it is compiled when it is here.
         found.sort(key=lambda pair: (pair[0].group is not PackageGroup.FRAMEWORK, -pair[0].size, pair[0].file))
         # The lock says how long a file is; the index is only asked where it lies.
@@ -142,7 +142,7 @@ class Fetching:
             self._progress[file.sha256] = done
             self.journal.tell(Transfer(item="downloaded", current=sum(self._progress.values()), total=total))
 
-        self.ports.fetch(file, progress)
+        self.context.packages.fetch(file, progress)
         self.bytes = sum(self._progress.values())
 
 
@@ -150,7 +150,7 @@ class Fetching:
 class Making:
     """Layers, each made once, as soon as its files are there."""
 
-    ports: AssemblePorts
+    context: AssemblyContext
     journal: Journal
     fetching: Fetching
     stack: ExitStack
@@ -160,13 +160,13 @@ class Making:
 
     def __post_init__(self) -> None:
         self._pool = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="layer")
-        self._slots = threading.Semaphore(self.ports.jobs)
+        self._slots = threading.Semaphore(self.context.jobs)
         self.stack.callback(self._pool.shutdown, wait=True, cancel_futures=True)
 
     def order(self, draft: Draft, layer_format: LayerFormat) -> None:
         """Begin to make the layers of an image that are not there, and that no other image has asked for."""
         assert self._pool is not None  # noqa: S101  made above
-        for layer in draft.to_make(self.ports.store):
+        for layer in draft.to_make(self.context.store):
             key = draft.keys[layer.id]
             if key not in self.records:
                 task = Task(
@@ -175,19 +175,19 @@ class Making:
                     ingredients=draft.ingredients,
                     format=layer_format,
                     expected=draft.known.get(layer.id),
-                    jobs=self.ports.jobs,
+                    jobs=self.context.jobs,
                 )
                 self.records[key] = self._pool.submit(self._make, key, task, draft.waits_for(layer))
 
     def _make(self, key: str, task: Task, files: Iterable[PackagePin]) -> LayerRecord:
         self.fetching.wait(files)
-        with self._slots, self.ports.store.only_one(f"layer-{key.removeprefix('sha256:')}"):
-            known = self.ports.records.layer(key)
-            if known and self.ports.store.has(known.packed.digest) and task.expected in {None, known.packed}:
+        with self._slots, self.context.store.only_one(f"layer-{key.removeprefix('sha256:')}"):
+            known = self.context.records.layer(key)
+            if known and self.context.store.has(known.packed.digest) and task.expected in {None, known.packed}:
                 return known  # Another process made it meanwhile.
             with self.journal.step(task.layer.title):
                 record = _named(task)
-            self.ports.records.keep_layer(key, record)
+            self.context.records.keep_layer(key, record)
             return record
 
 

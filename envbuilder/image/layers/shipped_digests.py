@@ -7,6 +7,9 @@ taken on trust: a layer that becomes something else is refused.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 
 from envbuilder.core.digests import is_digest
 from envbuilder.core.yaml.canonical import Plain
@@ -17,6 +20,25 @@ from envbuilder.image.layers.records import LayerRecord
 
 SCHEMA = 1
 _HEADER = "# Layers of wheels: key, digest, bytes, diff id, OS libraries. Written by `python -m tools.layers`.\n"
+
+
+@dataclass(frozen=True)
+class ShippedLayers:
+    """Records of a `layers.yaml`, which is read at the first question.
+
+    Attributes:
+        file: Its path; need not exist.
+    """
+
+    file: Path
+
+    def find(self, key: str) -> LayerRecord | None:
+        """Return what is known of a layer; None for nothing."""
+        return self._records.get(key)
+
+    @cached_property
+    def _records(self) -> Mapping[str, LayerRecord]:
+        return load_layers(self.file.read_text(encoding="utf-8"), str(self.file)) if self.file.is_file() else {}
 
 
 def load_layers(text: str, file: str) -> dict[str, LayerRecord]:

@@ -15,9 +15,8 @@ from envbuilder.core.memory_policy import HOOK
 from envbuilder.diagnostics.probe.script import memory_hook, probe_source
 from envbuilder.image.base.file_store import FileStore
 from envbuilder.lock.create import lock
-from envbuilder.lock.lock import Lock, Spec
+from envbuilder.lock.lock import Lock, Spec, ToolName
 from envbuilder.lock.lockfile import dump
-from envbuilder.wiring.assembly import PROBE
 from tests.fakes.catalogs import DATA, good_lock
 from tests.fakes.ports import UV, lock_ports
 from tests.unit.cli.running import CommandLine
@@ -51,7 +50,7 @@ def locked(here: CommandLine, version: str | None = None, upgrade: date | None =
     spec = Spec(environment="tf-2.15-cpu", tensorflow=Version(version) if version else None)
     own = [
         replace(UV, name=name, sha256=hashlib.sha256(content).hexdigest())
-        for name, content in ((HOOK, memory_hook()), (PROBE, probe_source()))
+        for name, content in ((HOOK, memory_hook()), (ToolName.PROBE, probe_source()))
     ]
     ports = lock_ports(tools=(*own, pin))
     return lock(load_catalog(here.folder / "matrices"), spec, ports, upgrade=upgrade)

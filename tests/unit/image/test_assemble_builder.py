@@ -9,7 +9,7 @@ import pytest
 from envbuilder.image.assemble_builder import AssembleBuilder
 from envbuilder.image.builder import BuildOptions, ImageRequest
 from envbuilder.image.deliver import DeliverPorts
-from envbuilder.image.layers.ports import AssemblePorts
+from envbuilder.image.layers.ports import AssemblyContext
 from envbuilder.image.layers.records import Records
 from envbuilder.lock.lock import Lock, Sources
 from envbuilder.lock.lockfile import digest
@@ -30,7 +30,7 @@ class Bench:
         self.asked: list[tuple[Sources, int, bool]] = []
         self.kept: list[Lock] = []
 
-    def ports(self, sources: Sources, *, jobs: int, offline: bool) -> AssemblePorts:
+    def ports(self, sources: Sources, *, jobs: int, offline: bool) -> AssemblyContext:
         self.asked.append((sources, jobs, offline))
         return self.world.ports("here")
 

@@ -12,7 +12,7 @@ from typing import BinaryIO
 import pytest
 
 from envbuilder.core.errors import SourceUnreachable, UsageError, VerificationFailed
-from envbuilder.image.bundle import LOCK_NAME, BundlePorts, bundle, files_of, open_bundle
+from envbuilder.image.bundle import LOCK_NAME, bundle, files_of, open_bundle
 from envbuilder.lock.lock import OsPackagePin, OwnFile, ToolPin
 from envbuilder.lock.lockfile import dump
 from envbuilder.oci.store import Store
@@ -32,7 +32,7 @@ def store(tmp_path: Path) -> Store:
 def written(store: Store, out: Path, *, backwards: bool = False) -> Path:
     digests = [store.put(content) for content in FILES]
     order = digests[::-1] if backwards else [*digests, digests[0]]
-    return bundle(LOCK, out, BundlePorts(store=store, gather=lambda _lock: order)).path
+    return bundle(LOCK, out, store, order).path
 
 
 def test_what_goes_in_comes_out_on_another_machine(store: Store, tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_a_damaged_store_is_not_bundled(store: Store, tmp_path: Path) -> None:
     store.path(digest).write_bytes(b"wrong")
     fresh = Store(folder=store.folder)
     with pytest.raises(VerificationFailed, match="was damaged"):
-        bundle(LOCK, tmp_path / "out.tar", BundlePorts(store=fresh, gather=lambda _lock: [digest]))
+        bundle(LOCK, tmp_path / "out.tar", fresh, [digest])
     assert not (tmp_path / "out.tar").exists()
 
 
@@ -192,15 +192,11 @@ def test_files_of_a_lock_are_all_that_can_be_kept_each_once() -> None:
     assert "sha256:" not in files_of(more)
 
 
-def asking_for(sha256: str, store: Store) -> BundlePorts:
-    return BundlePorts(store=store, gather=lambda _lock: [f"sha256:{sha256}"])
-
-
 def test_a_file_that_is_not_here_is_named_as_the_lock_names_it(store: Store, tmp_path: Path) -> None:
     named = {pin.sha256: pin.file for pin in LOCK.packages} | {LOCK.python.sha256: LOCK.python.file}
     for sha256, name in named.items():
         with pytest.raises(SourceUnreachable) as caught:
-            bundle(LOCK, tmp_path / "out.tar", asking_for(sha256, store))
+            bundle(LOCK, tmp_path / "out.tar", store, [f"sha256:{sha256}"])
         assert name in caught.value.message
         assert caught.value.hint
     assert not (tmp_path / "out.tar").exists()

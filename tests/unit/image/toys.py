@@ -10,14 +10,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from envbuilder.core.errors import SourceUnreachable, ToolMissing
-from envbuilder.core.memory_policy import HOOK
 from envbuilder.core.versions import Release
 from envbuilder.image.base.tree_content import TreeContent
 from envbuilder.image.base.trees import DebianTree
-from envbuilder.image.layers.ports import AssemblePorts
+from envbuilder.image.layers.ports import AssemblyContext
 from envbuilder.image.layers.records import Records
 from envbuilder.lock.index.index import IndexFile
-from envbuilder.lock.lock import Lock, PackageGroup, PackagePin
+from envbuilder.lock.lock import Lock, PackageGroup, PackagePin, ToolName
 from envbuilder.oci.runtime.sandbox import Sandbox
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import file_of
@@ -42,21 +41,23 @@ class World:
         fetched: Names of the files that were fetched, in order.
         unreachable: Names of files that cannot be had.
         opened: How often a base was opened.
-        provided: Libraries of the base.
-        known: OS package by library.
+        libraries: Names of the libraries of the base.
     """
 
     folder: Path
     fetched: list[str] = field(default_factory=list)
     unreachable: set[str] = field(default_factory=set)
     opened: list[str] = field(default_factory=list)
-    provided: frozenset[str] = frozenset()
-    known: Mapping[str, str] = field(default_factory=dict)
+    libraries: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self.index = self.folder / "index"
         self.index.mkdir()
-        base = [file_of("etc/passwd", b"root:x:0:0::/root:/bin/sh\n", mtime=1), file_of("bin/sh", b"sh", mtime=1)]
+        base = [
+            file_of("etc/passwd", b"root:x:0:0::/root:/bin/sh\n", mtime=1),
+            file_of("bin/sh", b"sh", mtime=1),
+            *(file_of(f"usr/lib/{name}", b"library", mtime=1) for name in self.libraries),
+        ]
         self.base = write(base, self.folder / "base.tar")
         plain = write([file_of("python/bin/python3.8", b"python", mtime=1)], self.folder / "python.tar")
         self.archive = self.folder / "python.tar.gz"
@@ -90,20 +91,15 @@ class World:
         """An own package."""
         return self.pin(name, {f"{name}/data.txt": content}, PackageGroup.OWN)
 
-    def ports(self, machine: str, *, jobs: int = 2) -> AssemblePorts:
+    def ports(self, machine: str, *, jobs: int = 2) -> AssemblyContext:
         """What assembling has on a machine, whose store begins empty."""
         store = Store(folder=self.folder / machine / "store")
-        return AssemblePorts(
+        return AssemblyContext(
             store=store,
             records=Records(store=store),
-            base=lambda _lock: TreeContent(self._tree),
-            locate=self._locate,
-            fetch=lambda file, progress: self._fetch(file, progress, store),
-            archive=lambda _lock: self.archive,
-            probe=lambda _lock: b"probe",
-            hook=lambda lock: b"hook" if lock.tool(HOOK) else b"",
-            provided=lambda _content: self.provided,
-            package_of=lambda name: self.known.get(name, ""),
+            bases=ToyBases(self),
+            packages=ToyPackages(self, store),
+            files=ToyTools(self.archive),
             sandbox=no_sandbox,
             work=self.folder / machine / "work",
             jobs=jobs,
@@ -121,20 +117,51 @@ class World:
         """Remove everything of a machine."""
         shutil.rmtree(self.folder / machine)
 
-    def _tree(self) -> DebianTree:
+    def tree(self) -> DebianTree:
         self.opened.append(self.base.sha256)
         return DebianTree(
             id="debian-new", path=self.base.path, digest=f"sha256:{self.base.sha256}", size=self.base.size,
             suite="bookworm", packages=(), python=None, glibc=Release("2.36"),
         )  # fmt: skip
 
-    def _locate(self, pins: Sequence[PackagePin], series: str) -> Sequence[IndexFile]:
-        assert series == "3.8"
+
+@dataclass(frozen=True)
+class ToyBases:
+    """The `Bases` of a world: one tree for all locks."""
+
+    world: World
+
+    def open(self, lock: Lock) -> TreeContent:  # noqa: ARG002  the port names it
+        return TreeContent(self.world.tree)
+
+
+@dataclass(frozen=True)
+class ToyPackages:
+    """The `PackageFiles` of a world, for the store of one machine."""
+
+    world: World
+    store: Store
+
+    def locate(self, pins: Sequence[PackagePin], python: str) -> Sequence[IndexFile]:
+        assert python == "3.8"
         return [IndexFile(file=pin.file, sha256=pin.sha256, url="", size=pin.size) for pin in pins]
 
-    def _fetch(self, file: IndexFile, progress: Callable[[int, int], None], store: Store) -> None:
-        if file.file in self.unreachable:
+    def fetch(self, file: IndexFile, progress: Callable[[int, int], None]) -> None:
+        if file.file in self.world.unreachable:
             raise SourceUnreachable(f"{file.file} cannot be fetched", hint="check the network")
-        self.fetched.append(file.file)
-        store.take(self.index / file.file)
+        self.world.fetched.append(file.file)
+        self.store.take(self.world.index / file.file)
         progress(file.size, file.size)
+
+
+@dataclass(frozen=True)
+class ToyTools:
+    """The `ToolFiles` of a world: one archive for all locks, tools whose content is their name."""
+
+    python: Path
+
+    def archive(self, lock: Lock) -> Path:  # noqa: ARG002  the port names it
+        return self.python
+
+    def tool(self, lock: Lock, name: str) -> bytes:
+        return name.encode() if name == ToolName.PROBE or lock.tool(name) else b""

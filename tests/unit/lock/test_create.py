@@ -16,11 +16,12 @@ from envbuilder.core.memory_policy import parse
 from envbuilder.core.versions import Release
 from envbuilder.curation.prove import prove
 from envbuilder.lock.closures import Chosen, Closure
-from envbuilder.lock.create import as_shipped, check, lock, upgraded
+from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Lock, PackageGroup, Sources, Spec
 from envbuilder.lock.lockfile import dump, load
 from envbuilder.lock.resolve.requests import row_request
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder, dump_closures, request_digest
+from envbuilder.lock.staleness import as_shipped, check, upgraded
 from tests.fakes.catalogs import real_catalog, small_catalog, small_row
 from tests.fakes.ports import HOOK, PROBE, UV, lock_ports
 from tests.fakes.proving import world
@@ -44,7 +45,7 @@ def test_a_lock_has_base_interpreter_packages_and_tools() -> None:
 
 def test_a_refused_base_is_told_and_recorded() -> None:
     told: list[str] = []
-    made = lock(CATALOG, SPEC, lock_ports(bases=FakeBases({"image-11.0": "is gone"}), notice=told.append))
+    made = lock(CATALOG, SPEC, lock_ports(bases=FakeBases({"image-11.0": "is gone"})), progress=told.append)
     assert made.base.id == "debian-new"
     assert made.refused == ("image-11.0",)
     assert "not available: image-11.0: is gone" in told
@@ -217,7 +218,7 @@ def with_other_release() -> Catalog:
 
 def test_a_shipped_closure_is_used_and_nothing_is_resolved(tmp_path: Path) -> None:
     resolver, told = FakeResolver(), list[str]()
-    made = lock(CATALOG, CPU, lock_ports(shipped=shipping(tmp_path), resolver=resolver, notice=told.append))
+    made = lock(CATALOG, CPU, lock_ports(shipped=shipping(tmp_path), resolver=resolver), progress=told.append)
     assert not resolver.asked
     assert files(made) == {each.file for each in SHIPPED}
     assert [pin.name for pin in made.group(PackageGroup.FRAMEWORK)] == ["tensorflow-cpu"]
@@ -261,7 +262,7 @@ def test_an_own_package_that_needs_tensorflow_gets_that_of_the_row(tmp_path: Pat
 def test_a_tensorflow_among_the_own_packages_is_that_of_the_row_and_is_told(tmp_path: Path) -> None:
     told = list[str]()
     spec = replace(CPU, packages=("tensorflow==2.15.1",))
-    made = lock(CATALOG, spec, lock_ports(shipped=shipping(tmp_path), notice=told.append))
+    made = lock(CATALOG, spec, lock_ports(shipped=shipping(tmp_path)), progress=told.append)
     assert not made.group(PackageGroup.OWN)
     assert "tensorflow of `packages:` is tensorflow-cpu 2.15.1 of tf-2.15-cpu" in told
 
@@ -277,8 +278,8 @@ def test_what_is_shipped_for_another_question_is_not_used(tmp_path: Path) -> Non
 
 def test_an_upgrade_resolves_as_of_its_day_and_is_recorded(tmp_path: Path) -> None:
     resolver, told = FakeResolver(versions={"tensorflow-cpu": "2.15.1"}), list[str]()
-    ports = lock_ports(shipped=shipping(tmp_path), resolver=resolver, notice=told.append)
-    made = lock(CATALOG, CPU, ports, upgrade=DAY)
+    sources = lock_ports(shipped=shipping(tmp_path), resolver=resolver)
+    made = lock(CATALOG, CPU, sources, upgrade=DAY, progress=told.append)
     assert [asked.cutoff for asked in resolver.asked] == [DAY]
     assert "resolving packages as of 2025-03-01" in told
     assert upgraded(made) == DAY

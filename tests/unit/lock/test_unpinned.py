@@ -55,7 +55,7 @@ def unpinned(spec: Spec, refused: Mapping[str, str] | None = None, *, kept: Base
         lock_ports(resolver=NoIndex(), shipped=ClosureFolder(folder=MATRICES / "locks")),
         bases=dict.fromkeys(BaseKind, bases),
         pythons=UnpinnedPythons(kept=NoPythons()),
-        os_resolver=UnpinnedOsPackages(),
+        os_packages=UnpinnedOsPackages(),
     )
     return lock(CATALOG, spec, ports)
 

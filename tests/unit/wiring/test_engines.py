@@ -10,11 +10,12 @@ import pytest
 from envbuilder.core.errors import UsageError
 from envbuilder.image.builder import Engine, Feature
 from envbuilder.image.layers.records import KeptImage
+from envbuilder.image.running.image_runner import ImageRunner
 from envbuilder.lock.lockfile import digest, dump, load
 from envbuilder.oci.images import Descriptor, ImageLayerPin, ImagePin, LayerFormat
-from envbuilder.wiring.adapters import Composition
 from envbuilder.wiring.engines import ENGINES, chosen_engine, runner_of
 from envbuilder.wiring.locks import keep_image
+from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import settings
 from tests.fakes.catalogs import good_lock, small_catalog
 from tests.fakes.engine import FakeEngine, digest_of, fake_image
@@ -38,66 +39,63 @@ def told() -> Told:
 
 
 @pytest.fixture
-def composition(envbuilder: CommandLine, told: Told) -> Composition:
+def session(envbuilder: CommandLine, told: Told) -> Session:
     envbuilder.set("DOCKER_HOST", "unix:///nowhere/docker.sock")
-    return Composition(settings(), small_catalog(), told)
+    return Session(settings(), small_catalog(), told)
 
 
-def with_engine(composition: Composition, engine: FakeEngine) -> Composition:
+def with_engine(session: Session, engine: FakeEngine) -> Session:
     """Put an engine that answers in place of the one that is opened when it is first needed."""
-    composition.__dict__["engine"] = engine
-    return composition
+    session.__dict__["engine"] = engine
+    return session
 
 
 def test_every_engine_but_auto_is_registered() -> None:
     assert set(ENGINES) == set(Engine) - {Engine.AUTO}
 
 
-def test_auto_takes_docker_when_it_answers(composition: Composition, told: Told) -> None:
-    assert chosen_engine(with_engine(composition, FakeEngine()), Engine.AUTO, ()) is Engine.DOCKER
+def test_auto_takes_docker_when_it_answers(session: Session, told: Told) -> None:
+    assert chosen_engine(with_engine(session, FakeEngine()), Engine.AUTO, ()) is Engine.DOCKER
     assert told.lines == []
 
 
-def test_auto_assembles_when_no_engine_answers_and_says_so(composition: Composition, told: Told) -> None:
-    assert chosen_engine(composition, Engine.AUTO, ()) is Engine.ASSEMBLE
+def test_auto_assembles_when_no_engine_answers_and_says_so(session: Session, told: Told) -> None:
+    assert chosen_engine(session, Engine.AUTO, ()) is Engine.ASSEMBLE
     assert told.lines == ["no container engine answers; assembling the image without one"]
 
 
 @pytest.mark.parametrize("feature", Feature)
 def test_a_feature_chooses_the_engine_that_supports_it_without_asking_another(
-    composition: Composition, told: Told, feature: Feature
+    session: Session, told: Told, feature: Feature
 ) -> None:
-    assert chosen_engine(composition, Engine.AUTO, {feature}) is Engine.ASSEMBLE
+    assert chosen_engine(session, Engine.AUTO, {feature}) is Engine.ASSEMBLE
     assert told.lines == []
 
 
 @pytest.mark.parametrize("features", [{Feature.LOAD}, {Feature.OUTPUT, Feature.BUNDLE}])
-def test_a_named_engine_that_lacks_a_feature_is_refused(
-    composition: Composition, features: Collection[Feature]
-) -> None:
+def test_a_named_engine_that_lacks_a_feature_is_refused(session: Session, features: Collection[Feature]) -> None:
     with pytest.raises(UsageError, match=f"does not support {', '.join(sorted(features))}") as refused:
-        chosen_engine(composition, Engine.DOCKER, features)
+        chosen_engine(session, Engine.DOCKER, features)
     assert refused.value.hint == "use --engine assemble"
-    assert chosen_engine(composition, Engine.ASSEMBLE, features) is Engine.ASSEMBLE
+    assert chosen_engine(session, Engine.ASSEMBLE, features) is Engine.ASSEMBLE
 
 
-def test_an_image_is_run_by_the_engine_that_has_it(composition: Composition, told: Told) -> None:
-    made = image(composition.store, [file("a", b"b")])
-    composition.records.keep_image(KeptImage(name="kept:1", image=made, lock=digest(good_lock())))
+def test_an_image_is_run_by_the_engine_that_has_it(session: Session, told: Told) -> None:
+    made = image(session.store, [file("a", b"b")])
+    session.records.keep_image(KeptImage(name="kept:1", image=made, lock=digest(good_lock())))
     engine = FakeEngine(images={"held:1": fake_image("held")})
-    assembled = composition.daemonless.runner
-    assert runner_of(composition, "kept:1", Engine.AUTO) is assembled
+    assert isinstance(runner_of(session, "kept:1", Engine.AUTO), ImageRunner)
     assert told.lines == ["no container engine answers; looking among the assembled images"]
 
-    with_engine(composition, engine)
-    assert runner_of(composition, "kept:1", Engine.AUTO) is assembled
-    assert runner_of(composition, "held:1", Engine.AUTO) is engine
-    assert runner_of(composition, "neither:1", Engine.AUTO) is engine
-    assert runner_of(composition, "held:1", Engine.ASSEMBLE) is assembled
+    with_engine(session, engine)
+    assert isinstance(runner_of(session, "kept:1", Engine.AUTO), ImageRunner)
+    assert runner_of(session, "held:1", Engine.AUTO) is engine
+    assert runner_of(session, "neither:1", Engine.AUTO) is engine
+    assert isinstance(runner_of(session, "held:1", Engine.ASSEMBLE), ImageRunner)
 
 
 def test_a_lock_of_the_cache_gets_the_image_that_it_became_and_other_directories_stay(
-    composition: Composition,
+    session: Session,
 ) -> None:
     pin = ImageLayerPin(
         id="base",
@@ -108,11 +106,11 @@ def test_a_lock_of_the_cache_gets_the_image_that_it_became_and_other_directories
     image = ImagePin(format=LayerFormat.TAR, manifest=digest_of("m"), config=digest_of("c"), layers=(pin,))
     bare, made = replace(good_lock(), image=None), replace(good_lock(), image=image)
     names = (bare.environment, f"{bare.environment}@debian-bookworm", f"{bare.environment}1")
-    files = [composition.settings.use("locks") / name / "envbuilder.lock" for name in names]
+    files = [session.settings.use("locks") / name / "envbuilder.lock" for name in names]
     for path in files:
         path.parent.mkdir(parents=True)
         path.write_text(dump(bare), encoding="utf-8")
-    keep_image(composition, made)
+    keep_image(session, made)
     assert [load(path.read_text(encoding="utf-8"), str(path)).image for path in files] == [image, image, None]
 
 

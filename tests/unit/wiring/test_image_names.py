@@ -11,9 +11,9 @@ from envbuilder.core.references import image_name, registry_address
 from envbuilder.image.builder import Engine
 from envbuilder.image.layers.records import KeptImage
 from envbuilder.lock.lockfile import digest, dump
-from envbuilder.wiring.adapters import Composition
+from envbuilder.lock.targets import default_name
 from envbuilder.wiring.engines import reference_of
-from envbuilder.wiring.image_names import default_name
+from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import settings
 from tests.fakes.catalogs import good_lock, small_catalog
 from tests.unit.cli.running import CommandLine
@@ -56,14 +56,14 @@ def test_a_name_that_registries_take_is_kept(text: str) -> None:
 
 def test_a_name_means_what_was_built_under_it(envbuilder: CommandLine) -> None:
     envbuilder.set("DOCKER_HOST", "unix:///nowhere/docker.sock")
-    composition = Composition(settings(), small_catalog(), print)
-    made = image(composition.store, [file("a", b"b")])
-    composition.records.keep_image(KeptImage(name="envbuilder/vision:latest", image=made, lock=digest(good_lock())))
-    assert reference_of(composition, "vision", Engine.AUTO) == "envbuilder/vision:latest"
-    assert reference_of(composition, "vision", Engine.DOCKER) == "vision"
-    assert reference_of(composition, "tf-2.15-cpu", Engine.AUTO) == "envbuilder/tf-2.15-cpu:latest"
+    session = Session(settings(), small_catalog(), print)
+    made = image(session.store, [file("a", b"b")])
+    session.records.keep_image(KeptImage(name="envbuilder/vision:latest", image=made, lock=digest(good_lock())))
+    assert reference_of(session, "vision", Engine.AUTO) == "envbuilder/vision:latest"
+    assert reference_of(session, "vision", Engine.DOCKER) == "vision"
+    assert reference_of(session, "tf-2.15-cpu", Engine.AUTO) == "envbuilder/tf-2.15-cpu:latest"
     for other in ("nlp", "vision:1", "team/vision", "localhost:5000/vision", "image.tar", "sha256:" + "0" * 64):
-        assert reference_of(composition, other, Engine.AUTO) == other
+        assert reference_of(session, other, Engine.AUTO) == other
 
 
 def test_two_images_of_one_name_are_refused_before_anything_is_built(envbuilder: CommandLine) -> None:
@@ -95,9 +95,9 @@ NO_REFERENCES = [
 @pytest.mark.parametrize("text", NO_REFERENCES)
 def test_what_is_no_reference_is_refused_before_anybody_is_asked(envbuilder: CommandLine, text: str) -> None:
     envbuilder.set("DOCKER_HOST", "unix:///nowhere/docker.sock")
-    composition = Composition(settings(), small_catalog(), print)
+    session = Session(settings(), small_catalog(), print)
     with pytest.raises(UsageError, match=r"is not an? (image reference|image tag|sha256 digest)") as caught:
-        reference_of(composition, text, Engine.DOCKER)
+        reference_of(session, text, Engine.DOCKER)
     assert caught.value.hint.startswith("write [HOST[:PORT]/]NAME")
     assert len(caught.value.message) < 120
 

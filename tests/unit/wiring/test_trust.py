@@ -13,7 +13,7 @@ import pytest
 
 from envbuilder.catalog.environments import PythonProvider
 from envbuilder.core.versions import Release
-from envbuilder.image.bundle import BundlePorts, bundle
+from envbuilder.image.bundle import bundle
 from envbuilder.lock.lock import Lock, PythonPin, ToolPin
 from envbuilder.lock.lockfile import dump
 from envbuilder.oci.store import Store
@@ -63,8 +63,7 @@ def test_a_tool_that_is_none_of_ours_is_neither_written_nor_installed(
 def carried(envbuilder: CommandLine, lock: Lock) -> Path:
     """A bundle of a lock whose files nobody has."""
     store = Store(folder=envbuilder.folder / "elsewhere")
-    ports = BundlePorts(store=store, gather=lambda _: [store.put(PAYLOAD)])
-    return bundle(lock, envbuilder.folder / "tf.bundle", ports).path
+    return bundle(lock, envbuilder.folder / "tf.bundle", store, [store.put(PAYLOAD)]).path
 
 
 def test_what_a_bundle_trusts_is_said_once(envbuilder: CommandLine, lock: Lock) -> None:

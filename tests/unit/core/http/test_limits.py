@@ -224,7 +224,7 @@ def test_an_answer_may_take_longer_to_begin_than_its_head_may_take() -> None:
     class Response(PlainPool.ConnectionCls.response_class):  # type: ignore[misc, name-defined]  # a class it holds
         most = 0.05
 
-    class Connection(PlainPool.ConnectionCls):  # type: ignore[misc]  # as above
+    class Connection(PlainPool.ConnectionCls):  # type: ignore[misc, valid-type]  # as above
         response_class = Response
 
     class Pool(PlainPool):

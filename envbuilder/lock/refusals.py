@@ -1,10 +1,9 @@
-"""Lock a spec, and say what helps where no base of its environment is available."""
+"""What helps where no base of an environment is available."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import date
 
 from envbuilder.catalog.buildable import (
     Buildability,
@@ -15,27 +14,7 @@ from envbuilder.catalog.buildable import (
     on_base,
 )
 from envbuilder.catalog.environments import Catalog, Environment, PythonProvider
-from envbuilder.catalog.selection import select
 from envbuilder.core.errors import NoUsableBase
-from envbuilder.lock.create import lock
-from envbuilder.lock.lock import Lock, Spec
-from envbuilder.wiring.adapters import Composition
-from envbuilder.wiring.inventory import inventory
-
-
-def locked(composition: Composition, spec: Spec, *, upgrade: date | None = None) -> Lock:
-    """Return the lock of a spec; see `lock`.
-
-    Raises:
-        NoUsableBase: As `lock` raises it, with every known reason for each base, and a hint that repeats nothing which
-            was tried.
-    """
-    try:
-        return lock(composition.catalog, spec, composition.lock_ports(spec), upgrade=upgrade)
-    except NoUsableBase as error:
-        row = select(composition.catalog, spec.environment, spec.tensorflow)
-        available = inventory(composition.settings, composition.catalog, spec.sources)
-        raise explained(error, composition.catalog, row, available) from error
 
 
 def explained(error: NoUsableBase, catalog: Catalog, row: Environment, available: Inventory) -> NoUsableBase:

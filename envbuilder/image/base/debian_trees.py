@@ -1,4 +1,4 @@
-"""Debian trees made from .debs."""
+"""Debian trees: fetch, verify and unpack their packages, and keep the result."""
 
 from __future__ import annotations
 
@@ -12,16 +12,13 @@ from typing import NoReturn
 
 from envbuilder.catalog.environments import BaseSystem
 from envbuilder.core.errors import SourceUnreachable, UsageError, VerificationFailed
-from envbuilder.core.http.web import Web
 from envbuilder.core.versions import Release
 from envbuilder.image.base import dpkg
 from envbuilder.image.base.deb.archive import DebianArchive
 from envbuilder.image.base.deb.resolver import base_packages, resolve
-from envbuilder.image.base.deb.rollback import SeenReleases
-from envbuilder.image.base.deb.signatures import Keyring
 from envbuilder.image.base.deb.tree import added_tree, base_tree
 from envbuilder.image.base.tree_store import DebianStore
-from envbuilder.image.base.trees import DebianTree
+from envbuilder.image.base.trees import EPOCH, DebianTree
 from envbuilder.lock.index.fetching import fetch_into
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.locations import OsPackages
@@ -29,9 +26,6 @@ from envbuilder.lock.lock import BasePin, Lock, OsPackagePin
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import Member, of_tar
 from envbuilder.oci.tar.writing import write
-
-EPOCH = 1_700_000_000
-"""Time stamp of everything in a base or an interpreter archive: 2023-11-14T22:13:20Z. Any fixed moment would do."""
 
 _CONNECTIONS = 16
 
@@ -51,41 +45,33 @@ def no_archive(subject: str, error: type[SourceUnreachable | UsageError]) -> NoR
 
 @dataclass(frozen=True, kw_only=True)
 class DebianTrees:
-    """Makes and keeps trees.
+    """Unpack Debian packages into trees, and keep these.
 
     Attributes:
         store: Keeps .debs and lists.
         trees: Keeps trees.
-        mirror: Address of a Debian archive; empty when nobody named one and this host has none.
-        keyring: Whose signatures count.
-        seen: Dates of the suites that were seen before.
-        allow_expired: Take suites whose time is over.
-        work: Folder for what is unpacked.
-        say: Told in one sentence what is being done.
-        web: Sends the requests.
+        archive: Where packages come from; its address is empty if none is configured.
+        work: Directory for what is unpacked.
+        progress: Progress callback; receives one line of text.
         offline: Refuse to download anything.
     """
 
     store: Store
     trees: DebianStore
-    mirror: str
-    keyring: Keyring
-    seen: SeenReleases
+    archive: DebianArchive
     work: Path
-    say: Callable[[str], None]
-    web: Web
+    progress: Callable[[str], None]
     offline: bool = False
-    allow_expired: bool = False
 
     def unpack(self, system: BaseSystem) -> DebianTree:
-        """A tree of the newest packages of a suite: no root, no scripts, no other program.
+        """Make a tree of the newest packages of a suite: no root, no scripts, no other program.
 
         Raises:
             SourceUnreachable: The archive does not answer.
             ResolutionFailed: The packages of the base do not go together.
         """
-        self.say(f"looking for the packages of {system.id}")
-        index = self._archive().index(system.suite, system.components)
+        self.progress(f"looking for the packages of {system.id}")
+        index = self._reachable().index(system.suite, system.components)
         pins = base_packages(index, system.packages)
         return self.trees.put(replace(self._tree(system.id, pins, system.suite, frozenset()), missing=index.missing))
 
@@ -95,7 +81,7 @@ class DebianTrees:
         return self.trees.put(replace(made, missing=tree.missing), current=False)
 
     def provide(self, lock: Lock) -> DebianTree:
-        """The tree of a lock: kept, from a bundle, or made again from its packages.
+        """Return the tree of a lock: kept, from a bundle, or made again from its packages.
 
         Raises:
             SourceUnreachable: It is not here, and cannot be made.
@@ -123,21 +109,21 @@ class DebianTrees:
         return self.trees.put(made, current=not allowed)
 
     def resolve(self, system: BaseSystem, wanted: Iterable[str], have: Iterable[OsPackagePin]) -> OsPackages:
-        """Files of further packages on a tree; errors as in `unpack`."""
-        index = self._archive().index(system.suite, system.components)
+        """Return the files of further packages on a tree; errors as in `unpack`."""
+        index = self._reachable().index(system.suite, system.components)
         return OsPackages(pins=resolve(index, wanted, have=have), missing=index.missing)
 
     def added(self, lock: Lock, base: Iterable[Member]) -> tuple[Member, ...]:
-        """What the OS packages of a lock add to its base; contents are read from a tar in the store's folder."""
+        """Return what the OS packages of a lock add to its base; contents are read from a tar in the store."""
         if not lock.unpacks_os_packages:
             return ()
         self.fetch(lock.os_packages)
-        with tempfile.TemporaryDirectory(dir=self._place(), prefix="added-") as work:
+        with tempfile.TemporaryDirectory(dir=self._work_directory(), prefix="added-") as work:
             files, allowed = self._files(lock.os_packages), lock.allowed_privileged
             tree = added_tree(files, base, epoch=EPOCH, work=Path(work), allowed=allowed)
-            self._tell(tree.unconfigured)
+            self._warn(tree.unconfigured)
             if tree.cleared:
-                self.say(
+                self.progress(
                     f"without set-user-ID and set-group-ID bits, as `allow:` does not name {_listed(tree.cleared)}"
                 )
             written = write(tree.members, Path(work) / "added.tar")
@@ -145,7 +131,7 @@ class DebianTrees:
         return of_tar(self.store.path(kept))
 
     def fetch(self, pins: Sequence[OsPackagePin]) -> None:
-        """Get .debs into the store.
+        """Fetch .debs into the store.
 
         Raises:
             SourceUnreachable: One of them is not in the archive any more.
@@ -153,15 +139,15 @@ class DebianTrees:
         missing = [pin for pin in pins if pin.sha256 and not self.store.has(f"sha256:{pin.sha256}")]
         if not missing:
             return
-        self.say(f"fetching {len(missing)} Debian packages, {sum(pin.size for pin in missing) / 1e6:.0f} MB")
-        archive = self._archive()
+        self.progress(f"fetching {len(missing)} Debian packages, {sum(pin.size for pin in missing) / 1e6:.0f} MB")
+        archive = self._reachable()
         files = [
             IndexFile(file=pin.file.rpartition("/")[2], sha256=pin.sha256, url=archive.address(pin.file), size=pin.size)
             for pin in missing
         ]
         try:
             with ThreadPoolExecutor(_CONNECTIONS) as pool:
-                for _ in pool.map(lambda file: fetch_into(file, self.store, web=self.web), files):
+                for _ in pool.map(lambda file: fetch_into(file, self.store, web=archive.web), files):
                     pass
         except SourceUnreachable as error:
             error.hint = (
@@ -172,9 +158,9 @@ class DebianTrees:
 
     def _tree(self, base: str, pins: Sequence[OsPackagePin], suite: str, allowed: frozenset[str]) -> DebianTree:
         self.fetch(pins)
-        with tempfile.TemporaryDirectory(dir=self._place(), prefix="debs-") as work:
+        with tempfile.TemporaryDirectory(dir=self._work_directory(), prefix="debs-") as work:
             tree = base_tree(self._files(pins), epoch=EPOCH, work=Path(work), allowed=allowed)
-            self._tell(tree.unconfigured)
+            self._warn(tree.unconfigured)
             self.trees.folder.mkdir(parents=True, exist_ok=True)
             target = self.trees.folder / f".{base}-{os.getpid()}.tar"
             written = write(tree.members, target)
@@ -190,9 +176,11 @@ class DebianTrees:
             cleared=tree.cleared,
         )
 
-    def _tell(self, unconfigured: Sequence[str]) -> None:
+    def _warn(self, unconfigured: Sequence[str]) -> None:
         if unconfigured:
-            self.say(f"unpacked without running the scripts of {len(unconfigured)} packages: {', '.join(unconfigured)}")
+            self.progress(
+                f"unpacked without running the scripts of {len(unconfigured)} packages: {', '.join(unconfigured)}"
+            )
 
     def _files(self, pins: Sequence[OsPackagePin]) -> list[tuple[OsPackagePin, Path]]:
         return [(pin, self.store.verified(f"sha256:{pin.sha256}")) for pin in pins]
@@ -210,25 +198,24 @@ class DebianTrees:
             glibc=dpkg.upstream(pin.packages, "libc6") or Release("0"),
         )
 
-    def _place(self) -> Path:
+    def _work_directory(self) -> Path:
         self.work.mkdir(parents=True, exist_ok=True)
         return self.work
 
-    def _archive(self) -> DebianArchive:
+    def _reachable(self) -> DebianArchive:
+        """Return the archive.
+
+        Raises:
+            SourceUnreachable: Nothing may be downloaded, or no archive is configured.
+        """
         if self.offline:
             raise SourceUnreachable(
                 "packages of the base are not in the cache folder, and nothing may be downloaded",
                 hint="build without --offline, or name a bundle that holds them: --bundle FILE",
             )
-        return DebianArchive(
-            mirror=self.mirror or no_archive("a Debian base needs", SourceUnreachable),
-            store=self.store,
-            web=self.web,
-            seen=self.seen,
-            keyring=self.keyring,
-            allow_expired=self.allow_expired,
-            notice=self.say,
-        )
+        if not self.archive.mirror:
+            no_archive("a Debian base needs", SourceUnreachable)
+        return self.archive
 
 
 def _listed(paths: Iterable[str]) -> str:

@@ -11,14 +11,15 @@ import pytest
 from envbuilder.catalog.environments import BaseKind
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.http.web import Web
+from envbuilder.image.base.deb.archive import DebianArchive
 from envbuilder.image.base.deb.rollback import SeenReleases
 from envbuilder.image.base.deb.signatures import Keyring
+from envbuilder.image.base.debian_trees import DebianTrees
 from envbuilder.image.base.tree_store import DebianStore
 from envbuilder.image.base.trees import DebianTree
 from envbuilder.lock.lock import BasePin, Lock, OsPackagePin
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import of_tar
-from envbuilder.wiring.debian_trees import DebianTrees
 from tests.fakes.catalogs import good_lock
 from tests.unit.image.base.deb.debs import deb
 
@@ -34,12 +35,11 @@ class Machine:
         self.trees = DebianTrees(
             store=store,
             trees=DebianStore(folder / "bases"),
-            mirror="",
-            keyring=Keyring(),
-            seen=SeenReleases(folder / "seen"),
+            archive=DebianArchive(
+                mirror="", store=store, web=Web({}), seen=SeenReleases(folder / "seen"), keyring=Keyring()
+            ),
             work=folder / "work",
-            say=self.said.append,
-            web=Web({}),
+            progress=self.said.append,
             offline=True,
         )
         self.login = _kept(store, folder, "login", {"bin/su": 0o4755, "usr/bin/newgrp": 0o4755})

@@ -1,8 +1,9 @@
-"""What ENV|LOCK on a command line means: a row of the catalog, a lock, or what lies in this folder."""
+"""What ENV|LOCK on a command line means: a row of the catalog, a lock, or the lock of the current directory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.selection import select
 from envbuilder.core.errors import InvalidInput, UsageError
 from envbuilder.core.files import replacing
+from envbuilder.core.references import image_name
 from envbuilder.core.text_files import read_text
 from envbuilder.core.yaml.documents import read
 from envbuilder.core.yaml.fields import line_of
@@ -22,6 +24,7 @@ from envbuilder.lock.spec import read_spec
 
 SPEC = Path("envbuilder.yaml")
 LOCK = Path("envbuilder.lock")
+_MOST_CHARACTERS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,12 +84,12 @@ def read_lock(path: Path) -> Lock:
     return load(read_text(path), str(path))
 
 
-def replaced_lock(path: Path, say: Callable[[str], None]) -> Lock | None:
+def replaced_lock(path: Path, progress: Callable[[str], None]) -> Lock | None:
     """Return the lock that a new one replaces; None if there is none, or one that is refused, such as another schema's.
 
     Args:
         path: Where the new one goes.
-        say: Told in one sentence that the old one is refused, and why.
+        progress: Progress callback; receives one line of text.
 
     Raises:
         InvalidInput: The file is something else than a lock.
@@ -99,8 +102,24 @@ def replaced_lock(path: Path, say: Callable[[str], None]) -> Lock | None:
         if not was_written_here(read_text(path)):
             raise
         fault = error.faults[0]
-        say(f"replacing a lock that is refused: {path}:{fault.line}: {fault.problem}")
+        progress(f"replacing a lock that is refused: {path}:{fault.line}: {fault.problem}")
         return None
+
+
+def default_name(path: Path, environment: str, rows: Collection[str]) -> str:
+    """Return the name of an image whose lock names none: the directory of an `envbuilder.lock`, else the file's stem.
+
+    Args:
+        path: The lock.
+        environment: The environment of the lock.
+        rows: Names that belong to environments of the catalog: a lock of a team never takes one.
+    """
+    given = path.resolve().parent.name if path.name == LOCK.name else path.stem
+    words = re.sub(r"[^a-z0-9]+", "-", given.lower())[:_MOST_CHARACTERS].strip("-") or environment
+    try:
+        return image_name(f"own-{words}" if words in rows else words)
+    except ValueError:
+        return f"own-{words}"
 
 
 def load_spec(path: Path) -> Spec:

@@ -1,0 +1,73 @@
+"""Contents of the base that a lock names: a Debian tree, or an image of a registry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from envbuilder.catalog.environments import BaseKind
+from envbuilder.core.references import ImageRef
+from envbuilder.image.base.debian_trees import DebianTrees
+from envbuilder.image.base.registry_content import RegistryContent
+from envbuilder.image.base.tree_content import TreeContent
+from envbuilder.image.base.trees import EPOCH
+from envbuilder.image.container_engine import Listener
+from envbuilder.image.layers.inputs import BaseContent
+from envbuilder.image.plan.layers import base_reference
+from envbuilder.image.running.image_runner import ImageRunner
+from envbuilder.lock.lock import BasePin, Lock
+from envbuilder.oci.images import AssembledImage, Descriptor, ImageLayerPin
+from envbuilder.oci.registry.client import RegistryClient
+from envbuilder.oci.registry.pull import RemoteImage, fetch_blobs, find
+from envbuilder.oci.store import Store
+from envbuilder.oci.tar.members import Member, of_folder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaseContents:
+    """Open the bases of locks.
+
+    Attributes:
+        debian: Makes Debian trees.
+        registry_mirror: Registry to ask in place of the one that a lock names; empty for none.
+        connect: Opens a client for registries.
+        store: Gets the layers of registry images.
+        runner: Unpacks registry images.
+        listener: Receives the progress of transfers.
+    """
+
+    debian: DebianTrees
+    registry_mirror: str
+    connect: Callable[[], RegistryClient]
+    store: Store
+    runner: ImageRunner
+    listener: Listener
+
+    def open(self, lock: Lock) -> BaseContent:
+        """Return the content of the base of a lock; nothing is fetched before it is used."""
+        if lock.base.kind is BaseKind.DEBIAN:
+            return TreeContent(lambda: self.debian.provide(lock), lambda members: self.debian.added(lock, members))
+        reference = self._reference(lock.base)
+        return RegistryContent(
+            find=lambda: self._find(reference),
+            fetch=lambda layers: self._fetch(reference, layers),
+            read=self._unpacked_members,
+        )
+
+    def _reference(self, pin: BasePin) -> ImageRef:
+        reference = base_reference(pin.kind, pin.id, pin.image, pin.digest)
+        return reference.at_registry(self.registry_mirror) if self.registry_mirror else reference
+
+    def _find(self, reference: ImageRef) -> RemoteImage:
+        with self.connect() as client:
+            return find(client, reference)
+
+    def _fetch(self, reference: ImageRef, layers: tuple[Descriptor, ...]) -> None:
+        with self.connect() as client:
+            fetch_blobs(client, reference, layers, self.store, listener=self.listener)
+
+    def _unpacked_members(self, image: RemoteImage, layers: tuple[ImageLayerPin, ...]) -> tuple[Member, ...]:
+        """Unpack a registry image, once, and return its members."""
+        whole = AssembledImage(layers=layers, config=image.config, manifest=image.manifest)
+        root = self.runner.tree(whole)
+        return tuple(sorted(of_folder(root, epoch=EPOCH, as_found=True), key=lambda member: member.path))

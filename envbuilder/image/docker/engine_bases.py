@@ -1,0 +1,99 @@
+"""Give a container engine the base that the Dockerfile of a lock starts from."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from envbuilder.catalog.environments import BaseKind
+from envbuilder.core.errors import SourceUnreachable
+from envbuilder.core.references import ImageRef
+from envbuilder.image.base.debian_trees import DebianTrees
+from envbuilder.image.base.docker_archive import docker_archive
+from envbuilder.image.base.trees import EPOCH, DebianTree
+from envbuilder.image.container_engine import ContainerEngine, Listener
+from envbuilder.image.docker.registry_bases import fetch_base
+from envbuilder.image.plan.layers import LABEL_BASE, base_reference, image_reference
+from envbuilder.lock.lock import BasePin, Lock, Sources
+from envbuilder.oci.tar.members import of_tar
+from envbuilder.oci.tar.writing import write
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineBases:
+    """Make sure that an engine has the bases of locks.
+
+    Attributes:
+        engine: The engine.
+        debian: Makes Debian trees.
+        sources: Names the registry mirror, if any.
+        listener: Receives the progress of transfers.
+        progress: Progress callback; receives one line of text.
+    """
+
+    engine: ContainerEngine
+    debian: DebianTrees
+    sources: Sources
+    listener: Listener
+    progress: Callable[[str], None]
+
+    def provide_image(self, pin: BasePin) -> str:
+        """Pull a registry image where the engine lacks it; return the name under which the engine has it.
+
+        Raises:
+            SourceUnreachable: Neither the engine nor the registry has it.
+        """
+        reference = base_reference(pin.kind, pin.id, pin.image, pin.digest)
+        return fetch_base(self.engine, pin, reference, self.sources, self.listener)
+
+    def provide(self, lock: Lock) -> str:
+        """Load or pull the base of a lock, with its OS packages; return the name under which the engine has it.
+
+        Raises:
+            SourceUnreachable: Neither the engine, nor this machine, nor the registry has it.
+        """
+        reference = image_reference(lock)
+        layers = 2 if lock.unpacks_os_packages else 1
+        if lock.base.kind is BaseKind.DEBIAN and self.engine.image(str(reference)) is None:
+            try:
+                self._load_base(lock, reference)
+            except SourceUnreachable:
+                # The registry mirror may have it.
+                if not self.sources.registry_mirror:
+                    raise
+        return fetch_base(self.engine, lock.base, reference, self.sources, self.listener, layers=layers)
+
+    def load(self, tree: DebianTree, reference: ImageRef, added: Path | None = None) -> None:
+        """Load a Debian tree into the engine.
+
+        Args:
+            tree: The tree.
+            reference: The name that it gets.
+            added: Tar of the OS packages, which becomes a second layer; None for none.
+        """
+        self.progress(f"giving {tree.id} to the engine")
+        with self._scratch(".loading-") as work:
+            archive = docker_archive(
+                tree,
+                Path(work) / "image.tar",
+                epoch=EPOCH,
+                labels={LABEL_BASE: tree.id},
+                tags=(str(reference),),
+                added=added,
+            )
+            self.engine.load(archive.path)
+
+    def _load_base(self, lock: Lock, reference: ImageRef) -> None:
+        tree = self.debian.provide(lock)
+        with self._scratch(".added-") as work:
+            added = Path(work) / "added.tar" if lock.unpacks_os_packages else None
+            if added:
+                write(self.debian.added(lock, of_tar(tree.path)), added)
+            self.load(tree, reference, added)
+
+    def _scratch(self, prefix: str) -> tempfile.TemporaryDirectory[str]:
+        folder = self.debian.trees.folder
+        folder.mkdir(parents=True, exist_ok=True)
+        return tempfile.TemporaryDirectory(dir=folder, prefix=prefix)

@@ -1,0 +1,44 @@
+"""Resolve OS packages on a base: from the lists of a Debian archive, or by apt inside a registry image."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from envbuilder.catalog.environments import BaseChoice, BaseKind
+from envbuilder.core.errors import EngineUnavailable
+from envbuilder.image.docker.engine_bases import EngineBases
+from envbuilder.lock.locations import Located, OsPackages, Refused
+from envbuilder.lock.lock import Spec
+from envbuilder.lock.resolve.apt import AptResolver
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OsPackageResolver:
+    """Resolve OS packages for locks.
+
+    Attributes:
+        bases: Makes Debian trees, and gives the engine registry images.
+        apt: Runs apt inside an image of the engine.
+    """
+
+    bases: EngineBases
+    apt: AptResolver
+
+    def refusal(self, choice: BaseChoice) -> Refused | None:
+        """See `OsResolver.refusal`."""
+        if choice.system.kind is BaseKind.DEBIAN:
+            return None
+        try:
+            self.bases.engine.info()
+        except EngineUnavailable as error:
+            reason = "installing OS packages on a registry image requires a container engine, and none answers"
+            return Refused(base=choice.system.id, reason=reason, hint=error.hint)
+        return None
+
+    def resolve(self, located: Located, packages: tuple[str, ...], spec: Spec) -> OsPackages:  # noqa: ARG002  the port names it
+        """See `OsResolver.resolve`."""
+        if located.base.kind is BaseKind.DEBIAN:
+            return self.bases.debian.resolve(located.choice.system, packages, located.base.packages)
+        image = self.bases.provide_image(located.base)
+        # A registry image has a configuration of apt of its own.
+        return OsPackages(pins=self.apt.resolve(image, packages, ""))

@@ -1,0 +1,89 @@
+"""Files that a lock names by hash beside its packages: tools, interpreter archives, own files."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from envbuilder import __version__
+from envbuilder.core.errors import SourceUnreachable
+from envbuilder.core.files import CHUNK
+from envbuilder.image.base.file_store import FileStore
+from envbuilder.lock.lock import Lock, OwnFile, ToolPin
+from envbuilder.oci.store import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockFiles:
+    """Find the files of locks on this machine.
+
+    Attributes:
+        store: Holds the probe, the memory hook and own files.
+        files: Holds interpreter archives and programs.
+        own_tools: Content of the tools that come with envbuilder, by name.
+    """
+
+    store: Store
+    files: FileStore
+    own_tools: Mapping[str, bytes]
+
+    def own_pins(self) -> tuple[ToolPin, ...]:
+        """Put the tools of this version into the store, and return their pins, sorted by name."""
+        return tuple(
+            ToolPin(name=name, version=__version__, sha256=self.store.put(content).removeprefix("sha256:"))
+            for name, content in sorted(self.own_tools.items())
+        )
+
+    def find(self, sha256: str) -> Path | None:
+        """Return the file with this hash; None if it is not on this machine."""
+        self.own_pins()
+        digest = f"sha256:{sha256}"
+        return self.files.find(sha256) or (self.store.verified(digest) if self.store.has(digest) else None)
+
+    def archive(self, lock: Lock) -> Path:
+        """Return the interpreter archive of a lock.
+
+        Raises:
+            SourceUnreachable: It is not on this machine.
+        """
+        store, kept = self.store, f"sha256:{lock.python.sha256}"
+        found = store.verified(kept) if store.has(kept) else self.find(lock.python.sha256)
+        if found is None:
+            raise SourceUnreachable(
+                f"{lock.python.file} with sha256 {lock.python.sha256} is not on this machine",
+                hint="name it with --python-archive FILE, or lock again: `envbuilder lock`",
+            )
+        return found
+
+    def tool(self, lock: Lock, name: str) -> bytes:
+        """Return a tool of a lock, which may be that of another version; empty if the lock names none.
+
+        Raises:
+            SourceUnreachable: It is not on this machine.
+        """
+        self.own_pins()
+        pin = lock.tool(name)
+        if pin is None:
+            return b""
+        digest = f"sha256:{pin.sha256}"
+        if not self.store.has(digest):
+            raise SourceUnreachable(
+                f"the {name} of envbuilder {pin.version} that the lock names is not on this machine",
+                hint="build from a bundle that holds it (--bundle FILE), or lock again: `envbuilder lock`",
+            )
+        return self.store.read(digest)
+
+
+def keep_own_files(files: Iterable[OwnFile], store: Store) -> None:
+    """Copy the user's own files into the store, where a build finds them by hash.
+
+    Raises:
+        VerificationFailed: One of them changed while it was read.
+    """
+    for file in files:
+        digest = f"sha256:{file.sha256}"
+        if not store.has(digest):
+            with Path(file.source).open("rb") as source, store.writing(expected=digest) as copy:
+                shutil.copyfileobj(source, copy, CHUNK)

@@ -1,0 +1,153 @@
+"""Obtain the lock that a command needs: that of a file, that of the cache, or a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from packaging.version import Version
+
+from envbuilder.catalog.environments import Catalog
+from envbuilder.core.errors import InvalidInput, UsageError
+from envbuilder.lock.lock import Lock, Sources, Spec, ToolPin
+from envbuilder.lock.lockfile import digest, dump
+from envbuilder.lock.resolve.shipped_closures import ShippedClosures
+from envbuilder.lock.spec import with_sources
+from envbuilder.lock.staleness import as_shipped, check
+from envbuilder.lock.targets import LockTarget, default_name, read_lock, write_text
+
+
+class Locker(Protocol):
+    """Locks specs."""
+
+    def __call__(self, spec: Spec) -> Lock:
+        """Return the lock of a spec."""
+        ...
+
+
+def lock_of_file(
+    catalog: Catalog, there: LockTarget, named: Sources, *, base: str = "", tensorflow: Version | None = None
+) -> tuple[Lock, Sources]:
+    """Return the lock of a file with the name of its image, and where to fetch from.
+
+    Args:
+        catalog: The rows.
+        there: The file, and the spec beside it.
+        named: Sources of the command line.
+        base: Base of the command line; only a row takes one.
+        tensorflow: Patch release of the command line; only a row takes one.
+
+    Raises:
+        UsageError: The spec has changed since; or `base` or `tensorflow` is set.
+    """
+    if tensorflow:
+        raise UsageError(
+            f"{there.path} has its TensorFlow already",
+            hint=f'put `tensorflow: "{tensorflow}"` into the spec and lock again',
+        )
+    if base:
+        raise UsageError(f"{there.path} has its base already", hint=f"put `base: {base}` into the spec and lock again")
+    _refuse_stale(catalog, there)
+    spec = there.spec or Spec(environment=there.lock.environment)
+    rows = {row.id for row in catalog.environments}
+    name = there.lock.name or default_name(there.path, there.lock.environment, rows)
+    return replace(there.lock, name=name), with_sources(spec, named).sources
+
+
+def refuse_unpinned(there: LockTarget) -> None:
+    """Refuse a lock that does not pin everything.
+
+    Raises:
+        UsageError: It cannot be built.
+    """
+    if there.lock.unpinned:
+        raise UsageError(
+            f"{there.path} cannot be built: it does not pin {'; '.join(there.lock.unpinned)}",
+            hint="run `envbuilder lock` where they are available, such as with --registry-mirror HOST[:PORT]",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockCache:
+    """Locks of rows that were locked without a spec.
+
+    Attributes:
+        folder: Directory of the locks.
+        catalog: The rows.
+        shipped: Packages that come with the rows.
+        own_tools: The tools that come with this version of envbuilder.
+        progress: Progress callback; receives one line of text.
+    """
+
+    folder: Path
+    catalog: Catalog
+    shipped: ShippedClosures
+    own_tools: tuple[ToolPin, ...]
+    progress: Callable[[str], None]
+
+    def find(self, spec: Spec) -> Lock | None:
+        """Return the lock of a spec; None if there is none, or a new one would differ."""
+        path = self._path(spec)
+        kept = _read(path)
+        if kept is None or not self._is_current(spec, kept):
+            return None
+        self.progress(f"using the lock {path}")
+        return kept
+
+    def obtain(self, spec: Spec, locker: Locker) -> Lock:
+        """Return the lock of a spec; it is made and kept if there is none that is current."""
+        kept = self.find(spec)
+        if kept is not None:
+            return kept
+        path = self._path(spec)
+        made = locker(spec)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, dump(made))
+        self.progress(f"wrote the lock {path}")
+        return made
+
+    def _path(self, spec: Spec) -> Path:
+        name = "@".join(filter(None, (spec.environment, str(spec.tensorflow or ""), spec.base)))
+        return self.folder / name / "envbuilder.lock"
+
+    def _is_current(self, spec: Spec, kept: Lock) -> bool:
+        """Return True if a new lock would be the same: everybody who builds a row gets what it ships with."""
+        own = {(pin.name, pin.sha256) for pin in self.own_tools}
+        named = {(pin.name, pin.sha256) for pin in kept.tools}
+        return (
+            own <= named and not check(self.catalog, spec, kept) and as_shipped(self.catalog, spec, kept, self.shipped)
+        )
+
+
+def keep_image(folder: Path, made: Lock) -> None:
+    """Write the image that a lock became into the same lock of a cache, if it is there.
+
+    Args:
+        folder: Directory of the locks.
+        made: A lock that names its image.
+    """
+    for pattern in (made.environment, f"{made.environment}@*"):
+        for path in sorted(folder.glob(f"{pattern}/envbuilder.lock")):
+            kept = _read(path)
+            if kept is not None and kept.image != made.image and digest(kept) == digest(made):
+                write_text(path, dump(replace(kept, image=made.image)))
+
+
+def _refuse_stale(catalog: Catalog, there: LockTarget) -> None:
+    changes = check(catalog, there.spec, there.lock) if there.spec else ()
+    if changes:
+        listing = "\n".join(f"  {change}" for change in changes)
+        raise UsageError(
+            f"{there.path} is stale; changed since it was made:\n{listing}",
+            hint="`envbuilder lock`, then build again",
+        )
+
+
+def _read(path: Path) -> Lock | None:
+    """Return a lock of the cache; None for one that cannot be read, which is made again."""
+    try:
+        return read_lock(path) if path.is_file() else None
+    except InvalidInput:
+        return None

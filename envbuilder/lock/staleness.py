@@ -1,0 +1,54 @@
+"""Whether a lock is up to date with its spec and its row."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+
+from envbuilder.catalog.environments import Catalog, Environment
+from envbuilder.catalog.selection import select
+from envbuilder.lock.diff import staleness
+from envbuilder.lock.inputs import UPGRADED, inputs
+from envbuilder.lock.lock import Change, Lock, PackageGroup, Spec
+from envbuilder.lock.resolve.requests import row_request
+from envbuilder.lock.resolve.shipped_closures import ShippedClosures
+
+
+def check(catalog: Catalog, spec: Spec, existing: Lock) -> tuple[Change, ...]:
+    """Return what changed in row and spec since a lock was made; empty if it is up to date.
+
+    A lock that was upgraded on purpose stays so.
+    """
+    row = row_of(catalog, spec, upgraded(existing))
+    choice = next((choice for choice in row.bases if choice.system.id == existing.base.id), None)
+    if choice is not None and spec.python is not None:
+        choice = replace(choice, python=spec.python)
+    driver = catalog.driver_floor(row, choice) if choice else None
+    renamed = (Change(field="spec.name", old=existing.name, new=spec.name),) if existing.name != spec.name else ()
+    return (*staleness(existing, dict(inputs(row, choice, spec, driver))), *renamed)
+
+
+def as_shipped(catalog: Catalog, spec: Spec, existing: Lock, shipped: ShippedClosures) -> bool:
+    """Return True if a lock of a row without own packages has the files that the row ships with now."""
+    row = row_of(catalog, spec, upgraded(existing))
+    choice = next((choice for choice in row.bases if choice.system.id == existing.base.id), None)
+    closure = shipped.find(row.id, row_request(row, choice)) if choice else None
+    if closure is None:
+        return True
+    locked = {(pin.name, pin.sha256) for pin in existing.packages if pin.group is not PackageGroup.BUILD}
+    return locked == {(each.name, each.sha256) for each in closure.packages}
+
+
+def upgraded(existing: Lock) -> date | None:
+    """Return the day to which a lock's packages were moved on purpose; None if they are those of the row."""
+    day = dict(existing.inputs).get(UPGRADED)
+    try:
+        return date.fromisoformat(day) if day else None
+    except ValueError:
+        return None  # Somebody edited it; the lock is then stale, and says so.
+
+
+def row_of(catalog: Catalog, spec: Spec, upgrade: date | None) -> Environment:
+    """Return the row of a spec, with its packages moved to a day if there is one."""
+    row = select(catalog, spec.environment, spec.tensorflow)
+    return replace(row, cutoff=upgrade, upgraded=True) if upgrade else row

@@ -1,0 +1,247 @@
+"""Adapters for building images: what both engines read, and where images are delivered."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from envbuilder.core.cache_directories import TREES
+from envbuilder.core.errors import SourceUnreachable
+from envbuilder.core.http.web import Web
+from envbuilder.core.memory_policy import HOOK
+from envbuilder.core.references import ImageRef
+from envbuilder.diagnostics.probe.script import memory_hook, probe_source
+from envbuilder.image.base.uv_tool import provide_uv
+from envbuilder.image.base_contents import BaseContents
+from envbuilder.image.container_engine import Listener
+from envbuilder.image.deliver import DeliverPorts
+from envbuilder.image.docker.engine_bases import EngineBases
+from envbuilder.image.gather import Gatherer
+from envbuilder.image.host_files import host_files
+from envbuilder.image.layers.ports import AssemblyContext
+from envbuilder.image.lock_files import LockFiles
+from envbuilder.image.render import HostFile
+from envbuilder.image.running.image_runner import ImageRunner
+from envbuilder.lock.index.credentials import address_of
+from envbuilder.lock.index.fetching import fetch_into
+from envbuilder.lock.index.index import IndexFile
+from envbuilder.lock.index.uv_index import UvIndex
+from envbuilder.lock.lock import Lock, PackagePin, Sources, ToolName
+from envbuilder.oci.images import AssembledImage
+from envbuilder.oci.layout.rootfs import unpack
+from envbuilder.oci.registry.push import push
+from envbuilder.oci.runtime.selection import choose
+from envbuilder.oci.store import Store
+from envbuilder.oci.transfers import PushResult
+from envbuilder.wiring.session import Session
+from envbuilder.wiring.sources import (
+    debian_trees,
+    downloads,
+    index_address,
+    mirror,
+    package_index,
+    registry_client,
+    uv_settings,
+)
+
+
+def lock_files(session: Session) -> LockFiles:
+    """Return what finds tools and interpreter archives."""
+    own_tools = {ToolName.PROBE: probe_source(), HOOK: memory_hook()}
+    return LockFiles(store=session.store, files=session.files, own_tools=own_tools)
+
+
+def add_archives(session: Session, sources: Sources) -> None:
+    """Copy the interpreter archives of the command line or the spec into the cache."""
+    for path in sources.python_archives:
+        session.files.add(Path(path))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexFiles:
+    """Files of Python packages on an index.
+
+    Attributes:
+        index: The index.
+        web: Sends the requests.
+        store: Gets the files.
+        offline: Refuse to download anything.
+    """
+
+    index: UvIndex
+    web: Web
+    store: Store
+    offline: bool = False
+
+    def locate(self, pins: Sequence[PackagePin], python: str) -> Sequence[IndexFile]:
+        """See `PackageFiles.locate`.
+
+        Raises:
+            SourceUnreachable: The index does not have them, or nothing may be downloaded.
+        """
+        if self.offline:
+            raise SourceUnreachable(
+                f"{len(pins)} files are not in the cache folder, and nothing may be downloaded: "
+                f"{', '.join(pin.file for pin in pins[:3])}{' …' if len(pins) > 3 else ''}",
+                hint="build without --offline, or name a bundle that holds them: --bundle FILE",
+            )
+        return self.index.locate(pins, python)
+
+    def fetch(self, file: IndexFile, progress: Callable[[int, int], None]) -> None:
+        """See `PackageFiles.fetch`."""
+        fetch_into(file, self.store, web=self.web, progress=progress)
+
+
+def package_files(session: Session, sources: Sources, *, offline: bool = False) -> IndexFiles:
+    """Return what fetches Python packages."""
+    settings = session.settings
+    return IndexFiles(
+        index=package_index(settings, sources),
+        web=downloads(session, sources),
+        store=session.store,
+        offline=offline,
+    )
+
+
+def base_contents(session: Session, sources: Sources, *, offline: bool = False) -> BaseContents:
+    """Return what opens the bases of locks."""
+    return BaseContents(
+        debian=debian_trees(session, sources, offline=offline),
+        registry_mirror=sources.registry_mirror,
+        connect=registry_client(session.settings),
+        store=session.store,
+        runner=image_runner(session),
+        listener=session.listener,
+    )
+
+
+def image_runner(session: Session) -> ImageRunner:
+    """Return what runs commands in assembled images, without an engine."""
+    work = session.settings.use("work")
+
+    def lookup(name: str) -> AssembledImage | None:
+        kept = session.records.image(name)
+        return kept.image if kept else None
+
+    return ImageRunner(
+        sandbox=cache(lambda: choose(work, session.settings.environ.get("PATH", ""))),
+        lookup=lookup,
+        unpack=unpack,
+        store=session.store,
+        trees=session.settings.room(TREES.name),
+        say=session.progress,
+    )
+
+
+def assembly_context(session: Session, sources: Sources, *, jobs: int = 0, offline: bool = False) -> AssemblyContext:
+    """Return what images are assembled with.
+
+    Args:
+        session: Settings and stores.
+        sources: Where to fetch from.
+        jobs: How many layers are made at once; 0 means one for each processor.
+        offline: Refuse to download anything.
+    """
+    return AssemblyContext(
+        store=session.store,
+        records=session.records,
+        bases=base_contents(session, sources, offline=offline),
+        packages=package_files(session, sources, offline=offline),
+        files=lock_files(session),
+        sandbox=lambda: session.sandbox,
+        work=session.settings.use("work"),
+        jobs=jobs or os.cpu_count() or 1,
+    )
+
+
+def deliver_ports(session: Session) -> DeliverPorts:
+    """Return what delivering an assembled image needs."""
+    connect = registry_client(session.settings)
+
+    def send(image: AssembledImage, reference: ImageRef, listener: Listener) -> PushResult:
+        known = session.records.pushed(reference.repository.partition("/")[0])
+        with connect() as client:
+            result = push(client, image, reference, session.store, mount_from=known, listener=listener)
+        session.records.keep_push(reference.repository)
+        return result
+
+    return DeliverPorts(
+        store=session.store,
+        engine=lambda: session.engine,
+        push=send,
+        search_path=session.settings.environ.get("PATH", ""),
+        sandbox=lambda: session.sandbox,
+    )
+
+
+def gatherer(session: Session, sources: Sources) -> Gatherer:
+    """Return what fetches every file of a lock into the store."""
+    return Gatherer(
+        store=session.store,
+        files=lock_files(session),
+        packages=package_files(session, sources),
+        debian=debian_trees(session, sources),
+        bases=base_contents(session, sources),
+        progress=session.progress,
+    )
+
+
+def engine_bases(session: Session, sources: Sources) -> EngineBases:
+    """Return what gives the container engine the bases of locks."""
+    return EngineBases(
+        engine=session.engine,
+        debian=debian_trees(session, sources),
+        sources=sources,
+        listener=session.listener,
+        progress=session.progress,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DockerIngredients:
+    """What the Dockerfile of a lock needs beside the lock.
+
+    Attributes:
+        session: Settings, engine and stores.
+    """
+
+    session: Session
+
+    def provide_tools(self, lock: Lock, sources: Sources) -> None:
+        """Make sure that `find_file` finds the tools of a lock.
+
+        Raises:
+            SourceUnreachable: The index does not have that version of uv.
+            VerificationFailed: Its program is not the one of the lock.
+        """
+        with tempfile.TemporaryDirectory(prefix="envbuilder-tool-") as folder:
+            provide_uv(
+                lock,
+                self.session.files,
+                uv=uv_settings(self.session.settings, sources),
+                folder=Path(folder),
+                progress=self.session.progress,
+            )
+
+    def provide_base_of(self, lock: Lock, sources: Sources) -> str:
+        """Make sure that the engine has the base of a lock; return its name there."""
+        return engine_bases(self.session, sources).provide(lock)
+
+    def host_files(self, lock: Lock, sources: Sources) -> tuple[HostFile, ...]:
+        """Return the settings of this host for single steps of a build."""
+        settings = self.session.settings
+        return host_files(
+            lock,
+            self.session.catalog.bases,
+            ca_bundle=settings.ca_bundle,
+            index=address_of(index_address(settings, sources)),
+            mirror=mirror(settings, sources),
+        )
+
+    def find_file(self, sha256: str) -> Path | None:
+        """Return the file with this hash; None if it is not on this machine."""
+        return lock_files(self.session).find(sha256)

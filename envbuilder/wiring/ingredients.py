@@ -1,0 +1,87 @@
+"""Adapters for locking: where bases, interpreters and packages come from in a real run."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from envbuilder.catalog.environments import BaseKind, BaseSystem
+from envbuilder.core.image_paths import privileged_allowed
+from envbuilder.core.references import ImageRef
+from envbuilder.core.versions import Release
+from envbuilder.image.base.installed_pythons import InstalledPython, installed_pythons
+from envbuilder.image.base.locate import DebianBases, PythonArchives
+from envbuilder.image.base.python_archive import pack
+from envbuilder.image.base.trees import EPOCH, DebianTree, PythonArchive
+from envbuilder.image.base.uv_python import from_uv
+from envbuilder.image.base.uv_tool import find_uv, uv_pin
+from envbuilder.image.docker.os_packages import OsPackageResolver
+from envbuilder.image.docker.registry_bases import RegistryBases
+from envbuilder.lock.create import IngredientSources
+from envbuilder.lock.lock import Sources, Spec
+from envbuilder.lock.resolve.apt import AptResolver
+from envbuilder.lock.resolve.shipped_closures import ClosureFolder
+from envbuilder.oci.registry.pull import find
+from envbuilder.wiring.build_inputs import engine_bases, lock_files
+from envbuilder.wiring.session import Session
+from envbuilder.wiring.settings import Settings
+from envbuilder.wiring.sources import debian_trees, host_programs, package_resolver, package_sizes, registry_client
+
+
+def closures(settings: Settings) -> ClosureFolder:
+    """Return the packages that come with the rows."""
+    return ClosureFolder(folder=settings.matrices / "locks")
+
+
+def ingredient_sources(session: Session, spec: Spec) -> IngredientSources:
+    """Return what locking a spec reads from this machine and from the network."""
+    settings, sources = session.settings, spec.sources
+    return IngredientSources(
+        bases={
+            BaseKind.IMAGE: RegistryBases(engine=session.engine, ask=partial(_registry_digest, settings)),
+            BaseKind.DEBIAN: DebianBases(
+                store=session.trees,
+                make=partial(_unpack, session),
+                keep=lambda tree, allowed, where: debian_trees(session, where).keep(tree, allowed),
+                allowed=privileged_allowed(spec.allow),
+            ),
+        },
+        pythons=PythonArchives(
+            store=session.files, fetch=partial(_fetch_python, session), installed=partial(_installed, settings)
+        ),
+        os_packages=OsPackageResolver(
+            bases=engine_bases(session, sources),
+            apt=AptResolver(run=session.engine.run, ca_bundle=settings.ca_bundle, proxies=settings.proxies),
+        ),
+        shipped=closures(settings),
+        packages=package_resolver(settings, sources),
+        sizes=package_sizes(session, sources),
+        tools=(*lock_files(session).own_pins(), uv_pin(find_uv(), session.files, host_programs(settings))),
+    )
+
+
+def _registry_digest(settings: Settings, reference: ImageRef) -> str:
+    with registry_client(settings)() as client:
+        return find(client, reference).manifest.descriptor.digest
+
+
+def _unpack(session: Session, system: BaseSystem, sources: Sources) -> DebianTree:
+    return debian_trees(session, sources).unpack(system)
+
+
+def pack_python(session: Session, interpreter: Path, folder: Path) -> PythonArchive:
+    """Pack an interpreter of this machine into a directory, and keep the archive in the cache."""
+    archive = pack(interpreter, folder, epoch=EPOCH, host=host_programs(session.settings))
+    session.files.add(archive.path)
+    return archive
+
+
+def _fetch_python(session: Session, version: Release, folder: Path) -> PythonArchive:
+    session.progress(f"asking uv for a managed Python {version}")
+    host = host_programs(session.settings)
+    interpreter = from_uv(version, uv=find_uv(), folder=session.settings.use("pythons"), host=host)
+    return pack(interpreter, folder, epoch=EPOCH, host=host)
+
+
+def _installed(settings: Settings, version: Release, glibc: Release) -> tuple[InstalledPython, ...]:
+    return tuple(installed_pythons(version, glibc, host_programs(settings)))

@@ -1,0 +1,98 @@
+"""What the functions of one command share: settings, catalog, callbacks, and one adapter of each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from envbuilder.catalog.environments import Catalog
+from envbuilder.core.cache_directories import STORE
+from envbuilder.core.http.credentials import with_login
+from envbuilder.core.http.web import Web
+from envbuilder.image.base.file_store import FileStore
+from envbuilder.image.base.tree_store import DebianStore
+from envbuilder.image.container_engine import ContainerEngine, Listener
+from envbuilder.image.docker.engine import connect
+from envbuilder.image.layers.records import Records
+from envbuilder.image.layers.shipped_digests import ShippedLayers
+from envbuilder.lock.index.credentials import index_logins
+from envbuilder.oci.runtime.landlock import Landlock
+from envbuilder.oci.runtime.sandbox import Sandbox
+from envbuilder.oci.runtime.selection import confine
+from envbuilder.oci.runtime.unconfined import Unconfined
+from envbuilder.oci.store import Store
+from envbuilder.wiring.settings import Settings
+
+
+@dataclass(frozen=True)
+class Session:
+    """One run of a command; adapters are made when they are first used.
+
+    Attributes:
+        settings: Directories and host settings.
+        catalog: The environments and bases.
+        progress: Progress callback; receives one line of text.
+        listener: Receives the progress of transfers.
+    """
+
+    settings: Settings
+    catalog: Catalog
+    progress: Callable[[str], None]
+    listener: Listener = lambda _: None
+
+    @cached_property
+    def engine(self) -> ContainerEngine:
+        """The container engine; it is contacted at the first request."""
+        return connect(self.settings.environ)
+
+    @cached_property
+    def sandbox(self) -> Sandbox:
+        """The sandbox for code of packages and images, chosen at the first use.
+
+        Raises:
+            ToolMissing: None works here, and code may not run without one.
+        """
+        settings = self.settings
+        allowed = settings.allow_host_builds
+        chosen = confine(settings.use("work"), settings.environ.get("PATH", ""), allow_host=allowed)
+        if isinstance(chosen, Unconfined):
+            self.progress("no sandbox works here: code of packages runs as you, as --allow-host-builds allows")
+        elif isinstance(chosen, Landlock) and allowed:
+            self.progress("no namespaces here: build scripts of packages run as you, as --allow-host-builds allows")
+        return chosen
+
+    @cached_property
+    def store(self) -> Store:
+        """Everything that was fetched or assembled."""
+        return Store(folder=self.settings.room(STORE))
+
+    @cached_property
+    def records(self) -> Records:
+        """Layers and images of the store."""
+        shipped = ShippedLayers(self.settings.matrices / "layers.yaml")
+        return Records(store=self.store, shipped=shipped.find)
+
+    @cached_property
+    def trees(self) -> DebianStore:
+        """Debian trees of the cache."""
+        return DebianStore(self.settings.use("bases"))
+
+    @cached_property
+    def files(self) -> FileStore:
+        """Interpreter archives and programs of the cache."""
+        return FileStore(folder=self.settings.use("files"))
+
+    def web(self, index: str, mirror: str) -> Web:
+        """Return the client for downloads, with the credentials of a package index and of a Debian archive.
+
+        Connections are kept for the whole run.
+        """
+        if (index, mirror) not in self._webs:
+            logins = with_login(index_logins(self.settings.environ, self.settings.home, index), mirror)
+            self._webs[index, mirror] = Web(self.settings.environ, logins)
+        return self._webs[index, mirror]
+
+    @cached_property
+    def _webs(self) -> dict[tuple[str, str], Web]:
+        return {}

@@ -1,0 +1,149 @@
+"""Package index, Debian archive and registries, as the command line, the spec and this host configure them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from envbuilder.core.http.web import Web
+from envbuilder.core.uv import Uv, uv_environ
+from envbuilder.image.base.deb.archive import DebianArchive
+from envbuilder.image.base.deb.rollback import SeenReleases
+from envbuilder.image.base.deb.signatures import KEYRING, Keyring
+from envbuilder.image.base.debian_trees import DebianTrees
+from envbuilder.image.base.programs import Host, run_program
+from envbuilder.image.base.uv_tool import find_uv
+from envbuilder.image.docker.engine import default_registry
+from envbuilder.lock.closures import Chosen
+from envbuilder.lock.index.fetching import length_of
+from envbuilder.lock.index.uv_index import UvIndex
+from envbuilder.lock.lock import Sources
+from envbuilder.lock.resolve.apt_mirrors import debian_mirror
+from envbuilder.lock.resolve.uv_resolver import UvResolver
+from envbuilder.oci.registry.client import RegistryClient
+from envbuilder.oci.registry.credentials import login_files
+from envbuilder.oci.runtime.selection import guard
+from envbuilder.wiring.session import Session
+from envbuilder.wiring.settings import KEYRING_VARIABLE, Settings
+
+_CONNECTIONS = 12
+
+
+def index_address(settings: Settings, sources: Sources) -> str:
+    """Return the package index of the command line, the spec or this host; empty means uv's own configuration."""
+    return sources.index or settings.index
+
+
+def uv_settings(settings: Settings, sources: Sources) -> Uv:
+    """Return uv with the settings of this host and of a spec."""
+    return Uv(
+        program=find_uv(),
+        cache=settings.use("uv"),
+        environ=settings.environ,
+        index=index_address(settings, sources),
+    )
+
+
+def package_index(settings: Settings, sources: Sources) -> UvIndex:
+    """Return the package index."""
+    return UvIndex(uv=uv_settings(settings, sources))
+
+
+def package_resolver(settings: Settings, sources: Sources) -> UvResolver:
+    """Return the resolver of Python packages."""
+    return UvResolver(
+        uv=uv_settings(settings, sources),
+        guard=lambda: guard(settings.use("work"), allow_host=settings.allow_host_builds),
+    )
+
+
+def downloads(session: Session, sources: Sources) -> Web:
+    """Return the client for downloads, with the credentials of the package index and of the Debian archive."""
+    settings = session.settings
+    return session.web(index_address(settings, sources), mirror(settings, sources))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexSizes:
+    """Sizes of files on a package index.
+
+    Attributes:
+        index: The index.
+        web: Sends the requests.
+    """
+
+    index: UvIndex
+    web: Web
+
+    def sizes(self, chosen: Sequence[Chosen], python: str) -> list[int]:
+        """See `PackageSizes.sizes`."""
+        files = self.index.locate(chosen, python)
+        with ThreadPoolExecutor(_CONNECTIONS) as pool:
+            return list(pool.map(lambda file: length_of(file, self.web), files))
+
+
+def package_sizes(session: Session, sources: Sources) -> IndexSizes:
+    """Return what asks the package index for sizes."""
+    return IndexSizes(index=package_index(session.settings, sources), web=downloads(session, sources))
+
+
+def mirror(settings: Settings, sources: Sources) -> str:
+    """Return the address of the Debian archive; empty if none is configured."""
+    return sources.debian_mirror or debian_mirror(settings.apt_sources)
+
+
+def keyring(settings: Settings, sources: Sources) -> str:
+    """Return the file with the keys of the Debian archive; empty means Debian's."""
+    named = sources.debian_keyring or settings.environ.get(KEYRING_VARIABLE, "")
+    return str(Path(named).absolute()) if named else ""
+
+
+def host_programs(settings: Settings) -> Host:
+    """Return what runs programs of this host."""
+    environ = {**uv_environ(settings.environ), "UV_CACHE_DIR": str(settings.use("uv"))}
+    return Host(environ=environ, run=run_program)
+
+
+def debian_trees(session: Session, sources: Sources, *, offline: bool = False) -> DebianTrees:
+    """Return what makes Debian trees.
+
+    Args:
+        session: Settings and stores.
+        sources: The Debian archive.
+        offline: Refuse to download anything.
+    """
+    settings = session.settings
+    keys = keyring(settings, sources)
+    archive = DebianArchive(
+        mirror=mirror(settings, sources).rstrip("/"),
+        store=session.store,
+        web=downloads(session, sources),
+        seen=SeenReleases(settings.use("releases")),
+        keyring=Keyring(file=Path(keys or KEYRING), named=bool(keys), path=settings.environ.get("PATH", os.defpath)),
+        allow_expired=sources.debian_allow_expired,
+        notice=session.progress,
+    )
+    return DebianTrees(
+        store=session.store,
+        trees=session.trees,
+        archive=archive,
+        work=settings.use("work"),
+        progress=session.progress,
+        offline=offline,
+    )
+
+
+def registry_client(settings: Settings) -> Callable[[], RegistryClient]:
+    """Return what opens clients for registries, with the credentials of Docker and of the containers tools."""
+    files = login_files(settings.environ, settings.home)
+    return lambda: RegistryClient(settings.environ, files, default=_default_host)
+
+
+@cache
+def _default_host() -> str:
+    return urlsplit(default_registry()).netloc
