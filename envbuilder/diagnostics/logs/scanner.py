@@ -96,7 +96,7 @@ class Scanner:
         present = set(keys)
         fresh = present - self._dull - self._kinds.keys()
         if fresh:
-            self._sort_out(fresh, keys, lines)
+            self._sort_out(fresh)
         telling = present & self._kinds.keys()
         if not telling:
             return
@@ -125,7 +125,7 @@ class Scanner:
                 break
         self._tail.extend(reversed(found))
 
-    def _sort_out(self, fresh: set[bytes], keys: list[bytes], lines: list[bytes]) -> None:
+    def _sort_out(self, fresh: set[bytes]) -> None:
         """Tell kinds of lines that have an anchor from those that have none."""
         if len(self._dull) > _MOST_KINDS or self._dull_bytes > _MOST_BYTES:
             # What is forgotten is looked at again: slower, and never wrong.
@@ -133,10 +133,9 @@ class Scanner:
             self._dull_bytes = 0
         if len(self._kinds) > _MOST_KINDS:
             self._kinds.clear()
-        new = {key: line for key, line in zip(keys, lines, strict=True) if key in fresh}
-        kinds = list(new)
-        for place, opened in self._gate.open_to_kinds(kinds, b"\n".join(new.values())).items():
-            self._kinds[kinds[place]] = _Kind(opened=opened)
+        for key in fresh:
+            if opened := self._gate.open_to(key):
+                self._kinds[key] = _Kind(opened=opened)
         dull = fresh - self._kinds.keys()
         self._dull |= {key for key in dull if len(key) <= _LONGEST_KIND}
         self._dull_bytes += sum(map(len, dull))
@@ -156,7 +155,7 @@ class Scanner:
             kind.found |= frozenset(self._match(number, line, kind.opened))
             return
         # A long line is a kind of its own; what it was evidence of is known when its pieces were looked at.
-        pieces = ((piece, self._gate.open_to(piece)) for piece in _pieces(line))
+        pieces = ((piece, self._gate.open_to(key_of(piece))) for piece in _pieces(line))
         kind.found |= frozenset(name for piece, opened in pieces for name in self._match(number, piece, opened))
 
     def _match(self, number: int, piece: bytes, opened: tuple[Signature, ...]) -> Iterator[str]:

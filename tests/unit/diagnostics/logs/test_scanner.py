@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envbuilder.diagnostics.logs.decoding import BLOCK, blocks, clean
-from envbuilder.diagnostics.logs.prefilter import gate
+from envbuilder.diagnostics.logs.prefilter import gate, key_of
 from envbuilder.diagnostics.logs.scanner import scan
 from tests.unit.diagnostics.logs.logs import CUDNN_MISSING, OOM, classes, failures, judged, read
 
@@ -112,7 +112,7 @@ def test_every_example_opens_the_gate() -> None:
     opened = gate(anchored)
     for signature in anchored:
         for example in signature.examples:
-            assert signature.id in {each.id for each in opened.open_to(example.encode())}, signature.id
+            assert signature.id in {each.id for each in opened.open_to(key_of(example.encode()))}, signature.id
 
 
 @pytest.mark.parametrize("word", ["Getötet", "Processus arrêté", "已杀死", "Убито", "Killed"])
