@@ -9,8 +9,12 @@ SECONDS ?= 60
 # Set to make the virtual environment from another Python than the operating system's: make setup PYTHON=python3.13
 export PYTHON
 UNIT := tests/unit tests/golden tests/repo tests/fuzz envbuilder tools
-# What needs no engine shares nothing, and runs on every core.
-PARALLEL := --numprocesses auto --dist worksteal
+# What needs no engine shares nothing, and runs on every core. Every run says which tests took longest.
+PARALLEL := --numprocesses auto --dist worksteal --durations 10
+# A file stays on one worker, with what it builds; files that use the engine stay on the same one.
+GROUPED := --numprocesses auto --maxprocesses 4 --dist loadgroup --durations 10
+# Bytecode is kept: every start of the command, and every worker, would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help
 help: ## List the targets
@@ -45,7 +49,7 @@ demo: setup ## Build and validate ENV (default: tf-2.4-cuda11.0, see .ci/demo) w
 test: engine ## All tests: unit, contract, golden, repo, and e2e with a real engine and real TensorFlow
 	.ci/test-tools
 	$(BIN)/pytest $(PARALLEL) $(UNIT)
-	ENVBUILDER_REQUIRE_ENGINE=1 $(BIN)/pytest tests/contract tests/e2e
+	ENVBUILDER_REQUIRE_ENGINE=1 $(BIN)/pytest $(GROUPED) tests/contract tests/e2e
 
 .PHONY: unit
 unit: setup ## Tests that need neither engine nor network
@@ -64,7 +68,7 @@ fuzz: setup ## Try new damaged inputs on all parsers of outside data, SECONDS in
 .PHONY: e2e
 e2e: engine ## Tests with a real engine and real TensorFlow
 	.ci/test-tools
-	ENVBUILDER_REQUIRE_ENGINE=1 $(BIN)/pytest tests/contract tests/e2e
+	ENVBUILDER_REQUIRE_ENGINE=1 $(BIN)/pytest $(GROUPED) tests/contract tests/e2e
 
 .PHONY: golden
 golden: setup ## Rewrite the golden files; review the diff as the product

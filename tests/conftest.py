@@ -30,6 +30,14 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"{_OPTION} is refused in CI: golden files are reviewed by a person")
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the tests of a file on one worker, where groups are distributed, unless they name a group."""
+    if config.getoption("dist", "no") == "loadgroup":
+        for item in items:
+            if not item.get_closest_marker("xdist_group"):
+                item.add_marker(pytest.mark.xdist_group(item.location[0]))
+
+
 @pytest.fixture
 def update_golden(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption(_OPTION))

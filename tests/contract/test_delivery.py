@@ -26,6 +26,8 @@ from envbuilder.oci.store import Store
 from tests.contract.conftest import REQUIRED, World, on_docker
 from tests.unit.oci.layout.images import file, folder, hardlink, image, symlink
 
+pytestmark = pytest.mark.xdist_group("engine")
+
 _BUSYBOX = Path("/bin/busybox")
 CONFIG = {"Env": ["PATH=/bin", "A=b"], "Cmd": ["/bin/sh"], "Labels": {"word": "said"}}
 

@@ -14,6 +14,8 @@ from envbuilder.oci.runtime.command import RunRequest
 from tests.contract.conftest import World, on_docker
 from tests.contract.processes import gone, running
 
+pytestmark = pytest.mark.xdist_group("engine")
+
 
 def silent(_: BuildEvent) -> None:
     """A listener that does not care."""

@@ -21,6 +21,8 @@ from tests.contract.processes import gone, running
 from tests.unit.oci.layout.images import file
 from tests.unit.oci.layout.images import image as image_of_layers
 
+pytestmark = pytest.mark.xdist_group("engine")
+
 both_builders = pytest.mark.parametrize("builder", list(Builder))
 
 

@@ -1,4 +1,8 @@
-"""A real engine, the installed command, and a cache folder of its own for the whole run."""
+"""A real engine, the installed command, and a cache directory for each worker.
+
+Tests of the group `engine` change the images of one engine, or look at all of them, so they run one after another on
+one worker; the other files run beside them.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import docker
 import pytest
 
 from envbuilder.image.container_engine import ContainerEngine
@@ -71,7 +77,7 @@ class Tool:
 
 @pytest.fixture(scope="session")
 def tool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tool]:
-    """The command with a fresh cache folder, and with host settings that must not leak."""
+    """The command with a fresh cache directory, and with host settings that must not leak."""
     folder = tmp_path_factory.mktemp("envbuilder-e2e")
     bundle = folder / "ca.pem"
     original = os.environ.get("SSL_CERT_FILE") or "/etc/ssl/certs/ca-certificates.crt"
@@ -103,17 +109,12 @@ def loopback_registry(tmp_path: Path) -> Iterator[str]:
         yield address
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _remove_images(engine: ContainerEngine) -> Iterator[None]:
-    """Take away every image that these tests tagged."""
-    yield
-    import docker  # noqa: PLC0415  tests outside building/ need it only here
-
-    client = docker.from_env()
-    try:
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Remove every image that these tests tagged, after the last worker."""
+    if hasattr(session.config, "workerinput"):
+        return
+    with suppress(docker.errors.DockerException), closing(docker.from_env()) as client:
         for image in client.images.list():
             for tag in image.tags:
                 if tag.startswith((_PREFIX, "127.0.0.1:")):
                     client.images.remove(tag, force=True)
-    finally:
-        client.close()

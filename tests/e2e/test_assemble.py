@@ -26,6 +26,8 @@ from envbuilder.lock.lockfile import load
 from envbuilder.oci.runtime.command import RunRequest
 from tests.e2e.conftest import Ended, Tool
 
+pytestmark = pytest.mark.xdist_group("engine")
+
 ROW = "tf-2.15-cpu"
 SOURCES_ROW = "tf-2.4-cpu"
 """Has distributions that come as source only."""

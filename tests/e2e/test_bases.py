@@ -26,6 +26,8 @@ from envbuilder.image.base.uv_tool import find_uv
 from envbuilder.oci.tar.members import Kind, Member, of_tar
 from tests.e2e.conftest import Tool
 
+pytestmark = pytest.mark.xdist_group("engine")
+
 EPOCH = 1_700_000_000
 TAG = "envbuilder-test/bases:bookworm"
 _ELSEWHERE = ("unshare", "--uts", "sh", "-c", 'hostname elsewhere-host && exec "$@"', "sh")

@@ -18,6 +18,8 @@ from envbuilder.image.container_engine import ContainerEngine
 from envbuilder.oci.runtime.command import RunRequest
 from tests.e2e.conftest import MARKER, Tool
 
+pytestmark = pytest.mark.xdist_group("engine")
+
 ROW = "tf-2.15-cpu"
 IMAGE = "envbuilder-test/main-job:1"
 

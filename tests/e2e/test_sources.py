@@ -15,6 +15,8 @@ from envbuilder.lock.lockfile import load
 from envbuilder.oci.runtime.command import RunRequest
 from tests.e2e.conftest import Tool
 
+pytestmark = pytest.mark.xdist_group("engine")
+
 ROW = "tf-2.15-cpu"
 NOTHING_LISTENS = "127.0.0.1:9"
 MATRICES = Path(__file__).parents[2] / "matrices"

@@ -20,6 +20,8 @@ from envbuilder.cli.main import VERBS
 from tests.e2e.conftest import Tool
 from tests.unit.incontainer.interpreters import interpreters
 
+pytestmark = pytest.mark.xdist_group("engine")
+
 PAGES = sorted(
     path for path in (Path(__file__).parents[2] / "docs" / "tutorials").glob("*.md") if path.stem != "README"
 )
