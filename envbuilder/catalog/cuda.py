@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from envbuilder.catalog.sources import Source
+from envbuilder.core.field_types import LibraryName
 from envbuilder.core.versions import Release
 
 FIRST_FAMILY = 11
@@ -151,8 +152,8 @@ class LibraryLink:
         target: The soname of the library that answers.
     """
 
-    name: str
-    target: str
+    name: LibraryName
+    target: LibraryName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,9 @@
 """Frozen dataclasses from plain JSON or YAML values and back, driven by their type hints.
 
 `load(kind, dump(value)) == value`. A hint says everything about a field: `str`, `int`, `bool`, `float`, `Release`, a
-string enumeration, `tuple[X, ...]`, `X | None` or another dataclass; `Annotated` adds what a type cannot say (`Parsed`,
-`At`, `Inside`, `Entries`, `Tagged`). A field that is absent or null takes its default, else None where the hint allows
-it; a field that has its default is not written.
+string enumeration, `tuple[X, ...]`, `X | None` or another dataclass; `Annotated` adds what a type cannot say by the
+classes below, from `Parsed` to `Omitted`. A field that is absent or null takes its default, else None where the hint
+allows it; a field that has its default is not written.
 """
 
 from __future__ import annotations
@@ -125,6 +125,29 @@ class Tagged:
     def __init__(self, name: str, *values: str | bool) -> None:
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "values", values)
+
+
+@dataclass(frozen=True, slots=True)
+class Unique:
+    """A list of which no two entries have the same values in these fields."""
+
+    names: tuple[str, ...]
+
+    def __init__(self, *names: str) -> None:
+        object.__setattr__(self, "names", names)
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """A field that stands in the document, and must, exactly when the field `name` before it has this text."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Omitted:
+    """A field that no document has; it has its default."""
 
 
 def load(kind: type[T], value: object, *, dialect: Dialect | None = None, at: Path = ()) -> T:
@@ -282,6 +305,8 @@ def _annotated(hint: Any) -> _Converter:  # noqa: ANN401
             return _tagged(get_args(bare), rule)
         if isinstance(rule, Inside):
             return _inside(bare, rule.name)
+        if isinstance(rule, Unique):
+            return _unique(_converter(bare), rule.names)
     return _converter(bare)
 
 
@@ -327,14 +352,29 @@ def _tuple(hint: Any) -> _Converter:  # noqa: ANN401
     return _Converter(load_value, lambda value: [inner.dump(entry) for entry in value])
 
 
+def _unique(inner: _Converter, names: tuple[str, ...]) -> _Converter:
+    def load_value(value: object, path: Path, reading: _Reading) -> object:
+        seen: set[str] = set()
+        for index, entry in enumerate(value) if isinstance(value, list) else ():
+            key = " ".join(str(entry.get(name)) for name in names) if isinstance(entry, dict) else f"[{index}]"
+            if key in seen:
+                reading.refuse((*path, index, names[-1]), f"{key[:80]!r} stands here twice")
+            seen.add(key)
+        return inner.load(value, path, reading)
+
+    return _Converter(load_value, inner.dump)
+
+
 def _entries(each: Any, rule: Entries) -> _Converter:  # noqa: ANN401
     if get_origin(each) is tuple:
-        member = _Member(name="", names=(), converter=_converter(get_args(each)[1]))
-        return _mapping(rule, member, lambda name, value: (name, value), tuple)
+        name_hint, hint = get_args(each)
+        key, member = (_Member(name="", names=(), converter=_converter(one)) for one in (name_hint, hint))
+        return _mapping(rule, key, member, lambda name, value: (name, value), tuple)
     key, member = _members(each)
     kind = get_origin(each) or each
     return _mapping(
         rule,
+        key,
         member,
         lambda name, value: kind(**{key.name: name, member.name: value}),
         attrgetter(key.name, member.name),
@@ -343,6 +383,7 @@ def _entries(each: Any, rule: Entries) -> _Converter:  # noqa: ANN401
 
 def _mapping(
     rule: Entries,
+    key: _Member,
     member: _Member,
     make: Callable[[object, object], object],
     split: Callable[[Any], tuple[Any, ...]],
@@ -352,7 +393,7 @@ def _mapping(
         if mapping is None:
             return _WRONG
         found = [
-            (_load_text(name, (*path, name), reading), member.value(entry, (*path, name), reading))
+            (key.value(name, (*path, name), reading), member.value(entry, (*path, name), reading))
             for name, entry in (sorted(mapping.items()) if rule.ordered else mapping.items())
         ]
         return _WRONG if any(_WRONG in pair for pair in found) else tuple(make(*pair) for pair in found)
@@ -386,15 +427,27 @@ def _tagged(kinds: tuple[Any, ...], rule: Tagged) -> _Converter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Member:
-    """A field: its name, where it stands in the object, and its default (`_REQUIRED`: it has none)."""
+    """A field.
+
+    Attributes:
+        name: Its name.
+        names: Where it stands in the object.
+        converter: For its values.
+        default: `_REQUIRED` when it has none.
+        optional: Whether None is a value.
+        when: On what it depends that it stands in the object; None: on nothing.
+    """
 
     name: str
     names: tuple[str, ...]
     converter: _Converter
     default: object = _REQUIRED
     optional: bool = False
+    when: When | None = None
 
     def load(self, owner: Mapping[str, object], path: Path, reading: _Reading) -> object:
+        if self.when and owner.get(self.when.name) != self.when.value:
+            return self.default
         value: object = owner
         for name in self.names:
             mapping = reading.mapping(value, path, {name})
@@ -408,12 +461,13 @@ class _Member:
     def value(self, value: object, path: Path, reading: _Reading) -> object:
         if value is not None:
             return self.converter.load(value, path, reading)
-        if self.default is not _REQUIRED:
+        if self.default is not _REQUIRED and not self.when:
             return self.default
         return None if self.optional else reading.refuse(path, "is missing")
 
     def write(self, plain: dict[str, Any], value: object) -> None:
-        if self.default is not _REQUIRED and value == self.default:
+        is_absent = plain.get(self.when.name) != self.when.value if self.when else value == self.default
+        if is_absent:
             return
         if not self.names:
             plain.update(cast("dict[str, Any]", self.converter.dump(value)))
@@ -448,20 +502,26 @@ def _members(hint: Any) -> tuple[_Member, ...]:  # noqa: ANN401
     kind = get_origin(hint) or hint
     hints = get_type_hints(kind, include_extras=True)
     bound = dict(zip(getattr(kind, "__parameters__", ()), get_args(hint), strict=True))
-    return tuple(_member(each, _bind(hints[each.name], bound)) for each in fields(kind))
+    hinted = ((each, _bind(hints[each.name], bound)) for each in fields(kind))
+    return tuple(_member(each, hint) for each, hint in hinted if _rule(hint, Omitted) is None)
 
 
 def _member(field: Field[Any], hint: Any) -> _Member:  # noqa: ANN401
-    rules = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
-    bare = get_args(hint)[0] if rules else hint
-    at = next((rule for rule in rules if isinstance(rule, At)), None)
+    bare = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    at = _rule(hint, At)
     return _Member(
         name=field.name,
         names=at.names if at else (field.name,),
         converter=_converter(hint),
         default=_default(field),
         optional=NoneType in get_args(bare),
+        when=_rule(hint, When),
     )
+
+
+def _rule(hint: Any, kind: type[T]) -> T | None:  # noqa: ANN401
+    rules = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    return next((rule for rule in rules if isinstance(rule, kind)), None)
 
 
 def _default(field: Field[Any]) -> object:

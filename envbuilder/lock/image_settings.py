@@ -1,11 +1,10 @@
-"""Account and environment variables of an image, read by the same rules from a spec and from a lock."""
+"""Account and environment variables of an image, as a spec has them."""
 
 from __future__ import annotations
 
-from envbuilder.core.memory_policy import VARIABLE
-from envbuilder.core.names import LARGEST_ID, account_name, variable_problem
+from envbuilder.core.names import LARGEST_ID, account_name
 from envbuilder.core.yaml.fields import Fields
-from envbuilder.lock.lock import User
+from envbuilder.lock.lock import User, variable_name
 
 _ORDINARY = "images run as an ordinary user"
 
@@ -23,7 +22,8 @@ def variables(fields: Fields, name: str) -> tuple[tuple[str, str], ...]:
     """Read environment variables, sorted by name."""
     pairs = fields.pairs(name, str)
     for variable, _ in pairs:
-        problem = "is set by `memory:`" if variable == VARIABLE else variable_problem(variable)
-        if problem:
-            fields.fault_at(f"{name}.{variable}", problem)
+        try:
+            variable_name(variable)
+        except ValueError as error:
+            fields.fault_at(f"{name}.{variable}", str(error))
     return tuple(sorted(pairs))

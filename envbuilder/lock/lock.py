@@ -2,20 +2,58 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
+from typing import Annotated, TypeAlias
 
 from packaging.version import Version
 
 from envbuilder.catalog.cuda import LibraryLink
 from envbuilder.catalog.environments import BaseKind, CudaProvider, PythonProvider
+from envbuilder.core.field_types import (
+    AllowedPath,
+    DebianFile,
+    DebianName,
+    DebianSuite,
+    DistributionFile,
+    DistributionName,
+    DistributionVersion,
+    FileName,
+    FileSize,
+    ImageName,
+    ImagePath,
+    LibraryName,
+    OptionalDebianVersion,
+    OptionalDigest,
+    OptionalSha256,
+    PythonVersion,
+    RowId,
+    Sha256,
+    within,
+)
 from envbuilder.core.image_paths import privileged_allowed
-from envbuilder.core.memory_policy import ALL, MemoryPolicy
+from envbuilder.core.memory_policy import ALL, VARIABLE, MemoryPolicy, parse
+from envbuilder.core.names import LARGEST_ID, LATEST_TIME, account_name, variable_problem
+from envbuilder.core.structure import Entries, Omitted, Parsed, Unique, When
 from envbuilder.core.versions import Release
 from envbuilder.oci.images import ImagePin
 
 LOCK_SCHEMA = 2
+
+
+def variable_name(text: str) -> str:
+    """Return the name of an environment variable that an image may set, unchanged.
+
+    Raises:
+        ValueError: It is none, or has another place in a spec.
+    """
+    if problem := "is set by `memory:`" if text == VARIABLE else variable_problem(text):
+        raise ValueError(problem)
+    return text
+
+
+AccountId: TypeAlias = Annotated[int, within(1, LARGEST_ID, "images run as an ordinary user")]
 
 
 class PackageGroup(StrEnum):
@@ -47,9 +85,12 @@ class ToolName(StrEnum):
 class User:
     """The account that the image runs as."""
 
-    name: str = "app"
-    uid: int = 1000
-    gid: int = 1000
+    name: Annotated[str, Parsed(account_name)]
+    uid: AccountId
+    gid: AccountId
+
+
+DEFAULT_USER = User(name="app", uid=1000, gid=1000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,10 +126,10 @@ class OwnFile:
         executable: Whether everybody may run it.
     """
 
-    path: str
-    source: str = ""
-    sha256: str = ""
-    size: int = 0
+    path: ImagePath
+    source: Annotated[str, Omitted()] = ""
+    sha256: Sha256 = ""
+    size: FileSize = 0
     executable: bool = False
 
 
@@ -126,9 +167,9 @@ class Spec:
     env: tuple[tuple[str, str], ...] = ()
     files: tuple[OwnFile, ...] = ()
     allow: tuple[str, ...] = ()
-    user: User = field(default_factory=User)
+    user: User = DEFAULT_USER
     memory: MemoryPolicy = ALL
-    sources: Sources = field(default_factory=Sources)
+    sources: Sources = Sources()
     name: str = ""
 
 
@@ -139,18 +180,18 @@ class PackagePin:
     Attributes:
         name: Normalized name.
         version: Exact version.
+        group: Its layer.
         file: File name on the index; its suffix tells a wheel from a source distribution.
         sha256: 64 hexadecimal digits.
-        group: Its layer.
         size: Bytes of the file; 0 when the index did not say. Large ones have a layer of their own.
     """
 
-    name: str
-    version: str
-    file: str
-    sha256: str
+    name: DistributionName
+    version: DistributionVersion
     group: PackageGroup
-    size: int = 0
+    file: DistributionFile
+    sha256: Sha256
+    size: FileSize = 0
 
     @property
     def is_wheel(self) -> bool:
@@ -171,11 +212,11 @@ class OsPackagePin:
         size: Bytes of the .deb file; 0 when unknown.
     """
 
-    name: str
-    version: str
-    sha256: str = ""
-    file: str = ""
-    size: int = 0
+    name: DebianName
+    version: OptionalDebianVersion
+    sha256: Sha256 = ""
+    file: DebianFile = ""
+    size: FileSize = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,12 +234,12 @@ class BasePin:
             packages were looked up; sorted.
     """
 
-    id: str
+    id: RowId
     kind: BaseKind
     image: str
-    digest: str
+    digest: OptionalDigest
     packages: tuple[OsPackagePin, ...] = ()
-    missing: tuple[str, ...] = ()
+    missing: tuple[DebianSuite, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,10 +253,10 @@ class PythonPin:
         sha256: Of the archive; empty for an OS interpreter, and for an archive that is not pinned.
     """
 
-    version: Release
+    version: PythonVersion
     provider: PythonProvider
-    file: str = ""
-    sha256: str = ""
+    file: Annotated[FileName, When("provider", PythonProvider.ARCHIVE.value)] = ""
+    sha256: Annotated[OptionalSha256, When("provider", PythonProvider.ARCHIVE.value)] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,17 +276,17 @@ class CudaPin:
     cuda: Release
     cudnn: Release
     driver: Release
-    sonames: tuple[str, ...]
-    links: tuple[LibraryLink, ...] = ()
+    sonames: tuple[LibraryName, ...]
+    links: tuple[LibraryLink, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolPin:
     """A program of ours or of the build; only the probe and the memory hook are files of the image."""
 
-    name: str
-    version: str
-    sha256: str
+    name: Annotated[str, Parsed(str, of=ToolName)]
+    version: DistributionVersion
+    sha256: Sha256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,6 +294,8 @@ class Lock:
     """All pins of one image.
 
     Attributes:
+        name: Name of the image below `envbuilder/`, from the spec; empty for that of the environment. No part of the
+            lock's identity, and not in the image: the same pins are the same image under every name.
         environment: Id of the row.
         summary: The row's line, for labels and comments.
         framework: Distribution name of TensorFlow.
@@ -260,46 +303,44 @@ class Lock:
         base: The base.
         python: The interpreter.
         cuda: The CUDA libraries; None for a CPU image.
-        packages: Sorted by group, then name; one file per distribution and group.
-        os_packages: OS packages added to the base, sorted by name.
-        tools: Programs used by the build, sorted by name.
-        env: Environment variables, sorted by name.
-        files: Own files, sorted by path.
-        allow: As in the spec.
         user: Account in the image.
         memory: Memory policy.
+        env: Environment variables, sorted by name.
+        os_packages: OS packages added to the base, sorted by name.
+        packages: Sorted by group, then name; one file per distribution and group.
+        files: Own files, sorted by path.
+        allow: As in the spec.
+        tools: Programs used by the build, sorted by name.
         deviations: In which the image differs from what the wheel was compiled with.
         refused: Ids of preferred bases that could not be had when the lock was made, in order of preference.
         sources: Documents that the row rests on.
         inputs: What the lock was made from, field by field, for `lock --check`; sorted by field.
         epoch: Seconds since 1970: when the image counts as created.
-        name: Name of the image below `envbuilder/`, from the spec; empty for that of the environment. No part of the
-            lock's identity, and not in the image: the same pins are the same image under every name.
         image: The image that it becomes, bit by bit; None as long as nobody has assembled it. No part of the lock's
             identity, and not in the image itself.
     """
 
-    environment: str
+    name: ImageName = ""
+    environment: RowId
     summary: str
-    framework: str
-    framework_version: str
+    framework: DistributionName
+    framework_version: DistributionVersion
     base: BasePin
     python: PythonPin
-    cuda: CudaPin | None
-    packages: tuple[PackagePin, ...]
-    os_packages: tuple[OsPackagePin, ...]
-    tools: tuple[ToolPin, ...]
-    env: tuple[tuple[str, str], ...]
+    cuda: CudaPin | None = None
     user: User
-    memory: MemoryPolicy
+    memory: Annotated[MemoryPolicy, Parsed(parse)]
+    env: Annotated[tuple[tuple[Annotated[str, Parsed(variable_name)], str], ...], Entries(ordered=True)]
+    os_packages: tuple[OsPackagePin, ...]
+    packages: Annotated[tuple[PackagePin, ...], Unique("group", "name")]
+    files: Annotated[tuple[OwnFile, ...], Unique("path")] = ()
+    allow: tuple[AllowedPath, ...] = ()
+    tools: Annotated[tuple[ToolPin, ...], Unique("name")]
     deviations: tuple[str, ...]
-    refused: tuple[str, ...]
+    refused: tuple[RowId, ...]
     sources: tuple[str, ...]
-    inputs: tuple[tuple[str, str], ...]
-    epoch: int
-    files: tuple[OwnFile, ...] = ()
-    allow: tuple[str, ...] = ()
-    name: str = ""
+    inputs: Annotated[tuple[tuple[str, str], ...], Entries()]
+    epoch: Annotated[int, within(0, LATEST_TIME)]
     image: ImagePin | None = None
 
     @property

@@ -13,7 +13,7 @@ from envbuilder.core.yaml.image_paths import image_path
 from envbuilder.core.yaml.memory_policy import memory_policy
 from envbuilder.core.yaml.requirements import os_package, pep440, requirement, requirement_name
 from envbuilder.lock.image_settings import account, variables
-from envbuilder.lock.lock import OwnFile, Sources, Spec, User
+from envbuilder.lock.lock import DEFAULT_USER, OwnFile, Sources, Spec
 from envbuilder.lock.resolve.tensorflow_distributions import OTHER_BUILDS
 
 SPEC_SCHEMA = 1
@@ -45,7 +45,7 @@ def read_spec(text: str, file: str) -> Spec:
         env=variables(root, "env"),
         files=_files(root),
         allow=tuple(sorted(root.texts("allow", allowable))),
-        user=account(root.child("user"), User()) if root.has("user") else User(),
+        user=account(root.child("user"), DEFAULT_USER) if root.has("user") else DEFAULT_USER,
         memory=memory_policy(root, "memory"),
         sources=_sources(root.child("sources")) if root.has("sources") else Sources(),
         name=root.value("name", image_name, fallback="") if root.has("name") else "",

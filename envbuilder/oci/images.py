@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
+
+from envbuilder.core.field_types import Digest, FileSize, LayerId, MediaType
+from envbuilder.core.structure import At
 
 MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
 CONFIG_TYPE = "application/vnd.oci.image.config.v1+json"
@@ -34,14 +38,14 @@ class Descriptor:
     """A blob as manifests name it.
 
     Attributes:
-        media_type: What it is.
         digest: `sha256:…` of its bytes.
         size: Bytes.
+        media_type: What it is.
     """
 
-    media_type: str
-    digest: str
-    size: int
+    digest: Digest
+    size: FileSize
+    media_type: Annotated[MediaType, At("type")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,10 +59,10 @@ class ImageLayerPin:
         blob: The packed tar.
     """
 
-    id: str
-    key: str
-    diff_id: str
-    blob: Descriptor
+    id: LayerId
+    key: Digest
+    diff_id: Digest
+    blob: Annotated[Descriptor, At()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,15 +71,15 @@ class ImagePin:
 
     Attributes:
         format: How its layers are packed.
-        layers: Lowest first; all of them, those of the base too.
-        config: Digest of the configuration: the image id of engines with the classic store.
         manifest: Digest of the manifest: the identity in a registry.
+        config: Digest of the configuration: the image id of engines with the classic store.
+        layers: Lowest first; all of them, those of the base too.
     """
 
     format: LayerFormat
+    manifest: Digest
+    config: Digest
     layers: tuple[ImageLayerPin, ...]
-    config: str
-    manifest: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from envbuilder.core.memory_policy import GROWTH
 from envbuilder.image.dockerfile.spec_file import render_spec
 from envbuilder.image.render import rendered
 from envbuilder.lock.create import lock
-from envbuilder.lock.lock import Lock, OwnFile, Spec, User
+from envbuilder.lock.lock import DEFAULT_USER, Lock, OwnFile, Spec, User
 from envbuilder.lock.lockfile import dump
 from tests.fakes.catalogs import TEMPLATES, real_catalog, real_row
 from tests.fakes.ports import lock_ports
@@ -99,7 +99,7 @@ def spec_file(row: Environment) -> tuple[str, str]:
 def moved_lock() -> str:
     """The team's lock after one of everything has changed."""
     before = made(TEAM)
-    changed = replace(TEAM, packages=("pandas", "six==1.17.0", "zipp"), apt=(), env=(("TZ", "UTC"),), user=User())
+    changed = replace(TEAM, packages=("pandas", "six==1.17.0", "zipp"), apt=(), env=(("TZ", "UTC"),), user=DEFAULT_USER)
     assert before.cuda is not None
     after = made(changed)
     return dump(replace(after, base=replace(after.base, digest="sha256:" + "0" * 64)))

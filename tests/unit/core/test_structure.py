@@ -10,7 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuilder.core.structure import At, Dialect, Entries, Inside, Mismatched, Parsed, Tagged, dump, load
+from envbuilder.core.structure import (
+    At,
+    Dialect,
+    Entries,
+    Inside,
+    Mismatched,
+    Omitted,
+    Parsed,
+    Tagged,
+    Unique,
+    When,
+    dump,
+    load,
+)
 from envbuilder.core.versions import Release
 
 T = TypeVar("T")
@@ -229,3 +242,43 @@ def test_a_number_that_should_be_text_says_how_to_write_it() -> None:
 def test_a_union_without_a_tag_is_a_mistake_of_ours() -> None:
     with pytest.raises(TypeError, match="tag"):
         load(int | str, 1)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    kind: Colour
+    address: Annotated[str, When("kind", "red")] = ""
+    seen: Annotated[int, Omitted()] = 7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    sources: Annotated[tuple[Source, ...], Unique("kind", "address")]
+
+
+def sources(*plain: dict[str, object]) -> Sources | list[tuple[str, str]]:
+    try:
+        return load(Sources, {"sources": list(plain)}, dialect=Dialect(closed=True))
+    except Mismatched as error:
+        return [(each.field, each.problem) for each in error.mismatches]
+
+
+def test_a_field_that_depends_on_another_stands_there_exactly_then() -> None:
+    red, blue = Source(kind=Colour.RED), Source(kind=Colour.BLUE)
+    assert [dump(each) for each in (red, blue)] == [{"kind": "red", "address": ""}, {"kind": "dark-blue"}]
+    assert sources(dump(red), dump(blue)) == Sources(sources=(red, blue))
+    assert sources({"kind": "red"}) == [("sources[0].address", "is missing")]
+    assert sources({"kind": "dark-blue", "address": "x"}) == [("sources[0].address", "is not a known field")]
+
+
+def test_a_field_that_no_document_has_is_neither_written_nor_read() -> None:
+    assert dump(Source(kind=Colour.BLUE, seen=1)) == {"kind": "dark-blue"}
+    assert sources({"kind": "dark-blue", "seen": 1}) == [("sources[0].seen", "is not a known field")]
+
+
+def test_entries_that_stand_twice_are_named_beside_other_mismatches() -> None:
+    twice: dict[str, object] = {"kind": "red", "address": "x"}
+    assert sources(twice, {"kind": "green"}, twice) == [
+        ("sources[2].address", "'red x' stands here twice"),
+        ("sources[1].kind", "'green' is none of red, dark-blue"),
+    ]

@@ -50,7 +50,7 @@ def test_inputs_are_sorted_and_have_no_empty_values() -> None:
         (replace(SPEC, python=Release("3.7")), "+ spec.python 3.7"),
         (replace(SPEC, base="debian-new"), "+ spec.base debian-new"),
         (replace(SPEC, env=(("A", "b"),)), '+ spec.env.A "b"'),
-        (replace(SPEC, user=User(uid=7)), "~ spec.user app 1000:1000 -> app 7:1000"),
+        (replace(SPEC, user=User(name="app", uid=7, gid=1000)), "~ spec.user app 1000:1000 -> app 7:1000"),
         (replace(SPEC, memory=GROWTH), "~ spec.memory all -> growth"),
     ],
 )

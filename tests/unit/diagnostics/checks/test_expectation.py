@@ -8,7 +8,7 @@ from envbuilder.catalog.environments import BaseKind, CudaProvider, Environment,
 from envbuilder.core.memory_policy import ALL
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.checks import expect
-from envbuilder.lock.lock import BasePin, CudaPin, Lock, PackageGroup, PackagePin, PythonPin, User
+from envbuilder.lock.lock import DEFAULT_USER, BasePin, CudaPin, Lock, PackageGroup, PackagePin, PythonPin
 from tests.fakes.catalogs import real_row
 from tests.unit.diagnostics.checks.expectations import TF_2_20
 
@@ -36,6 +36,7 @@ LOCK = Lock(
         cudnn=CUDA.cudnn_release,
         driver=CUDA.driver,
         sonames=CUDA.sonames,
+        links=(),
     ),
     packages=(
         pin("tensorflow", "2.20.0", PackageGroup.FRAMEWORK),
@@ -47,7 +48,7 @@ LOCK = Lock(
     os_packages=(),
     tools=(),
     env=(),
-    user=User(),
+    user=DEFAULT_USER,
     memory=ALL,
     deviations=TF_2_20.deviations,
     refused=(),

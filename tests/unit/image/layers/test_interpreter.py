@@ -12,7 +12,7 @@ import pytest
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.image.layers.entries import EPOCH, Entry
 from envbuilder.image.layers.interpreter import account_entries, archive_entries, venv_entries
-from envbuilder.lock.lock import User
+from envbuilder.lock.lock import DEFAULT_USER, User
 from envbuilder.oci.tar.members import Kind
 
 
@@ -111,5 +111,5 @@ def test_an_account_comes_after_those_of_the_base() -> None:
 
 
 def test_a_base_without_accounts_gets_one() -> None:
-    found = by_path(list(account_entries(User(), b"", b"")))
+    found = by_path(list(account_entries(DEFAULT_USER, b"", b"")))
     assert found["etc/passwd"].member.read() == b"app:x:1000:1000::/home/app:/bin/bash\n"

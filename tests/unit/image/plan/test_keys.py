@@ -22,7 +22,6 @@ from envbuilder.lock.lock import (
     PackagePin,
     PythonPin,
     ToolPin,
-    User,
 )
 from envbuilder.oci.images import LayerFormat
 from tests.fakes.catalogs import good_lock
@@ -90,7 +89,7 @@ def with_links(lock: Lock) -> Lock:
         pytest.param(with_os_package, {"system", "interpreter"}, id="os package"),
         pytest.param(lambda lock: replace(lock, allow=("/usr/bin/sudo",)), {"system"}, id="program of the system"),
         pytest.param(lambda lock: replace(lock, allow=("/opt/venv/bin/env",)), {"own"}, id="file of an own package"),
-        pytest.param(lambda lock: replace(lock, user=User(uid=77)), {"interpreter"}, id="account"),
+        pytest.param(lambda lock: replace(lock, user=replace(lock.user, uid=77)), {"interpreter"}, id="account"),
         pytest.param(with_archive, {"interpreter", "bytecode", "own"}, id="interpreter"),
         pytest.param(with_series, ALL - {"base", "system", "image"}, id="series"),
         pytest.param(

@@ -1,0 +1,53 @@
+"""Types of fields whose text has a grammar, for dataclasses that `core/structure.py` reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, TypeAlias
+
+from envbuilder.core import names, references
+from envbuilder.core.digests import sha256_digest
+from envbuilder.core.image_paths import allowable
+from envbuilder.core.structure import Parsed
+from envbuilder.core.versions import Release
+from envbuilder.core.yaml import requirements
+from envbuilder.core.yaml.image_paths import image_path
+
+
+def within(least: int, most: int, why: str = "") -> Parsed:
+    """Return the rule for a whole number between two others; `why` is added to the problem."""
+
+    def check(number: int) -> int:
+        if not least <= number <= most:
+            raise ValueError(f"must be {least} to {most}{why and f': {why}'}")
+        return number
+
+    return Parsed(check, of=int, write=int)
+
+
+def or_empty(parse: Callable[[str], str]) -> Parsed:
+    """Return the rule for a text that is empty or has a grammar."""
+    return Parsed(lambda text: parse(text) if text else "")
+
+
+AllowedPath: TypeAlias = Annotated[str, Parsed(allowable)]
+DebianFile: TypeAlias = Annotated[str, Parsed(names.debian_file)]
+DebianName: TypeAlias = Annotated[str, Parsed(names.debian_name)]
+DebianSuite: TypeAlias = Annotated[str, Parsed(names.debian_suite)]
+Digest: TypeAlias = Annotated[str, Parsed(sha256_digest)]
+DistributionFile: TypeAlias = Annotated[str, Parsed(names.distribution_file)]
+DistributionName: TypeAlias = Annotated[str, Parsed(references.normalized)]
+DistributionVersion: TypeAlias = Annotated[str, Parsed(names.distribution_version)]
+FileName: TypeAlias = Annotated[str, Parsed(names.file_name)]
+FileSize: TypeAlias = Annotated[int, within(0, names.LARGEST_FILE)]
+ImageName: TypeAlias = Annotated[str, Parsed(references.image_name)]
+ImagePath: TypeAlias = Annotated[str, Parsed(image_path)]
+LayerId: TypeAlias = Annotated[str, Parsed(names.layer_id)]
+LibraryName: TypeAlias = Annotated[str, Parsed(names.library_name)]
+MediaType: TypeAlias = Annotated[str, Parsed(names.media_type)]
+OptionalDebianVersion: TypeAlias = Annotated[str, or_empty(names.debian_version)]
+OptionalDigest: TypeAlias = Annotated[str, or_empty(sha256_digest)]
+OptionalSha256: TypeAlias = Annotated[str, or_empty(requirements.sha256)]
+PythonVersion: TypeAlias = Annotated[Release, Parsed(names.python_version)]
+RowId: TypeAlias = Annotated[str, Parsed(names.row_id)]
+Sha256: TypeAlias = Annotated[str, Parsed(requirements.sha256)]

@@ -1,0 +1,86 @@
+"""YAML documents to dataclasses; every fault has its line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import TypeVar
+
+from envbuilder.core.errors import Fault, InvalidInput
+from envbuilder.core.structure import Dialect, Mismatch, Mismatched, Path, load
+from envbuilder.core.yaml.documents import Document, Mapping, Node, Sequence
+
+T = TypeVar("T")
+
+
+def _on_one_line(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("must be printable text on one line")
+    return text
+
+
+_DIALECT = Dialect(mapping="must have fields (`name: value`)", text=_on_one_line, closed=True)
+
+
+def structured(
+    kind: type[T],
+    document: Document,
+    file: str,
+    *,
+    without: Collection[str] = (),
+    check: Callable[[T], Iterable[Mismatch]] = lambda _: (),
+) -> T:
+    """Return the dataclass that a document is.
+
+    Args:
+        kind: The dataclass.
+        document: What `documents.read` gave.
+        file: Its path, for the faults.
+        without: Fields at the top that are not of the dataclass.
+        check: Rules between fields; asked when every field is right by itself.
+
+    Raises:
+        InvalidInput: With every fault, also those of the spelling.
+    """
+    value = value_of(document.root)
+    if isinstance(value, dict):
+        value = {name: each for name, each in value.items() if name not in without}
+    try:
+        found = load(kind, value, dialect=_DIALECT)
+    except Mismatched as error:
+        raise InvalidInput(_faults(document, error.mismatches, file)) from error
+    if faults := _faults(document, check(found), file):
+        raise InvalidInput(faults)
+    return found
+
+
+def value_of(node: Node) -> object:
+    """Return the plain value of a node."""
+    if isinstance(node, Mapping):
+        return {name: value_of(value) for name, value in node.entries}
+    if isinstance(node, Sequence):
+        return [value_of(item) for item in node.items]
+    return node.value
+
+
+def _faults(document: Document, mismatches: Iterable[Mismatch], file: str) -> tuple[Fault, ...]:
+    """Return all faults; of several in one field the first, which is the cause of the others."""
+    found = {(fault.line, fault.field): fault for fault in document.faults}
+    for each in mismatches:
+        line = _line(document.root, each.path)
+        fault = Fault(file=file, line=line, field=each.field, problem=each.problem, hint=each.hint)
+        found.setdefault((line, fault.field), fault)
+    return tuple(found.values())
+
+
+def _line(node: Node, path: Path) -> int:
+    """Return the line of the node at a path, or of its deepest ancestor that is there."""
+    for step in path:
+        inner: Node | None = None
+        if isinstance(node, Mapping) and isinstance(step, str):
+            inner = dict(node.entries).get(step)
+        elif isinstance(node, Sequence) and isinstance(step, int):
+            inner = node.items[step]
+        if inner is None:
+            break
+        node = inner
+    return node.line
