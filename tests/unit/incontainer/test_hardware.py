@@ -16,7 +16,7 @@ from envbuilder.diagnostics.facts.facts import Seen
 from envbuilder.diagnostics.probe import decode
 from tests.fakes.cuda_libraries import STACK, compile_fake, compile_stack
 from tests.unit.incontainer.interpreters import interpreters
-from tests.unit.incontainer.joined import probe_file
+from tests.unit.incontainer.joined import probe_command
 
 PYTHONS = interpreters()
 OPERATIONS = ("memory", "matmul", "convolution", "speed")
@@ -31,7 +31,7 @@ def look(
     libraries: Path, request: Mapping[str, object] | None = None, *, python: Path = Path(sys.executable), **environ: str
 ) -> dict[str, Any]:
     """Facts by name of `probe.py --hardware`."""
-    command = [str(python), str(probe_file()), "--hardware"]
+    command = [*probe_command(python), "--hardware"]
     dropped = {"PYTHONPATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES"}
     kept = {name: value for name, value in os.environ.items() if name not in dropped}
     if request is not None:
@@ -247,7 +247,7 @@ def test_hardware_is_looked_at_only_where_it_is_asked(stack: Path, tmp_path: Pat
         asked = tmp_path / "request.json"
         asked.write_text(json.dumps({"schema": 1, "train": False, **request}), "utf-8")
         done = subprocess.run(
-            [sys.executable, str(probe_file()), "--request", str(asked)],
+            [*probe_command(), "--request", str(asked)],
             capture_output=True, check=True, timeout=120, env={**os.environ, "LD_LIBRARY_PATH": str(stack)},
         )  # fmt: skip
         facts = decode(done.stdout, "probe")

@@ -18,7 +18,7 @@ from envbuilder.diagnostics.facts.host import HostFacts
 from envbuilder.diagnostics.probe import decode
 from tests.fakes.cuda_libraries import compile_fake
 from tests.unit.incontainer.interpreters import interpreters
-from tests.unit.incontainer.joined import probe_file
+from tests.unit.incontainer.joined import probe_command
 
 # The probe has no annotations.
 host: Any = importlib.import_module("envbuilder.incontainer.probe.host")
@@ -36,7 +36,7 @@ def look(libraries: Path, *, python: Path = Path(sys.executable), **environ: str
     """What `probe.py --hardware` sees with libraries of a folder and these variables."""
     kept = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", *host.HOST_VARIABLES}}
     done = subprocess.run(
-        [str(python), str(probe_file()), "--hardware"],
+        [*probe_command(python), "--hardware"],
         capture_output=True, check=True, timeout=120, env={**kept, "LD_LIBRARY_PATH": str(libraries), **environ},
     )  # fmt: skip
     return decode(done.stdout, "probe")
@@ -71,7 +71,7 @@ def test_every_interpreter_sees_the_host(python: Path, tmp_path: Path) -> None:
 
 def test_no_other_variable_is_written_down(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, str(probe_file()), "--hardware"], capture_output=True, check=True, timeout=120,
+        [*probe_command(), "--hardware"], capture_output=True, check=True, timeout=120,
         env={**os.environ, "API_TOKEN": "hunter2", "HTTPS_PROXY": "http://me:hunter2@127.0.0.1:1"},
     )  # fmt: skip
     assert b"hunter2" not in done.stdout

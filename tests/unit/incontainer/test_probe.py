@@ -18,7 +18,7 @@ from envbuilder.diagnostics.facts.facts import Seen, Unseen
 from envbuilder.diagnostics.probe import decode
 from tests.unit.diagnostics.checks.expectations import TF_2_20
 from tests.unit.incontainer.interpreters import interpreters
-from tests.unit.incontainer.joined import probe_file
+from tests.unit.incontainer.joined import probe_command, probe_file
 
 PROBE = probe_file()
 PYTHONS = interpreters()
@@ -50,7 +50,7 @@ def run(
     path: str = "",
     libraries: str = "",
 ) -> subprocess.CompletedProcess[bytes]:
-    command = [str(python), str(PROBE)]
+    command = probe_command(python)
     if request is not None:
         asked = folder / "request.json"
         asked.write_text(json.dumps(request), "utf-8")
