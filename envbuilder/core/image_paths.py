@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-VENV = "opt/venv"
-"""The virtual environment."""
+from envbuilder.core.image_layout import OURS, PYTHON, VENV
+from envbuilder.core.memory_policy import START_NAME
 
 WHITEOUT = ".wh."
 """Prefix of names that remove a file of a lower layer. Source: OCI image specification, "Whiteouts"."""
@@ -24,7 +24,7 @@ Source: https://wiki.debian.org/UsrMerge.
 _SYSTEM_PATH = re.compile(r"/[A-Za-z0-9][A-Za-z0-9._+@-]*(?:/[A-Za-z0-9._+@-]+)+")
 """What file names of OS packages consist of, without the wildcards of shells."""
 
-_OURS = (f"{VENV}/", "opt/python/", "opt/envbuilder/")
+_OURS = tuple(f"{each}/" for each in (VENV, PYTHON, OURS))
 _LONGEST_NAME = 255
 _LONGEST_PATH = 4095
 """Bytes. Source: NAME_MAX, and PATH_MAX without its NUL, of Linux (include/uapi/linux/limits.h)."""
@@ -32,7 +32,7 @@ _LONGEST_PATH = 4095
 _ENVIRONMENT = re.compile(
     rf"{VENV}(?:/(?:bin|include|lib|lib/python[0-9.]+|lib/python[0-9.]+/site-packages))?"
     rf"|{VENV}/(?:pyvenv\.cfg|lib64|bin/activate|bin/pythonw?[0-9.]*)(?:/.*)?"
-    r"|.*/site-packages/envbuilder_memory\.pth(?:/.*)?|opt/(?:python|envbuilder)(?:/.*)?"
+    rf"|.*/site-packages/{re.escape(START_NAME)}(?:/.*)?|(?:{PYTHON}|{OURS})(?:/.*)?"
 )
 _CODE = re.compile(rf".*(?:\.py|\.so(?:\.[0-9.]+)?)|{VENV}/bin/[^/]+")
 _SHARED = re.compile(r".*/site-packages/(?:tests?|docs?|examples?|benchmarks?)/.*")

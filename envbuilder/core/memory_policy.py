@@ -7,21 +7,21 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 
+from envbuilder.core.image_layout import HOOK_FILE
+
 VARIABLE = "ENVBUILDER_MEMORY"
 """Environment variable that holds the policy in a container; overrides that of the image."""
 
 HOOK = "memory-hook"
 """Name of the hook among the tools of a lock."""
 
-HOOK_PATH = "/opt/envbuilder/memory_hook.py"
-"""Where the hook is in an image."""
-
 START_NAME = "envbuilder_memory.pth"
+"""Name of the file in `site-packages` that holds `START`."""
 
 START = (
     f'import os; os.environ.get("{VARIABLE}", "all") in ("", "all") or eval(compile('
-    f'open("{HOOK_PATH}").read().partition("# --- the rest")[0], "{HOOK_PATH}", "exec"), '
-    f'{{"__name__": "envbuilder_memory_start", "__file__": "{HOOK_PATH}"}})'
+    f'open("/{HOOK_FILE}").read().partition("# --- the rest")[0], "/{HOOK_FILE}", "exec"), '
+    f'{{"__name__": "envbuilder_memory_start", "__file__": "/{HOOK_FILE}"}})'
 )
 """The line of a .pth file that runs the hook at the start of the interpreter, unless TensorFlow's default holds."""
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Protocol
 
 from envbuilder.core.errors import InvalidInput, UsageError
+from envbuilder.core.image_layout import LOCK_FILE
 from envbuilder.image.builds import EngineInfo, ImageInfo
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import load
 from envbuilder.oci.runtime.command import RunRequest, RunResult
 
-LOCK_IN_IMAGE = "/opt/envbuilder/envbuilder.lock"
+LOCK_IN_IMAGE = f"/{LOCK_FILE}"
 
 
 _GIVING_UP = 60.0

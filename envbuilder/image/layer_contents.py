@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, BinaryIO
 
+from envbuilder.core.image_layout import LOCK_FILE, PYTHON, VENV
 from envbuilder.core.json_fields import parsed, record, records, text
 from envbuilder.image.contents import ImageContent, LibraryFile
 from envbuilder.oci.layout.layer_compression import unpacked
@@ -19,12 +20,12 @@ from envbuilder.oci.layout.layer_tar import Found, LayerTar
 from envbuilder.oci.tar.members import Kind, Member
 
 _ELF = b"\x7fELF"
-_COMPARED = re.compile(r".*/site-packages/.*|(?!usr/(?!local/)|lib|bin/|sbin/|var/|opt/python/).*")
+_COMPARED = re.compile(rf".*/site-packages/.*|(?!usr/(?!local/)|lib|bin/|sbin/|var/|{PYTHON}/).*")
 """What distributions bring, and wherever own files may lie."""
 
 _TEXTS = re.compile(
-    r"opt/envbuilder/envbuilder\.lock|etc/ld\.so\.conf|etc/ld\.so\.conf\.d/[^/]+|"
-    r".*/site-packages/[^/]+\.dist-info/(METADATA|RECORD)|opt/venv/pyvenv\.cfg|var/lib/dpkg/info/[^/]+\.list"
+    rf"{re.escape(LOCK_FILE)}|etc/ld\.so\.conf|etc/ld\.so\.conf\.d/[^/]+|"
+    rf".*/site-packages/[^/]+\.dist-info/(METADATA|RECORD)|{VENV}/pyvenv\.cfg|var/lib/dpkg/info/[^/]+\.list"
 )
 _LARGEST_TEXT = 1 << 25
 _WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.core.memory_policy import HOOK_PATH, START, START_NAME
+from envbuilder.core.image_layout import HOOK_FILE
+from envbuilder.core.memory_policy import START, START_NAME
 from envbuilder.incontainer import memory_hook
 from tests.e2e.environments import environment
 
@@ -47,7 +48,7 @@ def _site(row: str, folder: Path) -> tuple[Path, Path]:
     """Interpreter and site-packages of a row's TensorFlow, with the hook."""
     python = environment(row, folder / row)
     site = next(python.parents[1].glob("lib/python*/site-packages"))
-    (site / START_NAME).write_text(START.replace(HOOK_PATH, str(memory_hook.__file__)) + "\n", encoding="utf-8")
+    (site / START_NAME).write_text(START.replace(f"/{HOOK_FILE}", str(memory_hook.__file__)) + "\n", encoding="utf-8")
     return python, site
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from envbuilder.core.image_layout import LOCK_FILE, VENV, WORKSPACE
 from envbuilder.core.references import normalized
 from envbuilder.diagnostics.checks.distributions import same_version
 from envbuilder.diagnostics.checks.findings import CheckResult, Failed, NotProven, Outcome, Passed, Report, Tier
@@ -36,7 +37,6 @@ NOT_COVERED = (
     "that anything in it runs: nothing was started",
     "that a driver fits, and that TensorFlow sees a GPU and computes on it",
 )
-_LOCK = "opt/envbuilder/envbuilder.lock"
 _FROM_DRIVER = re.compile(r"lib(cuda|nvidia-[a-z0-9-]+|nvcuvid|nvoptix)\.so.*")
 _GROUP = "Files in the image"
 
@@ -128,9 +128,9 @@ def layers_match_lock(expectation: ContentExpectation, content: ImageContent) ->
 
 def lock_in_image(expectation: ContentExpectation, content: ImageContent) -> Outcome:
     """The image carries the lock that it is checked against."""
-    found = content.texts.get(_LOCK)
+    found = content.texts.get(LOCK_FILE)
     if found is None:
-        return Failed(problem=f"there is no /{_LOCK}", remedy=REBUILD)
+        return Failed(problem=f"there is no /{LOCK_FILE}", remedy=REBUILD)
     if found != expectation.lock_text:
         return Failed(
             problem="the lock in the image is another one",
@@ -148,8 +148,8 @@ def settings_match_lock(expectation: ContentExpectation, content: ImageContent) 
     ]
     if content.user not in {f"{user.uid}:{user.gid}", user.name, str(user.uid)}:
         wrong.append(f"it runs as {content.user or 'root'} instead of {user.uid}:{user.gid}")
-    if content.folder != "/workspace":
-        wrong.append(f"it starts in {content.folder or '/'} instead of /workspace")
+    if content.folder != f"/{WORKSPACE}":
+        wrong.append(f"it starts in {content.folder or '/'} instead of /{WORKSPACE}")
     if wrong:
         return Failed(problem="; ".join(wrong), remedy=REBUILD)
     return Passed(seen=f"{len(expectation.labels)} labels, {len(expectation.env)} variables, account {content.user}")
@@ -185,7 +185,7 @@ def distributions_recorded(expectation: ContentExpectation, content: ImageConten
 
 def _distributions(content: ImageContent) -> Iterator[tuple[str, str]]:
     for path, text in content.texts.items():
-        if path.startswith("opt/venv/") and path.endswith(".dist-info/METADATA"):
+        if path.startswith(f"{VENV}/") and path.endswith(".dist-info/METADATA"):
             head = text.partition(b"\n\n")[0].decode("utf-8", "replace")
             named = dict(re.findall(r"^(Name|Version):[ \t]*(\S+)", head, re.MULTILINE))
             if len(named) == 2:
@@ -212,7 +212,7 @@ def _digests_recorded(content: ImageContent) -> Mapping[str, set[str]]:
     """By path what distributions say of its content; several where each of them brings the file."""
     known: dict[str, set[str]] = defaultdict(set)
     for path, text in content.texts.items():
-        if path.startswith("opt/venv/") and path.endswith(".dist-info/RECORD"):
+        if path.startswith(f"{VENV}/") and path.endswith(".dist-info/RECORD"):
             site = path.rsplit("/", 2)[0]
             for name, digest in _recorded(text):
                 known[posixpath.normpath(f"/{site}/{name}").lstrip("/")].add(digest)

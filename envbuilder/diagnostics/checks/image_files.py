@@ -10,7 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from envbuilder.catalog.environments import BaseKind, PythonProvider
-from envbuilder.core.image_paths import VENV, WHITEOUT, is_code, is_of_environment, merged, shadowed
+from envbuilder.core.image_layout import PYTHON, VENV
+from envbuilder.core.image_paths import WHITEOUT, is_code, is_of_environment, merged, shadowed
 from envbuilder.core.references import normalized
 from envbuilder.diagnostics.checks.findings import Failed, NotProven, Outcome, Passed
 from envbuilder.image.contents import ContentExpectation, ImageContent
@@ -65,7 +66,7 @@ def interpreter_untouched(expectation: ContentExpectation, content: ImageContent
     lock = expectation.lock
     series = lock.python.version.series
     archive = lock.python.provider is PythonProvider.ARCHIVE
-    home = "opt/python/bin" if archive else "usr/bin"
+    home = f"{PYTHON}/bin" if archive else "usr/bin"
     program = f"{home}/python{series}"
     interpreter = _followed(program, content.paths)
     wrong = [] if interpreter else [f"/{program} is missing"]

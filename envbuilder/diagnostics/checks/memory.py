@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from envbuilder.catalog.expectation import Expectation
+from envbuilder.core.image_layout import HOOK_FILE, VENV
 from envbuilder.core.memory_policy import VARIABLE, MemoryPolicy, Way, parse
 from envbuilder.diagnostics.checks.check import not_seen, without_tensorflow
 from envbuilder.diagnostics.checks.findings import Failed, NotProven, Outcome, Passed
@@ -11,10 +12,8 @@ from envbuilder.diagnostics.facts.memory import MemoryFacts, ReceivedMemory
 
 _MIB = 1 << 20
 _CLOSE = 1e-6
-_REMEDY = f"start the program by /opt/venv/bin/python with the image's environment, and see docs/memory.md; {VARIABLE}"
-_REBUILD = (
-    "build the image again from its lock; a line in site-packages and /opt/envbuilder/memory_hook.py belong to it"
-)
+_REMEDY = f"start the program by /{VENV}/bin/python with the image's environment, and see docs/memory.md; {VARIABLE}"
+_REBUILD = f"build the image again from its lock; a line in site-packages and /{HOOK_FILE} belong to it"
 
 
 def has_policy(expectation: Expectation) -> bool:

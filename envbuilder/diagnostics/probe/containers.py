@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from envbuilder.core.errors import InvalidInput, ToolFailed
+from envbuilder.core.image_layout import VENV
 from envbuilder.diagnostics.facts.facts import Facts
 from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.diagnostics.probe.requests import ProbeRequest
@@ -14,7 +15,7 @@ from envbuilder.oci.runtime.command import RunRequest, RunResult
 
 PROBE_PATH = "/tmp/envbuilder-probe.py"  # noqa: S108 - a path in a fresh container, not on this machine
 REQUEST_PATH = "/tmp/envbuilder-request.json"  # noqa: S108
-PYTHON = "/opt/venv/bin/python"
+PYTHON = f"/{VENV}/bin/python"
 SHARE_FOR_TENSORFLOW = 0.8
 _TAIL_LINES = 12
 

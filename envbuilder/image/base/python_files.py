@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import PurePosixPath
 
 from envbuilder.core.errors import UsageError
+from envbuilder.core.image_layout import PYTHON
 from envbuilder.image.base.elf import Elf, is_elf, read_elf
 from envbuilder.image.base.interpreter import Interpreter
 from envbuilder.oci.tar.members import Kind, Member, of_folder, on_disk
@@ -17,7 +18,7 @@ from envbuilder.oci.tar.members import Kind, Member, of_folder, on_disk
 TOP = "python"
 """The only folder at the root of an archive, as in python-build-standalone."""
 
-HOME = "/opt/python"
+HOME = f"/{PYTHON}"
 """Prefix that the text files of an archive name; where images have it."""
 
 # Below lib/pythonX.Y. Images have no pip, no display and no compiler, and TensorFlow runs nobody's tests.

@@ -7,12 +7,16 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from envbuilder.core import image_layout
+
 
 def environment(folder: Path) -> Environment:
     """The environment for the templates in a folder.
 
     Filters: `sh` quotes for a shell word, `double` for a double-quoted Dockerfile value, `plain` refuses everything
     that is not safe on a comment line.
+
+    Values: `paths`, `home(account)` and `site_packages(series)` say where things are in an image, as absolute paths.
     """
     made = Environment(
         loader=FileSystemLoader(folder),
@@ -22,6 +26,9 @@ def environment(folder: Path) -> Environment:
         keep_trailing_newline=True,
         autoescape=False,  # noqa: S701  the output is a Dockerfile, not HTML; every value passes one of our filters
     )
+    made.globals["paths"] = {name.lower(): f"/{path}" for name, path in vars(image_layout).items() if name.isupper()}
+    made.globals["home"] = lambda account: f"/{image_layout.home(account)}"
+    made.globals["site_packages"] = lambda series: f"/{image_layout.site_packages(series)}"
     made.filters["sh"] = shell_word
     made.filters["double"] = double_quoted
     made.filters["plain"] = one_line

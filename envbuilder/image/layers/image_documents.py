@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
+from envbuilder.core.image_layout import WORKSPACE
 from envbuilder.image.plan.plan import Plan
 from envbuilder.oci.documents import entry, json_document
 from envbuilder.oci.images import (
@@ -66,7 +67,7 @@ def _config(
     settings |= {
         "Env": _environment(inherited.get("Env"), plan.env),
         "Cmd": ["python"],
-        "WorkingDir": "/workspace",
+        "WorkingDir": f"/{WORKSPACE}",
         "User": f"{user.uid}:{user.gid}",
         "Labels": {**_labels(inherited.get("Labels")), **dict(plan.labels)},
     }

@@ -17,6 +17,7 @@ from envbuilder.core.archives.member_names import link_below
 from envbuilder.core.cache_directories import remove
 from envbuilder.core.errors import ToolFailed
 from envbuilder.core.files import CHUNK
+from envbuilder.core.image_layout import LIBRARIES, PYTHON
 from envbuilder.core.tree_manifests import holds, write_manifest
 from envbuilder.oci.runtime.outputs import open_to_all
 from envbuilder.oci.runtime.root_mounts import resolved
@@ -25,12 +26,12 @@ from envbuilder.oci.store import Store, full_disk
 from envbuilder.oci.tar.members import Kind, Member
 
 _LOADERS = (
-    "usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
+    f"{LIBRARIES}/ld-linux-x86-64.so.2",
     "lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
     "usr/lib64/ld-linux-x86-64.so.2",
     "lib64/ld-linux-x86-64.so.2",
 )
-_LIBRARIES = ("usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu", "usr/lib64", "lib64")
+_LIBRARIES = (LIBRARIES, "lib/x86_64-linux-gnu", "usr/lib64", "lib64")
 _TIME_LIMIT = 900.0
 _TAIL_LINES = 8
 _SITES = ("dist-packages", "site-packages")
@@ -209,4 +210,4 @@ def is_needed(path: str) -> bool:
         return rest in {"", "lib", "bin", "lib64"} or rest.startswith(
             ("lib/x86_64-linux-gnu", "lib64/", "lib/python3", "bin/python3")
         )
-    return path == "opt" or path.startswith("opt/python")
+    return path == "opt" or path.startswith(PYTHON)

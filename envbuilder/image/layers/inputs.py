@@ -11,10 +11,11 @@ from typing import Protocol
 
 from envbuilder.catalog.environments import PythonProvider
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
+from envbuilder.core.image_layout import PYTHON, VENV
 from envbuilder.image.layers.admission import require_pinned
 from envbuilder.image.layers.entries import EPOCH, Entry
 from envbuilder.image.layers.image_python import TargetPython, unpacked
-from envbuilder.image.layers.interpreter import HOME, archive_entries
+from envbuilder.image.layers.interpreter import archive_entries
 from envbuilder.image.layers.sdists import build_wheel
 from envbuilder.image.layers.wheel_file import Wheel, open_wheel
 from envbuilder.image.layers.wheels import Prefix
@@ -25,7 +26,6 @@ from envbuilder.oci.runtime.sandbox import Sandbox
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import Kind, Member, opened_at
 
-VENV = "opt/venv"
 _LARGEST_BASE_FILE = 4 << 20
 
 
@@ -105,7 +105,7 @@ class Ingredients:
     @property
     def home(self) -> str:
         """Where the interpreter lives in the image."""
-        return HOME if self.has_archive else "usr"
+        return PYTHON if self.has_archive else "usr"
 
     @property
     def prefix(self) -> Prefix:

@@ -7,28 +7,26 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from envbuilder.core import image_layout
 from envbuilder.core.archives.decompression import unpacked
 from envbuilder.core.archives.limits import Budget
 from envbuilder.core.archives.member_names import BadArchive
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.files import CHUNK
+from envbuilder.core.image_layout import PYTHON, VENV, WORKSPACE, site_packages
 from envbuilder.image.layers.entries import EPOCH, Entry, folder, link, text
 from envbuilder.lock.lock import User
 from envbuilder.oci.tar.members import Kind, Member, of_tar
 
-HOME = "opt/python"
-"""Where an archive is unpacked."""
-
-VENV = "opt/venv"
 _ARCHIVE_TOP = "python"
-_ACTIVATE = """# Source this from a POSIX shell; `deactivate` takes it back.
-deactivate () {
+_ACTIVATE = f"""# Source this from a POSIX shell; `deactivate` takes it back.
+deactivate () {{
     PATH=$_ENVBUILDER_OLD_PATH; export PATH
     unset VIRTUAL_ENV _ENVBUILDER_OLD_PATH
     unset -f deactivate
-}
+}}
 _ENVBUILDER_OLD_PATH=$PATH
-VIRTUAL_ENV=/opt/venv; export VIRTUAL_ENV
+VIRTUAL_ENV=/{VENV}; export VIRTUAL_ENV
 PATH=$VIRTUAL_ENV/bin:$PATH; export PATH
 """
 
@@ -57,7 +55,7 @@ def archive_entries(archive: Path, work: Path) -> Iterator[Entry]:
         top, _, rest = member.path.partition("/")
         if top == _ARCHIVE_TOP and rest:
             mode = 0o755 if member.kind is Kind.FOLDER or member.mode & 0o111 else 0o644
-            moved = replace(member, path=f"{HOME}/{rest}", uid=0, gid=0, mode=mode, mtime=EPOCH)
+            moved = replace(member, path=f"{PYTHON}/{rest}", uid=0, gid=0, mode=mode, mtime=EPOCH)
             yield Entry(member=moved)
 
 
@@ -79,7 +77,7 @@ def venv_entries(home: str, series: str, version: str) -> Iterator[Entry]:
     yield link(f"{VENV}/bin/python3", "python")
     yield link(f"{VENV}/bin/python{series}", "python")
     yield link(f"{VENV}/lib64", "lib")
-    yield folder(f"{VENV}/lib/python{series}/site-packages")
+    yield folder(site_packages(series))
 
 
 def account_entries(user: User, passwd: bytes, group: bytes) -> Iterator[Entry]:
@@ -90,10 +88,10 @@ def account_entries(user: User, passwd: bytes, group: bytes) -> Iterator[Entry]:
         passwd: What `/etc/passwd` of the base holds; empty when it has none.
         group: Likewise `/etc/group`.
     """
-    line = f"{user.name}:x:{user.uid}:{user.gid}::/home/{user.name}:/bin/bash"
+    line = f"{user.name}:x:{user.uid}:{user.gid}::/{image_layout.home(user.name)}:/bin/bash"
     yield text("etc/passwd", _with_line(passwd, line))
     yield text("etc/group", _with_line(group, f"{user.name}:x:{user.gid}:"))
-    for path in (f"home/{user.name}", "workspace"):
+    for path in (image_layout.home(user.name), WORKSPACE):
         yield Entry(member=Member(path=path, kind=Kind.FOLDER, mode=0o755, mtime=EPOCH, uid=user.uid, gid=user.gid))
 
 

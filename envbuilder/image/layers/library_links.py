@@ -12,9 +12,9 @@ from collections.abc import Iterable
 
 from envbuilder.catalog.cuda import LibraryLink
 from envbuilder.core.errors import VerificationFailed
+from envbuilder.core.image_layout import LIBRARIES
 from envbuilder.image.layers.entries import Entry, link
 
-FOLDER = "usr/lib/x86_64-linux-gnu"
 _LIBRARY = re.compile(r"nvidia/[^/]+/lib/(?P<name>lib[^/]+\.so[^/]*)")
 
 
@@ -38,4 +38,4 @@ def library_links(paths: Iterable[str], site: str, second_names: Iterable[Librar
                 hint="lock again: `envbuilder lock`",
             )
         names[second.name] = found[second.target]
-    return [link(f"{FOLDER}/{name}", target) for name, target in sorted(names.items())]
+    return [link(f"{LIBRARIES}/{name}", target) for name, target in sorted(names.items())]

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from envbuilder.core.errors import VerificationFailed
-from envbuilder.core.memory_policy import HOOK_PATH, START, START_NAME
+from envbuilder.core.image_layout import HOOK_FILE, LOCK_FILE, PROBE_FILE
+from envbuilder.core.memory_policy import START, START_NAME
 from envbuilder.image.layers.admission import Clashes, admitted
 from envbuilder.image.layers.bytecode import bytecode
 from envbuilder.image.layers.compression import Watch
@@ -26,9 +27,6 @@ from envbuilder.image.plan.plan import Layer, LayerKind, Plan
 from envbuilder.lock.lock import PackageGroup
 from envbuilder.oci.images import LayerFormat
 from envbuilder.oci.tar.members import Kind
-
-LOCK_PATH = "opt/envbuilder/envbuilder.lock"
-PROBE_PATH = "opt/envbuilder/probe.py"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,10 +203,10 @@ def _files(task: Task) -> LayerRecord:
 
 def _image(task: Task) -> LayerRecord:
     own = task.ingredients
-    entries = [text(LOCK_PATH, own.lock_text.encode()), text(PROBE_PATH, own.probe())]
+    entries = [text(LOCK_FILE, own.lock_text.encode()), text(PROBE_FILE, own.probe())]
     if hook := own.hook():
         start = f"{own.prefix.site}/{START_NAME}"
-        entries += [text(HOOK_PATH.lstrip("/"), hook), text(start, f"{START}\n".encode())]
+        entries += [text(HOOK_FILE, hook), text(start, f"{START}\n".encode())]
     return task.write(entries, Packing.COMPRESSED)
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.files import CHUNK
+from envbuilder.core.image_layout import site_packages
 from envbuilder.core.names import file_name
 from envbuilder.image.layers.entries import EPOCH, Entry, folder, text
 from envbuilder.image.layers.wheel_file import Content, Wheel
@@ -55,7 +56,7 @@ class Prefix:
     @property
     def site(self) -> str:
         """The folder `site-packages`."""
-        return f"{self.venv}/lib/python{self.series}/site-packages"
+        return site_packages(self.series, self.venv)
 
     @property
     def python(self) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 from envbuilder.catalog.environments import PythonProvider
 from envbuilder.core.canonical_json import inputs_digest
-from envbuilder.core.image_paths import VENV
+from envbuilder.core.image_layout import VENV
 from envbuilder.image.plan.plan import Layer, LayerKind, Plan
 from envbuilder.lock.lock import Lock, PackageGroup, PackagePin
 from envbuilder.oci.images import LayerFormat

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 
 from envbuilder.catalog.environments import BaseKind, PythonProvider
+from envbuilder.core.image_layout import VENV
 from envbuilder.core.memory_policy import GROWTH, HOOK, VARIABLE
 from envbuilder.core.references import ImageRef
 from envbuilder.image.plan.plan import Layer, LayerKind, Plan
@@ -154,8 +155,8 @@ def _interpreter_title(lock: Lock) -> str:
 def _env(lock: Lock) -> tuple[tuple[str, str], ...]:
     env = {
         "LANG": "C.UTF-8",
-        "PATH": "/opt/venv/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-        "VIRTUAL_ENV": "/opt/venv",
+        "PATH": f"/{VENV}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "VIRTUAL_ENV": f"/{VENV}",
     }
     if lock.cuda is not None:
         env |= {"NVIDIA_DRIVER_CAPABILITIES": "compute,utility", "NVIDIA_VISIBLE_DEVICES": "all"}

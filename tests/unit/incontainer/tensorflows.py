@@ -8,7 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from envbuilder.core.memory_policy import HOOK_PATH, START, START_NAME
+from envbuilder.core.image_layout import HOOK_FILE
+from envbuilder.core.memory_policy import START, START_NAME
 from envbuilder.incontainer import memory_hook
 
 HOOK = Path(str(memory_hook.__file__))
@@ -132,7 +133,7 @@ def write(folder: Path, version: str, *, gpus: int = 2) -> None:
         path.write_text(text, encoding="utf-8")
     for path in [path for path in (folder / "tensorflow").rglob("*") if path.is_dir()]:
         (path / "__init__.py").touch()
-    (folder / START_NAME).write_text(START.replace(HOOK_PATH, str(HOOK)) + "\n", encoding="utf-8")
+    (folder / START_NAME).write_text(START.replace(f"/{HOOK_FILE}", str(HOOK)) + "\n", encoding="utf-8")
 
 
 def libcuda(folder: Path, sizes: tuple[int, ...]) -> None:

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jinja2 import UndefinedError
 
+from envbuilder.core import image_layout
 from envbuilder.image.dockerfile.templates import double_quoted, environment, one_line, shell_word
 
+TEMPLATES = Path(__file__).parents[4] / "templates"
 PRINTABLE = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=40)
 CONTROLS = [chr(code) for code in (*range(32), 127)]
 
@@ -51,3 +53,10 @@ def test_a_value_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "x.j2").write_text("{{ plan.nothing | sh }}", encoding="utf-8")
     with pytest.raises(UndefinedError):
         environment(tmp_path).get_template("x.j2").render(plan=object())
+
+
+@pytest.mark.parametrize("template", sorted(TEMPLATES.glob("*.j2")), ids=lambda path: path.name)
+def test_templates_take_the_paths_of_an_image_from_one_place(template: Path) -> None:
+    text = template.read_text(encoding="utf-8")
+    paths = [value for name, value in vars(image_layout).items() if name.isupper()]
+    assert not [path for path in [*paths, "home/"] if f"/{path}" in text]

@@ -6,7 +6,8 @@ import pytest
 
 from envbuilder.catalog.cuda import LibraryLink
 from envbuilder.core.errors import VerificationFailed
-from envbuilder.image.layers.library_links import FOLDER, library_links
+from envbuilder.core.image_layout import LIBRARIES
+from envbuilder.image.layers.library_links import library_links
 
 SITE = "opt/venv/lib/python3.8/site-packages"
 PATHS = (
@@ -25,14 +26,14 @@ def links(*second: LibraryLink) -> list[tuple[str, str]]:
 
 def test_every_library_is_linked_in_order_and_nothing_else() -> None:
     assert links() == [
-        (f"{FOLDER}/libcudnn.so.8", f"/{SITE}/nvidia/cudnn/lib/libcudnn.so.8"),
-        (f"{FOLDER}/libcusolver.so.11", f"/{SITE}/nvidia/cusolver/lib/libcusolver.so.11"),
+        (f"{LIBRARIES}/libcudnn.so.8", f"/{SITE}/nvidia/cudnn/lib/libcudnn.so.8"),
+        (f"{LIBRARIES}/libcusolver.so.11", f"/{SITE}/nvidia/cusolver/lib/libcusolver.so.11"),
     ]
 
 
 def test_a_second_name_leads_to_the_same_file() -> None:
     found = dict(links(LibraryLink(name="libcusolver.so.10", target="libcusolver.so.11")))
-    assert found[f"{FOLDER}/libcusolver.so.10"] == found[f"{FOLDER}/libcusolver.so.11"]
+    assert found[f"{LIBRARIES}/libcusolver.so.10"] == found[f"{LIBRARIES}/libcusolver.so.11"]
 
 
 def test_a_second_name_for_nothing_is_refused() -> None:
