@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -9,11 +10,13 @@ import click
 from envbuilder.catalog.advise.advice import Spec, Wanted
 from envbuilder.catalog.advise.recommend import advise, described
 from envbuilder.catalog.advise.version_ranges import release_of, spec_of
+from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.gpu_names import gpu_asked
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.catalog.machine import Host
 from envbuilder.cli.context import command_settings
+from envbuilder.cli.options import grouped
 from envbuilder.cli.output.advice import answer_document, answer_text, asked_text, width
 from envbuilder.cli.output.printing import json_option, print_json
 from envbuilder.core.errors import UsageError
@@ -24,49 +27,69 @@ from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.wiring.inventory import inventory
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conditions:
+    """What an environment must meet, as it was typed.
+
+    Attributes:
+        tensorflow: Releases; `keras`, `cuda` and `cudnn` likewise.
+        python: Interpreter.
+        driver: Driver of the machine.
+        gpus: GPUs that must all run, by name or compute capability.
+        glibc: C library of a system where the wheel is to run without a container.
+        cpu: Only environments without a GPU.
+        hosts: Facts of machines.
+        base: Base of the image; empty for any.
+    """
+
+    tensorflow: str | None
+    python: str | None
+    driver: str | None
+    gpus: tuple[str, ...]
+    keras: str | None
+    cuda: str | None
+    cudnn: str | None
+    glibc: str | None
+    cpu: bool
+    hosts: tuple[Path, ...]
+    base: str
+
+
+_condition_options = grouped(
+    "conditions",
+    Conditions,
+    click.option("--tensorflow", metavar="SPEC", help="Releases: 2.4, 2.4.1, '>=2.4,<2.6'."),
+    click.option("--python", metavar="X.Y", help="Interpreter."),
+    click.option("--driver", metavar="X.Y[.Z]", help="Driver of the machine: `nvidia-smi` shows it."),
+    click.option(
+        "--gpu",
+        "gpus",
+        multiple=True,
+        metavar="NAME[,NAME]",
+        help="GPUs that must all run: K80, V100, 'RTX 3090', or a compute capability such as 8.6. Repeatable.",
+    ),
+    click.option("--keras", metavar="SPEC", help="Releases of standalone Keras."),
+    click.option("--cuda", metavar="SPEC", help="Releases of the CUDA libraries."),
+    click.option("--cudnn", metavar="SPEC", help="Releases of cuDNN."),
+    click.option("--glibc", metavar="X.Y", help="C library of a system where the wheel is to run without a container."),
+    click.option("--cpu", is_flag=True, help="Only environments without a GPU."),
+    click.option(
+        "--host",
+        "hosts",
+        multiple=True,
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="Facts of a machine (`doctor -o`, `probe.py --hardware`). Several: all must fit.",
+    ),
+    click.option("--base", default="", metavar="ID", help="Base of the image."),
+)
+
+
 @click.command("advise")
-@click.option("--tensorflow", metavar="SPEC", help="Releases: 2.4, 2.4.1, '>=2.4,<2.6'.")
-@click.option("--python", metavar="X.Y", help="Interpreter.")
-@click.option("--driver", metavar="X.Y[.Z]", help="Driver of the machine: `nvidia-smi` shows it.")
-@click.option(
-    "--gpu",
-    "gpus",
-    multiple=True,
-    metavar="NAME[,NAME]",
-    help="GPUs that must all run: K80, V100, 'RTX 3090', or a compute capability such as 8.6. Repeatable.",
-)
-@click.option("--keras", metavar="SPEC", help="Releases of standalone Keras.")
-@click.option("--cuda", metavar="SPEC", help="Releases of the CUDA libraries.")
-@click.option("--cudnn", metavar="SPEC", help="Releases of cuDNN.")
-@click.option("--glibc", metavar="X.Y", help="C library of a system where the wheel is to run without a container.")
-@click.option("--cpu", is_flag=True, help="Only environments without a GPU.")
-@click.option(
-    "--host",
-    "hosts",
-    multiple=True,
-    metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Facts of a machine (`doctor -o`, `probe.py --hardware`). Several: all must fit.",
-)
-@click.option("--base", default="", metavar="ID", help="Base of the image.")
+@_condition_options
 @click.option("--limit", type=click.IntRange(1), default=5, show_default=True, help="How many to show.")
 @json_option
-def command(  # noqa: PLR0913  one parameter for each option
-    tensorflow: str | None,
-    python: str | None,
-    driver: str | None,
-    gpus: tuple[str, ...],
-    keras: str | None,
-    cuda: str | None,
-    cudnn: str | None,
-    glibc: str | None,
-    hosts: tuple[Path, ...],
-    base: str,
-    limit: int,
-    *,
-    cpu: bool,
-    as_json: bool,
-) -> None:
+def command(conditions: Conditions, limit: int, *, as_json: bool) -> None:
     """Say which environments fit, with the reasons for and against; best first.
 
     Where none fits: the nearest, and what to change. Exit status 0 when something fits, 1 when not. Without options:
@@ -74,18 +97,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     """
     here = command_settings()
     catalog = load_catalog(here.matrices)
-    wanted = Wanted(
-        tensorflow=_range(tensorflow, "TensorFlow"),
-        python=_python(python),
-        keras=_range(keras, "Keras"),
-        cuda=_range(cuda, "CUDA"),
-        cudnn=_range(cudnn, "cuDNN"),
-        glibc=release_of(glibc, "glibc") if glibc else None,
-        base=_base(catalog, base),
-        cpu=cpu,
-        inventory=inventory(here, catalog),
-        hosts=(*_described(catalog, driver, gpus), *(_host(file) for file in hosts)),
-    )
+    wanted = _wanted(catalog, conditions, inventory(here, catalog))
     answer = advise(catalog, wanted)
     if as_json:
         print_json(answer_document(answer, asked_text(wanted), limit))
@@ -93,6 +105,22 @@ def command(  # noqa: PLR0913  one parameter for each option
         click.echo(answer_text(answer, asked_text(wanted), limit, width()))
     if not answer.fitting:
         raise click.exceptions.Exit(1)
+
+
+def _wanted(catalog: Catalog, conditions: Conditions, available: Inventory) -> Wanted:
+    hosts = _described(catalog, conditions.driver, conditions.gpus)
+    return Wanted(
+        tensorflow=_range(conditions.tensorflow, "TensorFlow"),
+        python=_python(conditions.python),
+        keras=_range(conditions.keras, "Keras"),
+        cuda=_range(conditions.cuda, "CUDA"),
+        cudnn=_range(conditions.cudnn, "cuDNN"),
+        glibc=release_of(conditions.glibc, "glibc") if conditions.glibc else None,
+        base=_base(catalog, conditions.base),
+        cpu=conditions.cpu,
+        inventory=available,
+        hosts=(*hosts, *(_host(file) for file in conditions.hosts)),
+    )
 
 
 def _range(text: str | None, what: str) -> Spec | None:

@@ -1,4 +1,4 @@
-"""`envbuilder audit ENV|WHEEL`."""
+"""`envbuilder catalog audit ENV|WHEEL`."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def command(target: str, python: Release | None, sources: Sources, *, write: boo
             _tell(audit)
         if records:
             row = record_audit(load_catalog(here.matrices), audit, ports.index, records, datetime.now(tz=UTC).date())
-            session.progress(f"wrote {row}; review the diff, then `envbuilder prove {row}`")
+            session.progress(f"wrote {row}; review the diff, then `envbuilder catalog prove {row}`")
     if as_json:
         print_json({"schema": 1, "wheels": [_document(audit) for audit in audits]})
     elif len(audits) > 1:

@@ -1,11 +1,7 @@
-"""The command line: the group, its verbs by name, and how errors end the process.
-
-A verb's module is imported when the verb is used, so that `--help` costs little more than importing click.
-"""
+"""The command line: its commands by name, and how errors end the process."""
 
 from __future__ import annotations
 
-import importlib
 import os
 import signal
 import sys
@@ -17,38 +13,47 @@ from types import FrameType
 import click
 
 from envbuilder import __version__
+from envbuilder.cli.groups import LazyGroup, Sections
 from envbuilder.cli.output.streams import foreign, opened_streams
 from envbuilder.cli.system_errors import of_the_system
 from envbuilder.core.errors import EnvbuilderError
 
-VERBS = {
-    "list": ("envbuilder.cli.list", "Show the environments of the catalog."),
-    "show": ("envbuilder.cli.show", "Show one environment: every pin, and the reason behind it."),
-    "advise": ("envbuilder.cli.advise", "Say which environments fit, and what to change where none does."),
-    "compare": ("envbuilder.cli.compare", "Say what differs between two machines or locks, and what that does."),
-    "init": ("envbuilder.cli.init", "Write a commented envbuilder.yaml for a team."),
-    "lock": ("envbuilder.cli.lock", "Resolve envbuilder.yaml into exact files with hashes."),
-    "diff": ("envbuilder.cli.diff", "Compare two locks."),
-    "render": ("envbuilder.cli.render", "Write a Dockerfile and everything that it needs."),
-    "plan": ("envbuilder.cli.plan", "Show the layers that an image will have, without building it."),
-    "build": ("envbuilder.cli.build", "Build the images of environments or locks."),
-    "validate": ("envbuilder.cli.validate", "Look inside an image and check it against its lock."),
-    "run": ("envbuilder.cli.run", "Run a command in an image, with its GPUs and a memory policy."),
-    "doctor": ("envbuilder.cli.doctor", "Say what is wrong with this host, and which environments run on it."),
-    "probe": ("envbuilder.cli.probe", "Write the probe as one file, to look at a machine elsewhere."),
-    "check": ("envbuilder.cli.check", "Judge what the probe saw on another machine."),
-    "diagnose": ("envbuilder.cli.diagnose", "Say why a log ends badly, and what to change."),
-    "schema": ("envbuilder.cli.schema", "Print the JSON Schema of a report."),
-    "verify": ("envbuilder.cli.verify", "Say whether an image is what its lock says, bit by bit."),
-    "reproduce": ("envbuilder.cli.reproduce", "Build a lock twice in different surroundings and compare."),
-    "bundle": ("envbuilder.cli.bundle", "Write a lock and all its files into one archive."),
-    "cache": ("envbuilder.cli.cache", "Look at the cache folder, and free what is not needed."),
-    "audit": ("envbuilder.cli.audit", "Take a TensorFlow wheel apart and compare it with its row."),
-    "prove": ("envbuilder.cli.prove", "Lock, install and run rows of the catalog, and record what happened."),
-    "availability": ("envbuilder.cli.availability", "Ask the index whether all shipped files are still there."),
-    "base": ("envbuilder.cli.base", "Make and list Debian bases."),
-    "python": ("envbuilder.cli.python", "Pack and list interpreter archives."),
+SECTIONS: Sections = {
+    "Environments": {
+        "list": ("envbuilder.cli.list", "Show the environments of the catalog."),
+        "show": ("envbuilder.cli.show", "Show one environment: every pin, and the reason behind it."),
+        "advise": ("envbuilder.cli.advise", "Say which environments fit, and what to change where none does."),
+    },
+    "Project": {
+        "init": ("envbuilder.cli.init", "Write a commented envbuilder.yaml for a team."),
+        "lock": ("envbuilder.cli.lock", "Resolve envbuilder.yaml into exact files with hashes."),
+        "diff": ("envbuilder.cli.diff", "Compare two locks."),
+    },
+    "Images": {
+        "plan": ("envbuilder.cli.plan", "Show the layers that an image will have, without building it."),
+        "render": ("envbuilder.cli.render", "Write a Dockerfile and everything that it needs."),
+        "build": ("envbuilder.cli.build", "Build the images of environments or locks."),
+        "validate": ("envbuilder.cli.validate", "Look inside an image and check it against its lock."),
+        "run": ("envbuilder.cli.run", "Run a command in an image, with its GPUs and a memory policy."),
+        "verify": ("envbuilder.cli.verify", "Say whether an image is what its lock says, bit by bit."),
+        "reproduce": ("envbuilder.cli.reproduce", "Build a lock twice in different surroundings and compare."),
+        "bundle": ("envbuilder.cli.bundle", "Write a lock and all its files into one archive."),
+    },
+    "Machines and failures": {
+        "doctor": ("envbuilder.cli.doctor", "Say what is wrong with this host, and which environments run on it."),
+        "diagnose": ("envbuilder.cli.diagnose", "Say why a log ends badly, and what to change."),
+        "compare": ("envbuilder.cli.compare", "Say what differs between two machines or locks, and what that does."),
+        "probe": ("envbuilder.cli.probe", "Write the probe as one file, to look at a machine elsewhere."),
+    },
+    "Maintenance": {
+        "cache": ("envbuilder.cli.cache", "Look at the cache folder, and free what is not needed."),
+        "base": ("envbuilder.cli.base", "Make and list Debian bases."),
+        "python": ("envbuilder.cli.python", "Pack and list interpreter archives."),
+        "catalog": ("envbuilder.cli.catalog", "Measure, prove and check the environments of the catalog."),
+    },
 }
+"""The commands by section."""
+
 _STOPPING = (signal.SIGTERM, signal.SIGHUP)
 STOPPED = frozenset(128 + number for number in (signal.SIGINT, *_STOPPING))
 """Statuses of a process that was interrupted, as a shell gives them."""
@@ -66,41 +71,11 @@ class Stopped(KeyboardInterrupt):
         self.signal = signal.Signals(number)
 
 
-class Verbs(click.Group):
-    """A group that imports a verb when it is used."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
-        """The verbs in the order of the work, not of the alphabet."""
-        return list(VERBS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Import a verb."""
-        if cmd_name not in VERBS:
-            return None
-        module = importlib.import_module(VERBS[cmd_name][0])
-        command: click.Command = module.command
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """List the verbs without importing one."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, summary) in VERBS.items()])
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Suggest the nearest verb for one that does not exist."""
-        name = args[0] if args else ""
-        if name and not name.startswith("-") and name not in VERBS:
-            import difflib  # noqa: PLC0415  only on this path
-
-            near = difflib.get_close_matches(name, VERBS, 1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            ctx.fail(f"No such command {name!r}.{hint}")
-        return super().resolve_command(ctx, args)
-
-
-@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=LazyGroup,
+    sections=SECTIONS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, prog_name="envbuilder")
 def cli() -> None:
     """Build and validate container images for TensorFlow on GPUs.

@@ -16,7 +16,7 @@ def command(output: Path | None) -> None:
     """Write the probe alone: one Python file to copy to a machine and run there.
 
     It needs Python 2.7 or 3.5 and later, and nothing else: `python probe.py > facts.json`. Then, here:
-    `envbuilder check --facts facts.json --lock LOCK`.
+    `envbuilder validate --facts facts.json --lock LOCK`.
     """
     if output is None:
         click.echo(probe_source(), nl=False)

@@ -1,4 +1,4 @@
-"""`envbuilder prove [GLOB]`."""
+"""`envbuilder catalog prove [GLOB]`."""
 
 from __future__ import annotations
 

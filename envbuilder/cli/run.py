@@ -5,13 +5,14 @@ from __future__ import annotations
 import posixpath
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
-from envbuilder.cli.options import MEMORY, engine_option
+from envbuilder.cli.options import MEMORY, engine_option, grouped
 from envbuilder.cli.output.printing import notice
 from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import MemoryPolicy
@@ -22,38 +23,65 @@ from envbuilder.wiring.engines import reference_of, runner_of
 from envbuilder.wiring.session import Session
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerOptions:
+    """What the container is given, as it was typed.
+
+    Attributes:
+        memory: GPU memory policy; None for that of the image.
+        gpus: Whether it gets the GPUs; None means if there are any.
+        devices: CDI devices instead of all GPUs.
+        mounts: `DIR[:PATH]` each.
+        workdir: Where the command starts; empty for the first mount, or the image's.
+        variables: `NAME[=VALUE]` each.
+        user: Account; empty for that of the image.
+        no_network: Whether it is cut off from every network.
+    """
+
+    memory: MemoryPolicy | None
+    gpus: bool | None
+    devices: tuple[str, ...]
+    mounts: tuple[str, ...]
+    workdir: str
+    variables: tuple[str, ...]
+    user: str
+    no_network: bool
+
+
+_container_options = grouped(
+    "options",
+    ContainerOptions,
+    click.option(
+        "--memory", type=MEMORY, metavar="POLICY", help="GPU memory policy instead of the image's: limit:4GiB."
+    ),
+    click.option("--gpus/--no-gpus", default=None, help="Give it the GPUs. Default: if the engine has any."),
+    click.option(
+        "--device", "devices", multiple=True, metavar="NAME", help="CDI device instead of all GPUs. Repeatable."
+    ),
+    click.option(
+        "--mount",
+        "mounts",
+        multiple=True,
+        metavar="DIR[:PATH]",
+        help="Folder of this host that it can change. Repeatable.",
+    ),
+    click.option(
+        "--workdir", metavar="PATH", default="", help="Where it starts. Default: the first --mount, or the image's."
+    ),
+    click.option(
+        "--env", "variables", multiple=True, metavar="NAME[=VALUE]", help="Variable; without a value, of this host."
+    ),
+    click.option("--user", metavar="NAME|UID[:GID]", default="", help="Account to run as. Default: that of the image."),
+    click.option("--no-network", is_flag=True, help="Cut it off from every network."),
+)
+
+
 @click.command("run", context_settings={"allow_interspersed_args": False})
 @click.argument("image", metavar="IMAGE|ENV")
 @click.argument("words", metavar="COMMAND...", nargs=-1, required=True, type=click.UNPROCESSED)
 @engine_option("Where the image is. assemble: in the store; run by runc or namespaces, without GPUs.")
-@click.option("--memory", type=MEMORY, metavar="POLICY", help="GPU memory policy instead of the image's: limit:4GiB.")
-@click.option("--gpus/--no-gpus", default=None, help="Give it the GPUs. Default: if the engine has any.")
-@click.option("--device", "devices", multiple=True, metavar="NAME", help="CDI device instead of all GPUs. Repeatable.")
-@click.option(
-    "--mount", "mounts", multiple=True, metavar="DIR[:PATH]", help="Folder of this host that it can change. Repeatable."
-)
-@click.option(
-    "--workdir", metavar="PATH", default="", help="Where it starts. Default: the first --mount, or the image's."
-)
-@click.option(
-    "--env", "variables", multiple=True, metavar="NAME[=VALUE]", help="Variable; without a value, of this host."
-)
-@click.option("--user", metavar="NAME|UID[:GID]", default="", help="Account to run as. Default: that of the image.")
-@click.option("--no-network", is_flag=True, help="Cut it off from every network.")
-def command(  # noqa: PLR0913  one parameter for each option
-    image: str,
-    words: tuple[str, ...],
-    engine: Engine,
-    memory: MemoryPolicy | None,
-    gpus: bool | None,  # noqa: FBT001  click gives it by name
-    devices: tuple[str, ...],
-    mounts: tuple[str, ...],
-    workdir: str,
-    variables: tuple[str, ...],
-    user: str,
-    *,
-    no_network: bool,
-) -> None:
+@_container_options
+def command(image: str, words: tuple[str, ...], engine: Engine, options: ContainerOptions) -> None:
     """Run a command in an image: `envbuilder run --mount . tf-2.4-cuda11.0 python train.py`.
 
     What it writes appears as it comes, and the exit status is its own. The container is gone afterwards; what is to
@@ -61,19 +89,19 @@ def command(  # noqa: PLR0913  one parameter for each option
     """
     here = command_settings()
     session = Session(here, load_catalog(here.matrices), notice)
-    shared = tuple(_mount(text) for text in mounts)
+    shared = tuple(_mount(text) for text in options.mounts)
     request = RunRequest(
         image=reference_of(session, image, engine),
         command=_command(words),
-        env=tuple(sorted(_variable(text, here.environ) for text in variables)),
-        devices=devices,
-        network="none" if no_network else "default",
-        user=user,
+        env=tuple(sorted(_variable(text, here.environ) for text in options.variables)),
+        devices=options.devices,
+        network="none" if options.no_network else "default",
+        user=options.user,
         shared=shared,
-        folder=workdir or (shared[0][1] if shared else ""),
+        folder=options.workdir or (shared[0][1] if shared else ""),
     )
     runner = runner_of(session, request.image, engine)
-    prepared = prepare(runner, request, memory, gpus=gpus)
+    prepared = prepare(runner, request, options.memory, gpus=options.gpus)
     with_gpus = "with the GPUs" if prepared.request.gpus else "without GPUs"
     policy = f"; GPU memory: {prepared.memory}" if prepared.memory else ""
     session.progress(f"running in {request.image} {with_gpus}{policy}")

@@ -8,79 +8,101 @@ import click
 
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
-from envbuilder.cli.options import MEMORY, engine_option
+from envbuilder.cli.options import MEMORY, engine_option, grouped
 from envbuilder.cli.output.printing import notice
-from envbuilder.cli.output.reports import ALL_TIERS, FORMAT_NAMES, destinations, finish, output_option
-from envbuilder.cli.validation import Asked, report_on
-from envbuilder.core.memory_policy import MemoryPolicy
+from envbuilder.cli.output.reports import ReportOutput, finish, report_options
+from envbuilder.cli.validation import ValidationRequest, refuse_several_facts, reports_on
 from envbuilder.diagnostics.checks.findings import Tier
-from envbuilder.image.builder import Engine
+from envbuilder.diagnostics.report.json_format import report_schema
 from envbuilder.wiring.session import Session
+
+_TIER = click.Choice([tier.value for tier in Tier])
+
+
+def _tier(_context: click.Context, _option: click.Parameter, value: str | None) -> Tier | None:
+    return Tier(value) if value else None
+
+
+def _print_schema(context: click.Context, _option: click.Parameter, value: bool) -> None:  # noqa: FBT001  click's signature
+    if value:
+        click.echo(report_schema(), nl=False)
+        context.exit()
+
+
+_request_options = grouped(
+    "request",
+    ValidationRequest,
+    click.argument("image", metavar="[IMAGE|ENV|FILE]", default=""),
+    click.option(
+        "--container", metavar="NAME", default="", help="Look into a container that is running, instead of an image."
+    ),
+    click.option(
+        "--python",
+        metavar="PATH",
+        default="",
+        help="Look at the environment of this interpreter: on this host, or with --container in there.",
+    ),
+    click.option(
+        "--facts",
+        metavar="FILE",
+        type=click.Path(allow_dash=True, path_type=Path),
+        multiple=True,
+        help="Judge what the probe printed on another machine; - for standard input. Repeatable.",
+    ),
+    engine_option(
+        "Where the image is. assemble: in the store; run by runc or namespaces. auto: the engine if it has it."
+    ),
+    click.option(
+        "--tier",
+        type=_TIER,
+        callback=_tier,
+        help="How far to go. static: nothing is run. Default: gpu when the engine has GPUs, else cpu.",
+    ),
+    click.option(
+        "--require",
+        "required",
+        type=_TIER,
+        callback=_tier,
+        help="Tier that must be proven: what could not be looked at is a failure.",
+    ),
+    click.option(
+        "--device", "devices", multiple=True, metavar="NAME", help="CDI device instead of all GPUs. Repeatable."
+    ),
+    click.option("--lock", metavar="LOCK|ENV", help="Check against this lock, not the one in the image."),
+    click.option(
+        "--memory",
+        type=MEMORY,
+        metavar="POLICY",
+        help="Run it with this GPU memory policy instead of its own: limit:4GiB.",
+    ),
+    click.option(
+        "--timeout", type=click.FloatRange(min=1), default=900.0, show_default=True, help="Seconds for the probe."
+    ),
+)
+"""What to look at, and how far; the command gets a `ValidationRequest`."""
 
 
 @click.command("validate")
-@click.argument("image", metavar="[IMAGE|ENV|FILE]", required=False)
-@click.option("--container", metavar="NAME", help="Look into a container that is running, instead of an image.")
+@_request_options
+@report_options
 @click.option(
-    "--python",
-    metavar="PATH",
-    help="Look at the environment of this interpreter: on this host, or with --container in there.",
+    "--schema",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_schema,
+    help="Print the JSON Schema (draft 2020-12) of --json, and do nothing else.",
 )
-@engine_option("Where the image is. assemble: in the store; run by runc or namespaces. auto: the engine if it has it.")
-@click.option(
-    "--tier",
-    type=ALL_TIERS,
-    help="How far to go. static: nothing is run. Default: gpu when the engine has GPUs, else cpu.",
-)
-@click.option("--require", type=ALL_TIERS, help="Tier that must be proven: what could not be looked at is a failure.")
-@click.option("--device", "devices", multiple=True, metavar="NAME", help="CDI device instead of all GPUs. Repeatable.")
-@click.option("--lock", "lock_name", metavar="LOCK|ENV", help="Check against this lock, not the one in the image.")
-@click.option(
-    "--memory", type=MEMORY, metavar="POLICY", help="Run it with this GPU memory policy instead of its own: limit:4GiB."
-)
-@click.option("--format", "format_name", type=FORMAT_NAMES, default="text", show_default=True)
-@output_option
-@click.option("--json", "as_json", is_flag=True, help="Same as --format json.")
-@click.option(
-    "--junit", "junit_file", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit XML to a file too."
-)
-@click.option(
-    "--timeout", type=click.FloatRange(min=1), default=900.0, show_default=True, help="Seconds for the probe."
-)
-def command(  # noqa: PLR0913  one parameter for each option
-    image: str | None,
-    container: str | None,
-    python: str | None,
-    engine: Engine,
-    tier: str | None,
-    require: str | None,
-    devices: tuple[str, ...],
-    lock_name: str | None,
-    memory: MemoryPolicy | None,
-    format_name: str,
-    outputs: tuple[Path, ...],
-    junit_file: Path | None,
-    timeout: float,
-    *,
-    as_json: bool,
-) -> None:
+def command(request: ValidationRequest, output: ReportOutput) -> None:
     """Look inside an image and check it against its lock and row. Exit status 1 on findings.
 
     FILE is an Apptainer image (.sif, .sqsh); for tier static also an OCI layout or archive. Nothing passes by being
     left out: what could not be looked at is reported as not proven, and --require makes that a failure.
+
+    On a machine without envbuilder: `python probe.py > facts.json`, with the probe that `envbuilder probe` writes; then
+    here --facts facts.json gives the same report, against --lock or the envbuilder.lock of this directory.
     """
-    files = destinations(outputs, junit_file)
+    refuse_several_facts(request.facts, output)
     here = command_settings()
     session = Session(here, load_catalog(here.matrices), notice)
-    asked = Asked(
-        image=image or "",
-        container=container or "",
-        python=python or "",
-        engine=engine,
-        tier=Tier(tier) if tier else None,
-        required=Tier(require) if require else None,
-        devices=devices,
-        timeout=timeout,
-        memory=memory,
-    )
-    finish(report_on(session, asked, lock_name), "json" if as_json else format_name, files)
+    finish(reports_on(session, request), output)

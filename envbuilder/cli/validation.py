@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.cli.output.preflight import warn_before_gpus
+from envbuilder.cli.output.reports import ReportOutput
 from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import MemoryPolicy
+from envbuilder.core.text_files import read_stream, read_text
 from envbuilder.diagnostics.checks.findings import Report, Tier
 from envbuilder.diagnostics.facts.facts import Facts
 from envbuilder.diagnostics.probe.containers import PYTHON
+from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.diagnostics.probe.interpreters import probe_python
 from envbuilder.diagnostics.probe.requests import ProbeRequest
-from envbuilder.diagnostics.validate import Validation, validate
+from envbuilder.diagnostics.validate import Validation, judge_facts, validate
 from envbuilder.diagnostics.validate_static import validate_static
 from envbuilder.diagnostics.validate_targets import Look, Place, by_command, validate_place
 from envbuilder.image.builder import Engine
@@ -35,49 +39,79 @@ _DRIVER = Path("/proc/driver/nvidia/version")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ValidationRequest:
     """What the command line names; empty texts for what it does not.
 
     Attributes:
         image: Image, environment or file.
         container: Running container.
         python: Interpreter on this host, or in the container.
+        facts: What the probe printed elsewhere; `-` for standard input.
         engine: Which engine has the image.
         tier: How far to go; None goes as far as the place can.
         required: Tier that must be proven.
         devices: CDI devices for the container.
-        timeout: Seconds for the probe.
+        lock: Lock or environment to compare with; None for the one in the image.
         memory: GPU memory policy in place of the image's; None leaves it.
+        timeout: Seconds for the probe.
     """
 
     image: str
     container: str
     python: str
+    facts: tuple[Path, ...]
     engine: Engine
     tier: Tier | None
     required: Tier | None
     devices: tuple[str, ...]
+    lock: str | None
+    memory: MemoryPolicy | None
     timeout: float
-    memory: MemoryPolicy | None = None
 
 
-def report_on(session: Session, asked: Asked, lock_name: str | None) -> Report:
-    """Look, and judge.
+def refuse_several_facts(facts: Sequence[Path], output: ReportOutput) -> None:
+    """Raise if several files of facts are given, and what is to be printed or read takes one.
+
+    Raises:
+        UsageError: An output file, a format for one report, or standard input twice.
+    """
+    if facts.count(Path("-")) > 1:
+        raise UsageError("--facts - can be given once: standard input has one document", hint="name files")
+    if len(facts) > 1 and (output.files or output.form not in {"text", "json"}):
+        asked = "an output file" if output.files else f"--format {output.form}"
+        raise UsageError(
+            f"{asked} takes one file of facts, {len(facts)} are given",
+            hint="use --json, or run the command for each file",
+        )
+
+
+def reports_on(session: Session, asked: ValidationRequest) -> tuple[Report, ...]:
+    """Look, and judge: one report, or one for each file of facts.
 
     Raises:
         UsageError: Nothing was named, or two things; there is no such image, or no lock.
     """
-    lock = _named_lock(session, lock_name, asked.tier)
+    named = {"IMAGE": asked.image, "--container or --python": asked.container or asked.python, "--facts": asked.facts}
+    given = [name for name, value in named.items() if value]
+    if not given:
+        raise UsageError(
+            "nothing to look at", hint="name an image, or --container NAME, --python PATH, or --facts FILE"
+        )
+    if len(given) > 1:
+        raise UsageError(f"{given[0]} cannot be combined with {given[1]}", hint="name one of them")
     _refuse_memory(asked)
+    if asked.facts:
+        return _facts(session, asked)
+    lock = _named_lock(session, asked.lock, asked.tier)
     _warn(session, asked, lock)
-    if asked.image and (asked.container or asked.python):
-        raise UsageError("an image, and something else to look at", hint="name one of them")
+    return (_looked(session, asked, lock),)
+
+
+def _looked(session: Session, asked: ValidationRequest, lock: Lock | None) -> Report:
     if asked.container:
         return _container(session, asked, lock)
     if asked.python:
         return _python(session, asked, lock)
-    if not asked.image:
-        raise UsageError("nothing to look at", hint="name an image, or --container NAME, or --python PATH")
     if asked.tier is Tier.STATIC:
         return _static(session, asked, lock)
     if asked.image.endswith(_APPTAINER) and Path(asked.image).is_file():
@@ -85,7 +119,30 @@ def report_on(session: Session, asked: Asked, lock_name: str | None) -> Report:
     return _image(session, asked, lock)
 
 
-def _warn(session: Session, asked: Asked, lock: Lock | None) -> None:
+def _facts(session: Session, asked: ValidationRequest) -> tuple[Report, ...]:
+    if Tier.STATIC in {asked.tier, asked.required}:
+        raise _needs_layers()
+    lock, _ = known_lock(session, asked.lock, Sources())
+    seen = [(str(file), decode(_read(file), str(file))) for file in asked.facts]
+    return tuple(
+        judge_facts(
+            session.catalog,
+            lock,
+            facts,
+            tier=asked.tier,
+            required=asked.required,
+            subject=name,
+            seconds=facts.seconds,
+        )
+        for name, facts in seen
+    )
+
+
+def _read(file: Path) -> str:
+    return read_stream(sys.stdin.buffer, "-") if str(file) == "-" else read_text(file)
+
+
+def _warn(session: Session, asked: ValidationRequest, lock: Lock | None) -> None:
     """What a look at GPUs will meet here, as far as the command line alone tells; not for what runs elsewhere."""
     if Tier.GPU not in {asked.tier, asked.required} or asked.container:
         return
@@ -95,7 +152,7 @@ def _warn(session: Session, asked: Asked, lock: Lock | None) -> None:
     warn_before_gpus(session.settings, session.catalog, environment, base)
 
 
-def _refuse_memory(asked: Asked) -> None:
+def _refuse_memory(asked: ValidationRequest) -> None:
     is_run_by_an_engine = asked.image and asked.tier is not Tier.STATIC and not asked.image.endswith(_APPTAINER)
     if asked.memory and not is_run_by_an_engine:
         raise UsageError("--memory is for an image that is run here", hint="set ENVBUILDER_MEMORY there instead")
@@ -111,7 +168,7 @@ def _named_lock(session: Session, name: str | None, tier: Tier | None) -> Lock |
     return obtain(session, name, Sources())[0]
 
 
-def _image(session: Session, asked: Asked, lock: Lock | None) -> Report:
+def _image(session: Session, asked: ValidationRequest, lock: Lock | None) -> Report:
     wanted = Validation(
         image=reference_of(session, asked.image, asked.engine),
         tier=asked.tier,
@@ -125,7 +182,7 @@ def _image(session: Session, asked: Asked, lock: Lock | None) -> Report:
     return validate(session.catalog, wanted, lock, engine, time.monotonic)
 
 
-def _static(session: Session, asked: Asked, lock: Lock | None) -> Report:
+def _static(session: Session, asked: ValidationRequest, lock: Lock | None) -> Report:
     if asked.required not in {None, Tier.STATIC}:
         raise UsageError("tier static runs nothing", hint="use --tier cpu or --tier gpu with --require")
     there = Path(asked.image).exists()
@@ -138,7 +195,7 @@ def _static(session: Session, asked: Asked, lock: Lock | None) -> Report:
         return validate_static(subject, lock, Path(folder), time.monotonic, required=asked.required)
 
 
-def _container(session: Session, asked: Asked, lock: Lock | None) -> Report:
+def _container(session: Session, asked: ValidationRequest, lock: Lock | None) -> Report:
     name = asked.container
     session.progress(f"looking into the container {name}")
 
@@ -148,7 +205,7 @@ def _container(session: Session, asked: Asked, lock: Lock | None) -> Report:
     return _by_command(session, asked, lock, name=name, run=run, gpus=lambda: session.engine.has_gpus(name))
 
 
-def _apptainer(session: Session, asked: Asked, lock: Lock | None) -> Report:
+def _apptainer(session: Session, asked: ValidationRequest, lock: Lock | None) -> Report:
     session.progress(f"looking inside {asked.image}")
     program = find_apptainer(session.settings.environ.get("PATH", ""))
     gpus = asked.tier is Tier.GPU or (asked.tier is None and _DRIVER.exists())
@@ -161,7 +218,7 @@ def _apptainer(session: Session, asked: Asked, lock: Lock | None) -> Report:
 
 def _by_command(  # noqa: PLR0913  what differs between the places
     session: Session,
-    asked: Asked,
+    asked: ValidationRequest,
     lock: Lock | None,
     *,
     name: str,
@@ -173,7 +230,7 @@ def _by_command(  # noqa: PLR0913  what differs between the places
     return _place(session, asked, expected, name, tier, by_command(asked.python or PYTHON, name, run))
 
 
-def _python(session: Session, asked: Asked, lock: Lock | None) -> Report:
+def _python(session: Session, asked: ValidationRequest, lock: Lock | None) -> Report:
     if lock is None and not LOCK.is_file() and not SPEC.is_file():
         raise UsageError(
             f"no lock to check {asked.python} against: there is no {LOCK} here",
@@ -190,9 +247,13 @@ def _python(session: Session, asked: Asked, lock: Lock | None) -> Report:
 
 
 def _place(  # noqa: PLR0913  one look
-    session: Session, asked: Asked, lock: Lock, name: str, tier: Tier, look: Look
+    session: Session, asked: ValidationRequest, lock: Lock, name: str, tier: Tier, look: Look
 ) -> Report:
     if tier is Tier.STATIC:
-        raise UsageError("tier static reads the layers of an image", hint="name the image, or use --tier cpu")
+        raise _needs_layers()
     place = Place(name=name, tier=tier, required=asked.required, timeout=asked.timeout)
     return validate_place(session.catalog, lock, place, look, time.monotonic)
+
+
+def _needs_layers() -> UsageError:
+    return UsageError("tier static reads the layers of an image", hint="name the image, or use --tier cpu")

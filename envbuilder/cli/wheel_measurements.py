@@ -1,4 +1,4 @@
-"""Adapters of `audit`."""
+"""Adapters of `catalog audit`."""
 
 from __future__ import annotations
 

@@ -227,4 +227,4 @@ def _measured(wheel: MeasuredWheel, today: date) -> Measured:
 
 
 def _source(wheel: MeasuredWheel, today: date) -> str:
-    return f"read from the wheel {wheel.file} by envbuilder audit, {today}"
+    return f"read from the wheel {wheel.file} by envbuilder catalog audit, {today}"

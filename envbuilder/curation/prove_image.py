@@ -47,7 +47,9 @@ class ImageProof:
         choice = next(choice for choice in row.bases if choice.system.id == made.base.id)
         closure = self.shipped.find(row.id, row_request(row, choice))
         if closure is None:
-            raise ToolFailed(f"{row.id} ships no closure for {made.base.id}", hint="`envbuilder prove --tier resolved`")
+            raise ToolFailed(
+                f"{row.id} ships no closure for {made.base.id}", hint="`envbuilder catalog prove --tier resolved`"
+            )
         tag = TAG.format(row=row.id)
         self.build(made, tag)
         try:

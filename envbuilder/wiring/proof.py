@@ -1,4 +1,4 @@
-"""Adapters of `prove`."""
+"""Adapters of `catalog prove`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _PASSED_ON = ("PATH", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH")
 
 @dataclass(frozen=True)
 class ProofAdapters:
-    """Adapters of one run of `prove`.
+    """Adapters of one run of `catalog prove`.
 
     Attributes:
         session: Settings, catalog, engine and stores.

@@ -37,7 +37,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def test_a_row_is_proven_once_and_the_second_run_runs_nothing(tool: Tool, matrices: Path) -> None:
-    first = tool("prove", ROW, "--tier", "cpu", "--json", ENVBUILDER_MATRICES=str(matrices))
+    first = tool("catalog", "prove", ROW, "--tier", "cpu", "--json", ENVBUILDER_MATRICES=str(matrices))
 
     assert first.status == 0, first.stderr
     [row] = first.document()["environments"]
@@ -48,7 +48,7 @@ def test_a_row_is_proven_once_and_the_second_run_runs_nothing(tool: Tool, matric
     assert [name for name in made if name.startswith(f"evidence/reports/{ROW}/cpu-")]
     assert not list(tool.cache.glob("work/proving-*"))
 
-    second = tool("prove", ROW, "--tier", "cpu", "--json", ENVBUILDER_MATRICES=str(matrices))
+    second = tool("catalog", "prove", ROW, "--tier", "cpu", "--json", ENVBUILDER_MATRICES=str(matrices))
 
     assert second.status == 0, second.stderr
     [again] = second.document()["environments"]
@@ -61,7 +61,7 @@ def test_a_row_is_proven_once_and_the_second_run_runs_nothing(tool: Tool, matric
 def test_the_packages_that_were_proven_are_those_that_everybody_gets(
     tool: Tool, matrices: Path, tmp_path: Path
 ) -> None:
-    proven = tool("prove", ROW, "--tier", "resolved", ENVBUILDER_MATRICES=str(matrices))
+    proven = tool("catalog", "prove", ROW, "--tier", "resolved", ENVBUILDER_MATRICES=str(matrices))
     assert proven.status == 0, proven.stderr
     assert tool("init", ROW, folder=tmp_path).status == 0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envbuilder.cli.main import VERBS
+from tests.command_tree import commands_and_groups
 from tests.fakes.catalogs import real_catalog
 from tests.golden.products import SHOWN
 
@@ -19,11 +19,7 @@ def commands() -> dict[str, tuple[str, ...]]:
     rows = [row for row in SHOWN if row in known]
     return {
         "cli/help.txt": ("--help",),
-        **{f"cli/help-{verb}.txt": (verb, "--help") for verb in VERBS},
-        "cli/help-base-bootstrap.txt": ("base", "bootstrap", "--help"),
-        "cli/help-base-list.txt": ("base", "list", "--help"),
-        "cli/help-python-pack.txt": ("python", "pack", "--help"),
-        "cli/help-python-list.txt": ("python", "list", "--help"),
+        **{f"cli/help-{name.replace(' ', '-')}.txt": (*name.split(), "--help") for name in commands_and_groups()},
         "cli/list.txt": ("list",),
         "cli/list.json": ("list", "--json"),
         **{f"cli/show/{row}.txt": ("show", row) for row in rows},

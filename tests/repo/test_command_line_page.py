@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import re
 import shlex
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 import click
 import pytest
 
-from envbuilder.cli.main import VERBS
+from tests.command_tree import commands
 from tests.fakes.catalogs import ROOT
 
 PAGE = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
@@ -32,18 +31,6 @@ class Example:
 
     document: str
     words: tuple[str, ...]
-
-
-def commands() -> dict[str, click.Command]:
-    """Return every command by its words, such as `base list`; groups are left out."""
-    found: dict[str, click.Command] = {}
-    for verb in VERBS:
-        command = importlib.import_module(VERBS[verb][0]).command
-        if isinstance(command, click.Group):
-            found.update({f"{verb} {name}": each for name, each in command.commands.items()})
-        else:
-            found[verb] = command
-    return found
 
 
 COMMANDS = commands()

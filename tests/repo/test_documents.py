@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from envbuilder.cli.main import STOPPED, VERBS
+from envbuilder.cli.main import SECTIONS, STOPPED
 from envbuilder.core import errors
 from envbuilder.core.errors import EnvbuilderError
+from tests.command_tree import commands_and_groups
 from tests.fakes.catalogs import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -32,15 +32,14 @@ def documented() -> dict[int, str]:
     return {int(code): rest for code, rest in re.findall(r"^\| *`?(\d+)`? *\|(.*)$", text, re.MULTILINE)}
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_a_verb_has_a_module_with_its_command(verb: str) -> None:
-    module = importlib.import_module(VERBS[verb][0])
-    assert module.command.name == verb
+@pytest.mark.parametrize("name", commands_and_groups())
+def test_a_command_has_the_name_that_its_group_calls_it_by(name: str) -> None:
+    assert commands_and_groups()[name].name == name.rpartition(" ")[2]
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_a_verb_is_named_in_the_readme(verb: str) -> None:
-    assert f"envbuilder {verb}" in README
+@pytest.mark.parametrize("name", [name for commands in SECTIONS.values() for name in commands])
+def test_a_command_is_named_in_the_readme(name: str) -> None:
+    assert f"envbuilder {name}" in README
 
 
 @pytest.mark.parametrize("code", sorted(code for code in families() if code != EnvbuilderError.exit_code))

@@ -28,7 +28,7 @@ def runs(row: Environment) -> list[RanOnCpu | BuiltImage | RanOnGpu]:
 @by_id
 def test_every_base_of_a_row_has_its_packages(row: Environment) -> None:
     missing = [choice.system.id for choice in row.bases if SHIPPED.find(row.id, row_request(row, choice)) is None]
-    assert not missing, f"`envbuilder prove --tier resolved {row.id}` makes them"
+    assert not missing, f"`envbuilder catalog prove --tier resolved {row.id}` makes them"
 
 
 @by_id

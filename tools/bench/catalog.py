@@ -46,6 +46,6 @@ def _load(matrices: Path) -> None:
 
 
 def _audit(wheel: Path) -> None:
-    done = subprocess.run([ENVBUILDER, "audit", str(wheel), "--json"], capture_output=True, check=False)
+    done = subprocess.run([ENVBUILDER, "catalog", "audit", str(wheel), "--json"], capture_output=True, check=False)
     if done.returncode not in {0, 1}:
         raise SystemExit(done.stderr.decode(errors="replace"))

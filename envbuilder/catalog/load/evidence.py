@@ -1,6 +1,7 @@
 """How a row is known to work: `evidence/ID.yaml` to values, and back.
 
-Machines write these files (`envbuilder prove`, `envbuilder audit --write`), people add what is documented.
+Machines write these files (`envbuilder catalog prove`, `envbuilder catalog audit --write`); people add what is
+documented.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ from envbuilder.core.yaml.fields import Fields
 from envbuilder.core.yaml.requirements import sha256
 
 PROOF_SCHEMA = 1
-_HEADER = "# How this row is known to work. Written by `envbuilder prove` and `envbuilder audit --write`.\n"
+_HEADER = (
+    "# How this row is known to work. Written by `envbuilder catalog prove` and `envbuilder catalog audit --write`.\n"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,30 +5,60 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from envbuilder.cli.context import command_settings
+from envbuilder.cli.options import grouped
 from envbuilder.cli.output.printing import print_json, table
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import replacing
-from envbuilder.diagnostics.checks.findings import NotProven, Report, Tier
+from envbuilder.diagnostics.checks.findings import NotProven, Report
 from envbuilder.diagnostics.report.formats import Format
 from envbuilder.diagnostics.report.registry import FORMATS, format_named, format_of
 
 _FIRST = 3
-TIERS = click.Choice([Tier.CPU.value, Tier.GPU.value])
-ALL_TIERS = click.Choice([tier.value for tier in Tier])
-FORMAT_NAMES = click.Choice(sorted(FORMATS))
-output_option = click.option(
-    "-o",
-    "--output",
-    "outputs",
-    type=click.Path(dir_okay=False, path_type=Path),
-    multiple=True,
-    help="Write the report to a file too: .html, .json, .md, .txt or .xml (JUnit). Several times: several files.",
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportOutput:
+    """Where reports go.
+
+    Attributes:
+        form: Name of the format that is printed.
+        files: Files to write too, with their formats.
+    """
+
+    form: str
+    files: Mapping[Path, Format]
+
+
+def _report_output(
+    *, format_name: str, outputs: tuple[Path, ...], as_json: bool, junit_file: Path | None
+) -> ReportOutput:
+    return ReportOutput(form="json" if as_json else format_name, files=destinations(outputs, junit_file))
+
+
+report_options = grouped(
+    "output",
+    _report_output,
+    click.option("--format", "format_name", type=click.Choice(sorted(FORMATS)), default="text", show_default=True),
+    click.option(
+        "-o",
+        "--output",
+        "outputs",
+        type=click.Path(dir_okay=False, path_type=Path),
+        multiple=True,
+        help="Write the report to a file too: .html, .json, .md, .txt or .xml (JUnit). Several times: several files.",
+    ),
+    click.option("--json", "as_json", is_flag=True, help="Same as --format json."),
+    click.option(
+        "--junit", "junit_file", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit XML to a file too."
+    ),
 )
+"""Where reports go; the command gets a `ReportOutput`."""
 
 
 def destinations(outputs: Sequence[Path], junit: Path | None = None) -> Mapping[Path, Format]:
@@ -48,33 +78,38 @@ def destinations(outputs: Sequence[Path], junit: Path | None = None) -> Mapping[
     return wanted
 
 
-def finish(report: Report, name: str, files: Mapping[Path, Format]) -> None:
-    """Write a report to its files and print it; a report with findings ends the command with exit status 1."""
-    for file, form in files.items():
-        with replacing(file) as stream:
-            stream.write(_encoded(form.write(report)))
-    click.echo(_encoded(format_named(name).write(report, color=_colorful())), nl=False)
-    if not report.passed:
-        raise click.exceptions.Exit(1)
+def finish(reports: Sequence[Report], output: ReportOutput) -> None:
+    """Write a report to its files and print it; print several with a table of them.
 
-
-def finish_all(reports: Sequence[Report], name: str) -> None:
-    """Print several reports and a table of them; one with findings ends the command with exit status 1.
+    A report with findings ends the command with exit status 1.
 
     Args:
-        reports: In their order.
-        name: `text` or `json`.
+        reports: In their order; at least one, and only one where something else than text or JSON is wanted.
+        output: Where they go.
     """
-    passed = all(report.passed for report in reports)
-    if name == "json":
-        written = [json.loads(format_named(name).write(report)) for report in reports]
-        print_json({"schema": 1, "passed": passed, "reports": written})
+    if len(reports) == 1:
+        _write_one(reports[0], output)
     else:
-        for report in reports:
-            click.echo(_encoded(format_named(name).write(report, color=_colorful())))
-        click.echo(table(("FACTS", "RESULT", "FAILED", "NOT PROVEN", "FIRST FAILURES"), map(_row, reports)))
-    if not passed:
+        _print_all(reports, output.form)
+    if not all(report.passed for report in reports):
         raise click.exceptions.Exit(1)
+
+
+def _write_one(report: Report, output: ReportOutput) -> None:
+    for file, form in output.files.items():
+        with replacing(file) as stream:
+            stream.write(_encoded(form.write(report)))
+    click.echo(_encoded(format_named(output.form).write(report, color=_colorful())), nl=False)
+
+
+def _print_all(reports: Sequence[Report], form: str) -> None:
+    if form == "json":
+        written = [json.loads(format_named(form).write(report)) for report in reports]
+        print_json({"schema": 1, "passed": all(report.passed for report in reports), "reports": written})
+        return
+    for report in reports:
+        click.echo(_encoded(format_named(form).write(report, color=_colorful())))
+    click.echo(table(("FACTS", "RESULT", "FAILED", "NOT PROVEN", "FIRST FAILURES"), map(_row, reports)))
 
 
 def _row(report: Report) -> tuple[str, ...]:

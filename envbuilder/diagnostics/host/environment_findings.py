@@ -59,7 +59,7 @@ def nothing_runs_images(view: View) -> Iterator[MachineFinding]:
             id="no-sandbox",
             severity=Severity.WARNING,
             seen=f"nothing can run a command in an image here: {around.why_no_sandbox}",
-            effect="`envbuilder validate IMAGE` and `prove` cannot look inside; static checks can",
+            effect="`envbuilder validate IMAGE` and `catalog prove` cannot look inside; static checks can",
             remedies=(
                 Remedy(text="install runc", command="sudo apt-get install runc"),
                 Remedy(text="or let users make namespaces", command="sudo sysctl user.max_user_namespaces=15000"),

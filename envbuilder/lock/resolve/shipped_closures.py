@@ -23,7 +23,9 @@ from envbuilder.lock.closures import Chosen, Closure, package_lines
 from envbuilder.lock.resolve.resolver import Resolution
 
 SHIPPED_SCHEMA = 1
-_HEADER = "# The files that this row installs: name, version, sha256, file, bytes. Written by `envbuilder prove`.\n"
+_HEADER = (
+    "# The files that this row installs: name, version, sha256, file, bytes. Written by `envbuilder catalog prove`.\n"
+)
 
 
 class ShippedClosures(Protocol):

@@ -39,20 +39,20 @@ def cpu_wheel(folder: Path, *, glibc: str = "2.17") -> str:
 
 
 def test_a_wheel_that_agrees_ends_with_0(envbuilder: CommandLine, matrices: Path) -> None:
-    ended = envbuilder("audit", cpu_wheel(envbuilder.folder))
+    ended = envbuilder("catalog", "audit", cpu_wheel(envbuilder.folder))
     assert ended.status == 0, ended.stdout + ended.stderr
     assert "tf-2.15-cpu" in ended.stdout
     assert "differs" not in ended.stdout
 
 
 def test_a_difference_is_told_in_full_and_ends_with_1(envbuilder: CommandLine, matrices: Path) -> None:
-    ended = envbuilder("audit", cpu_wheel(envbuilder.folder, glibc="2.30"))
+    ended = envbuilder("catalog", "audit", cpu_wheel(envbuilder.folder, glibc="2.30"))
     assert ended.status == 1
     assert "tensorflow.glibc: the row says 2.17; the wheel says 2.30" in ended.stdout
 
 
 def test_json_has_the_field_names_of_the_facts_and_the_differences(envbuilder: CommandLine, matrices: Path) -> None:
-    ended = envbuilder("audit", cpu_wheel(envbuilder.folder, glibc="2.30"), "--json")
+    ended = envbuilder("catalog", "audit", cpu_wheel(envbuilder.folder, glibc="2.30"), "--json")
     [seen] = json.loads(ended.stdout)["wheels"]
     assert (seen["row"], seen["agrees"]) == ("tf-2.15-cpu", False)
     assert seen["differences"] == [{"field": "tensorflow.glibc", "claimed": "2.17", "measured": "2.30"}]
@@ -61,10 +61,10 @@ def test_json_has_the_field_names_of_the_facts_and_the_differences(envbuilder: C
 
 def test_write_puts_it_into_the_row_and_ends_with_0(envbuilder: CommandLine, matrices: Path) -> None:
     path = cpu_wheel(envbuilder.folder, glibc="2.30")
-    assert envbuilder("audit", path, "--write").status == 0
+    assert envbuilder("catalog", "audit", path, "--write").status == 0
     row = next(row for row in load_catalog(matrices).environments if row.id == "tf-2.15-cpu")
     assert str(row.framework.glibc) == "2.30"
-    assert envbuilder("audit", path).status == 0
+    assert envbuilder("catalog", "audit", path).status == 0
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_write_puts_it_into_the_row_and_ends_with_0(envbuilder: CommandLine, mat
     ],
 )
 def test_what_cannot_be_audited_is_told(envbuilder: CommandLine, matrices: Path, target: str, said: str) -> None:
-    ended = envbuilder("audit", target)
+    ended = envbuilder("catalog", "audit", target)
     assert ended.status == 2
     assert said in ended.stderr
 
@@ -84,6 +84,6 @@ def test_what_cannot_be_audited_is_told(envbuilder: CommandLine, matrices: Path,
 def test_a_file_that_is_no_wheel_is_told_with_its_name(envbuilder: CommandLine, matrices: Path) -> None:
     path = envbuilder.folder / NAME
     path.write_bytes(b"not a zip file")
-    ended = envbuilder("audit", str(path))
+    ended = envbuilder("catalog", "audit", str(path))
     assert ended.status == 3
     assert NAME in ended.stderr

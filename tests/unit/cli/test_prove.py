@@ -39,7 +39,7 @@ def test_a_row_whose_evidence_holds_is_told_and_nothing_is_run(
     envbuilder: CommandLine, matrices: Path, tier: str, seen: str
 ) -> None:
     before = contents(matrices)
-    ended = envbuilder("prove", "tf-2.15-cpu", "--tier", tier)
+    ended = envbuilder("catalog", "prove", "tf-2.15-cpu", "--tier", tier)
     assert ended.status == 0, ended.stderr
     assert ended.stdout.startswith(f"1/1 tf-2.15-cpu: {tier}, as recorded before: {seen}")
     assert contents(matrices) == before
@@ -47,7 +47,7 @@ def test_a_row_whose_evidence_holds_is_told_and_nothing_is_run(
 
 def test_what_is_told_to_machines_has_the_evidence_that_was_made(envbuilder: CommandLine, matrices: Path) -> None:
     assert matrices.is_dir()
-    ended = envbuilder("prove", "tf-2.15-cpu", "--json")
+    ended = envbuilder("catalog", "prove", "tf-2.15-cpu", "--json")
     assert ended.status == 0
     told = json.loads(ended.stdout)
     assert (told["schema"], told["tier"]) == (1, "cpu")
@@ -58,20 +58,20 @@ def test_what_is_told_to_machines_has_the_evidence_that_was_made(envbuilder: Com
 
 def test_a_row_that_cannot_be_proven_here_ends_with_1_and_says_why(envbuilder: CommandLine, matrices: Path) -> None:
     shutil.copy(DATA / "catalog" / "evidence" / "tf-2.15-cpu.yaml", matrices / "evidence")
-    ended = envbuilder("prove", "tf-2.15-cpu")
+    ended = envbuilder("catalog", "prove", "tf-2.15-cpu")
     assert ended.status == 1
     assert ended.stdout.splitlines() == [
         "1/1 tf-2.15-cpu: not proven",
         "  cpu: no interpreter of Python 3.11 on this host",
     ]
     assert "no interpreter of Python 3.11" in (matrices / "evidence" / "tf-2.15-cpu.yaml").read_text(encoding="utf-8")
-    told = json.loads(envbuilder("prove", "tf-2.15-cpu", "--json").stdout)["environments"][0]
+    told = json.loads(envbuilder("catalog", "prove", "tf-2.15-cpu", "--json").stdout)["environments"][0]
     assert (told["proven"], [entry["grade"] for entry in told["unproven"]]) == (False, ["cpu"])
 
 
 def test_again_without_an_interpreter_takes_no_evidence_away(envbuilder: CommandLine, matrices: Path) -> None:
     before = contents(matrices)
-    ended = envbuilder("prove", "tf-2.15-cpu", "--again")
+    ended = envbuilder("catalog", "prove", "tf-2.15-cpu", "--again")
     assert ended.status == 0
     assert "as recorded before" in ended.stdout
     assert "keeps its evidence, no interpreter of Python 3.11 on this host" in ended.stderr
@@ -86,7 +86,7 @@ def test_no_work_folder_stays_behind_an_environment_that_could_not_be_made(
     odd.parent.mkdir(parents=True)
     odd.write_text('#!/bin/sh\ntest "$1" = -I && echo CPython x86_64 8 2.36 3.11.2\n', encoding="utf-8")
     odd.chmod(0o755)
-    ended = envbuilder("prove", "tf-2.15-cpu", "--pythons", str(envbuilder.folder / "python"))
+    ended = envbuilder("catalog", "prove", "tf-2.15-cpu", "--pythons", str(envbuilder.folder / "python"))
     assert ended.status == 1
     assert "cpu: the packages cannot be installed" in ended.stdout
     assert (envbuilder.folder / "cache" / "work").is_dir()
@@ -94,14 +94,14 @@ def test_no_work_folder_stays_behind_an_environment_that_could_not_be_made(
 
 
 def test_a_pattern_without_a_match_is_told(envbuilder: CommandLine) -> None:
-    ended = envbuilder("prove", "tf-2.15-gp*")
+    ended = envbuilder("catalog", "prove", "tf-2.15-gp*")
     assert ended.status == 2
     assert "no environment matches 'tf-2.15-gp*'" in ended.stderr
 
 
 @pytest.mark.parametrize("arguments", [("--tier", "documented"), ("--tier", "static"), ("--pythons", "nowhere")])
 def test_a_tier_or_folder_that_is_none_is_a_usage_error(envbuilder: CommandLine, arguments: tuple[str, ...]) -> None:
-    assert envbuilder("prove", "tf-2.15-cpu", *arguments).status == 2
+    assert envbuilder("catalog", "prove", "tf-2.15-cpu", *arguments).status == 2
 
 
 def test_a_bare_environment_sees_no_gpu_and_nothing_of_the_users_own_python() -> None:

@@ -143,7 +143,7 @@ def test_an_engine_whose_address_holds_a_password_makes_nothing_known(world: Hos
 
 def test_a_proxy_that_does_not_answer_makes_nothing_known(world: HostileWorld) -> None:
     index = f"http://{USER}:{world.plant('far')}@far.invalid/simple/".replace("p@ss/w=rd", "p%40ss%2Fw%3Drd")
-    assert world("audit", "tensorflow-cpu==2.15.0", "--index", index).status == 5
+    assert world("catalog", "audit", "tensorflow-cpu==2.15.0", "--index", index).status == 5
     assert world.leaks() == []
 
 

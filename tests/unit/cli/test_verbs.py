@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from envbuilder.cli.main import VERBS
 from envbuilder.image.base.file_store import FileStore
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import PackageGroup, Spec
 from envbuilder.lock.lockfile import dump
+from tests.command_tree import commands_and_groups
 from tests.fakes.catalogs import DATA, good_lock, real_catalog
 from tests.fakes.ports import UV, lock_ports
 from tests.unit.cli.running import CommandLine
@@ -24,11 +24,11 @@ def fresh_lock() -> str:
     return dump(lock(real_catalog(), Spec(environment="tf-2.15-cpu"), lock_ports()))
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_explains_itself(envbuilder: CommandLine, verb: str) -> None:
-    ended = envbuilder(verb, "--help")
+@pytest.mark.parametrize("name", commands_and_groups())
+def test_every_command_explains_itself(envbuilder: CommandLine, name: str) -> None:
+    ended = envbuilder(*name.split(), "--help")
     assert ended.status == 0
-    assert f"Usage: envbuilder {verb}" in ended.stdout
+    assert f"Usage: envbuilder {name}" in ended.stdout
 
 
 def test_without_a_verb_the_help_is_shown(envbuilder: CommandLine) -> None:

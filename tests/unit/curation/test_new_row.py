@@ -32,7 +32,7 @@ def release(claims: Claims = CLAIMS, *, pins: tuple[str, ...] = (), pythons: str
         claims=claims,
         cuda_pins=pins,
         sha256="b" * 64,
-        source="read from the wheel x.whl by envbuilder audit, 2026-11-21",
+        source="read from the wheel x.whl by envbuilder catalog audit, 2026-11-21",
         today=date(2026, 11, 21),
     )
 

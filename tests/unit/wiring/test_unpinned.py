@@ -69,7 +69,7 @@ def test_logs_facts_and_environments_are_compared_with_an_environment_without_a_
     assert diagnosed["seen"]["tensorflow"] == "1.7.1"
     compared = envbuilder("compare", LOST, "tf-2.15-cpu")
     assert (compared.status, "1.16.6" in compared.stdout) == (0, True)
-    report = json.loads(envbuilder("check", "--facts", str(FACTS), "--lock", "tf-2.15-cpu", "--json").stdout)
+    report = json.loads(envbuilder("validate", "--facts", str(FACTS), "--lock", "tf-2.15-cpu", "--json").stdout)
     assert {each["id"]: each["outcome"] for each in report["results"]}["tensorflow-version"] == "passed"
     assert not fetched(envbuilder)
 

@@ -80,7 +80,7 @@ def test_the_weakest_evidence_is_read_first_whatever_the_order_of_the_file() -> 
 def test_what_a_person_opens_says_who_wrote_it_and_of_which_row() -> None:
     head, schema, row = dump_proof(ROW, GOOD).splitlines()[:3]
     assert head.startswith("# ")
-    assert "envbuilder prove" in head
+    assert "envbuilder catalog prove" in head
     assert (schema, row) == ("schema: 1", f'id: "{ROW}"')
 
 

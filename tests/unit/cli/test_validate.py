@@ -1,4 +1,4 @@
-"""Facts from elsewhere are judged as those of `validate`, and the probe is written as one file."""
+"""`validate` judges facts from elsewhere as its own, and the probe is written as one file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def locked(envbuilder: CommandLine) -> str:
 
 
 def test_real_facts_are_compared_with_a_lock(envbuilder: CommandLine, locked: str) -> None:
-    ended = envbuilder("check", "--facts", str(FACTS), "--lock", locked, "--json")
+    ended = envbuilder("validate", "--facts", str(FACTS), "--lock", locked, "--json")
     report = json.loads(ended.stdout)
     # The probe had been asked for GPUs, and there was none.
     outcomes = {each["id"]: each["outcome"] for each in report["results"]}
@@ -45,7 +45,7 @@ def test_facts_come_from_standard_input_too_and_a_required_tier_is_not_skipped(
     envbuilder: CommandLine, locked: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(FACTS.read_bytes())))
-    ended = envbuilder("check", "--facts", "-", "--lock", locked, "--require", "gpu")
+    ended = envbuilder("validate", "--facts", "-", "--lock", locked, "--require", "gpu")
     assert ended.status == 1
     assert "gpu-matmul-on-gpu" in ended.stdout
 
@@ -54,7 +54,9 @@ def test_a_report_goes_to_several_files_and_the_findings_still_end_the_command(
     envbuilder: CommandLine, locked: str
 ) -> None:
     files = ("out.html", "out.json", "out.md", "out.txt", "out.xml")
-    ended = envbuilder("check", "--facts", str(FACTS), "--lock", locked, *(x for file in files for x in ("-o", file)))
+    ended = envbuilder(
+        "validate", "--facts", str(FACTS), "--lock", locked, *(x for file in files for x in ("-o", file))
+    )
     written = [(envbuilder.folder / file).read_text(encoding="utf-8") for file in files]
     assert [text[:12] for text in written] == [
         "<!DOCTYPE ht",
@@ -70,20 +72,20 @@ def test_a_report_goes_to_several_files_and_the_findings_still_end_the_command(
 def test_a_file_that_cannot_be_written_is_refused_before_the_work(
     envbuilder: CommandLine, file: str, says: str
 ) -> None:
-    ended = envbuilder("check", "--facts", "not-even-read.json", "--lock", "neither.lock", "-o", file)
+    ended = envbuilder("validate", "--facts", "not-even-read.json", "--lock", "neither.lock", "-o", file)
     assert ended.status == 2
     assert says in ended.stderr
     assert "next:" in ended.stderr or "hint" in ended.stderr
 
 
 def test_the_schema_of_a_report_is_printed(envbuilder: CommandLine) -> None:
-    ended = envbuilder("schema", "report")
+    ended = envbuilder("validate", "--schema")
     assert ended.status == 0
     assert json.loads(ended.stdout)["$schema"] == "https://json-schema.org/draft/2020-12/schema"
 
 
 def test_what_is_no_facts_is_invalid_input(envbuilder: CommandLine, locked: str) -> None:
-    ended = envbuilder("check", "--facts", str(envbuilder.write("facts.json", "{}")), "--lock", locked)
+    ended = envbuilder("validate", "--facts", str(envbuilder.write("facts.json", "{}")), "--lock", locked)
     assert ended.status == 3
     assert "facts.json" in ended.stderr
 
@@ -109,7 +111,11 @@ def test_an_interpreter_of_this_host_is_looked_at(envbuilder: CommandLine, locke
         ("validate",),
         ("validate", "image", "--python", "python"),
         ("validate", "image", "--container", "x"),
+        ("validate", "image", "--facts", "facts.json"),
+        ("validate", "--python", "python", "--facts", "facts.json"),
         ("validate", "image", "--tier", "static", "--require", "cpu"),
+        ("validate", "--facts", "facts.json", "--tier", "static"),
+        ("validate", "--facts", "facts.json", "--memory", "growth"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(envbuilder: CommandLine, arguments: tuple[str, ...]) -> None:
@@ -141,25 +147,27 @@ def test_several_facts_are_all_judged(envbuilder: CommandLine, locked: str) -> N
     envbuilder.write("broken.json", json.dumps(broken))
     envbuilder.write("sound.json", FACTS.read_text(encoding="utf-8"))
     options = ("--tier", "cpu", "--lock", locked)
-    assert envbuilder("check", "--facts", "sound.json", *options).status == 0
+    assert envbuilder("validate", "--facts", "sound.json", *options).status == 0
     for files in (("broken.json", "sound.json"), ("sound.json", "broken.json")):
         named = [word for file in files for word in ("--facts", file)]
-        ended = envbuilder("check", *named, *options)
+        ended = envbuilder("validate", *named, *options)
         assert ended.status == 1
         rows = {line.split()[0]: line.split()[1] for line in ended.stdout.splitlines()[-2:]}
         assert rows == {"broken.json": "FAILED", "sound.json": "passed"}
-        document = json.loads(envbuilder("check", *named, *options, "--json").stdout)
+        document = json.loads(envbuilder("validate", *named, *options, "--json").stdout)
         assert [report["subject"] for report in document["reports"]] == list(files)
         assert [report["passed"] for report in document["reports"]] == [file == "sound.json" for file in files]
         assert document["passed"] is False
-    both = envbuilder("check", "--facts", "sound.json", "--facts", "sound.json", *options, "--json")
+    both = envbuilder("validate", "--facts", "sound.json", "--facts", "sound.json", *options, "--json")
     assert (both.status, json.loads(both.stdout)["passed"]) == (0, True)
 
 
-@pytest.mark.parametrize("asked", [("-o", "out.html"), ("--format", "junit"), ("--facts", "-", "--facts", "-")])
+@pytest.mark.parametrize(
+    "asked", [("-o", "out.html"), ("--junit", "out.xml"), ("--format", "junit"), ("--facts", "-", "--facts", "-")]
+)
 def test_what_takes_one_file_of_facts_refuses_several(
     envbuilder: CommandLine, locked: str, asked: tuple[str, ...]
 ) -> None:
-    ended = envbuilder("check", "--facts", str(FACTS), "--facts", str(FACTS), "--lock", locked, *asked)
+    ended = envbuilder("validate", "--facts", str(FACTS), "--facts", str(FACTS), "--lock", locked, *asked)
     assert ended.status == 2
     assert "once" in ended.stderr or "takes one file of facts" in ended.stderr

@@ -1,0 +1,59 @@
+"""A group that imports a command when it is used: its help costs little more than importing click."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import click
+
+Sections: TypeAlias = Mapping[str, Mapping[str, tuple[str, str]]]
+"""Module and summary of each command by its name, by the title of its section."""
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are modules.
+
+    Args:
+        sections: The commands, in the order of the help.
+
+    Attributes:
+        modules: Module of each command by its name.
+    """
+
+    def __init__(self, *arguments: Any, sections: Sections, **settings: Any) -> None:  # noqa: ANN401  those of click
+        super().__init__(*arguments, **settings)
+        self._sections = sections
+        self.modules = {name: module for commands in sections.values() for name, (module, _) in commands.items()}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
+        """Return the names in the order of the work, not of the alphabet."""
+        return list(self.modules)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import a command."""
+        if cmd_name not in self.modules:
+            return None
+        command: click.Command = importlib.import_module(self.modules[cmd_name]).command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the commands by section without importing one."""
+        widest = max(map(len, self.modules))
+        for title, commands in self._sections.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(widest), summary) for name, (_, summary) in commands.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Suggest the nearest command for one that does not exist."""
+        name = args[0] if args else ""
+        if name and not name.startswith("-") and name not in self.modules:
+            import difflib  # noqa: PLC0415  only on this path
+
+            near = difflib.get_close_matches(name, self.modules, 1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            ctx.fail(f"No such command {name!r}.{hint}")
+        return super().resolve_command(ctx, args)

@@ -1,0 +1,25 @@
+"""Every command of envbuilder, found by walking its groups."""
+
+from __future__ import annotations
+
+import click
+
+from envbuilder.cli.main import cli
+
+
+def commands_and_groups(group: click.Group = cli, words: tuple[str, ...] = ()) -> dict[str, click.Command]:
+    """Return commands and groups by their words, such as `cache` and `cache list`, in the order of the help."""
+    context = click.Context(group)
+    found: dict[str, click.Command] = {}
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        found[" ".join((*words, name))] = command
+        if isinstance(command, click.Group):
+            found |= commands_and_groups(command, (*words, name))
+    return found
+
+
+def commands() -> dict[str, click.Command]:
+    """Return every command by its words; groups are left out."""
+    return {name: each for name, each in commands_and_groups().items() if not isinstance(each, click.Group)}
