@@ -168,7 +168,7 @@ while True:
 
 def test_killed_at_random_moments_it_never_has_a_wrong_file(store: Store) -> None:
     chance = random.Random(4)  # noqa: S311  moments, not secrets
-    for _ in range(20):
+    for _ in range(8):
         with subprocess.Popen([sys.executable, "-c", WRITER, str(store.folder)], stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             process.stdout.readline()

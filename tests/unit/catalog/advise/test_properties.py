@@ -53,7 +53,7 @@ WANTED = st.builds(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(WANTED)
 def test_every_set_of_constraints_gives_an_environment_or_a_change(wanted: Wanted) -> None:
     answer = advise(real_catalog(), wanted)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -31,10 +32,16 @@ def merged(target: object, patch: object) -> object:
 
 
 def facts_named(base: str, plus: tuple[str, ...] = (), change: object = None) -> Facts:
-    document: object = json.loads((ROOT / "facts" / f"{base}.json").read_text("utf-8"))
+    document = _json(ROOT / "facts" / f"{base}.json")
     for name in plus:
-        document = merged(document, json.loads((ROOT / "patches" / f"{name}.json").read_text("utf-8")))
+        document = merged(document, _json(ROOT / "patches" / f"{name}.json"))
     return decode(json.dumps(merged(document, change or {})), base)
+
+
+@cache
+def _json(path: Path) -> object:
+    """A document that many cases start from; `merged` changes none."""
+    return json.loads(path.read_text("utf-8"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +56,7 @@ class Case:
 
 
 def read(folder: Path) -> Case:
-    document = yaml.safe_load((folder / "case.yaml").read_text("utf-8"))
+    document = yaml.load((folder / "case.yaml").read_text("utf-8"), Loader=yaml.CSafeLoader)
     kind, _, _ = folder.name.partition("-")
     assert kind in {"catches", "passes"}, folder
     return Case(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from functools import cache
+from typing import Any
 
-import jsonschema  # type: ignore[import-untyped]
 import pytest
 from hypothesis import given
 
@@ -15,7 +16,14 @@ from tests.golden.reported import REPORTED
 from tests.unit.diagnostics.report.test_reporting import REPORT, reports
 
 SCHEMA = json.loads(report_schema())
-VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+
+
+@cache
+def validator() -> Any:  # noqa: ANN401  the package has no types
+    """Return the validator of the schema; its import takes seconds, which only these tests are to cost."""
+    import jsonschema  # type: ignore[import-untyped]  # noqa: PLC0415
+
+    return jsonschema.Draft202012Validator(SCHEMA)
 
 
 def written(report: Report) -> dict[str, object]:
@@ -25,18 +33,18 @@ def written(report: Report) -> dict[str, object]:
 
 
 def test_the_schema_is_a_schema() -> None:
-    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    validator().check_schema(SCHEMA)
     assert SCHEMA["$defs"]["tier"]["enum"] == [tier.value for tier in Tier]
 
 
 @pytest.mark.parametrize("name", REPORTED)
 def test_real_reports_fit(name: str) -> None:
-    VALIDATOR.validate(written(REPORTED[name]()))
+    validator().validate(written(REPORTED[name]()))
 
 
 @given(reports)
 def test_every_report_fits(report: Report) -> None:
-    VALIDATOR.validate(written(report))
+    validator().validate(written(report))
 
 
 def test_every_field_that_is_written_is_described_and_required() -> None:
@@ -65,4 +73,4 @@ def test_every_field_that_is_written_is_described_and_required() -> None:
     ],
 )
 def test_what_is_no_report_does_not_fit(field: str, value: object) -> None:
-    assert not VALIDATOR.is_valid(written(REPORT) | {field: value})
+    assert not validator().is_valid(written(REPORT) | {field: value})

@@ -372,7 +372,7 @@ def test_a_fallback_tag_that_is_no_index_is_left_alone(
     assert ("team/tf", "1") not in registry.manifests
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cuts=st.lists(st.integers(1, len(LARGE) - 1), max_size=TRIES - 1))
 def test_wherever_uploads_break_the_content_arrives(
     client: RegistryClient, registry: Registry, store: Store, cuts: list[int]

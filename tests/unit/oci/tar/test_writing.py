@@ -36,7 +36,7 @@ def plant(root: Path, files: dict[tuple[str, ...], bytes], order: list[tuple[str
         place.write_bytes(files[path])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(tree=TREES, seed=st.integers(0, 1000))
 def test_order_of_creation_umask_and_place_do_not_matter(tree: dict[tuple[str, ...], bytes], seed: int) -> None:
     files = files_of(tree)
