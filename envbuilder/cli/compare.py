@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.catalog.selection import meant
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.output.advice import width
 from envbuilder.cli.output.printing import folded, heading, json_option, notice, print_json
@@ -50,7 +51,7 @@ def _content(session: Session, name: str) -> Facts | Lock:
     if path.is_file():
         text = read_text(path)
         return decode(text, name) if text.lstrip().startswith("{") else load(text, name)
-    if path.is_dir() or name in {row.id for row in session.catalog.environments}:
+    if path.is_dir() or meant(session.catalog, name):
         return known_lock(session, name, Sources())[0]
     try:
         if session.engine.image(name) is not None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from envbuilder.catalog.load.catalog import load_catalog
-from envbuilder.catalog.selection import find
+from envbuilder.catalog.selection import named
 from envbuilder.cli.context import command_settings
 from envbuilder.core.errors import UsageError
 from envbuilder.image.dockerfile.spec_file import render_spec
@@ -21,7 +21,7 @@ from envbuilder.lock.targets import write_text
 def command(environment: str, output: Path, *, force: bool) -> None:
     """Write a commented envbuilder.yaml for a team."""
     here = command_settings()
-    row = find(load_catalog(here.matrices), environment)
+    row = named(load_catalog(here.matrices), environment)
     if output.exists() and not force:
         raise UsageError(
             f"{output} is there already", hint="edit it, name another with -o, or overwrite it with --force"

@@ -12,7 +12,7 @@ from envbuilder.catalog.coverage import support
 from envbuilder.catalog.cuda import CudaNeed
 from envbuilder.catalog.environments import BaseChoice, Catalog, Constraint, Environment
 from envbuilder.catalog.load.catalog import load_catalog
-from envbuilder.catalog.selection import find
+from envbuilder.catalog.selection import named
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.output import show_lock
 from envbuilder.cli.output.buildable import buildable_line
@@ -37,7 +37,7 @@ def command(environment: str, *, as_json: bool) -> None:
         return
     here = command_settings()
     catalog = load_catalog(here.matrices)
-    row = find(catalog, environment)
+    row = named(catalog, environment)
     available = inventory(here, catalog)
     if as_json:
         print_json({"schema": 1, **document(catalog, row, available)})

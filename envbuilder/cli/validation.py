@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from envbuilder.catalog.selection import meant
 from envbuilder.cli.output.preflight import warn_before_gpus
 from envbuilder.cli.output.reports import ReportOutput
 from envbuilder.core.errors import UsageError
@@ -148,7 +149,8 @@ def _warn(session: Session, asked: ValidationRequest, lock: Lock | None) -> None
         return
     # `envbuilder/ENV:latest` is what `build` calls the image of a row.
     named = asked.image.removeprefix("envbuilder/").partition(":")[0]
-    environment, base = (lock.environment, lock.base.id) if lock else (named, "")
+    row = meant(session.catalog, named)
+    environment, base = (lock.environment, lock.base.id) if lock else (row.id if row else named, "")
     warn_before_gpus(session.settings, session.catalog, environment, base)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from packaging.version import Version
 
 from envbuilder.catalog.environments import Catalog
-from envbuilder.catalog.selection import select
+from envbuilder.catalog.selection import named, select
 from envbuilder.core.errors import InvalidInput, UsageError
 from envbuilder.core.files import replacing
 from envbuilder.core.references import image_name
@@ -54,7 +54,7 @@ def target(catalog: Catalog, name: str | None, *, tensorflow: Version | None = N
 
     Args:
         catalog: The rows.
-        name: A row's id or the path of a lock; None means the lock in this folder.
+        name: A row, as `named` finds it, or the path of a lock; None means the lock in this folder.
         tensorflow: Patch release; only for a row, a lock has its own.
 
     Raises:
@@ -72,7 +72,9 @@ def target(catalog: Catalog, name: str | None, *, tensorflow: Version | None = N
         return _lock_target(path / LOCK)
     if "/" in name or path.suffix == ".lock":
         raise UsageError(f"there is no lock {name}", hint="`envbuilder lock` makes one from an envbuilder.yaml")
-    return RowTarget(spec=Spec(environment=select(catalog, name, tensorflow).id, tensorflow=tensorflow))
+    return RowTarget(
+        spec=Spec(environment=select(catalog, named(catalog, name).id, tensorflow).id, tensorflow=tensorflow)
+    )
 
 
 def read_lock(path: Path) -> Lock:

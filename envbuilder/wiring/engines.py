@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from envbuilder.catalog.selection import meant
 from envbuilder.core.errors import EngineUnavailable, UsageError
 from envbuilder.core.references import image_name, repository_of
 from envbuilder.image.assemble_builder import AssembleBuilder
@@ -117,13 +118,15 @@ def runner_of(session: Session, image: str, engine: Engine) -> FollowingEngine:
 def reference_of(session: Session, name: str, engine: Engine) -> str:
     """Return the image that a name means: that of an environment, one that was built under it, or the name itself.
 
+    The short name of a release means its environment only if no image was built under it.
+
     Args:
         session: Settings, catalog and stores.
         name: An environment, `name:` of a spec, or a reference.
         engine: Where to look.
 
     Raises:
-        UsageError: It is no reference.
+        UsageError: It is no reference; or the short name of a release with several environments.
     """
     try:
         built = f"{repository_of(image_name(name))}:latest"
@@ -133,7 +136,10 @@ def reference_of(session: Session, name: str, engine: Engine) -> str:
         return built
     # The last engine first: it needs no daemon.
     asked = reversed(tuple(ENGINES)) if engine is Engine.AUTO else (engine,)
-    return built if any(_has(session, each, built) for each in asked) else name
+    if any(_has(session, each, built) for each in asked):
+        return built
+    row = meant(session.catalog, name)
+    return f"{repository_of(row.id)}:latest" if row else name
 
 
 def _has(session: Session, engine: Engine, image: str) -> bool:

@@ -33,7 +33,7 @@ def commands() -> dict[str, tuple[str, ...]]:
         "cli/base-list.txt": ("base", "list"),
         "cli/python-list.txt": ("python", "list"),
         "cli/error-unknown-verb.txt": ("biuld",),
-        "cli/error-unknown-environment.txt": ("show", "tf-2.4"),
+        "cli/error-unknown-environment.txt": ("show", "tf-2.4-cuda11.1"),
         "cli/error-unknown-glob.txt": ("list", "torch*"),
         "cli/error-bad-spec.txt": ("lock", "bad.yaml"),
         "cli/error-no-spec.txt": ("lock",),

@@ -52,7 +52,7 @@ def test_an_option_that_does_not_exist_is_a_usage_error(envbuilder: CommandLine)
 
 
 @pytest.mark.parametrize(
-    "arguments", [("show", "tf-2.15-gpu"), ("init", "tf-2.15"), ("build", "tf-2.15-cp"), ("list", "tf-2.15")]
+    "arguments", [("show", "tf-2.15-gpu"), ("init", "tf-2.15-"), ("build", "tf-2.15-cp"), ("list", "tf-2.15-c")]
 )
 def test_an_unknown_environment_is_a_usage_error_with_a_suggestion(
     envbuilder: CommandLine, arguments: tuple[str, ...]
