@@ -80,6 +80,11 @@ def split(typed: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_command_has_a_section_in_the_page(name: str) -> None:
+    assert section(name)
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_option_of_a_command_is_in_the_page(name: str) -> None:
     told = set(OPTION.findall(section(name))) | shared()
 
