@@ -45,7 +45,7 @@ class Outcome:
     @property
     def found(self) -> str:
         """The class that stands first."""
-        return self.diagnosis.causes[0].name if self.diagnosis.causes else NOTHING
+        return self.diagnosis.causes[0].finding.id if self.diagnosis.causes else NOTHING
 
     @property
     def confidence(self) -> float:
@@ -94,7 +94,7 @@ def report(outcomes: Sequence[Outcome], failures: Failures) -> str:
     misses = [each for each in outcomes if not each.right]
     lines += ["", "MISSES" if misses else "no misses"]
     for each in misses:
-        ranked = ", ".join(f"{cause.name} {cause.confidence:.2f}" for cause in each.diagnosis.causes) or NOTHING
+        ranked = ", ".join(f"{cause.finding.id} {cause.confidence:.2f}" for cause in each.diagnosis.causes) or NOTHING
         lines.append(f"  {each.case.id}: is {each.case.failure}; found {ranked}")
     return "\n".join(lines)
 
@@ -120,7 +120,7 @@ def _reliability(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _among(outcome: Outcome) -> bool:
-    return outcome.case.failure in {cause.name for cause in outcome.diagnosis.causes}
+    return outcome.case.failure in {cause.finding.id for cause in outcome.diagnosis.causes}
 
 
 def _share(part: int, whole: int) -> str:

@@ -12,7 +12,7 @@ from envbuilder.cli.options import MEMORY, engine_option, grouped
 from envbuilder.cli.output.printing import notice
 from envbuilder.cli.output.reports import ReportOutput, finish, report_options
 from envbuilder.cli.validation import ValidationRequest, refuse_several_facts, reports_on
-from envbuilder.diagnostics.checks.findings import Tier
+from envbuilder.diagnostics.checks.results import Tier
 from envbuilder.diagnostics.report.json_format import report_schema
 from envbuilder.wiring.session import Session
 

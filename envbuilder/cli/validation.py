@@ -15,7 +15,7 @@ from envbuilder.cli.output.reports import ReportOutput
 from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import MemoryPolicy
 from envbuilder.core.text_files import read_stream, read_text
-from envbuilder.diagnostics.checks.findings import Report, Tier
+from envbuilder.diagnostics.checks.results import Report, Tier
 from envbuilder.diagnostics.facts.facts import Facts
 from envbuilder.diagnostics.probe.containers import PYTHON
 from envbuilder.diagnostics.probe.decoding import decode

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envbuilder.diagnostics.checks.findings import CheckResult, Failed, NotProven, Report
+from envbuilder.diagnostics.checks.results import CheckResult, Failed, NotProven, Report
 
 _KEPT = 300
 """Characters of a reason that are kept."""
@@ -16,8 +16,8 @@ def first_problem(report: Report) -> str:
 
 def _problem(result: CheckResult) -> str:
     match result.outcome:
-        case Failed(problem=problem):
-            return f"{result.title}: {problem}"
+        case Failed(finding=finding):
+            return f"{result.title}: {finding.message}"
         case NotProven(reason=reason):
             return f"{result.title}: {reason}"
         case _:

@@ -19,7 +19,7 @@ from envbuilder.curation.proof.interpreters import HostPython
 from envbuilder.curation.proof.records import Records
 from envbuilder.diagnostics.checks.evaluation import judge_bare
 from envbuilder.diagnostics.checks.expectation import expect_bare
-from envbuilder.diagnostics.checks.findings import Report
+from envbuilder.diagnostics.checks.results import Report
 from envbuilder.diagnostics.facts.facts import Facts
 from envbuilder.lock.closures import Closure
 from envbuilder.lock.create import Measure, with_sizes

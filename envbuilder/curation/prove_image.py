@@ -9,7 +9,7 @@ from datetime import date
 from envbuilder.catalog.environments import Environment
 from envbuilder.catalog.evidence import BuiltImage, Evidence, Grade, RanOnGpu
 from envbuilder.core.errors import ToolFailed
-from envbuilder.diagnostics.checks.findings import Report, Tier
+from envbuilder.diagnostics.checks.results import Report, Tier
 from envbuilder.diagnostics.validate import Validation
 from envbuilder.lock.lock import Lock, Spec
 from envbuilder.lock.lockfile import digest

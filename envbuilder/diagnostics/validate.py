@@ -14,7 +14,7 @@ from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import VARIABLE, MemoryPolicy
 from envbuilder.diagnostics.checks.evaluation import judge
 from envbuilder.diagnostics.checks.expectation import expect
-from envbuilder.diagnostics.checks.findings import Report, Tier
+from envbuilder.diagnostics.checks.results import Report, Tier
 from envbuilder.diagnostics.facts.facts import NOT_ASKED, Facts, Unseen
 from envbuilder.diagnostics.probe.containers import probe_image
 from envbuilder.diagnostics.probe.requests import request_for

@@ -12,7 +12,7 @@ from envbuilder.core.corrupt_file import Damaged
 from envbuilder.core.elf import open_elf, read_shared_object
 from envbuilder.core.errors import UsageError
 from envbuilder.diagnostics.checks.content import judge_content
-from envbuilder.diagnostics.checks.findings import Report, Tier
+from envbuilder.diagnostics.checks.results import Report, Tier
 from envbuilder.diagnostics.verify import Subject
 from envbuilder.image.contents import ContentExpectation, ImageContent, LibraryFile
 from envbuilder.image.embedded_lock import LOCK_IN_IMAGE, lock_in

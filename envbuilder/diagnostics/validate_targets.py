@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from envbuilder.catalog.environments import Catalog
 from envbuilder.core.errors import ToolFailed
-from envbuilder.diagnostics.checks.findings import Report, Tier
+from envbuilder.diagnostics.checks.results import Report, Tier
 from envbuilder.diagnostics.facts.facts import Facts
 from envbuilder.diagnostics.probe.command import launch
 from envbuilder.diagnostics.probe.containers import SHARE_FOR_TENSORFLOW, read_answer

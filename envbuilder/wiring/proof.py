@@ -16,7 +16,7 @@ from envbuilder.curation.proof.interpreters import HostPython, HostPythons
 from envbuilder.curation.proof.records import Records
 from envbuilder.curation.prove import ProofPorts
 from envbuilder.curation.prove_image import ImageProof
-from envbuilder.diagnostics.checks.findings import Report
+from envbuilder.diagnostics.checks.results import Report
 from envbuilder.diagnostics.facts.facts import Facts
 from envbuilder.diagnostics.probe.interpreters import probe_python
 from envbuilder.diagnostics.probe.requests import ProbeRequest

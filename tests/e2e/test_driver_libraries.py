@@ -12,7 +12,7 @@ import pytest
 
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.checks import CHECKS
-from envbuilder.diagnostics.checks.findings import Failed, NotProven, Passed
+from envbuilder.diagnostics.checks.results import Failed, NotProven, Passed
 from envbuilder.diagnostics.facts.facts import Facts, Seen
 from envbuilder.diagnostics.facts.hardware import Compute
 from envbuilder.diagnostics.probe import decode
@@ -67,9 +67,9 @@ def test_a_driver_of_an_older_family_is_refused_by_the_runtime(
     assert (compute.runtime, compute.driver, compute.count) == (Release("12.9"), Release("11.4"), None)
     assert compute.error.startswith("cudaGetDeviceCount: 35 cudaErrorInsufficientDriver")
     assert isinstance(refused, Failed)
-    assert "refuses this driver" in refused.problem
+    assert "refuses this driver" in refused.finding.message
     assert isinstance(floor, Failed)
-    assert "driver 470.256.02 is too old: it needs 525.60.13" in floor.problem
+    assert "driver 470.256.02 is too old: it needs 525.60.13" in floor.finding.message
 
 
 def test_an_older_driver_of_the_same_family_gets_as_far_as_the_missing_gpu(

@@ -19,7 +19,7 @@ from envbuilder.core.yaml.fields import Reader
 from envbuilder.curation.proof.interpreters import HostPython
 from envbuilder.curation.proof.records import Records
 from envbuilder.curation.prove import ProofPorts
-from envbuilder.diagnostics.checks.findings import CheckResult, Failed, Passed, Report, Tier
+from envbuilder.diagnostics.checks.results import CheckResult, Passed, Report, Tier, failure
 from envbuilder.diagnostics.facts.facts import Fact, Facts, Imported, Unseen
 from envbuilder.diagnostics.probe import decode
 from envbuilder.lock.closures import Closure
@@ -47,7 +47,7 @@ def facts_without_import(message: str) -> Facts:
 
 def report(*, passed: bool) -> Report:
     """A report with one check."""
-    outcome = Passed(seen="it ran") if passed else Failed(problem="loss rose", remedy="look")
+    outcome = Passed(seen="it ran") if passed else failure(problem="loss rose", remedy="look")
     return Report(
         subject="an image",
         environment="row",

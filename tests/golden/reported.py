@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from envbuilder.diagnostics.checks import judge
-from envbuilder.diagnostics.checks.findings import Report, Tier
+from envbuilder.diagnostics.checks.results import Report, Tier
 from envbuilder.diagnostics.report.registry import SUFFIXES, format_of
 from tests.unit.diagnostics.checks.cases import facts_named
 from tests.unit.diagnostics.checks.expectations import TF_2_4, TF_2_15_CPU, TF_2_20

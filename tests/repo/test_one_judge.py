@@ -18,8 +18,8 @@ from envbuilder.catalog.machine import Host
 from envbuilder.catalog.verdicts import Compatibility, Fit, stack_of
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.checks.driver import driver_floor
-from envbuilder.diagnostics.checks.findings import Failed
 from envbuilder.diagnostics.checks.gpu import gpu_architecture_covered
+from envbuilder.diagnostics.checks.results import Failed
 from envbuilder.diagnostics.compare.gpus import verdict_of
 from envbuilder.diagnostics.compare.sides import side_of_facts
 from envbuilder.diagnostics.facts.facts import Facts, Gpu, Seen
@@ -178,11 +178,11 @@ def test_a_remedy_of_diagnose_is_an_environment_that_runs_there_and_can_be_built
     assert found.causes
     for cause in found.causes:
         # A remedy that says that a newer driver is needed too is judged for a machine that has it.
-        updated = "needs a newer driver than" in cause.fix
+        updated = "needs a newer driver than" in cause.finding.remedy
         host = replace(machine_of(driver, gpu), driver=None, cuda=None, is_described=True)
         machine = host if updated else machine_of(driver, gpu)
         for command in (each for each in cause.commands if each.startswith(BUILD)):
-            assert can_be_had(command.split()[2], machine), (command, cause.fix)
+            assert can_be_had(command.split()[2], machine), (command, cause.finding.remedy)
 
 
 def can_be_had(environment: str, machine: Host) -> bool:

@@ -35,13 +35,13 @@ def as_document(found: Diagnosis) -> dict[str, object]:
 
 def _cause_document(cause: Cause) -> dict[str, object]:
     return {
-        "class": cause.name,
+        "class": cause.finding.id,
         "confidence": cause.confidence,
-        "evidence": list(cause.evidence),
-        "fix": cause.fix,
-        "cause": cause.cause,
+        "evidence": list(cause.lines),
+        "fix": cause.finding.remedy,
+        "cause": cause.finding.message,
         "commands": list(cause.commands),
-        "quotes": [{"line": quote.line, "text": quote.text} for quote in cause.quotes],
+        "quotes": [{"line": quote.line, "text": quote.text} for quote in cause.finding.evidence],
         "signatures": list(cause.signatures),
         "explains": list(cause.explains),
         "tell": cause.tell or None,
@@ -97,21 +97,21 @@ def _lines(found: Diagnosis, width: int, *, show_all: bool) -> Iterator[str]:
 
 
 def _first(cause: Cause, width: int) -> Iterator[str]:
-    colour = "green" if cause.harmless else "red"
+    colour = "green" if cause.is_harmless else "red"
     sure = next(words for least, words in _SURE if cause.confidence >= least)
     title = cause.title if cause.title.startswith("cuDNN") else cause.title[0].upper() + cause.title[1:]
     yield click.style(title, fg=colour, bold=True)
-    yield f"  {cause.name}, {sure} ({cause.confidence:.0%})"
+    yield f"  {cause.finding.id}, {sure} ({cause.confidence:.0%})"
     yield ""
-    yield _folded(f"  {cause.cause}", width)
+    yield _folded(f"  {cause.finding.message}", width)
     for note in cause.notes:
         yield _folded(f"  {note}.", width)
-    if cause.quotes:
+    if cause.finding.evidence:
         yield ""
         yield from _quotes(cause, width)
     yield ""
     yield heading("Fix")
-    yield _folded(f"  {cause.fix}", width)
+    yield _folded(f"  {cause.finding.remedy}", width)
     for command in cause.commands:
         yield f"    {click.style(command, fg='cyan')}"
     if cause.tell:
@@ -121,13 +121,13 @@ def _first(cause: Cause, width: int) -> Iterator[str]:
 
 
 def _quotes(cause: Cause, width: int) -> Iterator[str]:
-    digits = len(str(max(quote.line for quote in cause.quotes)))
-    for quote in cause.quotes:
+    digits = len(str(max(quote.line for quote in cause.finding.evidence)))
+    for quote in cause.finding.evidence:
         room = width - digits - 5
         text = quote.text if len(quote.text) <= room else _PREFIX.sub("… ", quote.text)
         text = text if len(text) <= room else f"{text[: room - 2]} …"
         yield f"  {click.style(f'{quote.line:>{digits}}', dim=True)} | {text}"
-    more = len(cause.evidence) - len(cause.quotes)
+    more = len(cause.lines) - len(cause.finding.evidence)
     if more > 0:
         yield click.style(f"  and {_count(more, 'further line')}", dim=True)
 
@@ -136,9 +136,9 @@ def _candidate(cause: Cause, width: int, *, first: bool) -> Iterator[str]:
     if first:
         yield ""
         yield heading("It could also be")
-    lines = f", line {cause.evidence[0]}" if cause.evidence else ""
-    yield _folded(f"  {cause.name} ({cause.confidence:.0%}{lines}): {cause.title}", width)
-    yield _folded(f"      {cause.fix}", width)
+    lines = f", line {cause.lines[0]}" if cause.lines else ""
+    yield _folded(f"  {cause.finding.id} ({cause.confidence:.0%}{lines}): {cause.title}", width)
+    yield _folded(f"      {cause.finding.remedy}", width)
 
 
 def _noise(found: Diagnosis, width: int, *, show_all: bool) -> Iterator[str]:

@@ -8,8 +8,8 @@ from envbuilder.cli.output.doctor_versions import versions_document
 from envbuilder.core.structure import dump
 from envbuilder.diagnostics.doctor import Looked
 from envbuilder.diagnostics.facts.machine import host_of
+from envbuilder.diagnostics.findings import Finding
 from envbuilder.diagnostics.host.examination import Examination
-from envbuilder.diagnostics.host.findings import MachineFinding
 
 
 def doctor_document(looked: Looked, examination: Examination) -> dict[str, object]:
@@ -28,11 +28,11 @@ def doctor_document(looked: Looked, examination: Examination) -> dict[str, objec
     }
 
 
-def _finding(finding: MachineFinding) -> dict[str, object]:
+def _finding(finding: Finding) -> dict[str, object]:
     return {
         "id": finding.id,
         "severity": finding.severity.value,
-        "seen": finding.seen,
+        "seen": finding.message,
         "effect": finding.effect,
         "remedies": [{"text": each.text, "command": each.command} for each in finding.remedies],
     }

@@ -16,8 +16,9 @@ from envbuilder.cli.output.doctor_facts import gpu_lines, seen_lines
 from envbuilder.cli.output.doctor_versions import installed_lines, python_line
 from envbuilder.cli.output.printing import folded, heading
 from envbuilder.diagnostics.doctor import Looked
+from envbuilder.diagnostics.findings import Finding, Severity
 from envbuilder.diagnostics.host.examination import Examination
-from envbuilder.diagnostics.host.findings import MachineFinding, NotLooked, Severity
+from envbuilder.diagnostics.host.missing_facts import MissingFact
 from envbuilder.diagnostics.host.view import View
 
 _PTX_VERSION = re.compile(r" \(version [^)]*\)")
@@ -69,10 +70,10 @@ def _summary(looked: Looked, examination: Examination) -> str:
     return heading(f"{looked.facts.origin}: {', '.join(told) or 'nothing to mend'}")
 
 
-def _finding(finding: MachineFinding, width: int) -> Iterator[str]:
+def _finding(finding: Finding, width: int) -> Iterator[str]:
     name = click.style(f"{finding.severity.value:<8}", fg=_COLOURS[finding.severity], bold=True)
     yield f"{name} {finding.id}"
-    yield folded(f"  {finding.seen}", width)
+    yield folded(f"  {finding.message}", width)
     if finding.effect:
         yield folded(f"  so: {finding.effect}", width)
     for remedy in finding.remedies:
@@ -92,7 +93,7 @@ def _pairs(pairs: Iterable[tuple[str, str]], width: int) -> Iterator[str]:
         before = label
 
 
-def _unseen(each: NotLooked, width: int) -> Iterator[str]:
+def _unseen(each: MissingFact, width: int) -> Iterator[str]:
     yield folded(f"  {each.what}: {each.why}", width)
     if each.how:
         yield f"      {each.how}"

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from packaging.version import Version
 
 from envbuilder.catalog.expectation import CudaExpectation, Expectation
-from envbuilder.diagnostics.checks.findings import NotProven, Outcome, Tier
+from envbuilder.diagnostics.checks.results import NotProven, Outcome, Tier
 from envbuilder.diagnostics.facts.facts import Facts, Unseen
 
 Examine: TypeAlias = Callable[[Expectation, Facts], Outcome]

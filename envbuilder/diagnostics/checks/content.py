@@ -14,7 +14,6 @@ from typing import TypeAlias
 from envbuilder.core.image_layout import LOCK_FILE, VENV, WORKSPACE
 from envbuilder.core.references import normalized
 from envbuilder.diagnostics.checks.distributions import same_version
-from envbuilder.diagnostics.checks.findings import CheckResult, Failed, NotProven, Outcome, Passed, Report, Tier
 from envbuilder.diagnostics.checks.image_files import (
     REBUILD,
     interpreter_untouched,
@@ -28,6 +27,16 @@ from envbuilder.diagnostics.checks.image_files import (
     some,
 )
 from envbuilder.diagnostics.checks.library_search import Search
+from envbuilder.diagnostics.checks.results import (
+    CheckResult,
+    NotProven,
+    Outcome,
+    Passed,
+    Report,
+    Tier,
+    failure,
+    outcome_of,
+)
 from envbuilder.image.contents import ContentExpectation, ImageContent
 from envbuilder.lock.lock import PackageGroup
 
@@ -85,7 +94,7 @@ def judge_content(
             CheckResult(
                 id=check.id,
                 title=check.title,
-                outcome=check.examine(expectation, content),
+                outcome=outcome_of(check.id, check.examine(expectation, content)),
                 tier=Tier.STATIC,
                 tiers=(Tier.STATIC,),
                 group=_GROUP,
@@ -123,16 +132,16 @@ def layers_match_lock(expectation: ContentExpectation, content: ImageContent) ->
         return NotProven(reason="an engine built it, whose layers carry the time of the build")
     differ = [layer.id for layer, found in zip(pinned.layers, content.diff_ids, strict=False) if layer.diff_id != found]
     what = f"layers differ: {some(differ)}" if differ else f"{len(content.diff_ids)} layers instead of {len(wanted)}"
-    return Failed(problem=what, remedy=f"`envbuilder verify` names the files; {REBUILD}")
+    return failure(problem=what, remedy=f"`envbuilder verify` names the files; {REBUILD}")
 
 
 def lock_in_image(expectation: ContentExpectation, content: ImageContent) -> Outcome:
     """The image carries the lock that it is checked against."""
     found = content.texts.get(LOCK_FILE)
     if found is None:
-        return Failed(problem=f"there is no /{LOCK_FILE}", remedy=REBUILD)
+        return failure(problem=f"there is no /{LOCK_FILE}", remedy=REBUILD)
     if found != expectation.lock_text:
-        return Failed(
+        return failure(
             problem="the lock in the image is another one",
             remedy="name the lock that it was built from (--lock FILE), or rebuild",
         )
@@ -151,7 +160,7 @@ def settings_match_lock(expectation: ContentExpectation, content: ImageContent) 
     if content.folder != f"/{WORKSPACE}":
         wrong.append(f"it starts in {content.folder or '/'} instead of /{WORKSPACE}")
     if wrong:
-        return Failed(problem="; ".join(wrong), remedy=REBUILD)
+        return failure(problem="; ".join(wrong), remedy=REBUILD)
     return Passed(seen=f"{len(expectation.labels)} labels, {len(expectation.env)} variables, account {content.user}")
 
 
@@ -174,9 +183,9 @@ def distributions_recorded(expectation: ContentExpectation, content: ImageConten
     ]
     extra = sorted(found.keys() - {pin.name for pin in pins})
     if wrong:
-        return Failed(problem=some(wrong), remedy=REBUILD)
+        return failure(problem=some(wrong), remedy=REBUILD)
     if extra:
-        return Failed(
+        return failure(
             problem=f"not in the lock: {some(extra)}",
             remedy="put them into envbuilder.yaml and lock again; nothing is installed into an image afterwards",
         )
@@ -202,7 +211,7 @@ def files_recorded(expectation: ContentExpectation, content: ImageContent) -> Ou
         elif "" not in digests and content.digests.get(file, min(digests)) not in digests:
             wrong.append(f"/{file} is not what its distribution brought")
     if wrong:
-        return Failed(problem=some(wrong), remedy=REBUILD)
+        return failure(problem=some(wrong), remedy=REBUILD)
     if not known:
         return NotProven(reason="no distribution in the image lists its files")
     return Passed(seen=f"{len(known)} files")
@@ -240,7 +249,7 @@ def libraries_closed(expectation: ContentExpectation, content: ImageContent) -> 
                 missing.setdefault(name, library.path)
     if missing or broken:
         lines = [f"{name}, which /{path} needs, is not there" for name, path in sorted(missing.items())]
-        return Failed(
+        return failure(
             problem=some([*lines, *broken]),
             remedy="add the OS package that brings it: `apt:` in envbuilder.yaml; then lock and build again",
         )
@@ -256,7 +265,7 @@ def cuda_libraries_present(expectation: ContentExpectation, content: ImageConten
     own = [library for library in content.libraries if "/tensorflow/" in f"/{library.path}"]
     missing = [name for name in cuda.sonames if not any(search.finds(name, each) for each in own)]
     if missing:
-        return Failed(problem=f"not on the loader's path: {some(missing)}", remedy=REBUILD)
+        return failure(problem=f"not on the loader's path: {some(missing)}", remedy=REBUILD)
     return Passed(seen=f"all {len(cuda.sonames)}")
 
 
@@ -268,7 +277,7 @@ def no_driver_inside(expectation: ContentExpectation, content: ImageContent) -> 
         if re.fullmatch(r"libcuda\.so.*|libnvidia-ml\.so.*", path.rpartition("/")[2]) and "/stubs/" not in f"/{path}"
     )
     if found:
-        return Failed(
+        return failure(
             problem=f"a driver library is in the image: {some([f'/{path}' for path in found])}",
             remedy="take it out: the host mounts its driver, and the wrong one may be found",
         )
@@ -283,7 +292,7 @@ def own_files_match_lock(expectation: ContentExpectation, content: ImageContent)
         for file in files
         if content.digests.get(file.path.lstrip("/")) != file.sha256
     ]
-    return Failed(problem=some(wrong), remedy=REBUILD) if wrong else Passed(seen=f"all {len(files)}")
+    return failure(problem=some(wrong), remedy=REBUILD) if wrong else Passed(seen=f"all {len(files)}")
 
 
 CONTENT_CHECKS: tuple[ContentCheck, ...] = (

@@ -6,7 +6,7 @@ from packaging.version import InvalidVersion, Version
 
 from envbuilder.catalog.expectation import Expectation
 from envbuilder.diagnostics.checks.check import not_seen
-from envbuilder.diagnostics.checks.findings import Failed, Outcome, Passed
+from envbuilder.diagnostics.checks.results import Outcome, Passed, failure
 from envbuilder.diagnostics.facts.facts import Facts, Unseen
 
 
@@ -21,7 +21,7 @@ def distributions_present(expectation: Expectation, facts: Facts) -> Outcome:
         if not (name in installed and same_version(installed[name], version))
     ]
     if wrong:
-        return Failed(
+        return failure(
             problem="; ".join(wrong),
             remedy=f"rebuild from the lock: `envbuilder build {expectation.environment}`; nothing may be installed"
             " into the image afterwards (put it into envbuilder.yaml)",

@@ -10,7 +10,7 @@ from envbuilder.catalog.expectation import CudaExpectation, Expectation
 from envbuilder.catalog.machine import HostGpu
 from envbuilder.catalog.verdicts import Aspect, Fit, Reason
 from envbuilder.diagnostics.checks.check import not_seen
-from envbuilder.diagnostics.checks.findings import Failed, NotProven, Outcome, Passed
+from envbuilder.diagnostics.checks.results import NotProven, Outcome, Passed, failure
 from envbuilder.diagnostics.facts.facts import Driver, DriverInterface, Facts, Seen, Unseen
 from envbuilder.diagnostics.facts.machine import host_of
 
@@ -32,7 +32,7 @@ def driver_present(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: 
     """There is a driver, and it has a GPU."""
     if isinstance(facts.driver, Seen) and isinstance(facts.driver.value.interface, Unseen):
         crash = facts.driver.value.interface
-        return Failed(
+        return failure(
             problem=f"asking the driver ended with {crash.summary}",
             remedy=f"see the host; {RUN_WITH_GPUS}",
         )
@@ -40,7 +40,7 @@ def driver_present(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: 
     if isinstance(driver, NotProven):
         return driver
     if problem := _absence(driver):
-        return Failed(problem=problem, remedy=_remedy(driver))
+        return failure(problem=problem, remedy=_remedy(driver))
     names = ", ".join(gpu.name or gpu.error for gpu in driver.gpus)
     return Passed(
         seen=f"{len(driver.gpus)} GPU: {names}" if len(driver.gpus) == 1 else f"{len(driver.gpus)} GPUs: {names}"
@@ -77,7 +77,7 @@ def driver_floor(cuda: CudaExpectation, facts: Facts) -> Outcome:
         return NotProven(reason="there is no driver")
     driver = facts.driver.value
     if interface.init_code != 0 and driver.library and driver.module and driver.library > driver.module:
-        return Failed(
+        return failure(
             problem=f"libcuda {driver.library} stands before the older kernel module {driver.module} (forward"
             f" compatibility, cuda-compat), and does not start: it gives {interface.init_code} {interface.init_name}",
             remedy=_remedy(interface),
@@ -113,7 +113,7 @@ def outcome(reasons: Sequence[Reason]) -> Outcome:
     failed = [reason for reason in reasons if reason.fit is Fit.NO]
     if failed:
         changes = dict.fromkeys(reason.change for reason in failed if reason.change)
-        return Failed(
+        return failure(
             problem="; ".join(dict.fromkeys(reason.text for reason in failed)),
             remedy=f"{'; '.join(changes)}; or another environment: `envbuilder list --fits` shows which run here",
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from envbuilder.diagnostics.checks.check import was_tried, without_tensorflow
-from envbuilder.diagnostics.checks.findings import Failed, NotProven, Outcome, Passed
+from envbuilder.diagnostics.checks.results import NotProven, Outcome, Passed, failure
 from envbuilder.diagnostics.facts.facts import Fact, Facts, Seen, Unseen
 from envbuilder.diagnostics.facts.gpu import OnGpu, Placement
 
@@ -38,7 +38,7 @@ def judge_each(
         return NotProven(reason=NO_GPU)
     judged = [(each.asked, _judged(each, problem)) for each in fact.value]
     if wrong := [f"{asked}: {found}" for asked, found in judged if isinstance(found, str) and found]:
-        return Failed(problem="; ".join(wrong), remedy=remedy)
+        return failure(problem="; ".join(wrong), remedy=remedy)
     if open_ones := [f"{asked}: {found.reason}" for asked, found in judged if isinstance(found, NotProven)]:
         return NotProven(reason="; ".join(open_ones))
     told = [f"{each.asked}: {seen(each.work.value)}" for each in fact.value if isinstance(each.work, Seen)]
@@ -49,7 +49,7 @@ def not_there(facts: Facts, fact: Unseen, remedy: str) -> Outcome:
     """The outcome for a whole step that was not seen: it failed if it was tried."""
     if not was_tried(fact):
         return without_tensorflow("work on a GPU", facts, fact)
-    return Failed(problem=f"it ended with {fact.summary}", remedy=remedy)
+    return failure(problem=f"it ended with {fact.summary}", remedy=remedy)
 
 
 def _judged(each: OnGpu[T], problem: Callable[[str, T], str | NotProven]) -> str | NotProven:

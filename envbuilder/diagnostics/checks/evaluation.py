@@ -7,7 +7,7 @@ from envbuilder.diagnostics.checks import content
 from envbuilder.diagnostics.checks.check import Check
 from envbuilder.diagnostics.checks.driver import describe
 from envbuilder.diagnostics.checks.figures import figures
-from envbuilder.diagnostics.checks.findings import CheckResult, NotProven, Outcome, Report, Tier
+from envbuilder.diagnostics.checks.results import CheckResult, NotProven, Outcome, Report, Tier, outcome_of
 from envbuilder.diagnostics.checks.subjects import group_of, seconds_of
 from envbuilder.diagnostics.checks.table import bare_checks, checks_for
 from envbuilder.diagnostics.facts.facts import Facts, Seen
@@ -100,7 +100,7 @@ def _of(check: Check, outcome: Outcome, seconds: float | None) -> CheckResult:
     return CheckResult(
         id=check.id,
         title=check.title,
-        outcome=outcome,
+        outcome=outcome_of(check.id, outcome),
         tier=check.lowest,
         tiers=tuple(tier for tier in Tier if tier in check.tiers),
         group=group_of(check.id),

@@ -9,8 +9,8 @@ import math
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from envbuilder.diagnostics.checks.findings import Figure
 from envbuilder.diagnostics.checks.gpu_figures import gpu_memory, latency, rates, tensorflow_memory
+from envbuilder.diagnostics.checks.results import Figure
 from envbuilder.diagnostics.checks.subjects import Timed
 from envbuilder.diagnostics.facts.facts import Facts, Unseen
 

@@ -9,7 +9,7 @@ from packaging.version import InvalidVersion, Version
 
 from envbuilder.catalog.expectation import CudaExpectation, Expectation
 from envbuilder.diagnostics.checks.check import NO_IMPORT, was_tried, without_tensorflow
-from envbuilder.diagnostics.checks.findings import Failed, NotProven, Outcome, Passed
+from envbuilder.diagnostics.checks.results import NotProven, Outcome, Passed, failure
 from envbuilder.diagnostics.facts.facts import Facts, Unseen
 
 
@@ -88,7 +88,7 @@ def tensorflow_imports(expectation: Expectation, facts: Facts) -> Outcome:
     if known is KNOWN_FAILURES[0] and expectation.cuda and expectation.cuda.linkage == "needed":
         return NotProven(reason=f"{known.reason}; {known.remedy}")
     because = f" ({known.reason})" if known else ""
-    return Failed(
+    return failure(
         problem=f"import tensorflow ended with {fact.summary}{because}",
         remedy=known.remedy
         if known
@@ -103,7 +103,7 @@ def tensorflow_version(expectation: Expectation, facts: Facts) -> Outcome:
     seen, wanted = facts.imported.value, expectation.framework_version
     if _public(seen.version) == wanted.public:
         return Passed(seen=f"TensorFlow {seen.version} ({seen.git_version})" if seen.git_version else seen.version)
-    return Failed(
+    return failure(
         problem=f"TensorFlow at {seen.path} is {seen.version}, the lock says {wanted}",
         remedy="see what puts another TensorFlow on sys.path (PYTHONPATH, a second distribution such as tensorflow-cpu"
         " beside tensorflow-gpu); rebuild from the lock",
@@ -128,7 +128,7 @@ def tensorflow_built_with_cuda(expectation: Expectation, facts: Facts) -> Outcom
     if seen == wanted:
         return Passed(seen="built without CUDA, as the row says")
     state, other = ("with", "without") if seen else ("without", "with")
-    return Failed(
+    return failure(
         problem=f"TensorFlow was built {state} CUDA, {expectation.environment} needs one built {other}",
         remedy=f"install {expectation.framework} {expectation.framework_version} and no second TensorFlow beside it:"
         f" rebuild from the lock (`envbuilder build {expectation.environment}`)",
@@ -146,7 +146,7 @@ def tensorflow_cuda_libraries(cuda: CudaExpectation, facts: Facts) -> Outcome:
     if own.ok:
         return Passed(seen="TensorFlow's own check finds all")
     named = ", ".join(own.missing) or "libraries that it does not name"
-    return Failed(
+    return failure(
         problem=f"TensorFlow cannot open {named} and will not use GPUs",
         remedy=f"put the libraries of CUDA {cuda.release} and cuDNN {cuda.cudnn_release} on the loader path: rebuild"
         " from the lock, and leave LD_LIBRARY_PATH of the image as it is",
@@ -159,14 +159,14 @@ def training_loss_falls(expectation: Expectation, facts: Facts) -> Outcome:
         fact = facts.training
         if not was_tried(fact):
             return without_tensorflow("the training", facts, fact)
-        return Failed(
+        return failure(
             problem=f"the training ended with {fact.summary}",
             remedy=_compare_distributions(expectation),
         )
     seen = facts.training.value
     if seen.first is not None and seen.last is not None and seen.last < seen.first:
         return Passed(seen=f"{seen.first:.4g} to {seen.last:.4g} in {seen.steps} steps ({seen.how})")
-    return Failed(
+    return failure(
         problem=f"the loss went from {_number(seen.first)} to {_number(seen.last)} in {seen.steps} steps",
         remedy=f"TensorFlow computes wrong numbers on this machine; {_compare_distributions(expectation)}",
     )
@@ -189,7 +189,7 @@ def save_load_equal(expectation: Expectation, facts: Facts) -> Outcome:
         fact = facts.saving
         if not was_tried(fact) or isinstance(facts.training, Unseen):
             return without_tensorflow("a trained model", facts, fact)
-        return Failed(
+        return failure(
             problem=f"saving and loading ended with {fact.summary}",
             remedy=f"h5py and Keras must fit this TensorFlow; {_compare_distributions(expectation)}",
         )
@@ -198,7 +198,7 @@ def save_load_equal(expectation: Expectation, facts: Facts) -> Outcome:
     wrong = [trip for trip in facts.saving.value if not trip.equal]
     if wrong:
         differences = ", ".join(f"{trip.format} by {_number(trip.difference)}" for trip in wrong)
-        return Failed(
+        return failure(
             problem=f"the loaded model gives other outputs: {differences}", remedy=_compare_distributions(expectation)
         )
     return Passed(seen=", ".join(trip.format for trip in facts.saving.value))

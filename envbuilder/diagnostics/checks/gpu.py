@@ -9,8 +9,8 @@ from envbuilder.catalog.verdicts import Rule
 from envbuilder.diagnostics.checks.check import was_tried, without_tensorflow
 from envbuilder.diagnostics.checks.driver import RUN_WITH_GPUS, compatibility, interface_of, outcome
 from envbuilder.diagnostics.checks.each_gpu import NO_GPU
-from envbuilder.diagnostics.checks.findings import Failed, NotProven, Outcome, Passed
 from envbuilder.diagnostics.checks.gpu_numbers import operation, worst
+from envbuilder.diagnostics.checks.results import Failed, NotProven, Outcome, Passed, failure
 from envbuilder.diagnostics.checks.tolerances import WHOLE_NUMBERS
 from envbuilder.diagnostics.facts.facts import DriverInterface, Fact, Facts, GpuWork, Placed, Seen, Unseen
 from envbuilder.diagnostics.facts.gpu import Compared, Operations
@@ -28,9 +28,9 @@ def gpu_visible_to_tensorflow(cuda: CudaExpectation, facts: Facts) -> Outcome:  
         return driver
     seen, there = sum(device.type == "GPU" for device in facts.devices.value), len(driver.gpus)
     if seen == 0:
-        return Failed(problem=f"TensorFlow sees no GPU{_why(facts)}", remedy=_remedy(driver, facts))
+        return failure(problem=f"TensorFlow sees no GPU{_why(facts)}", remedy=_remedy(driver, facts))
     if seen < there:
-        return Failed(
+        return failure(
             problem=f"TensorFlow sees {seen} of {there} GPUs",
             remedy="TensorFlow leaves out GPUs with far fewer processors than the best one: set"
             " TF_MIN_GPU_MULTIPROCESSOR_COUNT, or choose with CUDA_VISIBLE_DEVICES",
@@ -41,7 +41,7 @@ def gpu_visible_to_tensorflow(cuda: CudaExpectation, facts: Facts) -> Outcome:  
 def _no_devices(facts: Facts, fact: Unseen) -> Outcome:
     if not was_tried(fact):
         return without_tensorflow("TensorFlow's devices", facts, fact)
-    return Failed(problem=f"listing devices ended with {fact.summary}", remedy=RUN_WITH_GPUS)
+    return failure(problem=f"listing devices ended with {fact.summary}", remedy=RUN_WITH_GPUS)
 
 
 def _why(facts: Facts) -> str:
@@ -78,7 +78,7 @@ def _works(facts: Facts) -> tuple[GpuWork, ...] | Failed | NotProven:
         return fact.value or NotProven(reason=NO_GPU)
     if not was_tried(fact):
         return without_tensorflow("work on a GPU", facts, fact)
-    return Failed(
+    return failure(
         problem=f"computing on the GPU ended with {fact.summary}",
         remedy="see the checks of driver, cuDNN and GPU architecture; a timeout on first use can be the driver that"
         " compiles code: give it more time",
@@ -112,7 +112,7 @@ def _and_compared(first: Outcome, facts: Facts, pick: Callable[[Operations], Fac
 def _judged(works: tuple[tuple[str, Fact[Placed]], ...], library: str) -> Outcome:
     problems = [f"{asked}: {problem}" for asked, work in works if (problem := _problem(work))]
     if problems:
-        return Failed(
+        return failure(
             problem="; ".join(problems),
             remedy=f"see the checks of {library} in the image, of the driver, and of the GPU's architecture; then"
             " `nvidia-smi -q` on the host for errors of the GPU's memory",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TypeVar
 
 from envbuilder.core.observation import Fact
-from envbuilder.diagnostics.checks.findings import Figure
+from envbuilder.diagnostics.checks.results import Figure
 from envbuilder.diagnostics.facts.facts import Facts, Seen
 from envbuilder.diagnostics.facts.gpu import Each, Rate
 

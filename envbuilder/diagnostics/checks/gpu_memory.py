@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from envbuilder.catalog.expectation import Expectation
 from envbuilder.diagnostics.checks.each_gpu import judge_each
-from envbuilder.diagnostics.checks.findings import Outcome, Passed
 from envbuilder.diagnostics.checks.gpu_numbers import worst
+from envbuilder.diagnostics.checks.results import Outcome, Passed
 from envbuilder.diagnostics.facts.facts import Facts
 from envbuilder.diagnostics.facts.gpu import Memory, MemoryLimit
 

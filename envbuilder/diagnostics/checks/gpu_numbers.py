@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from envbuilder.catalog.expectation import Expectation
 from envbuilder.diagnostics.checks.each_gpu import elsewhere, judge_each, part
-from envbuilder.diagnostics.checks.findings import NotProven, Outcome
+from envbuilder.diagnostics.checks.results import NotProven, Outcome
 from envbuilder.diagnostics.checks.tolerances import HALF, tolerance
 from envbuilder.diagnostics.facts.facts import Fact, Facts
 from envbuilder.diagnostics.facts.gpu import Compared, Operations

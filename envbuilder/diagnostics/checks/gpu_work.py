@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from envbuilder.catalog.expectation import Expectation
 from envbuilder.diagnostics.checks.each_gpu import NO_GPU, elsewhere, judge_each, not_there, part
-from envbuilder.diagnostics.checks.findings import Failed, NotProven, Outcome, Passed
 from envbuilder.diagnostics.checks.gpu_numbers import LIBRARIES, worst
+from envbuilder.diagnostics.checks.results import NotProven, Outcome, Passed, failure
 from envbuilder.diagnostics.facts.facts import Facts, Unseen
 from envbuilder.diagnostics.facts.gpu import AllReduce, Course, FirstKernel, Latency, Rate, Replica
 
@@ -94,7 +94,7 @@ def gpu_all_reduce(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: 
     wrong = [problem for replica in seen.replicas if (problem := _replica(replica, seen.expected))]
     if wrong or len(seen.replicas) != seen.devices:
         missing = f"{len(seen.replicas)} of {seen.devices} GPUs gave a result"
-        return Failed(problem=f"{'; '.join(wrong) or missing} ({_shared(seen)})", remedy=TOGETHER)
+        return failure(problem=f"{'; '.join(wrong) or missing} ({_shared(seen)})", remedy=TOGETHER)
     return Passed(seen=f"{seen.devices} GPUs, {seen.how}, {_shared(seen)}")
 
 

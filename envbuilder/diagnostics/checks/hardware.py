@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from envbuilder.catalog.expectation import CudaExpectation
 from envbuilder.diagnostics.checks.check import not_seen, was_tried
-from envbuilder.diagnostics.checks.findings import Failed, NotProven, Outcome, Passed
+from envbuilder.diagnostics.checks.results import Failed, NotProven, Outcome, Passed, failure
 from envbuilder.diagnostics.facts.facts import Fact, Facts, Seen, Unseen
 from envbuilder.diagnostics.facts.hardware import Compute, ComputeGpu, KnownResult, MemoryRoundTrip, Speed
 
@@ -59,9 +59,9 @@ def _on_every_gpu(
     found = [(gpu.index, problem) for gpu in gpus for problem in problems(gpu)]
     failed = [(index, problem) for index, problem in found if isinstance(problem, Failed)]
     if failed:
-        return Failed(
-            problem="; ".join(f"GPU {index}: {problem.problem}" for index, problem in failed),
-            remedy=failed[0][1].remedy,
+        return failure(
+            problem="; ".join(f"GPU {index}: {problem.finding.message}" for index, problem in failed),
+            remedy=failed[0][1].finding.remedy,
         )
     unproven = [f"GPU {index}: {problem.reason}" for index, problem in found if isinstance(problem, NotProven)]
     return NotProven(reason="; ".join(unproven)) if unproven else Passed(seen=", ".join(map(praise, gpus)))
@@ -72,7 +72,7 @@ def _gpus(cuda: CudaExpectation, facts: Facts) -> tuple[ComputeGpu, ...] | Faile
         return facts.compute.value.gpus or _why_none(cuda, facts.compute.value)
     if not was_tried(facts.compute):
         return not_seen("work on a GPU without a framework", facts.compute)
-    return Failed(problem=f"opening CUDA's libraries ended with {facts.compute.summary}", remedy=_SEE_HOST)
+    return failure(problem=f"opening CUDA's libraries ended with {facts.compute.summary}", remedy=_SEE_HOST)
 
 
 def _why_none(cuda: CudaExpectation, compute: Compute) -> Failed | NotProven:
@@ -80,7 +80,7 @@ def _why_none(cuda: CudaExpectation, compute: Compute) -> Failed | NotProven:
         return NotProven(reason=f"nothing was computed on a GPU: {compute.error or 'there is no driver'}")
     if compute.error.startswith(_TOO_OLD):
         runtime = compute.runtime or cuda.release
-        return Failed(
+        return failure(
             problem=f"the CUDA runtime {runtime} refuses this driver, which supports CUDA up to {compute.driver}:"
             f" {compute.error}",
             remedy=f"update the driver of the host to {cuda.driver} or newer, or take an environment with an older CUDA"
@@ -89,16 +89,16 @@ def _why_none(cuda: CudaExpectation, compute: Compute) -> Failed | NotProven:
     if not compute.error or compute.error.startswith(_NO_DEVICE):
         return NotProven(reason=f"the driver has no GPU for this process: {compute.error or 'none is visible'}")
     remedies = [remedy for start, remedy in _REMEDIES.items() if compute.error.startswith(start)]
-    return Failed(problem=compute.error, remedy=remedies[0] if remedies else _SEE_HOST)
+    return failure(problem=compute.error, remedy=remedies[0] if remedies else _SEE_HOST)
 
 
 def _problem(fact: Fact[T], judge: Callable[[T], str]) -> Problem:
     if isinstance(fact, Seen):
         problem = judge(fact.value)
-        return Failed(problem=problem, remedy=_FAULTY_GPU) if problem else None
+        return failure(problem=problem, remedy=_FAULTY_GPU) if problem else None
     if fact.kind == "NoLibrary" or not was_tried(fact):
         return NotProven(reason=fact.headline)
-    return Failed(problem=fact.summary, remedy=_remedy(fact))
+    return failure(problem=fact.summary, remedy=_remedy(fact))
 
 
 def _remedy(fact: Unseen) -> str:

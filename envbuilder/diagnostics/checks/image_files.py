@@ -13,7 +13,7 @@ from envbuilder.catalog.environments import BaseKind, PythonProvider
 from envbuilder.core.image_layout import PYTHON, VENV
 from envbuilder.core.image_paths import WHITEOUT, is_code, is_of_environment, merged, shadowed
 from envbuilder.core.references import normalized
-from envbuilder.diagnostics.checks.findings import Failed, NotProven, Outcome, Passed
+from envbuilder.diagnostics.checks.results import NotProven, Outcome, Passed, failure
 from envbuilder.image.contents import ContentExpectation, ImageContent
 from envbuilder.lock.lock import PackageGroup
 
@@ -53,7 +53,7 @@ def nothing_removed(expectation: ContentExpectation, content: ImageContent) -> O
     listed = [f"{owner} lists /{path}" for path, owners in _owners(content).items() for owner in owners if _hides(path)]
     removed = [f"/{path} is removed by a layer" for path in content.removed]
     if listed or removed:
-        return Failed(problem=some([*sorted(listed), *removed]), remedy=_LEAVE_OUT)
+        return failure(problem=some([*sorted(listed), *removed]), remedy=_LEAVE_OUT)
     return Passed(seen="no file is removed by a layer above it")
 
 
@@ -82,7 +82,7 @@ def interpreter_untouched(expectation: ContentExpectation, content: ImageContent
         if is_of_environment(path) and path in content.paths:
             wrong += [f"{owner} brings /{path}" for owner in owners]
     if wrong:
-        return Failed(problem=some(wrong), remedy=_LEAVE_OUT)
+        return failure(problem=some(wrong), remedy=_LEAVE_OUT)
     return Passed(seen=f"/{program}")
 
 
@@ -121,7 +121,7 @@ def programs_not_hidden(expectation: ContentExpectation, content: ImageContent) 
         if shadowed(path) and f"/{path}" not in allowed
     ]
     if wrong:
-        return Failed(
+        return failure(
             problem=some(wrong), remedy="add the path to `allow:` of envbuilder.yaml, or leave the package out"
         )
     return Passed(seen="no program of the base is hidden")
@@ -140,7 +140,7 @@ def privileged_programs_packaged(expectation: ContentExpectation, content: Image
         else:
             seen.append(described)
     if wrong:
-        return Failed(problem=some(wrong), remedy=_REMEDIES[lock.base.kind])
+        return failure(problem=some(wrong), remedy=_REMEDIES[lock.base.kind])
     return Passed(seen=f"{len(seen)}, as `allow:` says: {'; '.join(seen)}" if seen else "none")
 
 
@@ -162,7 +162,7 @@ def one_owner_per_file(expectation: ContentExpectation, content: ImageContent) -
         if differ and theirs and each.keys() & own:
             wrong.append(f"/{path} of {', '.join(theirs)} is in {', '.join(sorted(each.keys() & own))} too")
     if wrong:
-        return Failed(problem=some(wrong), remedy=_LEAVE_OUT)
+        return failure(problem=some(wrong), remedy=_LEAVE_OUT)
     if not found:
         return NotProven(reason="no distribution in the image lists its files")
     return Passed(seen=f"{len(found)} files, {len(several)} of several distributions")
@@ -173,7 +173,7 @@ def no_file_is_a_folder(expectation: ContentExpectation, content: ImageContent) 
     wrong = {parent: path for path in sorted(content.paths) for parent in _parents(path) if parent in content.paths}
     if wrong:
         lines = [f"/{path} lies below /{parent}, which is a file or a link" for parent, path in wrong.items()]
-        return Failed(problem=some(lines), remedy=_LEAVE_OUT)
+        return failure(problem=some(lines), remedy=_LEAVE_OUT)
     return Passed(seen=f"{len(content.paths)} files and links")
 
 
@@ -185,7 +185,7 @@ def links_stay_inside(expectation: ContentExpectation, content: ImageContent) ->
         if target and not target.startswith("/") and _leaves(posixpath.join(posixpath.dirname(path), target))
     ]
     if wrong:
-        return Failed(problem=f"links lead out of the image: {some(wrong)}", remedy=_LEAVE_OUT)
+        return failure(problem=f"links lead out of the image: {some(wrong)}", remedy=_LEAVE_OUT)
     return Passed(seen=f"{sum(bool(target) for target in content.paths.values())} links")
 
 

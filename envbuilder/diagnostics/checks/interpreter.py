@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from envbuilder.catalog.expectation import Expectation
 from envbuilder.diagnostics.checks.check import not_seen
-from envbuilder.diagnostics.checks.findings import Failed, NotProven, Outcome, Passed
+from envbuilder.diagnostics.checks.results import NotProven, Outcome, Passed, failure
 from envbuilder.diagnostics.facts.facts import Facts, Unseen
 
 
@@ -16,7 +16,7 @@ def python_version(expectation: Expectation, facts: Facts) -> Outcome:
     exact = len(want.parts)
     if have.head(exact) == want.head(exact):
         return Passed(seen=f"Python {have}")
-    return Failed(
+    return failure(
         problem=f"Python is {have}, the lock says {want}",
         remedy=f"rebuild from the lock: `envbuilder build {expectation.environment}`",
     )
@@ -28,13 +28,13 @@ def glibc_floor(expectation: Expectation, facts: Facts) -> Outcome:
         return not_seen("the C library", facts.interpreter)
     have, floor = facts.interpreter.value.glibc, expectation.glibc
     if have is None:
-        return Failed(
+        return failure(
             problem="the C library is not glibc; TensorFlow's wheels are linked against glibc",
             remedy="use a base with glibc (Debian, Ubuntu), not musl (Alpine)",
         )
     if have >= floor:
         return Passed(seen=f"glibc {have}, at least {floor} is needed")
-    return Failed(
+    return failure(
         problem=f"glibc is {have}, {expectation.framework} {expectation.framework_version} needs {floor}",
         remedy=f"use a base with glibc {floor} or newer; `envbuilder show {expectation.environment}` lists them",
     )
@@ -51,7 +51,7 @@ def cpu_avx(expectation: Expectation, facts: Facts) -> Outcome:
         return NotProven(reason="/proc/cpuinfo does not list the processor's instruction sets")
     if avx:
         return Passed(seen="the processor has AVX")
-    return Failed(
+    return failure(
         problem="the processor has no AVX; importing this wheel ends with SIGILL",
         remedy="run on a processor with AVX (Intel since 2011, AMD since 2011), or pass the host's processor to the"
         " virtual machine (`-cpu host`)",

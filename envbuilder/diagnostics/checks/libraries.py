@@ -7,7 +7,7 @@ import re
 from envbuilder.catalog.expectation import CudaExpectation, Expectation
 from envbuilder.core.versions import Release, release_of
 from envbuilder.diagnostics.checks.check import not_seen, was_tried
-from envbuilder.diagnostics.checks.findings import Failed, NotProven, Outcome, Passed
+from envbuilder.diagnostics.checks.results import NotProven, Outcome, Passed, failure
 from envbuilder.diagnostics.facts.facts import Facts, Library, LibraryLoad, Seen, Unseen
 
 _ABSENT = "cannot open shared object file: No such file or directory"
@@ -23,7 +23,7 @@ def cuda_libraries_load(cuda: CudaExpectation, facts: Facts) -> Outcome:
         return NotProven(reason=f"the probe was not asked for {', '.join(not_asked)}")
     problems = _problems([seen[soname] for soname in cuda.sonames])
     if problems:
-        return Failed(
+        return failure(
             problem="; ".join(problems),
             remedy=f"the image needs the libraries of CUDA {cuda.release} and cuDNN {cuda.cudnn_release} on its loader"
             " path: rebuild from the lock, and leave LD_LIBRARY_PATH of the image as it is (`docker run -e` replaces"
@@ -75,7 +75,7 @@ def cuda_runtime_version(cuda: CudaExpectation, facts: Facts) -> Outcome:
         return NotProven(reason=f"{soname} does not tell its version; before CUDA 12 it does so only beside a driver")
     if version.head(2) == cuda.release.head(2):
         return Passed(seen=f"CUDA runtime {version}, {teller}")
-    return Failed(
+    return failure(
         problem=f"the CUDA runtime at {load.path} is {version}, {teller}; the lock says {cuda.release}",
         remedy="another CUDA comes first on the loader path: see LD_LIBRARY_PATH and /etc/ld.so.conf.d in the image, or"
         " rebuild from the lock",
@@ -114,7 +114,7 @@ def cudnn_version(cuda: CudaExpectation, facts: Facts) -> Outcome:
     rule = cuda.cudnn.rule.describe(cuda.cudnn.compiled)
     if cuda.cudnn.accepts(load.version):
         return Passed(seen=f"cuDNN {load.version}; TensorFlow takes {rule}")
-    return Failed(
+    return failure(
         problem=f"cuDNN at {load.path} is {load.version}; TensorFlow was compiled with {cuda.cudnn.compiled} and takes"
         f" {rule}",
         remedy=f"put {rule} into the image (the lock says {cuda.cudnn_release}); rebuild from the lock, and let no"
@@ -129,13 +129,13 @@ def cudnn_starts(cuda: CudaExpectation, facts: Facts) -> Outcome:
         if not was_tried(fact):
             return not_seen("the start of cuDNN", fact)
         said = next((line for line in fact.trace if "cannot open shared object" in line or "Could not" in line), "")
-        return Failed(
+        return failure(
             problem=f"cuDNN ends the process when it starts ({fact.headline}){': ' if said else ''}{said}",
             remedy="a library that cuDNN opens by itself is not on the loader path: rebuild from a fresh lock"
             " (`envbuilder lock`), whose library set has it",
         )
     if fact.value.status:
-        return Failed(
+        return failure(
             problem=f"{fact.value.soname} makes no descriptor: status {fact.value.status}",
             remedy="rebuild from the lock: parts of cuDNN of different versions are mixed",
         )
@@ -151,7 +151,7 @@ def no_cuda_stub(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: AR
     if isinstance(driver, Seen) and isinstance(driver.value.interface, Seen) and driver.value.interface.value.stub:
         stubs.append(f"{driver.value.interface.value.path} (loaded)")
     if stubs:
-        return Failed(
+        return failure(
             problem=f"a stub of libcuda.so.1 is on the run-time path: {', '.join(stubs)}",
             remedy="take the stubs folder out of LD_LIBRARY_PATH and /etc/ld.so.conf.d; stubs are for linking only, and"
             " hide the driver that the container runtime mounts",

@@ -6,7 +6,7 @@ from envbuilder.catalog.expectation import Expectation
 from envbuilder.core.image_layout import HOOK_FILE, VENV
 from envbuilder.core.memory_policy import VARIABLE, MemoryPolicy, Way, parse
 from envbuilder.diagnostics.checks.check import not_seen, without_tensorflow
-from envbuilder.diagnostics.checks.findings import Failed, NotProven, Outcome, Passed
+from envbuilder.diagnostics.checks.results import NotProven, Outcome, Passed, failure
 from envbuilder.diagnostics.facts.facts import Facts, Gpu, Seen, Unseen
 from envbuilder.diagnostics.facts.memory import MemoryFacts, ReceivedMemory
 
@@ -34,11 +34,11 @@ def memory_policy_applied(expectation: Expectation, facts: Facts) -> Outcome:
 def _judged(policy: MemoryPolicy, seen: MemoryFacts, facts: Facts) -> Outcome:
     if _in_force(seen.variable) != policy:
         said = f"{VARIABLE} is {seen.variable!r}, and the policy is {policy}"
-        return Failed(problem=said, remedy=f"{_REMEDY} overrides the lock")
+        return failure(problem=said, remedy=f"{_REMEDY} overrides the lock")
     if policy.is_default:
         return Passed(seen="all: TensorFlow's default")
     if not seen.hook or seen.received is None:
-        return Failed(problem=f"the hook for {policy} did not run before TensorFlow", remedy=_REBUILD)
+        return failure(problem=f"the hook for {policy} did not run before TensorFlow", remedy=_REBUILD)
     if policy.is_async:
         return _allocator(seen)
     return _received(policy, seen.received, facts)
@@ -54,7 +54,7 @@ def _in_force(text: str) -> MemoryPolicy | None:
 def _allocator(seen: MemoryFacts) -> Outcome:
     if seen.allocator != "cuda_malloc_async":
         problem = f"TF_GPU_ALLOCATOR is {seen.allocator!r} and not cuda_malloc_async"
-        return Failed(problem=problem, remedy="take TF_GPU_ALLOCATOR out of the environment")
+        return failure(problem=problem, remedy="take TF_GPU_ALLOCATOR out of the environment")
     return Passed(seen="async-allocator: TF_GPU_ALLOCATOR=cuda_malloc_async")
 
 
@@ -62,7 +62,7 @@ def _received(policy: MemoryPolicy, received: ReceivedMemory, facts: Facts) -> O
     grows = any(gpu.way is Way.GROWTH for gpu in policy.gpus)
     if received.growth != grows:
         problem = f"TensorFlow was told allow_growth={received.growth}, and the policy is {policy}"
-        return Failed(problem=problem, remedy=_REBUILD)
+        return failure(problem=problem, remedy=_REBUILD)
     first = policy.gpus[0]
     if len(policy.gpus) == 1 and first.way is not Way.LIMIT:
         return _told(policy, received) if _close(received.fraction, float(first.share)) else _wrong(policy, received)
@@ -139,4 +139,4 @@ def _told(policy: MemoryPolicy, received: ReceivedMemory) -> Outcome:
 
 
 def _wrong(policy: MemoryPolicy, received: ReceivedMemory) -> Outcome:
-    return Failed(problem=f"TensorFlow was told {_shown(received)}, and the policy is {policy}", remedy=_REBUILD)
+    return failure(problem=f"TensorFlow was told {_shown(received)}, and the policy is {policy}", remedy=_REBUILD)

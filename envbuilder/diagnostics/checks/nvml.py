@@ -5,7 +5,7 @@ from __future__ import annotations
 from envbuilder.catalog.expectation import Expectation
 from envbuilder.diagnostics.checks.check import not_seen, was_tried
 from envbuilder.diagnostics.checks.driver import RUN_WITH_GPUS, interface_of
-from envbuilder.diagnostics.checks.findings import Failed, NotProven, Outcome, Passed
+from envbuilder.diagnostics.checks.results import Failed, NotProven, Outcome, Passed, failure
 from envbuilder.diagnostics.facts.facts import Facts, Seen
 from envbuilder.diagnostics.facts.hardware import GpuProcess, Nvml, NvmlGpu
 
@@ -26,10 +26,10 @@ def nvml_agrees(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG
         return nvml
     lost = [f"GPU {gpu.index}: {reason}" for gpu in nvml.gpus for name, reason in gpu.errors if name == "handle"]
     if lost:
-        return Failed(problem="; ".join(lost), remedy=_REMEDIES[_LOST])
+        return failure(problem="; ".join(lost), remedy=_REMEDIES[_LOST])
     module = facts.driver.value.module if isinstance(facts.driver, Seen) else None
     if module and nvml.driver and module != nvml.driver:
-        return Failed(problem=f"NVML says driver {nvml.driver}, the kernel module is {module}", remedy=_UPDATED)
+        return failure(problem=f"NVML says driver {nvml.driver}, the kernel module is {module}", remedy=_UPDATED)
     return _same_number(nvml, facts)
 
 
@@ -38,14 +38,14 @@ def _nvml(facts: Facts) -> Nvml | Failed | NotProven:
     if not isinstance(fact, Seen):
         if not was_tried(fact):
             return not_seen("NVML", fact)
-        return Failed(problem=f"asking NVML ended with {fact.summary}", remedy=f"see the host; {RUN_WITH_GPUS}")
+        return failure(problem=f"asking NVML ended with {fact.summary}", remedy=f"see the host; {RUN_WITH_GPUS}")
     nvml = fact.value
     if not nvml.loadable:
         return NotProven(reason=f"no NVML ({nvml.error}); NVIDIA_DRIVER_CAPABILITIES must name `utility`")
     if nvml.stub:
         return NotProven(reason="libnvidia-ml.so.1 is the linker's stub")
     if nvml.init_code in _REMEDIES:
-        return Failed(problem=f"nvmlInit: {nvml.init_code} {nvml.init_name}", remedy=_REMEDIES[nvml.init_code or 0])
+        return failure(problem=f"nvmlInit: {nvml.init_code} {nvml.init_name}", remedy=_REMEDIES[nvml.init_code or 0])
     return nvml if nvml.init_code == 0 else NotProven(reason=f"nvmlInit: {nvml.init_code} {nvml.init_name}")
 
 
@@ -63,7 +63,7 @@ def _same_number(nvml: Nvml, facts: Facts) -> Outcome:
         return NotProven(reason=f"what CUDA_VISIBLE_DEVICES={nvml.visible} means for CUDA is not known")
     chosen = "" if nvml.visible is None else f", CUDA_VISIBLE_DEVICES={nvml.visible} leaves {expected}"
     if seen != expected:
-        return Failed(
+        return failure(
             problem=f"NVML shows {len(nvml.gpus)} GPUs{chosen}, CUDA sees {seen}",
             remedy="see check driver-present; CUDA leaves out GPUs that its libcuda.so.1 no longer supports: where the"
             " image brings a newer one (cuda-compat), take that off the loader path",
@@ -80,7 +80,7 @@ def _with_mig(nvml: Nvml, seen: int, release: str) -> Outcome:
     instances = sum(gpu.instances or 0 for gpu in nvml.gpus)
     if seen:
         return Passed(seen=f"{release}, MIG is on: {instances} MIG devices, CUDA sees {seen}")
-    return Failed(
+    return failure(
         problem=f"MIG is on, NVML shows {instances} MIG devices, CUDA sees none",
         remedy="make MIG devices on the host (`nvidia-smi mig -cgi … -C`), or hand one to this container by its UUID",
     )
@@ -121,7 +121,7 @@ def gpu_memory_free(expectation: Expectation, facts: Facts) -> Outcome:  # noqa:
         return Passed(seen=", ".join(shown))
     holders = {process.pid: process for _, processes in taken for process in processes}
     problem = "; ".join(line for line, _ in taken)
-    return Failed(problem=f"{problem}{_held(holders)}", remedy=_free_them(tuple(holders)))
+    return failure(problem=f"{problem}{_held(holders)}", remedy=_free_them(tuple(holders)))
 
 
 def _memory(facts: Facts) -> list[tuple[str, int, int, tuple[GpuProcess, ...]]]:

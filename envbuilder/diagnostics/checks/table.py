@@ -27,7 +27,7 @@ from envbuilder.diagnostics.checks.check import (
     on_cuda,
     opens_cuda_late,
 )
-from envbuilder.diagnostics.checks.findings import Tier
+from envbuilder.diagnostics.checks.results import Tier
 
 CHECKS: tuple[Check, ...] = (
     Check(id="python-version", title="Python version", tiers=RUNNING, examine=interpreter.python_version),

@@ -11,7 +11,7 @@ from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.machine import Host
 from envbuilder.catalog.offers import Offer
 from envbuilder.catalog.verdicts import Fit
-from envbuilder.diagnostics.host.findings import Remedy
+from envbuilder.diagnostics.findings import Remedy
 from envbuilder.diagnostics.host.installed import Installed
 from envbuilder.diagnostics.host.installed_versions import Nearest
 from envbuilder.diagnostics.host.nearest_environment import row_of

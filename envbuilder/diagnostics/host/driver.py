@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from envbuilder.diagnostics.facts.facts import Driver, Seen, Unseen
 from envbuilder.diagnostics.facts.host import DeviceNode
-from envbuilder.diagnostics.host.findings import MachineFinding, Remedy, Severity
+from envbuilder.diagnostics.findings import Finding, Remedy, Severity
 from envbuilder.diagnostics.host.view import View
 
 _MISMATCH = 18
@@ -21,11 +21,11 @@ _RELOAD = Remedy(
 )
 
 
-def _problem(name: str, seen: str, effect: str, *remedies: Remedy) -> MachineFinding:
-    return MachineFinding(id=name, severity=Severity.PROBLEM, seen=seen, effect=effect, remedies=remedies)
+def _problem(name: str, seen: str, effect: str, *remedies: Remedy) -> Finding:
+    return Finding(id=name, severity=Severity.PROBLEM, message=seen, effect=effect, remedies=remedies)
 
 
-def container_without_gpu(view: View) -> Iterator[MachineFinding]:
+def container_without_gpu(view: View) -> Iterator[Finding]:
     """A container beside a GPU that it was not given; the kernel's files show the host's driver all the same."""
     works = bool(view.gpus) or bool(view.interface and view.interface.init_code == 0)
     given = any(node.present and node.error not in _NOTHING_BEHIND for node in view.nodes)
@@ -39,7 +39,7 @@ def _count(view: View) -> str:
     return f"{len(view.bus)} NVIDIA GPU{'s' if len(view.bus) > 1 else ''} on the PCI bus"
 
 
-def no_driver(view: View) -> Iterator[MachineFinding]:
+def no_driver(view: View) -> Iterator[Finding]:
     """A GPU is there, and its driver is not, or not loaded."""
     if view.container or not view.bus or view.is_module_loaded:
         return
@@ -62,7 +62,7 @@ def no_driver(view: View) -> Iterator[MachineFinding]:
         )
 
 
-def libcuda_missing(view: View) -> Iterator[MachineFinding]:
+def libcuda_missing(view: View) -> Iterator[Finding]:
     """The driver is there but for the library that CUDA programs open."""
     if view.interface is None or view.interface.loadable or any(True for _ in container_without_gpu(view)):
         return
@@ -79,15 +79,15 @@ def libcuda_missing(view: View) -> Iterator[MachineFinding]:
     )
 
 
-def no_gpu(view: View) -> Iterator[MachineFinding]:
+def no_gpu(view: View) -> Iterator[Finding]:
     """There is neither GPU nor driver, which is no fault."""
     if not view.has_gpu and not view.is_module_loaded and view.host is not None:
         where = " (in a container: if its host has one, `docker run --gpus all`)" if view.container else ""
         seen = f"no NVIDIA GPU here{where}; CPU rows run"
-        yield MachineFinding(id="no-gpu", severity=Severity.NOTE, seen=seen)
+        yield Finding(id="no-gpu", severity=Severity.NOTE, message=seen)
 
 
-def driver_mismatch(view: View) -> Iterator[MachineFinding]:
+def driver_mismatch(view: View) -> Iterator[Finding]:
     """Kernel module and libraries are of different releases."""
     nvml, interface, module = view.nvml, view.interface, view.module
     refused = bool(nvml and nvml.init_code == _MISMATCH) or bool(interface and interface.init_code == _DIFFERS)
@@ -109,16 +109,16 @@ def driver_mismatch(view: View) -> Iterator[MachineFinding]:
     )
 
 
-def forward_compatibility(view: View) -> Iterator[MachineFinding]:
+def forward_compatibility(view: View) -> Iterator[Finding]:
     """A newer libcuda than the kernel module, and it works: NVIDIA's cuda-compat."""
     interface, module = view.interface, view.module
     library = _driver(view).library if _driver(view) else None  # type: ignore[union-attr]
     if interface and interface.init_code == 0 and module and library and library > module:
         seen = f"libcuda {library} stands before the older kernel module {module} (cuda-compat)"
-        yield MachineFinding(
+        yield Finding(
             id="forward-compatibility",
             severity=Severity.NOTE,
-            seen=seen,
+            message=seen,
             effect="CUDA of the newer release runs; only data-center GPUs and the branches that it supports",
         )
 
@@ -127,7 +127,7 @@ def _driver(view: View) -> Driver | None:
     return view.facts.driver.value if isinstance(view.facts.driver, Seen) else None
 
 
-def nouveau_loaded(view: View) -> Iterator[MachineFinding]:
+def nouveau_loaded(view: View) -> Iterator[Finding]:
     """The free driver holds the GPU."""
     modules = view.host.modules if view.host else None
     held = [gpu.bus for gpu in view.bus if gpu.driver == "nouveau"]
@@ -145,7 +145,7 @@ def nouveau_loaded(view: View) -> Iterator[MachineFinding]:
     )
 
 
-def uvm_missing(view: View) -> Iterator[MachineFinding]:
+def uvm_missing(view: View) -> Iterator[Finding]:
     """The module of unified memory, which CUDA needs and nvidia-smi does not."""
     modules, interface = view.host.modules if view.host else None, view.interface
     node = next((node for node in view.nodes if node.path == "/dev/nvidia-uvm"), None)
@@ -161,16 +161,16 @@ def uvm_missing(view: View) -> Iterator[MachineFinding]:
     works = code == 0
     remedy = Remedy(text="load it and make its node", command="sudo nvidia-modprobe -u -c=0")
     inside = (_PASS_GPUS,) if view.container else ()
-    yield MachineFinding(
+    yield Finding(
         id="uvm-missing",
         severity=Severity.WARNING if works else Severity.PROBLEM,
-        seen=f"nvidia-smi sees the GPU, but {gone}{tail}",
+        message=f"nvidia-smi sees the GPU, but {gone}{tail}",
         effect="programs that may not load it themselves fail with CUDA_ERROR_UNKNOWN" if works else _TO_CPU,
         remedies=(*inside, remedy),
     )
 
 
-def nodes_denied(view: View) -> Iterator[MachineFinding]:
+def nodes_denied(view: View) -> Iterator[Finding]:
     """Device nodes that this process may not open."""
     by_mode = [node for node in view.nodes if node.present and node.error == "EACCES"]
     by_rules = [node for node in view.nodes if node.present and node.error == "EPERM"]
@@ -199,18 +199,18 @@ def _paths(nodes: list[DeviceNode], between: str = " ") -> str:
     return between.join(node.path for node in nodes)
 
 
-def stub_libcuda(view: View) -> Iterator[MachineFinding]:
+def stub_libcuda(view: View) -> Iterator[Finding]:
     """The linker's stub where a program would look for the driver."""
     on_path = [each.path for each in view.loader.libcuda if each.stub] if view.loader else []
     loaded = view.interface is not None and (view.interface.stub or view.interface.init_code == _STUB)
     if not on_path and not loaded:
         return
-    paths = on_path or [view.interface.path if view.interface else "libcuda.so.1"]
+    stubs = ", ".join(dict.fromkeys(on_path or [view.interface.path if view.interface else "libcuda.so.1"]))
     severity = Severity.PROBLEM if loaded else Severity.WARNING
-    yield MachineFinding(
+    yield Finding(
         id="stub-libcuda",
         severity=severity,
-        seen=f"{', '.join(dict.fromkeys(paths))} is the linker's stub, and stands where programs look for the driver",
+        message=f"{stubs} is the linker's stub, and stands where programs look for the driver",
         effect="CUDA says CUDA_ERROR_STUB_LIBRARY, or that there is no device" if loaded else "",
         remedies=(Remedy(text="take its folder out of LD_LIBRARY_PATH and /etc/ld.so.conf.d, then `sudo ldconfig`"),),
     )
@@ -234,7 +234,7 @@ _WORDS = {
 }
 
 
-def cuda_does_not_start(view: View) -> Iterator[MachineFinding]:
+def cuda_does_not_start(view: View) -> Iterator[Finding]:
     """`cuInit` fails although a GPU is there, and nothing above explains it."""
     interface = view.interface
     if interface is None or not interface.loadable or interface.stub or not (view.gpus or view.is_module_loaded):
@@ -259,7 +259,7 @@ def _is_explained(view: View) -> bool:
     return any(any(True for _ in other(view)) for other in others) or (hidden is not None and code == _NO_DEVICE)
 
 
-def driver_silent(view: View) -> Iterator[MachineFinding]:
+def driver_silent(view: View) -> Iterator[Finding]:
     """Asking the driver crashed or hung."""
     driver, nvml = _driver(view), view.facts.nvml
     asked = {"libcuda": driver.interface if driver else None, "NVML": nvml}
@@ -274,16 +274,16 @@ def driver_silent(view: View) -> Iterator[MachineFinding]:
             )
 
 
-def wsl(view: View) -> Iterator[MachineFinding]:
+def wsl(view: View) -> Iterator[Finding]:
     """The Windows Subsystem for Linux, where the driver is that of Windows."""
     signs = view.host.wsl if view.host else None
     if signs is None or signs.number == 0:
         return
     if signs.number == 1:
-        yield MachineFinding(
+        yield Finding(
             id="wsl-1",
             severity=Severity.WARNING,
-            seen="this is WSL 1, which has no GPU",
+            message="this is WSL 1, which has no GPU",
             effect=_TO_CPU,
             remedies=(Remedy(text="convert it to WSL 2, in Windows", command="wsl --set-version DISTRIBUTION 2"),),
         )
@@ -291,7 +291,7 @@ def wsl(view: View) -> Iterator[MachineFinding]:
     yield from _wsl_2(view)
 
 
-def _wsl_2(view: View) -> Iterator[MachineFinding]:
+def _wsl_2(view: View) -> Iterator[Finding]:
     signs, interface = view.host.wsl if view.host else None, view.interface
     path = interface.path if interface and interface.loadable else ""
     if signs and signs.device and not path:
@@ -314,12 +314,12 @@ def _wsl_2(view: View) -> Iterator[MachineFinding]:
     else:
         seen = "WSL 2: the driver is that of Windows; update it there"
         effect = "no MIG, no persistence mode, and less is told of the GPU" if path else ""
-        yield MachineFinding(id="wsl-2", severity=Severity.NOTE, seen=seen, effect=effect)
+        yield Finding(id="wsl-2", severity=Severity.NOTE, message=seen, effect=effect)
 
 
-def lent_gpus(view: View) -> Iterator[MachineFinding]:
+def lent_gpus(view: View) -> Iterator[Finding]:
     """GPUs that the host keeps for virtual machines."""
     if view.lent:
         buses = ", ".join(gpu.bus for gpu in view.lent)
         seen = f"reserved for virtual machines ({view.lent[0].driver}), so not for programs here: {buses}"
-        yield MachineFinding(id="gpu-lent", severity=Severity.NOTE, seen=seen)
+        yield Finding(id="gpu-lent", severity=Severity.NOTE, message=seen)

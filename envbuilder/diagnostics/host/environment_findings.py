@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from envbuilder.diagnostics.findings import Finding, Remedy, Severity
 from envbuilder.diagnostics.host.environment import EngineAnswers, EngineSilent, Silence, SourceKind, SourceSeen
-from envbuilder.diagnostics.host.findings import MachineFinding, Remedy, Severity
 from envbuilder.diagnostics.host.gpus import size
 from envbuilder.diagnostics.host.machine import LITTLE_DISK
 from envbuilder.diagnostics.host.view import View
@@ -36,29 +36,29 @@ def _engine(view: View) -> EngineAnswers | None:
     return engine if isinstance(engine, EngineAnswers) else None
 
 
-def engine_silent(view: View) -> Iterator[MachineFinding]:
+def engine_silent(view: View) -> Iterator[Finding]:
     """No container engine that this user may use."""
     around = view.surroundings
     if around is None or not isinstance(around.engine, EngineSilent):
         return
     instead = f"; {around.sandbox} runs images without one" if around.sandbox else ""
-    yield MachineFinding(
+    yield Finding(
         id="engine-denied" if around.engine.denied else "engine-silent",
         severity=Severity.WARNING,
-        seen=f"{around.engine.why}{instead}",
+        message=f"{around.engine.why}{instead}",
         effect="`envbuilder build` assembles images without an engine; --engine docker does not work",
         remedies=(Remedy(text=around.engine.remedy),) if around.engine.remedy else (),
     )
 
 
-def nothing_runs_images(view: View) -> Iterator[MachineFinding]:
+def nothing_runs_images(view: View) -> Iterator[Finding]:
     """Neither an engine nor anything else that runs a command in an image."""
     around = view.surroundings
     if around and isinstance(around.engine, EngineSilent) and around.why_no_sandbox:
-        yield MachineFinding(
+        yield Finding(
             id="no-sandbox",
             severity=Severity.WARNING,
-            seen=f"nothing can run a command in an image here: {around.why_no_sandbox}",
+            message=f"nothing can run a command in an image here: {around.why_no_sandbox}",
             effect="`envbuilder validate IMAGE` and `catalog prove` cannot look inside; static checks can",
             remedies=(
                 Remedy(text="install runc", command="sudo apt-get install runc"),
@@ -67,7 +67,7 @@ def nothing_runs_images(view: View) -> Iterator[MachineFinding]:
         )
 
 
-def engine_old(view: View) -> Iterator[MachineFinding]:
+def engine_old(view: View) -> Iterator[Finding]:
     """An engine without BuildKit, or that cannot hand out GPUs by `--gpus`."""
     engine = _engine(view)
     if engine is None:
@@ -81,25 +81,25 @@ def engine_old(view: View) -> Iterator[MachineFinding]:
         yield _old(engine, f"its BuildKit cannot read our upload with the store {engine.storage}, until 28")
 
 
-def _old(engine: EngineAnswers, why: str) -> MachineFinding:
-    return MachineFinding(
+def _old(engine: EngineAnswers, why: str) -> Finding:
+    return Finding(
         id="engine-old",
         severity=Severity.WARNING,
-        seen=f"Docker {engine.version} is old",
+        message=f"Docker {engine.version} is old",
         effect=why,
         remedies=(Remedy(text="update it, or build without it", command="envbuilder build ENV --engine assemble"),),
     )
 
 
-def engine_without_gpus(view: View) -> Iterator[MachineFinding]:
+def engine_without_gpus(view: View) -> Iterator[Finding]:
     """An engine that cannot hand out the GPU that the host has."""
     engine = _engine(view)
     works = bool(view.interface and view.interface.init_code == 0 and view.interface.gpus) or bool(view.gpus)
     if engine and works and not engine.gpus:
-        yield MachineFinding(
+        yield Finding(
             id="engine-without-gpus",
             severity=Severity.PROBLEM,
-            seen=f"the host has a GPU, and Docker {engine.version} knows no NVIDIA runtime and no CDI device",
+            message=f"the host has a GPU, and Docker {engine.version} knows no NVIDIA runtime and no CDI device",
             effect="`docker run --gpus all` fails: could not select device driver",
             remedies=(
                 Remedy(
@@ -111,14 +111,14 @@ def engine_without_gpus(view: View) -> Iterator[MachineFinding]:
         )
 
 
-def engine_disk(view: View) -> Iterator[MachineFinding]:
+def engine_disk(view: View) -> Iterator[Finding]:
     """Little room for the engine's images."""
     engine = _engine(view)
     if engine and engine.root_free is not None and engine.root_free < LITTLE_DISK:
-        yield MachineFinding(
+        yield Finding(
             id="engine-disk",
             severity=Severity.WARNING,
-            seen=f"Docker has {size(engine.root_free)} free at {engine.root}",
+            message=f"Docker has {size(engine.root_free)} free at {engine.root}",
             effect="a GPU image takes 4 to 5 GB, and its packages as much again while it is built",
             remedies=(
                 Remedy(text="see what takes it", command="docker system df"),
@@ -127,7 +127,7 @@ def engine_disk(view: View) -> Iterator[MachineFinding]:
         )
 
 
-def source_silent(view: View) -> Iterator[MachineFinding]:
+def source_silent(view: View) -> Iterator[Finding]:
     """Sources that do not answer; those with the same reason together."""
     around = view.surroundings
     reasons: dict[str, list[SourceSeen]] = {}
@@ -138,23 +138,23 @@ def source_silent(view: View) -> Iterator[MachineFinding]:
     for words, silent in reasons.items():
         one = len(silent) == 1
         names = " and ".join(called(source) for source in silent)
-        yield MachineFinding(
+        yield Finding(
             id="source-silent",
             severity=Severity.WARNING,
-            seen=f"{names} {'does' if one else 'do'} not answer: {words}",
+            message=f"{names} {'does' if one else 'do'} not answer: {words}",
             effect=_NOTHING_NEW,
             remedies=(*dict.fromkeys(remedy for source in silent for remedy in _to_reach(source)), _OFFLINE),
         )
 
 
-def source_fails(view: View) -> Iterator[MachineFinding]:
+def source_fails(view: View) -> Iterator[Finding]:
     """Sources that answer, and give nothing."""
     for source in view.surroundings.sources if view.surroundings else ():
         if source.status is not None and (source.status == _PROXY_LOGIN or source.status >= _SERVER_FAILS):
-            yield MachineFinding(
+            yield Finding(
                 id="source-fails",
                 severity=Severity.WARNING,
-                seen=f"{called(source)} answers with status {source.status}",
+                message=f"{called(source)} answers with status {source.status}",
                 effect=_NOTHING_NEW,
                 remedies=(_INSTEAD[source.kind], _OFFLINE),
             )
@@ -180,14 +180,14 @@ def _to_reach(source: SourceSeen) -> Iterator[Remedy]:
     yield _INSTEAD[source.kind]
 
 
-def ca_bundle_gone(view: View) -> Iterator[MachineFinding]:
+def ca_bundle_gone(view: View) -> Iterator[Finding]:
     """A variable that names certificates which cannot be read."""
     for bundle in view.surroundings.ca_bundles if view.surroundings else ():
         if not bundle.readable:
-            yield MachineFinding(
+            yield Finding(
                 id="ca-bundle-gone",
                 severity=Severity.PROBLEM,
-                seen=f"{bundle.variable} names {bundle.path}, which cannot be read",
+                message=f"{bundle.variable} names {bundle.path}, which cannot be read",
                 effect="every download over https fails",
                 remedies=(Remedy(text="name a file of PEM certificates, or none", command=f"unset {bundle.variable}"),),
             )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from envbuilder.catalog.offers import Offer
-from envbuilder.diagnostics.host.findings import MachineFinding, NotLooked, Severity
+from envbuilder.diagnostics.findings import Finding, Severity
 from envbuilder.diagnostics.host.installed_versions import Versions
+from envbuilder.diagnostics.host.missing_facts import MissingFact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,8 +21,8 @@ class Examination:
         versions: What is installed for the interpreter that looked; None where the facts do not tell.
     """
 
-    findings: tuple[MachineFinding, ...]
-    unseen: tuple[NotLooked, ...]
+    findings: tuple[Finding, ...]
+    unseen: tuple[MissingFact, ...]
     environments: tuple[Offer, ...]
     versions: Versions | None = None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from envbuilder.diagnostics.facts.hardware import NvmlGpu
-from envbuilder.diagnostics.host.findings import MachineFinding, Remedy, Severity
+from envbuilder.diagnostics.findings import Finding, Remedy, Severity
 from envbuilder.diagnostics.host.view import View
 
 MUCH_HELD = 0.1
@@ -41,7 +41,7 @@ def _indices(gpus: Iterable[NvmlGpu]) -> str:
     return ",".join(str(gpu.index) for gpu in gpus)
 
 
-def gpu_held(view: View) -> Iterator[MachineFinding]:
+def gpu_held(view: View) -> Iterator[Finding]:
     """Memory that other processes hold."""
     for gpu in view.gpus:
         held = gpu.memory.used if gpu.memory else 0
@@ -51,10 +51,10 @@ def gpu_held(view: View) -> Iterator[MachineFinding]:
         if not gpu.processes and not much:
             continue
         free = f", {size(gpu.memory.free)} of {size(total)} are free" if gpu.memory else ""
-        yield MachineFinding(
+        yield Finding(
             id="gpu-held",
             severity=Severity.WARNING if much else Severity.NOTE,
-            seen=f"GPU {gpu.index} is held by {_holders(view, gpu)}{free}",
+            message=f"GPU {gpu.index} is held by {_holders(view, gpu)}{free}",
             effect="TensorFlow takes what is free, and fails with out-of-memory when that is not enough"
             if much
             else "",
@@ -87,15 +87,15 @@ def _to_free(view: View, gpu: NvmlGpu) -> tuple[Remedy, ...]:
     return tuple(remedy for remedy in (end, look, elsewhere) if remedy)
 
 
-def mig(view: View) -> Iterator[MachineFinding]:
+def mig(view: View) -> Iterator[Finding]:
     """GPUs that are split."""
     split = [gpu for gpu in view.gpus if gpu.mig]
     empty = [gpu for gpu in split if gpu.instances == 0]
     if empty:
-        yield MachineFinding(
+        yield Finding(
             id="mig-without-instance",
             severity=Severity.PROBLEM,
-            seen=f"MIG is on for {_names(empty)}, and this process has no instance of it",
+            message=f"MIG is on for {_names(empty)}, and this process has no instance of it",
             effect="CUDA sees no GPU there",
             remedies=(
                 Remedy(text="make one", command=f"sudo nvidia-smi mig -i {_indices(empty)} -cgi 0 -C"),
@@ -105,59 +105,59 @@ def mig(view: View) -> Iterator[MachineFinding]:
     for gpu in split:
         if gpu.instances != 0:
             count = "an unknown number of" if gpu.instances is None else str(gpu.instances)
-            yield MachineFinding(
+            yield Finding(
                 id="mig",
                 severity=Severity.NOTE,
-                seen=f"GPU {gpu.index} is split by MIG into {count} instance{'' if gpu.instances == 1 else 's'}",
+                message=f"GPU {gpu.index} is split by MIG into {count} instance{'' if gpu.instances == 1 else 's'}",
                 effect="a CUDA program sees one of them, with its share of the memory; no sum over several",
                 remedies=(Remedy(text="choose it by name", command="nvidia-smi -L"),),
             )
 
 
-def ecc(view: View) -> Iterator[MachineFinding]:
+def ecc(view: View) -> Iterator[Finding]:
     """GPUs that could correct errors of memory, and do not."""
     off = [gpu for gpu in view.gpus if gpu.ecc is False]
     if off:
-        yield MachineFinding(
+        yield Finding(
             id="ecc-off",
             severity=Severity.NOTE,
-            seen=f"ECC is off for {_names(off)}",
+            message=f"ECC is off for {_names(off)}",
             effect="flipped bits go unnoticed, and the GPU has a little more memory than its like with ECC",
             remedies=(Remedy(text="switch it on, then reboot", command=f"sudo nvidia-smi -i {_indices(off)} -e 1"),),
         )
 
 
-def persistence(view: View) -> Iterator[MachineFinding]:
+def persistence(view: View) -> Iterator[Finding]:
     """GPUs whose driver goes to sleep with the last program."""
     off = [gpu for gpu in view.gpus if gpu.persistence is False]
     if off and not (view.host and view.host.wsl.number):
-        yield MachineFinding(
+        yield Finding(
             id="persistence-off",
             severity=Severity.NOTE,
-            seen=f"persistence mode is off for {_names(off)}",
+            message=f"persistence mode is off for {_names(off)}",
             effect="the first program after a pause waits until the driver has started each GPU anew",
             remedies=(Remedy(text="keep the driver loaded", command="sudo nvidia-smi -pm 1"),),
         )
 
 
-def compute_mode(view: View) -> Iterator[MachineFinding]:
+def compute_mode(view: View) -> Iterator[Finding]:
     """GPUs that take no program, or one at a time."""
     closed = [gpu for gpu in view.gpus if gpu.compute_mode == "prohibited"]
     alone = [gpu for gpu in view.gpus if (gpu.compute_mode or "").startswith("exclusive")]
     if closed:
-        yield MachineFinding(
+        yield Finding(
             id="compute-prohibited",
             severity=Severity.PROBLEM,
-            seen=f"compute mode prohibits CUDA on {_names(closed)}",
+            message=f"compute mode prohibits CUDA on {_names(closed)}",
             effect="CUDA says that there is no device, or that it is unavailable",
             remedies=(_default_mode(closed),),
         )
     taken = [gpu for gpu in alone if gpu.processes]
     if alone:
-        yield MachineFinding(
+        yield Finding(
             id="compute-exclusive",
             severity=Severity.PROBLEM if taken else Severity.WARNING,
-            seen=f"compute mode gives {_names(alone)} to one process at a time"
+            message=f"compute mode gives {_names(alone)} to one process at a time"
             + (f", and {_names(taken)} {'have' if len(taken) > 1 else 'has'} one" if taken else ""),
             effect="a second process fails with CUDA_ERROR_DEVICE_UNAVAILABLE (all CUDA-capable devices are busy)",
             remedies=(_default_mode(alone),),
@@ -168,7 +168,7 @@ def _default_mode(gpus: list[NvmlGpu]) -> Remedy:
     return Remedy(text="share it", command=f"sudo nvidia-smi -i {_indices(gpus)} -c DEFAULT")
 
 
-def gpu_faulty(view: View) -> Iterator[MachineFinding]:
+def gpu_faulty(view: View) -> Iterator[Finding]:
     """GPUs that do not answer, or that have lost bits."""
     for gpu in view.gpus:
         trouble = [reason for name, reason in gpu.errors if name == "handle"]
@@ -177,10 +177,10 @@ def gpu_faulty(view: View) -> Iterator[MachineFinding]:
         if gpu.rows_failed:
             trouble.append("replacing broken rows of its memory has failed")
         if trouble:
-            yield MachineFinding(
+            yield Finding(
                 id="gpu-faulty",
                 severity=Severity.PROBLEM,
-                seen=f"GPU {gpu.index}: {'; '.join(trouble)}",
+                message=f"GPU {gpu.index}: {'; '.join(trouble)}",
                 effect="programs on it end with errors, or with wrong numbers",
                 remedies=(
                     _XID,
@@ -189,10 +189,10 @@ def gpu_faulty(view: View) -> Iterator[MachineFinding]:
                 ),
             )
         elif gpu.rows_pending:
-            yield MachineFinding(
+            yield Finding(
                 id="gpu-reset-pending",
                 severity=Severity.WARNING,
-                seen=f"GPU {gpu.index} waits for a reset to replace rows of its memory",
+                message=f"GPU {gpu.index} waits for a reset to replace rows of its memory",
                 effect="until then the rows that lost bits are in use",
                 remedies=(
                     Remedy(text="reset it, when no program uses it", command=f"sudo nvidia-smi -i {gpu.index} -r"),
@@ -204,14 +204,14 @@ def _others(view: View, gpu: NvmlGpu) -> str:
     return ",".join(str(each.index) for each in view.gpus if each.index != gpu.index) or "-1"
 
 
-def gpus_differ(view: View) -> Iterator[MachineFinding]:
+def gpus_differ(view: View) -> Iterator[Finding]:
     """CUDA orders GPUs by speed, nvidia-smi by bus."""
     kinds = {(gpu.name, gpu.capability) for gpu in view.gpus if gpu.name}
     if len(kinds) > 1 and view.variable("CUDA_VISIBLE_DEVICES") is None:
-        yield MachineFinding(
+        yield Finding(
             id="gpus-differ",
             severity=Severity.NOTE,
-            seen=f"{len(view.gpus)} GPUs of {len(kinds)} kinds",
+            message=f"{len(view.gpus)} GPUs of {len(kinds)} kinds",
             effect="CUDA counts the fastest first, nvidia-smi by the bus: number 0 may be another GPU",
             remedies=(Remedy(text="count alike", command="export CUDA_DEVICE_ORDER=PCI_BUS_ID"),),
         )

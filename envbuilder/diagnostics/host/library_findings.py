@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 
 from envbuilder.catalog.cuda import CudaNeed
 from envbuilder.diagnostics.facts.facts import Seen
+from envbuilder.diagnostics.findings import Finding, Remedy, Severity
 from envbuilder.diagnostics.host.case import Case
-from envbuilder.diagnostics.host.findings import MachineFinding, Remedy, Severity
 from envbuilder.diagnostics.host.installed_versions import InstalledLibrary, Origin
 from envbuilder.diagnostics.host.nearest_environment import row_of
 
@@ -20,17 +20,17 @@ _TOOLKIT = re.compile(r"/cuda-\d[^/]*(?=/)")
 _PATH = "LD_LIBRARY_PATH"
 
 
-def cpu_build(case: Case) -> Iterator[MachineFinding]:
+def cpu_build(case: Case) -> Iterator[Finding]:
     """A TensorFlow without CUDA on a machine with GPUs."""
     installed = case.installed
     if installed.is_cuda_build is not False or not case.has_gpus or installed.is_rocm_build:
         return
     row = row_of(case.catalog, installed.release, cuda=True) if installed.release else None
     runs = row if row and case.is_available(row.id) else None
-    yield MachineFinding(
+    yield Finding(
         id="cpu-build-on-gpu-machine",
         severity=Severity.WARNING,
-        seen=f"{case.name} is built without CUDA, and this machine has a GPU",
+        message=f"{case.name} is built without CUDA, and this machine has a GPU",
         effect="everything is computed on the processor",
         remedies=(Remedy(text="use the GPU build of this release", command=f"envbuilder build {runs.id}"),)
         if runs
@@ -38,7 +38,7 @@ def cpu_build(case: Case) -> Iterator[MachineFinding]:
     )
 
 
-def libraries_missing(case: Case) -> Iterator[MachineFinding]:
+def libraries_missing(case: Case) -> Iterator[Finding]:
     """CUDA libraries that TensorFlow opens and the loader does not find."""
     need = _need(case)
     missing = [name for name in need.sonames if case.installed.reached(name) is None] if need else []
@@ -49,10 +49,10 @@ def libraries_missing(case: Case) -> Iterator[MachineFinding]:
     severity, effect = _cost(case, need)
     if aside:
         folders = list(dict.fromkeys(_folder(each) for each in aside.values()))
-        yield MachineFinding(
+        yield Finding(
             id="cuda-libraries-unreachable",
             severity=severity,
-            seen=f"{', '.join(aside)}: installed in {', '.join(folders)}, where {case.name} does not look",
+            message=f"{', '.join(aside)}: installed in {', '.join(folders)}, where {case.name} does not look",
             effect=effect,
             remedies=(
                 Remedy(
@@ -63,10 +63,10 @@ def libraries_missing(case: Case) -> Iterator[MachineFinding]:
         )
     if nowhere:
         others = list(dict.fromkeys(_others(case, nowhere)))
-        yield MachineFinding(
+        yield Finding(
             id="cuda-libraries-missing",
             severity=severity,
-            seen=f"{case.name} opens {', '.join(nowhere)}, not found here"
+            message=f"{case.name} opens {', '.join(nowhere)}, not found here"
             + (f"; of another CUDA: {', '.join(others)}" if others else ""),
             effect=effect,
             remedies=case.build("use an environment that has them"),
@@ -95,7 +95,7 @@ def _others(case: Case, missing: list[str]) -> Iterator[str]:
             yield f"{each.name} in {_folder(each)}"
 
 
-def cudnn_unfit(case: Case) -> Iterator[MachineFinding]:
+def cudnn_unfit(case: Case) -> Iterator[Finding]:
     """A cuDNN that TensorFlow refuses."""
     need = _need(case) or _need_of_opened(case)
     soname = next((name for name in need.sonames if name.startswith(f"{_CUDNN}.so")), "") if need else ""
@@ -103,10 +103,10 @@ def cudnn_unfit(case: Case) -> Iterator[MachineFinding]:
     if need is None or found is None or found.version is None or need.cudnn.accepts(found.version):
         return
     rule = need.cudnn.rule.describe(need.cudnn.compiled)
-    yield MachineFinding(
+    yield Finding(
         id="cudnn-unfit",
         severity=Severity.PROBLEM if case.has_gpus else Severity.WARNING,
-        seen=f"cuDNN {found.version} at {found.path}; {case.name} was compiled with {need.cudnn.compiled} and takes"
+        message=f"cuDNN {found.version} at {found.path}; {case.name} was compiled with {need.cudnn.compiled} and takes"
         f" {rule}",
         effect="convolutions and recurrent layers fail: cuDNN cannot be started",
         remedies=case.build(f"use an environment with {rule}"),
@@ -118,7 +118,7 @@ def _need_of_opened(case: Case) -> CudaNeed | None:
     return case.row.cuda if case.row and case.is_catalog_build and case.installed.is_cuda_build else None
 
 
-def libraries_mixed(case: Case) -> Iterator[MachineFinding]:
+def libraries_mixed(case: Case) -> Iterator[Finding]:
     """CUDA libraries that come from more than one CUDA."""
     need = _need(case)
     if need is None:
@@ -131,10 +131,10 @@ def libraries_mixed(case: Case) -> Iterator[MachineFinding]:
             homes.setdefault(home, []).append(each.name)
     if len(homes) > 1:
         listed = "; ".join(f"{', '.join(names)} from {home}" for home, names in homes.items())
-        yield MachineFinding(
+        yield Finding(
             id="cuda-libraries-mixed",
             severity=Severity.WARNING,
-            seen=f"{case.name} gets libraries of more than one CUDA: {listed}",
+            message=f"{case.name} gets libraries of more than one CUDA: {listed}",
             effect="libraries of one CUDA release are tested together; others may fail to start",
             remedies=(Remedy(text=f"see what {_PATH} names", command=f"echo ${_PATH}"),),
         )
@@ -152,16 +152,16 @@ def _home(library: InstalledLibrary) -> str:
     return library.path[: inside.end()] if inside else ""
 
 
-def no_gpu_device(case: Case) -> Iterator[MachineFinding]:
+def no_gpu_device(case: Case) -> Iterator[Finding]:
     """TensorFlow was imported, and sees no GPU on a machine that has one."""
     devices = case.installed.facts.devices
     if not isinstance(devices, Seen) or not case.installed.is_cuda_build or not case.has_gpus:
         return
     if not any(device.type == "GPU" for device in devices.value):
-        yield MachineFinding(
+        yield Finding(
             id="gpu-not-used",
             severity=Severity.PROBLEM,
-            seen=f"{case.name} is built with CUDA and sees no GPU",
+            message=f"{case.name} is built with CUDA and sees no GPU",
             effect="everything is computed on the processor",
             remedies=(Remedy(text="see why", command=_again(case)),),
         )

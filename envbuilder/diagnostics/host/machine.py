@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envbuilder.catalog.compatibility import ARM_REMEDY, SERVED_PROCESSORS
-from envbuilder.diagnostics.host.findings import MachineFinding, Remedy, Severity
+from envbuilder.diagnostics.findings import Finding, Remedy, Severity
 from envbuilder.diagnostics.host.gpus import size
 from envbuilder.diagnostics.host.view import View
 
@@ -26,15 +26,15 @@ LITTLE_SHM = 64 << 20
 """Bytes of /dev/shm in a container for which nobody asked for more: the default of Docker."""
 
 
-def no_avx(view: View) -> Iterator[MachineFinding]:
+def no_avx(view: View) -> Iterator[Finding]:
     """A processor without AVX."""
     if view.machine and view.machine.avx is False:
         virtual = bool(view.host and view.host.virtual)
         hidden = Remedy(text="a virtual machine hides it: give it the processor of its host (`host-passthrough`)")
-        yield MachineFinding(
+        yield Finding(
             id="no-avx",
             severity=Severity.PROBLEM,
-            seen=f"the processor{' ' + view.machine.cpu if view.machine.cpu else ''} shows no AVX",
+            message=f"the processor{' ' + view.machine.cpu if view.machine.cpu else ''} shows no AVX",
             effect="the wheels of TensorFlow use it from 1.5.1 on (documented: 1.6) and end with SIGILL at import",
             remedies=(
                 *((hidden,) if virtual else ()),
@@ -43,29 +43,29 @@ def no_avx(view: View) -> Iterator[MachineFinding]:
         )
 
 
-def other_processor(view: View) -> Iterator[MachineFinding]:
+def other_processor(view: View) -> Iterator[Finding]:
     """Report a processor architecture that the catalog has no wheels for."""
     found = view.interpreter.machine if view.interpreter else ""
     if found and found not in SERVED_PROCESSORS:
-        yield MachineFinding(
+        yield Finding(
             id="other-processor",
             severity=Severity.PROBLEM,
-            seen=f"this machine is {found}",
+            message=f"this machine is {found}",
             effect="the wheels and images of the catalog are for x86_64, so no environment runs here",
             remedies=(Remedy(text=ARM_REMEDY),),
         )
 
 
-def little_memory(view: View) -> Iterator[MachineFinding]:
+def little_memory(view: View) -> Iterator[Finding]:
     """Little memory that is free, of the machine or of the control group."""
     free = _free_memory(view)
     if free is not None and free < LITTLE_MEMORY:
         limit = view.machine.memory_limit if view.machine else None
         bound = f" (the limit of the control group is {size(limit)})" if limit else ""
-        yield MachineFinding(
+        yield Finding(
             id="little-memory",
             severity=Severity.WARNING,
-            seen=f"{size(max(free, 0))} of memory are free{bound}",
+            message=f"{size(max(free, 0))} of memory are free{bound}",
             effect="TensorFlow may be killed while it starts (status 137)",
             remedies=(Remedy(text="see who holds it", command="ps -eo pid,rss,comm --sort=-rss | head"),),
         )
@@ -80,17 +80,17 @@ def _free_memory(view: View) -> int | None:
     return min(sizes, default=None)
 
 
-def little_disk(view: View) -> Iterator[MachineFinding]:
+def little_disk(view: View) -> Iterator[Finding]:
     """Little room on the disks that are written to."""
     disks = {disk.path: disk for disk in view.host.disks} if view.host else {}
     short = [disk for disk in disks.values() if disk.free < LITTLE_DISK]
     seen = {(disk.total, disk.free): disk for disk in reversed(short)}
     if seen:
         places = ", ".join(f"{size(disk.free)} free at {disk.path}" for disk in reversed(seen.values()))
-        yield MachineFinding(
+        yield Finding(
             id="little-disk",
             severity=Severity.WARNING,
-            seen=places,
+            message=places,
             effect="a GPU image takes 4 to 5 GB, and its packages as much again while it is built",
             remedies=(
                 Remedy(text="free what envbuilder keeps and does not need", command="envbuilder cache prune"),
@@ -99,16 +99,16 @@ def little_disk(view: View) -> Iterator[MachineFinding]:
         )
 
 
-def little_shm(view: View) -> Iterator[MachineFinding]:
+def little_shm(view: View) -> Iterator[Finding]:
     """The little shared memory that Docker gives by default."""
     shm = view.machine.shm if view.machine else None
     if shm is None or shm > LITTLE_SHM:
         return
     several = len(view.gpus) > 1
-    yield MachineFinding(
+    yield Finding(
         id="little-shm",
         severity=Severity.WARNING if several else Severity.NOTE,
-        seen=f"{SHM} has {size(shm)}",
+        message=f"{SHM} has {size(shm)}",
         effect="NCCL (several GPUs) and worker processes that hand over batches fail with bus errors when it is full",
         remedies=(Remedy(text="start the container with more", command="docker run --shm-size=1g …"),),
     )

@@ -13,28 +13,28 @@ from envbuilder.catalog.keras import KerasRule
 from envbuilder.catalog.sources import Breakage
 from envbuilder.diagnostics.facts.facts import NOT_ASKED, Unseen
 from envbuilder.diagnostics.facts.software import Distribution
+from envbuilder.diagnostics.findings import Finding, Remedy, Severity
 from envbuilder.diagnostics.host.case import Case
-from envbuilder.diagnostics.host.findings import MachineFinding, Remedy, Severity
 from envbuilder.diagnostics.host.installed import KERAS, TENSORFLOW, as_version
 
 _ANY = SpecifierSet()
 _NOT_TRIED = {NOT_ASKED.kind, "NotReached"}
 
 
-def import_fails(case: Case) -> Iterator[MachineFinding]:
+def import_fails(case: Case) -> Iterator[Finding]:
     """`import tensorflow` was tried, and fails."""
     fact = case.installed.facts.imported
     if isinstance(fact, Unseen) and fact.kind not in _NOT_TRIED and case.installed.has_files:
-        yield MachineFinding(
+        yield Finding(
             id="tensorflow-import-fails",
             severity=Severity.PROBLEM,
-            seen=f"import tensorflow fails: {fact.summary}",
+            message=f"import tensorflow fails: {fact.summary}",
             effect="no program that uses TensorFlow starts with this Python",
             remedies=case.build("use an environment that is known to work"),
         )
 
 
-def two_tensorflows(case: Case) -> Iterator[MachineFinding]:
+def two_tensorflows(case: Case) -> Iterator[Finding]:
     """More than one distribution installed TensorFlow's files, in one directory or in two."""
     found = case.installed.frameworks
     if len(found) < 2:
@@ -42,10 +42,10 @@ def two_tensorflows(case: Case) -> Iterator[MachineFinding]:
     names = " and ".join(f"{each.name} {each.version}" for each in found)
     together = len({each.folder for each in found}) < len(found)
     first = found[0]
-    yield MachineFinding(
+    yield Finding(
         id="two-tensorflows",
         severity=Severity.PROBLEM if together else Severity.WARNING,
-        seen=f"{names} are installed" + ("" if together else f"; the import takes the one in {first.folder}"),
+        message=f"{names} are installed" + ("" if together else f"; the import takes the one in {first.folder}"),
         effect="their files overwrite each other; removing one of them breaks the other"
         if together
         else "programs with another sys.path import the other one",
@@ -59,34 +59,34 @@ def two_tensorflows(case: Case) -> Iterator[MachineFinding]:
     )
 
 
-def files_missing(case: Case) -> Iterator[MachineFinding]:
+def files_missing(case: Case) -> Iterator[Finding]:
     """TensorFlow's metadata is there, its files are not."""
     framework = case.installed.framework
     if framework is None or case.installed.has_files:
         return
     again = case.pip("install", "--force-reinstall", "--no-deps", f"{framework.name}=={framework.version}")
-    yield MachineFinding(
+    yield Finding(
         id="tensorflow-files-missing",
         severity=Severity.PROBLEM,
-        seen=f"{framework.name} {framework.version} is installed, but there is no module tensorflow",
+        message=f"{framework.name} {framework.version} is installed, but there is no module tensorflow",
         effect="import tensorflow fails; this happens when one of two TensorFlow packages is removed",
         remedies=(Remedy(text="install its files again", command=again),),
     )
 
 
-def packages_break_import(case: Case) -> Iterator[MachineFinding]:
+def packages_break_import(case: Case) -> Iterator[Finding]:
     """Packages beside which the import of this release is known to fail; what was imported is believed."""
     for name, breakage in _breaking(case).items() if case.installed.imported is None else ():
-        yield MachineFinding(
+        yield Finding(
             id="package-breaks-import",
             severity=Severity.PROBLEM,
-            seen=f"{name} {case.installed.packages[name].version} is installed beside {case.name}",
+            message=f"{name} {case.installed.packages[name].version} is installed beside {case.name}",
             effect=f"import tensorflow fails: {breakage.reason}",
             remedies=(_pip(case, name, str(_allowed(case, name))), *case.build("or use an environment that works")),
         )
 
 
-def known_traps(case: Case) -> Iterator[MachineFinding]:
+def known_traps(case: Case) -> Iterator[Finding]:
     """Packages outside the bounds that the catalog keeps for this release."""
     broken = _breaking(case)
     for bound in case.row.constraints if case.row and not case.is_own_build else ():
@@ -95,40 +95,40 @@ def known_traps(case: Case) -> Iterator[MachineFinding]:
         # keras.yaml says more about Keras, see `keras_unfit`.
         if version is None or requirement.name in {KERAS, *broken} or version in _all(requirement.specifier):
             continue
-        yield MachineFinding(
+        yield Finding(
             id="package-known-trap",
             severity=Severity.WARNING,
-            seen=f"{requirement.name} {version} is installed beside {case.name}: {bound.advisory.title}",
+            message=f"{requirement.name} {version} is installed beside {case.name}: {bound.advisory.title}",
             effect=bound.advisory.reason,
             remedies=(_pip(case, requirement.name, str(requirement.specifier)),),
         )
 
 
-def additions_missing(case: Case) -> Iterator[MachineFinding]:
+def additions_missing(case: Case) -> Iterator[Finding]:
     """Packages that TensorFlow needs for some work and does not require."""
     for bound in case.row.additions if case.row and not case.is_own_build else ():
         requirement = Requirement(bound.requirement)
         if requirement.name not in case.installed.packages:
-            yield MachineFinding(
+            yield Finding(
                 id="package-missing",
                 severity=Severity.WARNING,
-                seen=f"{requirement.name} is not installed: {bound.advisory.title}",
+                message=f"{requirement.name} is not installed: {bound.advisory.title}",
                 effect=bound.advisory.reason,
                 remedies=(_pip(case, requirement.name, str(requirement.specifier)),),
             )
 
 
-def requirements_unmet(case: Case) -> Iterator[MachineFinding]:
+def requirements_unmet(case: Case) -> Iterator[Finding]:
     """Packages that are not what TensorFlow's own metadata requires."""
     told = {*_breaking(case), *((KERAS,) if _refusal_of_keras(case) else ())}
     unmet = [each for each in _requirements(case) if each.name not in told and _is_unmet(case, each)]
     if not unmet:
         return
     listed = ", ".join(f"{each.name}{each.specifier} ({_has(case, each.name)})" for each in unmet)
-    yield MachineFinding(
+    yield Finding(
         id="requirements-unmet",
         severity=Severity.WARNING,
-        seen=f"{case.name} requires {listed}",
+        message=f"{case.name} requires {listed}",
         effect="it was not released for these versions: its import or some of its parts may fail",
         remedies=(
             Remedy(
@@ -140,7 +140,7 @@ def requirements_unmet(case: Case) -> Iterator[MachineFinding]:
     )
 
 
-def keras_unfit(case: Case) -> Iterator[MachineFinding]:
+def keras_unfit(case: Case) -> Iterator[Finding]:
     """A stand-alone Keras that is known not to work with this TensorFlow."""
     release, rule = case.installed.release, _refusal_of_keras(case)
     if release is None or rule is None:
@@ -150,10 +150,10 @@ def keras_unfit(case: Case) -> Iterator[MachineFinding]:
         remedy = _pip(case, KERAS, f"=={other[0]}", text=f"Keras {other[0]} works with it")
     else:
         remedy = Remedy(text="use tf.keras instead of keras in the program", command=case.pip("uninstall", "-y", KERAS))
-    yield MachineFinding(
+    yield Finding(
         id="keras-unfit",
         severity=Severity.PROBLEM,
-        seen=f"Keras {case.installed.version(KERAS)} does not work with {case.name}: {rule.reason}",
+        message=f"Keras {case.installed.version(KERAS)} does not work with {case.name}: {rule.reason}",
         effect="programs that import keras fail",
         remedies=(remedy,),
     )
@@ -166,7 +166,7 @@ def _refusal_of_keras(case: Case) -> KerasRule | None:
     return None if rule is None or rule.works else rule
 
 
-def not_in_catalog(case: Case) -> Iterator[MachineFinding]:
+def not_in_catalog(case: Case) -> Iterator[Finding]:
     """A TensorFlow of which the catalog knows nothing."""
     if case.installed.is_rocm_build:
         seen, effect = f"{case.name} is built for AMD's GPUs (ROCm)", "the catalog has builds for NVIDIA's GPUs only"
@@ -176,7 +176,7 @@ def not_in_catalog(case: Case) -> Iterator[MachineFinding]:
         seen, effect = f"the catalog has no release like {case.name}", "what fits it is not known"
     else:
         return
-    yield MachineFinding(id="tensorflow-not-in-catalog", severity=Severity.NOTE, seen=seen, effect=effect)
+    yield Finding(id="tensorflow-not-in-catalog", severity=Severity.NOTE, message=seen, effect=effect)
 
 
 def _breaking(case: Case) -> dict[str, Breakage]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envbuilder.diagnostics.facts.facts import Seen
-from envbuilder.diagnostics.host.findings import MachineFinding, Remedy, Severity
+from envbuilder.diagnostics.findings import Finding, Remedy, Severity
 from envbuilder.diagnostics.host.view import View
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -26,7 +26,7 @@ _SMALL_CACHE = 256 << 20
 """The driver's default before CUDA 12. Source: CUDA programming guide, environment variables."""
 
 
-def visible_devices(view: View) -> Iterator[MachineFinding]:
+def visible_devices(view: View) -> Iterator[Finding]:
     """CUDA_VISIBLE_DEVICES hides GPUs, or names some that are not there."""
     value = view.variable(_VISIBLE)
     if value is None or not view.has_gpu:
@@ -38,18 +38,18 @@ def visible_devices(view: View) -> Iterator[MachineFinding]:
     elif shown == 0:
         yield _hidden(f"{_VISIBLE}={value} names no GPU of this machine{_have(view)}", "CUDA says: no device")
     elif shown is not None and shown < len(entries):
-        yield MachineFinding(
+        yield Finding(
             id="visible-devices-cut",
             severity=Severity.WARNING,
-            seen=f"{_VISIBLE}={value}: {entries[shown]!r} is no GPU of this machine{_have(view)}",
+            message=f"{_VISIBLE}={value}: {entries[shown]!r} is no GPU of this machine{_have(view)}",
             effect="CUDA ignores it and all that come behind it",
             remedies=(_SHOW_ALL, Remedy(text="see what there is", command="nvidia-smi -L")),
         )
 
 
-def _hidden(seen: str, effect: str) -> MachineFinding:
-    return MachineFinding(
-        id="visible-devices-none", severity=Severity.PROBLEM, seen=seen, effect=effect, remedies=(_SHOW_ALL,)
+def _hidden(seen: str, effect: str) -> Finding:
+    return Finding(
+        id="visible-devices-none", severity=Severity.PROBLEM, message=seen, effect=effect, remedies=(_SHOW_ALL,)
     )
 
 
@@ -70,20 +70,20 @@ def _shown(view: View, entries: list[str]) -> int | None:
     return len(entries)
 
 
-def nvidia_visible_devices(view: View) -> Iterator[MachineFinding]:
+def nvidia_visible_devices(view: View) -> Iterator[Finding]:
     """A container that asks NVIDIA's runtime for no GPU."""
     value = view.variable("NVIDIA_VISIBLE_DEVICES")
     if view.container and value is not None and value in _NONE and not view.gpus:
-        yield MachineFinding(
+        yield Finding(
             id="container-asks-for-no-gpu",
             severity=Severity.WARNING if view.bus else Severity.NOTE,
-            seen=f"NVIDIA_VISIBLE_DEVICES={value!r}: this container asks for no GPU",
+            message=f"NVIDIA_VISIBLE_DEVICES={value!r}: this container asks for no GPU",
             effect="NVIDIA's runtime gives it neither devices nor the driver's libraries",
             remedies=(Remedy(text="start it with GPUs", command="docker run --gpus all …"),),
         )
 
 
-def driver_capabilities(view: View) -> Iterator[MachineFinding]:
+def driver_capabilities(view: View) -> Iterator[Finding]:
     """A container that gets only some of the driver's libraries."""
     value = view.variable("NVIDIA_DRIVER_CAPABILITIES")
     if not value or not view.container or not (view.has_gpu or view.is_module_loaded):
@@ -92,10 +92,10 @@ def driver_capabilities(view: View) -> Iterator[MachineFinding]:
     missing = [] if "all" in asked else [name for name in ("compute", "utility") if name not in asked]
     if missing:
         no_cuda = "compute" in missing
-        yield MachineFinding(
+        yield Finding(
             id="driver-capabilities",
             severity=Severity.PROBLEM if no_cuda else Severity.NOTE,
-            seen=f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out {' and '.join(missing)}",
+            message=f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out {' and '.join(missing)}",
             effect="libcuda.so.1 is not in the container"
             if no_cuda
             else "nvidia-smi and NVML are not in the container",
@@ -105,7 +105,7 @@ def driver_capabilities(view: View) -> Iterator[MachineFinding]:
         )
 
 
-def foreign_libraries(view: View) -> Iterator[MachineFinding]:
+def foreign_libraries(view: View) -> Iterator[Finding]:
     """CUDA libraries that LD_LIBRARY_PATH puts before those of an environment."""
     value = view.variable("LD_LIBRARY_PATH") or (view.interpreter.ld_library_path if view.interpreter else "")
     loads = view.facts.libraries.value if isinstance(view.facts.libraries, Seen) else ()
@@ -115,36 +115,36 @@ def foreign_libraries(view: View) -> Iterator[MachineFinding]:
         if isinstance(library.load, Seen) and library.load.value.via == "LD_LIBRARY_PATH"
     ]
     if value and found:
-        yield MachineFinding(
+        yield Finding(
             id="foreign-cuda-libraries",
             severity=Severity.WARNING,
-            seen=f"LD_LIBRARY_PATH brings {', '.join(found)}",
+            message=f"LD_LIBRARY_PATH brings {', '.join(found)}",
             effect="a bare environment loads these before its own, of another release than it was locked with;"
             " images do not see them",
             remedies=(Remedy(text="take them off the path", command="unset LD_LIBRARY_PATH"),),
         )
 
 
-def memory_settings(view: View) -> Iterator[MachineFinding]:
+def memory_settings(view: View) -> Iterator[Finding]:
     """Variables that change how TensorFlow takes GPU memory."""
     found = [f"{name}={view.variable(name)}" for name in _SETTINGS if view.variable(name) is not None]
     if found:
-        yield MachineFinding(
+        yield Finding(
             id="settings-in-force",
             severity=Severity.NOTE,
-            seen=", ".join(found),
+            message=", ".join(found),
             effect="set for programs started from here: two machines that differ in these behave differently",
         )
 
 
-def no_kernel_cache(view: View) -> Iterator[MachineFinding]:
+def no_kernel_cache(view: View) -> Iterator[Finding]:
     """A cache for compiled kernels that is too small to keep what TensorFlow has compiled."""
     value = view.variable("CUDA_CACHE_MAXSIZE")
     if value and value.isascii() and value.isdigit() and int(value) < _SMALL_CACHE:
-        yield MachineFinding(
+        yield Finding(
             id="kernel-cache-small",
             severity=Severity.WARNING,
-            seen=f"CUDA_CACHE_MAXSIZE={value}: the driver keeps at most {int(value) >> 20} MiB of compiled kernels",
+            message=f"CUDA_CACHE_MAXSIZE={value}: the driver keeps at most {int(value) >> 20} MiB of compiled kernels",
             effect="rows that run with JIT compile again at every start, for minutes",
             remedies=(Remedy(text="give it 4 GiB, the most", command="export CUDA_CACHE_MAXSIZE=4294967296"),),
         )

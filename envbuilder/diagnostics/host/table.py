@@ -11,16 +11,16 @@ from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.offers import offer
 from envbuilder.diagnostics.facts.facts import Facts
 from envbuilder.diagnostics.facts.machine import host_of
+from envbuilder.diagnostics.findings import Finding, Severity
 from envbuilder.diagnostics.host import driver, gpus, machine, settings
 from envbuilder.diagnostics.host import environment_findings as around
 from envbuilder.diagnostics.host.environment import Surroundings
 from envbuilder.diagnostics.host.examination import Examination
-from envbuilder.diagnostics.host.findings import MachineFinding, Severity
-from envbuilder.diagnostics.host.unseen import unseen
+from envbuilder.diagnostics.host.missing_facts import missing_facts
 from envbuilder.diagnostics.host.versions import Closures, case_of, version_findings, versions_of
 from envbuilder.diagnostics.host.view import View
 
-Examine: TypeAlias = Callable[[View], Iterator[MachineFinding]]
+Examine: TypeAlias = Callable[[View], Iterator[Finding]]
 
 TABLE: tuple[Examine, ...] = (
     driver.container_without_gpu,
@@ -66,12 +66,12 @@ TABLE: tuple[Examine, ...] = (
 )
 
 
-def findings(view: View) -> tuple[MachineFinding, ...]:
+def findings(view: View) -> tuple[Finding, ...]:
     """All findings, worst first; within a severity in the order of the table."""
     return _worst_first(finding for examine in TABLE for finding in examine(view))
 
 
-def _worst_first(found: Iterable[MachineFinding]) -> tuple[MachineFinding, ...]:
+def _worst_first(found: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(found, key=lambda finding: list(Severity).index(finding.severity)))
 
 
@@ -96,7 +96,7 @@ def examine_machine(
     case = case_of(catalog, facts, environments, closures)
     return Examination(
         findings=_worst_first((*version_findings(case), *findings(view))),
-        unseen=unseen(view),
+        unseen=missing_facts(view),
         environments=environments,
         versions=versions_of(case),
     )

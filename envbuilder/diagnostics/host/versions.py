@@ -10,9 +10,9 @@ from envbuilder.catalog.offers import Offer
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.facts.facts import Facts
 from envbuilder.diagnostics.facts.machine import host_of
+from envbuilder.diagnostics.findings import Finding
 from envbuilder.diagnostics.host import library_findings, package_findings
 from envbuilder.diagnostics.host.case import Case
-from envbuilder.diagnostics.host.findings import MachineFinding
 from envbuilder.diagnostics.host.installed import Installed
 from envbuilder.diagnostics.host.installed_versions import InstalledTensorFlow, Versions
 from envbuilder.diagnostics.host.nearest_environment import SHOWN, nearest
@@ -20,7 +20,7 @@ from envbuilder.lock.closures import Closure
 
 Closures: TypeAlias = Callable[[str], tuple[Closure, ...]]
 
-TABLE: tuple[Callable[[Case], Iterator[MachineFinding]], ...] = (
+TABLE: tuple[Callable[[Case], Iterator[Finding]], ...] = (
     package_findings.import_fails,
     package_findings.files_missing,
     package_findings.two_tensorflows,
@@ -55,7 +55,7 @@ def case_of(catalog: Catalog, facts: Facts, environments: tuple[Offer, ...], clo
     return Case(installed=installed, catalog=catalog, host=host, environments=environments, nearest=near)
 
 
-def version_findings(case: Case) -> tuple[MachineFinding, ...]:
+def version_findings(case: Case) -> tuple[Finding, ...]:
     """Return what does not fit together, in the order of the table; nothing without TensorFlow."""
     if not case.installed.frameworks and not case.installed.has_files:
         return ()

@@ -9,6 +9,7 @@ from functools import cache
 from envbuilder.catalog.api_names import ApiMap
 from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.environments import Catalog
+from envbuilder.diagnostics.findings import Finding, LogLine, Remedy, Severity
 from envbuilder.diagnostics.logs.context import Known, contradictions, merged
 from envbuilder.diagnostics.logs.environments import row_of
 from envbuilder.diagnostics.logs.evaluation import Ranked, rank
@@ -26,46 +27,38 @@ _QUOTES = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Quote:
-    """A line of the log, clean and shortened."""
-
-    line: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
     """A cause that the log speaks for.
 
     Attributes:
-        name: Id of the class.
+        finding: The class of failure, what is wrong, the most telling lines, and what to do; a note if nothing failed.
         title: The class in one line.
-        harmless: Whether nothing failed.
         confidence: From 0 to 1.
-        evidence: Numbers of the lines that speak for it, ascending, at most 20.
-        quotes: The most telling of them.
+        lines: Numbers of the lines that speak for it, ascending, at most 20.
         signatures: Ids of the signatures that found them.
-        cause: What is wrong.
-        fix: What to do.
-        commands: To type.
         tell: Command that tells it from the next candidate; empty when it needs no telling.
         explains: Classes whose evidence follows from this.
         notes: Where facts or a lock agree or disagree.
     """
 
-    name: str
+    finding: Finding
     title: str
-    harmless: bool
     confidence: float
-    evidence: tuple[int, ...]
-    quotes: tuple[Quote, ...]
+    lines: tuple[int, ...]
     signatures: tuple[str, ...]
-    cause: str
-    fix: str
-    commands: tuple[str, ...]
     tell: str
     explains: tuple[str, ...]
     notes: tuple[str, ...]
+
+    @property
+    def is_harmless(self) -> bool:
+        """Whether nothing failed."""
+        return self.finding.severity is Severity.NOTE
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """What to type, in order."""
+        return tuple(command for remedy in self.finding.remedies for command in remedy.command.splitlines())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,17 +165,19 @@ def _cause(scene: Scene, ranked: Ranked, notes: tuple[str, ...], *, alone: bool)
     failure = ranked.failure
     hits = hits_of(scene, failure.id) or _support(scene, failure.id)
     words = remedy(scene, failure)
+    finding = Finding(
+        id=failure.id,
+        severity=Severity.NOTE if failure.harmless else Severity.PROBLEM,
+        message=words.cause,
+        evidence=_quotes(hits),
+        remedies=(Remedy(text=words.fix, command="\n".join(words.commands)),),
+    )
     return Cause(
-        name=failure.id,
+        finding=finding,
         title=failure.title,
-        harmless=failure.harmless,
         confidence=ranked.confidence,
-        evidence=_lines(hits),
-        quotes=_quotes(hits),
+        lines=_lines(hits),
         signatures=tuple(hit.signature.id for hit in hits),
-        cause=words.cause,
-        fix=words.fix,
-        commands=words.commands,
         tell="" if alone else failure.tell,
         explains=ranked.explains,
         notes=(*notes, *_doubts(ranked)),
@@ -212,9 +207,9 @@ def _lines(hits: tuple[Hit, ...]) -> tuple[int, ...]:
     return tuple(sorted(list(dict.fromkeys(numbers))[:_LINES]))
 
 
-def _quotes(hits: tuple[Hit, ...]) -> tuple[Quote, ...]:
+def _quotes(hits: tuple[Hit, ...]) -> tuple[LogLine, ...]:
     """The first line of each signature, then further ones of the strongest, without repeating a text."""
     samples = [hit.samples[0] for hit in hits]
     samples += [sample for hit in hits[:1] for sample in hit.samples[1:]]
     chosen = list({sample.line: sample for sample in samples}.values())[:_QUOTES]
-    return tuple(Quote(line=each.line, text=each.text) for each in sorted(chosen, key=lambda sample: sample.line))
+    return tuple(LogLine(line=each.line, text=each.text) for each in sorted(chosen, key=lambda sample: sample.line))

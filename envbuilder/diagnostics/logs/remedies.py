@@ -12,17 +12,17 @@ from envbuilder.diagnostics.logs.log_facts import Scene, hits_of
 from envbuilder.diagnostics.logs.remedies_gpu import architecture, driver_too_old, jit
 from envbuilder.diagnostics.logs.remedies_libraries import cudnn_version, missing_library
 from envbuilder.diagnostics.logs.remedies_programs import avx, glibc, keras, pinned, python
-from envbuilder.diagnostics.logs.remedy_words import Remedy
+from envbuilder.diagnostics.logs.remedy_words import Explanation
 from envbuilder.diagnostics.logs.signatures import FailureClass
 
 _PLACE = re.compile(r"\{(\w+)\}")
-_Sharpen: TypeAlias = "Callable[[Scene, Remedy], Remedy]"
+_Sharpen: TypeAlias = "Callable[[Scene, Explanation], Explanation]"
 
 
-def remedy(scene: Scene, failure: FailureClass) -> Remedy:
+def remedy(scene: Scene, failure: FailureClass) -> Explanation:
     """Return the words of the strongest signature, else of the class, with the figures and releases of this log."""
     hits = hits_of(scene, failure.id)
-    plain = Remedy(
+    plain = Explanation(
         cause=_filled("cause", failure.cause, hits),
         fix=_filled("fix", failure.fix, hits),
         commands=_commands(failure, hits),
@@ -32,7 +32,7 @@ def remedy(scene: Scene, failure: FailureClass) -> Remedy:
     return sharpen(scene, plain) if sharpen else plain
 
 
-def _for_release(scene: Scene, failure: FailureClass, plain: Remedy) -> Remedy:
+def _for_release(scene: Scene, failure: FailureClass, plain: Explanation) -> Explanation:
     """The remedy that holds for the release of the log, where the class has several."""
     tensorflow = scene.stated.tensorflow
     if tensorflow is None or plain.fix != failure.fix:

@@ -9,13 +9,13 @@ from envbuilder.catalog.vendor_builds import VendorBuild
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.logs.log_facts import Scene
 from envbuilder.diagnostics.logs.offers import Offering, nearest, vendor_builds, vendor_note
-from envbuilder.diagnostics.logs.remedy_words import Remedy, build
+from envbuilder.diagnostics.logs.remedy_words import Explanation, build
 
 _CAPABILITY = "nvidia-smi --query-gpu=name,compute_cap --format=csv"
 _NEAREST = "the nearest environment that"
 
 
-def driver_too_old(scene: Scene, plain: Remedy) -> Remedy:
+def driver_too_old(scene: Scene, plain: Explanation) -> Explanation:
     """The driver that is needed, and the nearest environment for the driver that is there."""
     said = scene.stated
     cuda, floor = _too_new(scene)
@@ -40,7 +40,9 @@ def _with_gpu(offer: Offering) -> Offering:
     return offer if offer.row and offer.row.cuda else replace(offer, row=None)
 
 
-def _other_runtime(scene: Scene, plain: Remedy, cuda: Release, floor: Release, other: Environment | None) -> Remedy:
+def _other_runtime(
+    scene: Scene, plain: Explanation, cuda: Release, floor: Release, other: Environment | None
+) -> Explanation:
     """Explain a driver that is new enough for the CUDA of TensorFlow: another runtime was loaded.
 
     Args:
@@ -72,7 +74,7 @@ def _cuda_wanted(scene: Scene) -> Release | None:
     return wanted[0] if wanted else scene.cuda or scene.stated.cuda
 
 
-def architecture(scene: Scene, plain: Remedy) -> Remedy:
+def architecture(scene: Scene, plain: Explanation) -> Explanation:
     """The nearest environment with proven code for the GPUs of the log, else NVIDIA's own build."""
     if not scene.stated.capabilities:
         return plain
@@ -91,7 +93,7 @@ def architecture(scene: Scene, plain: Remedy) -> Remedy:
     return replace(plain, fix=fix, commands=(_CAPABILITY, "envbuilder list --gpus"))
 
 
-def _environment(scene: Scene, plain: Remedy, offer: Offering, which: str) -> Remedy:
+def _environment(scene: Scene, plain: Explanation, offer: Offering, which: str) -> Explanation:
     row = offer.row
     if row is None:
         return plain
@@ -101,7 +103,7 @@ def _environment(scene: Scene, plain: Remedy, offer: Offering, which: str) -> Re
     return replace(plain, fix=fix, commands=(_CAPABILITY, build(row)))
 
 
-def _vendor(scene: Scene, plain: Remedy, vendor: VendorBuild, which: str) -> Remedy:
+def _vendor(scene: Scene, plain: Explanation, vendor: VendorBuild, which: str) -> Explanation:
     """No wheel of the catalog is known to run on this GPU: say so, and name the build that is made for it."""
     who = f"TensorFlow {scene.stated.tensorflow}" if scene.stated.tensorflow else "any public wheel of TensorFlow"
     fix = (
@@ -113,7 +115,7 @@ def _vendor(scene: Scene, plain: Remedy, vendor: VendorBuild, which: str) -> Rem
     return replace(plain, fix=fix, commands=(f"envbuilder advise {asked}", _CAPABILITY))
 
 
-def jit(scene: Scene, plain: Remedy) -> Remedy:
+def jit(scene: Scene, plain: Explanation) -> Explanation:
     """A first start that compiles GPU code: an environment that need not, else NVIDIA's build, else patience."""
     sharper = architecture(scene, plain)
     if sharper is plain:

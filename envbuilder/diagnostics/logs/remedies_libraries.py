@@ -9,12 +9,12 @@ from envbuilder.catalog.environments import Environment
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.logs.environments import rows_for_cuda, rows_that_fit
 from envbuilder.diagnostics.logs.log_facts import Scene
-from envbuilder.diagnostics.logs.remedy_words import Remedy, build, listed
+from envbuilder.diagnostics.logs.remedy_words import Explanation, build, listed
 
 _VERSION = "python -m pip list | grep -i tensorflow"
 
 
-def missing_library(scene: Scene, plain: Remedy) -> Remedy:
+def missing_library(scene: Scene, plain: Explanation) -> Explanation:
     """The CUDA and cuDNN of the TensorFlow that runs; a range where the log does not say which one runs."""
     row, said = scene.row, scene.stated
     if row is None or row.cuda is None or said.tensorflow is None:
@@ -34,7 +34,7 @@ def _missing(scene: Scene) -> str:
     return f"{len(names)} libraries are missing: {', '.join(names)}. " if len(names) > 1 else ""
 
 
-def _missing_of_several(scene: Scene, plain: Remedy) -> Remedy:
+def _missing_of_several(scene: Scene, plain: Explanation) -> Explanation:
     """Several releases open a library of this name, and the log does not say which one runs."""
     rows = rows_that_fit(scene.catalog, scene.stated)
     if not rows:
@@ -82,7 +82,7 @@ def _other_cuda(scene: Scene, row: Environment) -> str:
     return f" The CUDA {here} that is here goes with {listed(tuple(reversed(same)))}." if same else ""
 
 
-def cudnn_version(scene: Scene, plain: Remedy) -> Remedy:
+def cudnn_version(scene: Scene, plain: Explanation) -> Explanation:
     """The releases of cuDNN that TensorFlow accepts; a refusal may prove the rule by itself."""
     said = scene.stated
     if said.cudnn_compiled is None:
@@ -124,7 +124,7 @@ def _environment_of(scene: Scene, rows: tuple[Environment, ...]) -> str:
     return f" This is what TensorFlow {_releases(rows)} asks for{which}." if rows else ""
 
 
-def _cudnn_commands(scene: Scene, plain: Remedy, rows: tuple[Environment, ...]) -> tuple[str, ...]:
+def _cudnn_commands(scene: Scene, plain: Explanation, rows: tuple[Environment, ...]) -> tuple[str, ...]:
     commands = list(plain.commands)
     compiled, since = scene.stated.cudnn_compiled, scene.stated.since
     if compiled and compiled.major >= 8 and (since is None or since >= Release("2.9")):

@@ -14,7 +14,7 @@ from envbuilder.diagnostics.logs.environments import bound, rows_for_python
 from envbuilder.diagnostics.logs.evaluation_doubt import keras_rule
 from envbuilder.diagnostics.logs.log_facts import Scene, hits_of
 from envbuilder.diagnostics.logs.offers import nearest
-from envbuilder.diagnostics.logs.remedy_words import Remedy, build
+from envbuilder.diagnostics.logs.remedy_words import Explanation, build
 
 _KERAS_OWN = (
     "keras-import-name",
@@ -27,7 +27,7 @@ _WHERE = "python -c 'import tensorflow as tf; print(tf.__version__, tf.__file__)
 _V1 = "import tensorflow.compat.v1 as tf; tf.disable_v2_behavior()"
 
 
-def keras(scene: Scene, plain: Remedy) -> Remedy:
+def keras(scene: Scene, plain: Explanation) -> Explanation:
     """The releases that a program was written for, or the Keras that goes with the TensorFlow of the log."""
     rule = keras_rule(scene)
     if rule is not None and not rule.works:
@@ -40,7 +40,7 @@ def keras(scene: Scene, plain: Remedy) -> Remedy:
     return plain
 
 
-def _keras_pair(scene: Scene, plain: Remedy, reason: str) -> Remedy:
+def _keras_pair(scene: Scene, plain: Explanation, reason: str) -> Explanation:
     """A Keras and a TensorFlow of which it is known that they do not work together."""
     said = scene.stated
     tensorflow = Version(str(said.tensorflow))
@@ -54,7 +54,7 @@ def _keras_pair(scene: Scene, plain: Remedy, reason: str) -> Remedy:
     return replace(plain, cause=cause, fix=fix, commands=(f"pip install 'keras=={newest[0]}'", ask))
 
 
-def _written_for(scene: Scene, plain: Remedy, missing: MissingName) -> Remedy:
+def _written_for(scene: Scene, plain: Explanation, missing: MissingName) -> Explanation:
     """A public name that was missed: the releases that have it."""
     running = scene.stated.tensorflow
     if not missing.releases:
@@ -75,7 +75,9 @@ def _written_for(scene: Scene, plain: Remedy, missing: MissingName) -> Remedy:
     return _environment_for(scene, replace(plain, cause=cause), missing, releases)
 
 
-def _environment_for(scene: Scene, plain: Remedy, missing: MissingName, releases: tuple[Release, ...]) -> Remedy:
+def _environment_for(
+    scene: Scene, plain: Explanation, missing: MissingName, releases: tuple[Release, ...]
+) -> Explanation:
     # Where the log does not name its release, the newest that the program was written for is the nearest to today.
     offer = nearest(scene, within=releases, tensorflow=scene.stated.tensorflow or releases[-1])
     row = offer.row
@@ -117,7 +119,7 @@ def _is_about_keras(scene: Scene) -> bool:
     )
 
 
-def _keras_of(scene: Scene, plain: Remedy) -> Remedy:
+def _keras_of(scene: Scene, plain: Explanation) -> Explanation:
     """The Keras for a TensorFlow, where the log does not name the Keras that is installed."""
     tensorflow = scene.stated.tensorflow
     found = scene.catalog.keras.newest(Version(str(tensorflow)), SpecifierSet()) if tensorflow else None
@@ -129,10 +131,10 @@ def _keras_of(scene: Scene, plain: Remedy) -> Remedy:
     return replace(plain, fix=fix, commands=("python -m pip list | grep -i keras", f"pip install '{wanted}'"))
 
 
-def pinned(package: str) -> Callable[[Scene, Remedy], Remedy]:
+def pinned(package: str) -> Callable[[Scene, Explanation], Explanation]:
     """Return a remedy that names the releases of a package that the row allows."""
 
-    def sharpen(scene: Scene, plain: Remedy) -> Remedy:
+    def sharpen(scene: Scene, plain: Explanation) -> Explanation:
         row = scene.row
         requirement = bound(row, package) if row else ""
         if row is None or not requirement:
@@ -146,7 +148,7 @@ def pinned(package: str) -> Callable[[Scene, Remedy], Remedy]:
     return sharpen
 
 
-def python(scene: Scene, plain: Remedy) -> Remedy:
+def python(scene: Scene, plain: Explanation) -> Explanation:
     """The interpreters that the release has wheels for."""
     row, said = scene.row, scene.stated
     if row is not None and said.tensorflow is not None:
@@ -163,7 +165,7 @@ def python(scene: Scene, plain: Remedy) -> Remedy:
     return plain
 
 
-def avx(scene: Scene, plain: Remedy) -> Remedy:
+def avx(scene: Scene, plain: Explanation) -> Explanation:
     """The newest environment that does without the instructions."""
     rows = [row for row in scene.catalog.environments if not row.framework.needs_avx and scene.can_build(row)]
     if not rows:
@@ -172,7 +174,7 @@ def avx(scene: Scene, plain: Remedy) -> Remedy:
     return replace(plain, fix=fix, commands=(*plain.commands, build(rows[-1])))
 
 
-def glibc(scene: Scene, plain: Remedy) -> Remedy:
+def glibc(scene: Scene, plain: Explanation) -> Explanation:
     """The image of the release, whose system is new enough."""
     row = scene.row
     if row is None or not scene.can_build(row):

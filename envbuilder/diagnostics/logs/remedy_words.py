@@ -1,4 +1,4 @@
-"""A cause and its remedy in words, before and after they are sharpened."""
+"""A cause and its remedy in words, before and after the log has made them more precise."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from envbuilder.catalog.environments import Environment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remedy:
-    """What to say of a cause.
+class Explanation:
+    """What is wrong and what to do, for one cause.
 
     Attributes:
         cause: One or two sentences.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from envbuilder.diagnostics.checks.findings import Report
+from envbuilder.diagnostics.checks.results import Report
 
 
 class Format(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from envbuilder.diagnostics.checks.findings import Figure, Report
+from envbuilder.diagnostics.checks.results import Figure, Report
 from envbuilder.diagnostics.report.html_text import attribute, text
 from envbuilder.diagnostics.report.quantities import described, quantity, spread
 from envbuilder.diagnostics.report.severity import Standing, figure_groups, of_standing, tally

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from envbuilder.diagnostics.checks.findings import Failed, Passed, Report
+from envbuilder.diagnostics.checks.results import Failed, Passed, Report
 from envbuilder.diagnostics.report.html_figures import charts, proportions
 from envbuilder.diagnostics.report.html_style import STYLE
 from envbuilder.diagnostics.report.html_text import plain, text
@@ -80,8 +80,8 @@ def _failed(report: Report) -> Iterator[str]:
         if isinstance(result.outcome, Failed):
             yield '<article class="card failed">'
             yield f'<h3>{text(result.title)}<code class="id">{plain(result.id)}</code></h3>'
-            yield f'<p class="text">{text(result.outcome.problem)}</p>'
-            yield f'<div class="remedy text"><b>Remedy</b>{text(result.outcome.remedy)}</div>'
+            yield f'<p class="text">{text(result.outcome.finding.message)}</p>'
+            yield f'<div class="remedy text"><b>Remedy</b>{text(result.outcome.finding.remedy)}</div>'
             yield "</article>"
 
 

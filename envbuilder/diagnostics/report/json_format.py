@@ -6,7 +6,7 @@ import json
 from importlib import resources
 from typing import TypeAlias, assert_never
 
-from envbuilder.diagnostics.checks.findings import CheckResult, Failed, Figure, NotProven, Passed, Report
+from envbuilder.diagnostics.checks.results import CheckResult, Failed, Figure, NotProven, Passed, Report
 from envbuilder.diagnostics.report.severity import standing
 
 REPORT_SCHEMA = 1
@@ -47,8 +47,8 @@ class JsonFormat:
         match result.outcome:
             case Passed(seen=seen):
                 return {**fields, "seen": seen}
-            case Failed(problem=problem, remedy=remedy):
-                return {**fields, "problem": problem, "remedy": remedy}
+            case Failed(finding=finding):
+                return {**fields, "problem": finding.message, "remedy": finding.remedy}
             case NotProven(reason=reason):
                 return {**fields, "reason": reason}
             case other:

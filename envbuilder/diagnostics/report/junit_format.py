@@ -10,7 +10,7 @@ import re
 from typing import assert_never
 from xml.sax.saxutils import quoteattr  # writes only; nothing is parsed
 
-from envbuilder.diagnostics.checks.findings import CheckResult, Failed, NotProven, Passed, Report
+from envbuilder.diagnostics.checks.results import CheckResult, Failed, NotProven, Passed, Report
 
 # XML 1.0 has no way to write these, not even escaped.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -48,8 +48,8 @@ class JunitFormat:
         match result.outcome:
             case Passed():
                 return ""
-            case Failed(problem=problem, remedy=remedy):
-                return f'<failure type="failed" message={_attribute(f"{problem}. Remedy: {remedy}")}/>'
+            case Failed(finding=finding):
+                return f'<failure type="failed" message={_attribute(f"{finding.message}. Remedy: {finding.remedy}")}/>'
             case NotProven(reason=reason):
                 kind = 'failure type="not-proven"' if failed else "skipped"
                 return f"<{kind} message={_attribute(f'not proven: {reason}')}/>"

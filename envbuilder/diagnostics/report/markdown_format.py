@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from envbuilder.core.plain_text import printable
-from envbuilder.diagnostics.checks.findings import Failed, Passed, Report
+from envbuilder.diagnostics.checks.results import Failed, Passed, Report
 from envbuilder.diagnostics.report.quantities import described, quantity
 from envbuilder.diagnostics.report.severity import (
     Standing,
@@ -52,7 +52,7 @@ class MarkdownFormat:
 
 def _failed(report: Report) -> Sequence[str]:
     rows = [
-        (_code(result.id), _text(result.outcome.problem), _text(result.outcome.remedy))
+        (_code(result.id), _text(result.outcome.finding.message), _text(result.outcome.finding.remedy))
         for result in of_standing(report, Standing.FAILED)
         if isinstance(result.outcome, Failed)
     ]

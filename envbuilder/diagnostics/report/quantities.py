@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from envbuilder.diagnostics.checks.findings import Figure
+from envbuilder.diagnostics.checks.results import Figure
 
 _DIGITS = 3
 # From the largest; a quantity is written in the first that is not larger than it, else in the last.

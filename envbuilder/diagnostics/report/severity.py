@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import assert_never
 
-from envbuilder.diagnostics.checks.findings import CheckResult, Failed, Figure, NotProven, Passed, Report
+from envbuilder.diagnostics.checks.results import CheckResult, Failed, Figure, NotProven, Passed, Report
 
 
 class Standing(StrEnum):

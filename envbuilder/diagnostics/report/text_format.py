@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 from envbuilder.core.plain_text import printable
-from envbuilder.diagnostics.checks.findings import CheckResult, Failed, Passed, Report
+from envbuilder.diagnostics.checks.results import CheckResult, Failed, Passed, Report
 from envbuilder.diagnostics.report.quantities import described, quantity
 from envbuilder.diagnostics.report.severity import (
     Standing,
@@ -64,8 +64,8 @@ def _failed(report: Report, pen: _Pen) -> Iterator[str]:
     for result in results:
         if isinstance(result.outcome, Failed):
             yield from _wrapped(result.id, "  ", pen, code=_BOLD)
-            yield from _wrapped(result.outcome.problem, "    ", pen)
-            yield from _wrapped(f"Remedy: {result.outcome.remedy}", "    ", pen, code=_CYAN)
+            yield from _wrapped(result.outcome.finding.message, "    ", pen)
+            yield from _wrapped(f"Remedy: {result.outcome.finding.remedy}", "    ", pen, code=_CYAN)
 
 
 def _not_proven(report: Report, pen: _Pen) -> Iterator[str]:

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envbuilder.curation.failure_reasons import first_problem, on_one_line
-from envbuilder.diagnostics.checks.findings import CheckResult, Failed, NotProven, Outcome, Passed
+from envbuilder.diagnostics.checks.results import CheckResult, NotProven, Outcome, Passed, failure
 from tests.fakes.proving import report
 
-FAILED = Failed(problem="loss rose", remedy="look")
+FAILED = failure(problem="loss rose", remedy="look")
 UNSEEN = NotProven(reason="tensorflow was not imported")
 
 

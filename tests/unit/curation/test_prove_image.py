@@ -12,7 +12,7 @@ from envbuilder.catalog.evidence import BuiltImage, Grade, RanOnGpu
 from envbuilder.core.errors import BuildFailed, EnvbuilderError, ToolFailed
 from envbuilder.curation.prove import prove
 from envbuilder.curation.prove_image import ImageProof
-from envbuilder.diagnostics.checks.findings import Report, Tier
+from envbuilder.diagnostics.checks.results import Report, Tier
 from envbuilder.diagnostics.validate import Validation
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Lock, Spec

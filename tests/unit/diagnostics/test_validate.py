@@ -9,7 +9,7 @@ import pytest
 
 from envbuilder.core.errors import InvalidInput, ToolFailed, UsageError
 from envbuilder.core.memory_policy import parse
-from envbuilder.diagnostics.checks.findings import Report, Tier
+from envbuilder.diagnostics.checks.results import Report, Tier
 from envbuilder.diagnostics.validate import Validation, validate
 from envbuilder.image.embedded_lock import LOCK_IN_IMAGE, lock_inside
 from envbuilder.lock.create import lock

@@ -13,7 +13,7 @@ import pytest
 
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.checks import CHECKS, checks_for, judge
-from envbuilder.diagnostics.checks.findings import Tier
+from envbuilder.diagnostics.checks.results import Tier
 from envbuilder.diagnostics.facts.facts import Seen, Unseen
 from envbuilder.diagnostics.probe import decode
 from tests.unit.diagnostics.checks.expectations import TF_2_20

@@ -8,7 +8,7 @@ from envbuilder.catalog.expectation import Expectation
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.checks.evaluation import judge_bare
 from envbuilder.diagnostics.checks.expectation import expect_bare
-from envbuilder.diagnostics.checks.findings import NotProven, Report, Tier
+from envbuilder.diagnostics.checks.results import NotProven, Report, Tier
 from envbuilder.diagnostics.checks.table import bare_checks, checks_for
 from envbuilder.diagnostics.facts.facts import Facts, Unseen
 from envbuilder.lock.closures import Closure

@@ -4,7 +4,7 @@ import pytest
 
 from envbuilder.diagnostics.checks import CHECKS, judge
 from envbuilder.diagnostics.checks.check import WITH_GPU
-from envbuilder.diagnostics.checks.findings import Failed, NotProven, Passed, Tier
+from envbuilder.diagnostics.checks.results import Failed, NotProven, Passed, Tier
 from envbuilder.diagnostics.report.severity import standing
 from tests.unit.diagnostics.checks.cases import CASES, ROOT, Case, facts_named
 from tests.unit.diagnostics.checks.expectations import EXPECTATIONS, TF_1_4, TF_2_4, TF_2_15_CPU, TF_2_20
@@ -28,9 +28,9 @@ def words(outcome: Passed | Failed | NotProven) -> str:
     match outcome:
         case Passed(seen=seen):
             return seen
-        case Failed(problem=problem, remedy=remedy):
-            assert remedy.strip(), "a failure without a remedy"
-            return f"{problem}\n{remedy}"
+        case Failed(finding=finding):
+            assert finding.remedy.strip(), "a failure without a remedy"
+            return f"{finding.message}\n{finding.remedy}"
         case NotProven(reason=reason):
             return reason
 
@@ -68,6 +68,14 @@ def test_no_gpu_check_passes_without_a_gpu(check: object, base: str) -> None:
     for expectation in EXPECTATIONS.values():
         outcome = next(each for each in CHECKS if each is check).examine(expectation, facts)
         assert not isinstance(outcome, Passed)
+
+
+def test_what_a_check_found_has_the_id_of_the_check() -> None:
+    facts = facts_named("tf-2.4-gpu-wheel-no-cuda")
+    report = judge(TF_2_4, facts, tier=Tier.CPU, required=Tier.CPU, subject="image", seconds=1)
+    found = {result.id: result.outcome.finding.id for result in report.results if isinstance(result.outcome, Failed)}
+    assert found
+    assert all(name == check for check, name in found.items())
 
 
 def test_the_healthy_cpu_facts_pass_the_cpu_tier() -> None:
@@ -133,7 +141,7 @@ def test_every_missing_library_is_named_at_once() -> None:
 
     assert TF_2_4.cuda
     assert isinstance(outcome, Failed)
-    assert all(soname in outcome.problem for soname in TF_2_4.cuda.sonames)
+    assert all(soname in outcome.finding.message for soname in TF_2_4.cuda.sonames)
 
 
 def test_with_one_gpu_several_are_told_as_not_covered_and_a_required_gpu_tier_does_not_fail_for_it() -> None:

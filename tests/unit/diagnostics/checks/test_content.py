@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from envbuilder.diagnostics.checks.content import CONTENT_CHECKS, judge_content
-from envbuilder.diagnostics.checks.findings import Failed, NotProven, Outcome, Passed, Tier
+from envbuilder.diagnostics.checks.results import Failed, NotProven, Outcome, Passed, Tier
 from envbuilder.image.contents import ContentExpectation, ImageContent, LibraryFile
 from envbuilder.lock.lock import Lock, OwnFile, PackageGroup
 from envbuilder.oci.images import Descriptor, ImageLayerPin, ImagePin, LayerFormat
@@ -245,8 +245,8 @@ STRICT = {
 def test_what_is_wrong_is_caught_with_a_remedy(check: str, content: ImageContent) -> None:
     found = outcome(check, content, STRICT.get(check, EXPECTATION))
     assert isinstance(found, Failed)
-    assert found.problem
-    assert found.remedy
+    assert found.finding.message
+    assert found.finding.remedy
 
 
 def test_what_is_not_proven_fails_a_report_that_requires_it() -> None:
@@ -349,4 +349,4 @@ def test_a_list_of_files_that_leads_out_of_the_image_is_a_missing_file() -> None
     outside = replace(GOOD, texts={**GOOD.texts, record: b"../../../../../../../../etc/gone,,\n"})
     found = outcome("files-recorded", outside)
     assert isinstance(found, Failed)
-    assert "/etc/gone is missing" in found.problem
+    assert "/etc/gone is missing" in found.finding.message

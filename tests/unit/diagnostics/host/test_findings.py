@@ -13,8 +13,8 @@ from envbuilder.diagnostics import host as examining
 from envbuilder.diagnostics.facts.facts import NOT_ASKED, LibcudaPath, Loader, Seen, Unseen
 from envbuilder.diagnostics.facts.hardware import GpuBytes, GpuProcess
 from envbuilder.diagnostics.facts.host import BusGpu, Disk, GpuModules, NamedProcess, Smi, Wsl
+from envbuilder.diagnostics.findings import Finding, Severity
 from envbuilder.diagnostics.host.environment import CaBundle, Silence, SourceKind
-from envbuilder.diagnostics.host.findings import MachineFinding, Severity
 from envbuilder.diagnostics.host.table import findings
 from envbuilder.diagnostics.host.view import View
 from tests.unit.diagnostics.host.machines import (
@@ -305,7 +305,7 @@ PASSED: list[tuple[str, View]] = [
 ]  # fmt: skip
 
 
-def found(seen: View, name: str) -> list[MachineFinding]:
+def found(seen: View, name: str) -> list[Finding]:
     return [finding for finding in findings(seen) if finding.id == name]
 
 
@@ -316,7 +316,7 @@ def test_a_finding_is_there_and_says_what_was_seen(name: str, severity: Severity
     hits = found(seen, name)
 
     assert [hit.severity for hit in hits] == [severity]
-    assert says in hits[0].seen
+    assert says in hits[0].message
 
 
 @pytest.mark.parametrize(("name", "seen"), PASSED, ids=lambda value: value if isinstance(value, str) else "")
@@ -380,6 +380,6 @@ def test_sources_that_are_silent_for_the_same_reason_are_one_finding() -> None:
     hits = found(view(around(sources=silent)), "source-silent")
 
     assert len(hits) == 1
-    assert all(kind.value in hits[0].seen for kind in SourceKind)
+    assert all(kind.value in hits[0].message for kind in SourceKind)
     commands = [remedy.command for remedy in hits[0].remedies]
     assert len(commands) == len(set(commands)) == 5

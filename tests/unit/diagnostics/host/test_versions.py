@@ -11,7 +11,7 @@ import pytest
 from envbuilder.diagnostics import host as examining
 from envbuilder.diagnostics.facts.facts import BuildFacts, Device, Facts, Imported, Seen, Unseen
 from envbuilder.diagnostics.facts.software import CudaFile, Distribution
-from envbuilder.diagnostics.host.findings import MachineFinding, Severity
+from envbuilder.diagnostics.findings import Finding, Severity
 from envbuilder.diagnostics.host.versions import version_findings
 from tests.fakes.catalogs import real_row
 from tests.unit.diagnostics.host.pythons import (
@@ -35,7 +35,7 @@ TF17 = wheel("tensorflow-gpu", "1.7.1")
 P, W, N = Severity.PROBLEM, Severity.WARNING, Severity.NOTE
 
 
-def found(seen: Facts) -> dict[str, MachineFinding]:
+def found(seen: Facts) -> dict[str, Finding]:
     return {finding.id: finding for finding in version_findings(case(seen))}
 
 
@@ -251,7 +251,7 @@ PASSES = {
 def test_what_does_not_fit_is_found(seen: Facts, name: str, severity: Severity, text: str) -> None:
     finding = found(seen)[name]
     assert finding.severity is severity
-    assert all(part in finding.seen + finding.effect for part in text.split(".*"))
+    assert all(part in finding.message + finding.effect for part in text.split(".*"))
     assert severity is N or finding.remedies
 
 

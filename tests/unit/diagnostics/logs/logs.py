@@ -41,4 +41,4 @@ def judged(log: str | bytes, known: Known | None = None, inventory: Inventory | 
 
 
 def classes(log: str | bytes) -> tuple[str, ...]:
-    return tuple(cause.name for cause in judged(log).causes)
+    return tuple(cause.finding.id for cause in judged(log).causes)

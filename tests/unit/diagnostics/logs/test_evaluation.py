@@ -76,7 +76,7 @@ def test_the_allocators_figures_tell_pieces_from_too_much() -> None:
 
 def test_candidates_come_with_the_command_that_tells_them_apart() -> None:
     found = judged(HANDLE)
-    assert {cause.name for cause in found.causes} == {"oom-preallocation", "cudnn-init-failed"}
+    assert {cause.finding.id for cause in found.causes} == {"oom-preallocation", "cudnn-init-failed"}
     assert all(cause.tell for cause in found.causes)
     assert all(cause.confidence < 0.7 for cause in found.causes)
 
@@ -88,8 +88,8 @@ def test_what_follows_from_a_cause_is_named_and_not_ranked() -> None:
 
 def test_the_proof_quotes_lines_with_their_numbers() -> None:
     cause = judged(f"x\ny\n{OOM}\n").causes[0]
-    assert cause.quotes[0].line == 3
-    assert "OOM when allocating tensor" in cause.quotes[0].text
+    assert cause.finding.evidence[0].line == 3
+    assert "OOM when allocating tensor" in cause.finding.evidence[0].text
 
 
 def test_two_packages_of_one_tensorflow_are_a_mix_when_their_releases_differ() -> None:
@@ -113,8 +113,8 @@ def test_a_cut_log_with_a_missing_runtime_alone_is_not_called_sure() -> None:
     missing = (
         "W dso_loader.cc:64] Could not load dynamic library 'cudart64_110.dll'; dlerror: cudart64_110.dll not found"
     )
-    alone = {cause.name: cause.confidence for cause in judged(missing).causes}
-    wanted = {cause.name: cause.confidence for cause in judged(f"{missing}\nNum GPUs Available:  0").causes}
+    alone = {cause.finding.id: cause.confidence for cause in judged(missing).causes}
+    wanted = {cause.finding.id: cause.confidence for cause in judged(f"{missing}\nNum GPUs Available:  0").causes}
     assert alone["cuda-soname-missing"] <= 0.7 < wanted["cuda-soname-missing"]
 
 
@@ -160,7 +160,7 @@ AMBIGUOUS = [
 def test_a_symptom_with_several_causes_leaves_the_first_uncertain(line: str) -> None:
     first = judged(line).causes[0]
     assert first.confidence < 0.6
-    assert first.tell or first.harmless or first.name == "native-crash" or len(judged(line).causes) > 1
+    assert first.tell or first.is_harmless or first.finding.id == "native-crash" or len(judged(line).causes) > 1
 
 
 def test_memory_figures_decide_what_a_refused_allocation_alone_does_not() -> None:
@@ -169,7 +169,7 @@ def test_memory_figures_decide_what_a_refused_allocation_alone_does_not() -> Non
 
 def test_harmless_needs_later_output_as_proof() -> None:
     alone, proven = judged(NOISE).causes[0], judged(f"{NOISE}\nEpoch 1/5\n").causes[0]
-    assert (alone.name, proven.name) == ("harmless-noise", "harmless-noise")
+    assert (alone.finding.id, proven.finding.id) == ("harmless-noise", "harmless-noise")
     assert alone.confidence < 0.6 < proven.confidence
     assert any("went on" in note for note in alone.notes)
     assert not proven.notes

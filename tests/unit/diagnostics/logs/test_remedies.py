@@ -17,7 +17,7 @@ INSUFFICIENT = "cudaGetDevice() failed. Status: CUDA driver version is insuffici
 
 def fix(log: str, known: Known | None = None) -> tuple[str, tuple[str, ...]]:
     first = judged(log, known).causes[0]
-    return first.fix, first.commands
+    return first.finding.remedy, first.commands
 
 
 def test_a_driver_that_is_too_old_gets_the_floor_and_an_environment_that_it_runs() -> None:
@@ -90,7 +90,7 @@ def test_a_gpu_gets_an_environment_with_code_for_it() -> None:
         "with Cuda compute capability 3.5. The minimum required Cuda capability is 3.7."
     )
     first = judged(log).causes[0]
-    assert "Tesla K20m has compute capability 3.5" in first.cause
+    assert "Tesla K20m has compute capability 3.5" in first.finding.message
     assert first.commands[-1].startswith("envbuilder build tf-")
 
 
@@ -175,25 +175,25 @@ def test_a_function_that_no_release_has_is_the_programs_fault() -> None:
     error = "AttributeError: module 'tensorflow._api.v2.test' has no attribute '{}'"
     log = f"TensorFlow version: 2.15.1\nKeras 2.15.0\n{error}"
     first = judged(log.format("is_built_with_cudnn")).causes[0]
-    assert first.name == "user-code"
-    assert "tf.sysconfig.get_build_info()" in first.fix
+    assert first.finding.id == "user-code"
+    assert "tf.sysconfig.get_build_info()" in first.finding.remedy
     assert not [command for command in first.commands if "pip install" in command]
     other = judged(log.format("is_built_with_nothing")).causes[0]
     assert other.confidence < 0.6
-    assert "No release of TensorFlow from 1.4 to 2.21 has tf.test.is_built_with_nothing" in other.cause
+    assert "No release of TensorFlow from 1.4 to 2.21 has tf.test.is_built_with_nothing" in other.finding.message
 
 
 def test_a_keras_that_does_not_go_with_its_tensorflow_explains_a_crash() -> None:
     first = judged("Keras 2.2.4\nTensorFlow 1.4.1\nSegmentation fault (core dumped)\n").causes[0]
-    assert first.name == "keras-tf-mismatch"
-    assert first.cause.startswith("Keras 2.2.4 does not work with TensorFlow 1.4.1")
+    assert first.finding.id == "keras-tf-mismatch"
+    assert first.finding.message.startswith("Keras 2.2.4 does not work with TensorFlow 1.4.1")
     assert first.commands[0] == "pip install 'keras==2.1.5'"
-    assert judged("Keras 2.1.5\nTensorFlow 1.4.1\nSegmentation fault\n").causes[0].name == "native-crash"
+    assert judged("Keras 2.1.5\nTensorFlow 1.4.1\nSegmentation fault\n").causes[0].finding.id == "native-crash"
 
 
 def test_the_release_of_tf_keras_is_not_taken_for_the_package() -> None:
     for keras in ("tf.keras 2.4.0", "Keras version: 2.2.4-tf", "Keras 2.4.0"):
-        assert judged(f"TensorFlow 2.4.1\n{keras}\nSegmentation fault\n").causes[0].name == "native-crash"
+        assert judged(f"TensorFlow 2.4.1\n{keras}\nSegmentation fault\n").causes[0].finding.id == "native-crash"
 
 
 EXECUTION = "E cuda_blas.cc:654] failed to run cuBLAS routine cublasSgemm_v2: CUBLAS_STATUS_EXECUTION_FAILED\n"
@@ -209,7 +209,7 @@ EXECUTION = "E cuda_blas.cc:654] failed to run cuBLAS routine cublasSgemm_v2: CU
 )
 def test_a_newer_gpu_gets_the_nearest_environment_and_not_the_newest(log: str, environment: str) -> None:
     first = judged(log + EXECUTION).causes[0]
-    assert first.name == "gpu-arch-unsupported"
+    assert first.finding.id == "gpu-arch-unsupported"
     if "4090" not in log:
         assert first.commands[-1] == f"envbuilder build {environment}"
     else:
@@ -221,9 +221,9 @@ def test_a_gpu_that_no_wheel_has_code_for_is_sent_to_nvidias_own_build() -> None
         "TensorFlow was not built with CUDA kernel binaries compatible with compute capability 12.0. CUDA kernels will"
     )
     first = judged(f"tensorflow==2.19.0\n{jit}\nfailed with 'CUDA_ERROR_INVALID_HANDLE'\nInternalError: x\n").causes[0]
-    assert first.name == "gpu-arch-unsupported"
-    assert "25.02-tf2-py3" in first.fix
-    assert "Wait" not in first.fix
+    assert first.finding.id == "gpu-arch-unsupported"
+    assert "25.02-tf2-py3" in first.finding.remedy
+    assert "Wait" not in first.finding.remedy
     assert not [command for command in first.commands if command.startswith("envbuilder build")]
 
 
@@ -245,8 +245,8 @@ ATTRIBUTE = "AttributeError: module 'tensorflow' has no attribute '{}'\n"
 )
 def test_a_missing_name_names_the_releases_that_a_program_was_written_for(log: str, words: str, command: str) -> None:
     first = judged(log).causes[0]
-    assert first.name == "keras-tf-mismatch"
-    assert words in first.cause
+    assert first.finding.id == "keras-tf-mismatch"
+    assert words in first.finding.message
     assert first.commands[-1] == f"envbuilder build {command}"
 
 
@@ -257,7 +257,7 @@ def test_only_what_left_with_tensorflow_1_is_sought_in_its_compatible_interface(
 
 
 def test_a_name_that_the_release_has_is_no_reason_to_change_the_release() -> None:
-    found = {cause.name: cause for cause in judged("tensorflow==2.4.1\n" + ATTRIBUTE.format("function")).causes}
+    found = {cause.finding.id: cause for cause in judged("tensorflow==2.4.1\n" + ATTRIBUTE.format("function")).causes}
     assert max(cause.confidence for cause in found.values()) < 0.6
     assert "tf.__file__" in found["keras-tf-mismatch"].commands[0]
 
@@ -268,18 +268,18 @@ def test_no_environment_is_recommended_that_cannot_be_built() -> None:
     log = "tensorflow-gpu==1.7.0\nname: GeForce RTX 2080 Ti major: 7 minor: 5 memory\n" + EXECUTION
     first = judged(log, inventory=nothing).causes[0]
     assert first.commands[-1] == "envbuilder build tf-2.4-cuda11.0"
-    assert "tf-1.13-cuda10.0 is nearer, but cannot be built from here: " in first.fix
-    assert "NVIDIA's own container 23.03-tf1-py3 has TensorFlow 1.15.5" in first.fix
+    assert "tf-1.13-cuda10.0 is nearer, but cannot be built from here: " in first.finding.remedy
+    assert "NVIDIA's own container 23.03-tf1-py3 has TensorFlow 1.15.5" in first.finding.remedy
     program = judged("TensorFlow version: 2.4.1\n" + ATTRIBUTE.format("contrib"), inventory=with_python).causes[0]
     assert program.commands[-1] == "envbuilder build tf-1.15-cpu"
-    assert "tf-1.15-cuda10.0 is nearer" in program.fix
+    assert "tf-1.15-cuda10.0 is nearer" in program.finding.remedy
     lost = judged("TensorFlow version: 2.4.1\n" + ATTRIBUTE.format("contrib"), inventory=nothing).causes[0]
-    assert "The nearest, tf-1.15-cuda10.0, cannot be built from here: " in lost.fix
+    assert "The nearest, tf-1.15-cuda10.0, cannot be built from here: " in lost.finding.remedy
     assert lost.commands[-1] == "envbuilder advise --tensorflow 1.15"
 
 
 def test_ids_of_environments_that_cannot_be_built_are_left_out_of_ranges() -> None:
     missing = "ImportError: libcublas.so.9.0: cannot open shared object file: No such file or directory"
     for log in (missing, LOADED.format("7605", "7005")):
-        assert "tf-1." in judged(log).causes[0].fix
-        assert "tf-1." not in judged(log, inventory=Inventory()).causes[0].fix
+        assert "tf-1." in judged(log).causes[0].finding.remedy
+        assert "tf-1." not in judged(log, inventory=Inventory()).causes[0].finding.remedy

@@ -33,8 +33,8 @@ PREFIXES = (
 def test_a_cause_is_found_in_every_encoding(encoding: str) -> None:
     log = f"début\r\nEpoch 1/5\r\n{OOM}\r\n".encode(encoding)
     found = judged(log)
-    assert found.causes[0].name == "oom-batch-too-large"
-    assert found.causes[0].evidence == (3,)
+    assert found.causes[0].finding.id == "oom-batch-too-large"
+    assert found.causes[0].lines == (3,)
 
 
 @pytest.mark.parametrize("prefix", PREFIXES)
@@ -57,22 +57,22 @@ def test_escapes_of_markdown_and_html_and_typographic_quotes_hide_nothing() -> N
 def test_a_progress_bar_is_one_line_and_its_last_state_counts() -> None:
     bar = "\r".join(f"{step}/100 [=====>....] loss: 0.{step}" for step in range(100))
     found = judged(f"start\n{bar}\r{OOM}\nend\n")
-    assert found.causes[0].evidence == (2,)
+    assert found.causes[0].lines == (2,)
     assert found.lines == 3
 
 
 def test_lines_without_an_end_are_read_to_the_end() -> None:
     for place in (10, BLOCK - 40, BLOCK - 10, BLOCK + 300, 3 * BLOCK):
         found = judged(b"x" * place + b" " + OOM.encode() + b" " + b"y" * 5000)
-        assert [cause.name for cause in found.causes][:1] == ["oom-batch-too-large"], place
-        assert found.causes[0].evidence == (1,)
+        assert [cause.finding.id for cause in found.causes][:1] == ["oom-batch-too-large"], place
+        assert found.causes[0].lines == (1,)
 
 
 def test_line_numbers_are_right_across_blocks() -> None:
     filler = "".join(f"{number} some words of a program\n" for number in range(60_000))
     assert len(filler) > BLOCK
     found = judged(f"{filler}{CUDNN_MISSING}\n{filler}{CUDNN_MISSING}\n")
-    assert found.causes[0].evidence == (60_001, 120_002)
+    assert found.causes[0].lines == (60_001, 120_002)
     assert found.lines == 120_002
 
 

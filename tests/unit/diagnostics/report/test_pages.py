@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given
 
-from envbuilder.diagnostics.checks.findings import CheckResult, Failed, Figure, NotProven, Report, Tier
+from envbuilder.diagnostics.checks.results import CheckResult, Figure, NotProven, Report, Tier, failure
 from envbuilder.diagnostics.report import FORMATS
 from tests.unit.diagnostics.report.test_reporting import REPORT, reports
 
@@ -62,7 +62,7 @@ class Page(HTMLParser):
 
 def nasty() -> Report:
     results = (
-        CheckResult(id=NASTY, title=NASTY, outcome=Failed(problem=NASTY, remedy=NASTY), group=NASTY),
+        CheckResult(id=NASTY, title=NASTY, outcome=failure(problem=NASTY, remedy=NASTY), group=NASTY),
         CheckResult(id=NASTY, title=NASTY, outcome=NotProven(reason=NASTY)),
     )
     figure = Figure(name=NASTY, value=1, unit=NASTY, low=0, high=2, group=NASTY)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuilder.diagnostics.checks.findings import Figure
+from envbuilder.diagnostics.checks.results import Figure
 from envbuilder.diagnostics.report.quantities import described, quantity
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envbuilder.core.errors import UsageError
-from envbuilder.diagnostics.checks.findings import CheckResult, Failed, Figure, NotProven, Passed, Report, Tier
+from envbuilder.diagnostics.checks.results import CheckResult, Figure, NotProven, Passed, Report, Tier, failure
 from envbuilder.diagnostics.report import FORMATS, format_named
 from envbuilder.diagnostics.report.registry import SUFFIXES, format_of
 
@@ -31,7 +31,7 @@ REPORT = Report(
         CheckResult(
             id="cudnn-version",
             title="cuDNN version",
-            outcome=Failed(
+            outcome=failure(
                 problem="cuDNN is 7.6.5; TensorFlow takes cuDNN 8.0 or a later 8.x", remedy="rebuild from the lock"
             ),
         ),
@@ -76,7 +76,7 @@ Tier cpu did not prove
 words = st.text(st.characters(), max_size=300)
 outcomes = st.one_of(
     st.builds(Passed, seen=words),
-    st.builds(Failed, problem=words, remedy=words),
+    st.builds(failure, problem=words, remedy=words),
     st.builds(NotProven, reason=words),
 )
 numbers = st.floats(allow_nan=False, allow_infinity=False)

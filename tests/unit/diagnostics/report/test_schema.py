@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from envbuilder.diagnostics.checks.findings import Report, Tier
+from envbuilder.diagnostics.checks.results import Report, Tier
 from envbuilder.diagnostics.report import FORMATS
 from envbuilder.diagnostics.report.json_format import report_schema
 from tests.golden.reported import REPORTED

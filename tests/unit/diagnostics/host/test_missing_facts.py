@@ -6,17 +6,17 @@ from dataclasses import replace
 
 from envbuilder.diagnostics.facts.facts import NOT_ASKED, Unseen
 from envbuilder.diagnostics.host.environment import SourceKind
-from envbuilder.diagnostics.host.unseen import unseen
+from envbuilder.diagnostics.host.missing_facts import missing_facts
 from envbuilder.diagnostics.host.view import View
 from tests.unit.diagnostics.host.machines import NO_NVML, around, engine, gpu, host, machine, nvml, view, without_driver
 
 
 def what(seen: View) -> list[str]:
-    return [each.what for each in unseen(seen)]
+    return [each.what for each in missing_facts(seen)]
 
 
 def test_everything_that_is_not_seen_has_a_reason_and_most_a_way() -> None:
-    entries = unseen(View(facts=replace(view().facts, host=NOT_ASKED, nvml=NOT_ASKED)))
+    entries = missing_facts(View(facts=replace(view().facts, host=NOT_ASKED, nvml=NOT_ASKED)))
     assert all(entry.why and entry.how for entry in entries)
     assert len(entries) >= 3
 

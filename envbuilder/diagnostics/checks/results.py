@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeAlias
+
+from envbuilder.diagnostics.findings import Finding, Remedy, Severity
 
 
 class Tier(StrEnum):
@@ -36,12 +38,20 @@ class Failed:
     """The check looked, and something is wrong.
 
     Attributes:
+        finding: What; it has the id of the check in the result of a check.
+    """
+
+    finding: Finding
+
+
+def failure(*, problem: str, remedy: str) -> Failed:
+    """Return the outcome of a check that found a problem.
+
+    Args:
         problem: What is wrong: what was expected and what was seen.
         remedy: What to do about it.
     """
-
-    problem: str
-    remedy: str
+    return Failed(finding=Finding(id="", severity=Severity.PROBLEM, message=problem, remedies=(Remedy(text=remedy),)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +66,11 @@ class NotProven:
 
 
 Outcome: TypeAlias = Passed | Failed | NotProven
+
+
+def outcome_of(check: str, outcome: Outcome) -> Outcome:
+    """Return the outcome of a check; what it found has its id."""
+    return Failed(finding=replace(outcome.finding, id=check)) if isinstance(outcome, Failed) else outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

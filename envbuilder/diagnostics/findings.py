@@ -1,0 +1,65 @@
+"""What a check, `doctor` and `diagnose` report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """How bad a finding is, worst first.
+
+    `problem`: something does not work. `warning`: something will be slow, short, or fail under some load. `note`: good
+    to know.
+    """
+
+    PROBLEM = "problem"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remedy:
+    """One way to fix it.
+
+    Attributes:
+        text: What it does, in a few words or sentences.
+        command: What to type, one command on each line; empty where there is no command.
+    """
+
+    text: str
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogLine:
+    """A line of a log, clean and shortened; the first has the number 1."""
+
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Something that matters to whoever builds or runs the image.
+
+    Attributes:
+        id: Stable kebab-case name: of the check, of the finding about a machine, of the class of failure.
+        severity: How bad.
+        message: What is wrong: what was seen, and what was expected.
+        effect: What it does to TensorFlow, or to envbuilder; empty where the message says it.
+        evidence: Lines of a log that show it; empty where the message says what was seen.
+        remedies: The best first; may be empty for a note.
+    """
+
+    id: str
+    severity: Severity
+    message: str
+    effect: str = ""
+    evidence: tuple[LogLine, ...] = ()
+    remedies: tuple[Remedy, ...] = ()
+
+    @property
+    def remedy(self) -> str:
+        """Text of the best remedy; empty without one."""
+        return self.remedies[0].text if self.remedies else ""
