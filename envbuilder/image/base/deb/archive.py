@@ -236,9 +236,10 @@ def _refuse_address(address: str) -> None:
     try:
         parts = urlsplit(address)
         named = parts.scheme == "file" or bool(parts.hostname and (parts.port is None or parts.port))
+        named = named and parts.scheme in _SCHEMES
     except ValueError:
         named = False
-    if not named or parts.scheme not in _SCHEMES or not address.isprintable() or " " in address:
+    if not named or not address.isprintable() or " " in address:
         raise SourceUnreachable(
             f"{_shown(address)!r} is no address of a Debian archive", hint="name one: --debian-mirror URL"
         )
