@@ -57,7 +57,7 @@ unit: setup ## Tests that need neither engine nor network
 	$(BIN)/pytest $(PARALLEL) $(UNIT)
 
 .PHONY: unit-pythons
-unit-pythons: setup ## Unit tests with the oldest and the newest Python found here
+unit-pythons: setup ## Unit tests that depend on the interpreter, with the oldest and the newest Python found here
 	.ci/test-tools
 	.ci/unit-pythons
 
