@@ -56,19 +56,19 @@ _OPENING = {"tarfile.open", "tarfile.TarFile", "tarfile.TarFile.open", "zipfile.
 _LINKING = {"symlink", "link", "mknod", "mkfifo", "symlink_to", "hardlink_to"}
 
 
-def test_archives_are_read_and_links_are_made_in_one_room() -> None:
-    """What an archive holds is named by `archives.names` and written by `archives.below`; the others are told why."""
+def test_archives_are_read_and_links_are_made_in_one_package() -> None:
+    """What an archive holds is named by `archives.member_names` and written by `archives.confined_writer`; each other module has a reason."""
     allowed = {
-        "archives/zip_file.py": "opens it after a look at its directory",
-        "archives/below.py": "makes links through handles",
-        "assembling/sdists.py": "writes a wheel",
-        "locking/stand_ins.py": "writes a wheel",
-        "auditing/archive.py": "reads single members of a wheel into temporary files",
-        "delivering/layout.py": "links a blob of the store, under its digest",
-        "runtime/entering.py": "makes /dev of a sandbox",
-        "runtime/guard.py": "makes a home for an interpreter of this host",
-        "runtime/host_tree.py": "makes the root of a sandbox",
-        "runtime/skeleton.py": "makes the root of a sandbox",
+        "core/archives/zip_reader.py": "opens it after a look at its directory",
+        "core/archives/confined_writer.py": "makes links through handles",
+        "image/layers/sdists.py": "writes a wheel",
+        "lock/resolve/placeholder_wheels.py": "writes a wheel",
+        "curation/wheel_audit/wheel_archive.py": "reads single members of a wheel into temporary files",
+        "oci/layout/directory.py": "links a blob of the store, under its digest",
+        "oci/runtime/container_init.py": "makes /dev of a sandbox",
+        "oci/runtime/interpreter_guard.py": "makes a home for an interpreter of this host",
+        "oci/runtime/host_tree.py": "makes the root of a sandbox",
+        "oci/runtime/root_mounts.py": "makes the root of a sandbox",
     }
     found = {
         str(file.relative_to(PACKAGE))
