@@ -103,6 +103,10 @@ coverage: setup ## Unit tests with branch coverage
 	$(BIN)/coverage run -m pytest tests/unit tests/golden tests/repo
 	$(BIN)/coverage report
 
+.PHONY: measures
+measures: setup ## Size and shape of the package: lines, functions, complexity, types, docstrings; for each district
+	$(BIN)/python -m tools.measures
+
 .PHONY: bench
 bench: engine ## Measure the catalog, and builds against pip in a Dockerfile and uv outside (about 15 minutes, 20 GB)
 	.ci/test-tools
