@@ -1,3 +1,3 @@
 """Reproducible TensorFlow GPU container images, and the proof that they work."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
