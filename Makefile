@@ -103,6 +103,10 @@ coverage: setup ## Unit tests with branch coverage
 	$(BIN)/coverage run -m pytest tests/unit tests/golden tests/repo
 	$(BIN)/coverage report
 
+.PHONY: release
+release: setup ## Build wheel and source distribution into dist/, check both, and install the wheel elsewhere; publishes nothing
+	$(BIN)/python -m tools.release
+
 .PHONY: measures
 measures: setup ## Size and shape of the package: lines, functions, complexity, types, docstrings; for each district
 	$(BIN)/python -m tools.measures
