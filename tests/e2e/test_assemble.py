@@ -25,6 +25,7 @@ from envbuilder.lock.lock import PackageGroup
 from envbuilder.lock.lockfile import load
 from envbuilder.oci.runtime.command import RunRequest
 from tests.e2e.conftest import Ended, Tool
+from tests.e2e.environments import interpreter
 
 pytestmark = pytest.mark.xdist_group("engine")
 
@@ -141,10 +142,8 @@ def test_without_network_a_bundle_gives_the_same_image_to_another_account_in_ano
 
 def test_another_python_makes_the_same_image(tool: Tool, assembled: Assembled, bundle: Path, tmp_path: Path) -> None:
     """Varied: the Python that runs envbuilder, with its zlib."""
-    pythons = sorted(Path(_run("pyenv", "root").stdout.strip()).glob("versions/3.1[3-9].*/bin/python3"))
-    assert pythons, "no Python from 3.13 on: `pyenv install 3.13`"
     uv = str(Path(sys.executable).parent / "uv")
-    _run(uv, "venv", "--quiet", "--python", str(pythons[0]), str(tmp_path / "venv"))
+    _run(uv, "venv", "--quiet", "--python", interpreter("3.13"), str(tmp_path / "venv"))
     python = tmp_path / "venv" / "bin" / "python"
     _run(uv, "pip", "install", "--quiet", "--python", str(python), "-e", str(ROOT))
 
@@ -318,10 +317,8 @@ def _differs_by_nature(name: str) -> bool:
 
 def _by_uv(lock: Path, venv: Path, python: str, tool: Tool) -> Path:
     pins = load(lock.read_text(encoding="utf-8"), "lock").packages
-    versions = Path(_run("pyenv", "root").stdout.strip()) / "versions"
-    interpreter = next(iter(sorted(versions.glob(f"{python}.*/bin/python3"))))
     uv = str(Path(sys.executable).parent / "uv")
-    _run(uv, "venv", "--quiet", "--python", str(interpreter), str(venv))
+    _run(uv, "venv", "--quiet", "--python", interpreter(python), str(venv))
     tools = venv.parent / "build-tools"
     # Source distributions are built with the tools of the lock. Their optional extensions are left out here as in an
     # image: neither has a compiler.
