@@ -8,9 +8,10 @@ from envbuilder.catalog.environments import BaseKind, BaseSystem, Catalog
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import debian_options
-from envbuilder.cli.output.printing import json_option, notice, print_json, size, table
+from envbuilder.cli.output.printing import json_option, notice, print_json, table
 from envbuilder.core.errors import EngineUnavailable, UsageError
 from envbuilder.core.references import ImageRef
+from envbuilder.core.units import size
 from envbuilder.image.plan.layers import base_reference
 from envbuilder.lock.lock import Sources
 from envbuilder.wiring.build_inputs import engine_bases

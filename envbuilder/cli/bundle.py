@@ -9,8 +9,9 @@ import click
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import source_options
-from envbuilder.cli.output.printing import json_option, notice, print_json, size
+from envbuilder.cli.output.printing import json_option, notice, print_json
 from envbuilder.cli.output.watching import watched
+from envbuilder.core.units import size
 from envbuilder.image.attestation.signatures import sign
 from envbuilder.image.bundle import bundle
 from envbuilder.lock.lock import Sources

@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from envbuilder.cli.context import command_settings
-from envbuilder.cli.output.printing import json_option, notice, print_json, size, table
+from envbuilder.cli.output.printing import json_option, notice, print_json, table
 from envbuilder.core.cache_directories import STORE, bytes_of
+from envbuilder.core.units import size
 from envbuilder.image.cache_usage import prune, room_usage, usage
 from envbuilder.image.layers.records import Records
 from envbuilder.image.verify_cache import CacheState, verify_cache

@@ -10,7 +10,8 @@ from packaging.version import Version
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import source_options, tensorflow_option
-from envbuilder.cli.output.printing import folded, json_option, notice, print_json, size, table
+from envbuilder.cli.output.printing import folded, json_option, notice, print_json, table
+from envbuilder.core.units import size
 from envbuilder.image.plan.layers import plan
 from envbuilder.image.plan.plan import Plan
 from envbuilder.lock.lock import Lock, Sources

@@ -11,8 +11,9 @@ import click
 
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
-from envbuilder.cli.output.printing import json_option, notice, print_json, size, table
+from envbuilder.cli.output.printing import json_option, notice, print_json, table
 from envbuilder.core.errors import ToolMissing, UsageError
+from envbuilder.core.units import size
 from envbuilder.core.versions import Release
 from envbuilder.image.base.installed_pythons import installed_pythons
 from envbuilder.wiring.ingredients import pack_python

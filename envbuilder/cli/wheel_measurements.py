@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from envbuilder.cli.output.printing import size
+from envbuilder.core.units import size
 from envbuilder.curation.audit import AuditPorts
 from envbuilder.curation.wheel_audit.claims import measured_wheel
 from envbuilder.curation.wheel_audit.measure import measure

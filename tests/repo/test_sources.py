@@ -57,7 +57,7 @@ _LINKING = {"symlink", "link", "mknod", "mkfifo", "symlink_to", "hardlink_to"}
 
 
 def test_archives_are_read_and_links_are_made_in_one_package() -> None:
-    """What an archive holds is named by `archives.member_names` and written by `archives.confined_writer`; each other module has a reason."""
+    """Members get their names from `member_names` and are written by `confined_writer`; the others say why not."""
     allowed = {
         "core/archives/zip_reader.py": "opens it after a look at its directory",
         "core/archives/confined_writer.py": "makes links through handles",

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from envbuilder.cli.output.printing import folded, size, table
+from envbuilder.cli.output.printing import folded, table
+from envbuilder.core.units import size
 from envbuilder.image.builder import BuiltImage, BuiltLayer, Delivered, Engine
 from envbuilder.image.builds import LoadResult
 from envbuilder.lock.lockfile import digest

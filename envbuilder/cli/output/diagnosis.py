@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 import shutil
-import textwrap
 from collections.abc import Iterator
 
 import click
 
-from envbuilder.cli.output.printing import heading
+from envbuilder.cli.output.printing import heading, paragraph
 from envbuilder.diagnostics.logs.diagnosis import Cause, Diagnosis
 from envbuilder.diagnostics.logs.extract import Stated
 
@@ -84,8 +83,8 @@ def as_text(found: Diagnosis, *, show_all: bool = False) -> str:
 def _lines(found: Diagnosis, width: int, *, show_all: bool) -> Iterator[str]:
     if not found.causes:
         yield heading("Nothing found.")
-        yield _folded(f"  None of the known failures shows in the {_count(found.lines, 'line')} of this log.", width)
-        yield _folded("  Look at the machine itself: envbuilder doctor", width)
+        yield paragraph(f"  None of the known failures shows in the {_count(found.lines, 'line')} of this log.", width)
+        yield paragraph("  Look at the machine itself: envbuilder doctor", width)
     shown = found.causes if show_all else found.causes[: 1 + _CANDIDATES]
     for place, cause in enumerate(shown):
         yield from _first(cause, width) if place == 0 else _candidate(cause, width, first=place == 1)
@@ -93,7 +92,7 @@ def _lines(found: Diagnosis, width: int, *, show_all: bool) -> Iterator[str]:
     seen = _seen_line(found.seen)
     if seen:
         yield ""
-        yield _folded(f"The log tells of {seen}.", width)
+        yield paragraph(f"The log tells of {seen}.", width)
 
 
 def _first(cause: Cause, width: int) -> Iterator[str]:
@@ -103,20 +102,20 @@ def _first(cause: Cause, width: int) -> Iterator[str]:
     yield click.style(title, fg=colour, bold=True)
     yield f"  {cause.finding.id}, {sure} ({cause.confidence:.0%})"
     yield ""
-    yield _folded(f"  {cause.finding.message}", width)
+    yield paragraph(f"  {cause.finding.message}", width)
     for note in cause.notes:
-        yield _folded(f"  {note}.", width)
+        yield paragraph(f"  {note}.", width)
     if cause.finding.evidence:
         yield ""
         yield from _quotes(cause, width)
     yield ""
     yield heading("Fix")
-    yield _folded(f"  {cause.finding.remedy}", width)
+    yield paragraph(f"  {cause.finding.remedy}", width)
     for command in cause.commands:
         yield f"    {click.style(command, fg='cyan')}"
     if cause.tell:
         yield ""
-        yield _folded("To tell it from the candidates below:", width)
+        yield paragraph("To tell it from the candidates below:", width)
         yield f"    {click.style(cause.tell, fg='cyan')}"
 
 
@@ -137,8 +136,8 @@ def _candidate(cause: Cause, width: int, *, first: bool) -> Iterator[str]:
         yield ""
         yield heading("It could also be")
     lines = f", line {cause.lines[0]}" if cause.lines else ""
-    yield _folded(f"  {cause.finding.id} ({cause.confidence:.0%}{lines}): {cause.title}", width)
-    yield _folded(f"      {cause.finding.remedy}", width)
+    yield paragraph(f"  {cause.finding.id} ({cause.confidence:.0%}{lines}): {cause.title}", width)
+    yield paragraph(f"      {cause.finding.remedy}", width)
 
 
 def _noise(found: Diagnosis, width: int, *, show_all: bool) -> Iterator[str]:
@@ -148,9 +147,9 @@ def _noise(found: Diagnosis, width: int, *, show_all: bool) -> Iterator[str]:
     yield ""
     names = ", ".join(each.id for each in found.noise[:4]) + (", …" if len(found.noise) > 4 else "")
     means = "means" if total == 1 else "mean"
-    yield _folded(f"{_count(total, 'line')} of known noise {means} nothing: {names}.", width)
+    yield paragraph(f"{_count(total, 'line')} of known noise {means} nothing: {names}.", width)
     for each in found.noise if show_all else ():
-        yield _folded(f"  {each.first}: {each.why} ({each.id}, {_count(each.count, 'line')})", width)
+        yield paragraph(f"  {each.first}: {each.why} ({each.id}, {_count(each.count, 'line')})", width)
 
 
 def _seen_line(said: Stated) -> str:
@@ -164,19 +163,6 @@ def _seen_line(said: Stated) -> str:
         *said.gpus[:2],
     ]
     return ", ".join(part for part in parts if part)
-
-
-def _folded(line: str, width: int) -> str:
-    """A paragraph, every line of it as far to the right as the first."""
-    indent = " " * (len(line) - len(line.lstrip()))
-    return textwrap.fill(
-        line.strip(),
-        width,
-        initial_indent=indent,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
 
 
 def _count(number: int, noun: str) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envbuilder.catalog.machine import Host, HostGpu
+from envbuilder.core.units import size
 from envbuilder.diagnostics.facts.hardware import NvmlGpu
 from envbuilder.diagnostics.facts.machine import host_of
 from envbuilder.diagnostics.host.environment import EngineAnswers, SourceSeen, Surroundings
 from envbuilder.diagnostics.host.environment_findings import called
-from envbuilder.diagnostics.host.gpus import size
 from envbuilder.diagnostics.host.machine import SHM
 from envbuilder.diagnostics.host.view import View
 

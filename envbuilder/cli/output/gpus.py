@@ -7,7 +7,7 @@ from itertools import islice
 
 from envbuilder.catalog.coverage import Architecture, GpuSupport, Reason, architectures, support
 from envbuilder.catalog.environments import BaseChoice, Catalog, Environment
-from envbuilder.cli.output.printing import folded, heading
+from envbuilder.cli.output.printing import aligned, folded, heading
 from envbuilder.diagnostics.report.gpu_marks import BASIS, LEGEND, driver, generations, mark, ptx_drivers, reasons
 
 WIDTH = 120
@@ -78,18 +78,12 @@ def _columns(rows: Sequence[Environment], supports: Sequence[tuple[GpuSupport, .
     names, counts = zip(*generations(supports[0]), strict=True)
     grouped = [_grouped(line, widths, counts) for line in lines]
     firsts = ("ENVIRONMENT", *(row.id for row in rows))
-    above, header, *body = _aligned(
+    above, header, *body = aligned(
         [["", *names], *([first, *line] for first, line in zip(firsts, grouped, strict=True))]
     )
     yield heading(above)
     yield heading(header)
     yield from body
-
-
-def _aligned(lines: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        yield _GAP.join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
 
 
 def _grouped(cells: Sequence[str], widths: Sequence[int], counts: Sequence[int]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -31,15 +31,8 @@ def notice(text: str) -> None:
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Left-aligned columns, two blanks apart; the last is not padded."""
-    lines = [list(header), *(list(row) for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
-
-    def joined(line: Sequence[str]) -> str:
-        cells = [cell.ljust(width) for cell, width in zip(line[:-1], widths, strict=False)]
-        return "  ".join([*cells, line[-1]]).rstrip()
-
-    first, *rest = lines
-    return "\n".join([click.style(joined(first), bold=True), *(joined(line) for line in rest)])
+    first, *rest = aligned([header, *rows])
+    return "\n".join([heading(first), *rest])
 
 
 def folded(line: str, width: int = 100) -> str:
@@ -50,27 +43,40 @@ def folded(line: str, width: int = 100) -> str:
           one two
             three
     """
+    return _filled(line, width, hang="  ", hyphens=True)
+
+
+def paragraph(line: str, width: int) -> str:
+    """Lines of at most `width` columns, each as far to the right as the first; ids and paths stay whole.
+
+    Example:
+        >>> print(paragraph("  one two three", width=9))
+          one two
+          three
+    """
+    return _filled(line, width, hang="", hyphens=False)
+
+
+def aligned(lines: Iterable[Sequence[str]], gap: str = "  ") -> Iterator[str]:
+    """Left-aligned columns; the last is not padded."""
+    rows = list(lines)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield gap.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _filled(line: str, width: int, *, hang: str, hyphens: bool) -> str:
     indent = " " * (len(line) - len(line.lstrip()))
     return textwrap.fill(
-        line.strip(), width, initial_indent=indent, subsequent_indent=f"{indent}  ", break_long_words=False
+        line.strip(),
+        width,
+        initial_indent=indent,
+        subsequent_indent=f"{indent}{hang}",
+        break_long_words=False,
+        break_on_hyphens=hyphens,
     )
 
 
 def heading(text: str) -> str:
     """A section title."""
     return click.style(text, bold=True)
-
-
-def size(count: int) -> str:
-    """Bytes for people, in powers of 1000.
-
-    Example:
-        >>> size(1_234_567_890), size(900)
-        ('1.23 GB', '900 B')
-    """
-    value, unit = float(count), "B"
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if value < 1000 or unit == "TB":
-            break
-        value /= 1000
-    return f"{count} B" if unit == "B" else f"{value:.3g} {unit}"

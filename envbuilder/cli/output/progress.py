@@ -11,7 +11,7 @@ from typing import TextIO
 
 import click
 
-from envbuilder.cli.output.printing import size
+from envbuilder.core.units import size
 from envbuilder.image.builds import BuildEvent, LogLine, StepFinished, StepStarted
 from envbuilder.image.dockerfile.step_names import step_title
 from envbuilder.oci.transfers import Transfer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from envbuilder.catalog.expectation import Expectation
+from envbuilder.core.units import size
 from envbuilder.diagnostics.checks.each_gpu import judge_each
 from envbuilder.diagnostics.checks.gpu_numbers import worst
 from envbuilder.diagnostics.checks.results import Outcome, Passed
@@ -27,27 +28,27 @@ def gpu_memory_policy(expectation: Expectation, facts: Facts) -> Outcome:  # noq
 
 def _growth(asked: str, work: Memory) -> str:  # noqa: ARG001 - one signature
     if work.held_at_start > work.free // 2:
-        return f"{_mib(work.held_at_start)} of {_mib(work.free)} are held at the start, in spite of growth"
+        return f"{size(work.held_at_start)} of {size(work.free)} are held at the start, in spite of growth"
     if work.held_grown < work.block:
-        return f"{_mib(work.held_grown)} are held with a block of {_mib(work.block)}"
-    return "" if work.large.given else f"one block of {_mib(work.large.size)} was refused: {work.large.error}"
+        return f"{size(work.held_grown)} are held with a block of {size(work.block)}"
+    return "" if work.large.given else f"one block of {size(work.large.size)} was refused: {work.large.error}"
 
 
 def _held(work: Memory) -> str:
     return (
-        f"{_mib(work.held_at_start)} held at the start, {_mib(work.held_grown)} with a block of {_mib(work.block)},"
-        f" one of {_mib(work.large.size)} given"
+        f"{size(work.held_at_start)} held at the start, {size(work.held_grown)} with a block of {size(work.block)},"
+        f" one of {size(work.large.size)} given"
     )
 
 
 def _limit(asked: str, work: MemoryLimit) -> str:  # noqa: ARG001 - one signature
     if work.beyond.given:
-        return f"{_mib(work.beyond.size)} were given beyond a limit of {_mib(work.limit)}"
-    return "" if work.small.given else f"{_mib(work.small.size)} were refused below a limit of {_mib(work.limit)}"
+        return f"{size(work.beyond.size)} were given beyond a limit of {size(work.limit)}"
+    return "" if work.small.given else f"{size(work.small.size)} were refused below a limit of {size(work.limit)}"
 
 
 def _limited(work: MemoryLimit) -> str:
-    return f"a limit of {_mib(work.limit)} holds"
+    return f"a limit of {size(work.limit)} holds"
 
 
 def gpu_memory_recovers(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
@@ -57,17 +58,13 @@ def gpu_memory_recovers(expectation: Expectation, facts: Facts) -> Outcome:  # n
 
 def _recovery(asked: str, work: Memory) -> str:  # noqa: ARG001 - one signature
     if work.impossible.given:
-        return f"{_mib(work.impossible.size)} were given, more than the GPU has"
+        return f"{size(work.impossible.size)} were given, more than the GPU has"
     if not work.after.given:
-        return f"{_mib(work.after.size)} are refused after a refusal: {work.after.error}"
+        return f"{size(work.after.size)} are refused after a refusal: {work.after.error}"
     if not work.fragmented.given:
-        return f"{_mib(work.fragmented.size)} are refused in fragmented memory: {work.fragmented.error}"
+        return f"{size(work.fragmented.size)} are refused in fragmented memory: {work.fragmented.error}"
     return "" if work.right_after else "a matrix product is wrong after a refusal"
 
 
 def _recovered(work: Memory) -> str:
-    return f"{_mib(work.impossible.size)} refused, {_mib(work.after.size)} given after it"
-
-
-def _mib(size: int) -> str:
-    return f"{size / MIB:.0f} MiB"
+    return f"{size(work.impossible.size)} refused, {size(work.after.size)} given after it"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from envbuilder.catalog.expectation import Expectation
+from envbuilder.core.units import size
 from envbuilder.diagnostics.checks.each_gpu import NO_GPU, elsewhere, judge_each, not_there, part
 from envbuilder.diagnostics.checks.gpu_numbers import LIBRARIES, worst
 from envbuilder.diagnostics.checks.results import NotProven, Outcome, Passed, failure
@@ -107,4 +108,4 @@ def _replica(replica: Replica, expected: float | None) -> str:
 
 
 def _shared(seen: AllReduce) -> str:
-    return "no shared memory" if seen.shm is None else f"{seen.shm / 2**20:.0f} MiB of shared memory"
+    return "no shared memory" if seen.shm is None else f"{size(seen.shm)} of shared memory"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from envbuilder.catalog.expectation import Expectation
+from envbuilder.core.units import size
 from envbuilder.diagnostics.checks.check import not_seen, was_tried
 from envbuilder.diagnostics.checks.driver import RUN_WITH_GPUS, interface_of
 from envbuilder.diagnostics.checks.results import Failed, NotProven, Outcome, Passed, failure
@@ -111,7 +112,7 @@ def gpu_memory_free(expectation: Expectation, facts: Facts) -> Outcome:  # noqa:
     memory = _memory(facts)
     if not memory:
         return NotProven(reason="neither CUDA nor NVML told how much memory is free")
-    shown = [f"{name}: {free / _GIB:.1f} of {total / _GIB:.1f} GiB free" for name, free, total, _ in memory]
+    shown = [f"{name}: {size(free)} of {size(total)} free" for name, free, total, _ in memory]
     taken = [
         (line, processes)
         for line, (_, free, total, processes) in zip(shown, memory, strict=True)
@@ -146,9 +147,7 @@ def _place(bus: str) -> str:
 
 
 def _held(holders: dict[int, GpuProcess]) -> str:
-    shown = [
-        f"{pid} ({process.memory / _GIB:.1f} GiB)" if process.memory else f"{pid}" for pid, process in holders.items()
-    ]
+    shown = [f"{pid} ({size(process.memory)})" if process.memory else f"{pid}" for pid, process in holders.items()]
     return f"; held by process {', '.join(shown)}" if shown else ""
 
 

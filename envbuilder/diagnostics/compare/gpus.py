@@ -12,9 +12,10 @@ from envbuilder.catalog.coverage import support_of
 from envbuilder.catalog.cuda import Coverage
 from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.verdicts import Aspect, Compatibility, stack_of
+from envbuilder.core.units import size
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.compare.comparison import Effect, Side, Where
-from envbuilder.diagnostics.compare.topics import Pair, Topic, nearly, size
+from envbuilder.diagnostics.compare.topics import Pair, Topic, nearly
 from envbuilder.diagnostics.facts.hardware import GpuProcess, NvmlGpu
 
 

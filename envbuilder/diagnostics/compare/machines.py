@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from envbuilder.core.units import size
 from envbuilder.diagnostics.compare.comparison import Effect, Side
-from envbuilder.diagnostics.compare.topics import Pair, Topic, nearly, size
+from envbuilder.diagnostics.compare.topics import Pair, Topic, nearly
 
 # What has a topic of its own.
 _TOLD = frozenset({"ENVBUILDER_MEMORY", "TF_FORCE_GPU_ALLOW_GROWTH", "TF_GPU_ALLOCATOR", "NVIDIA_TF32_OVERRIDE"})

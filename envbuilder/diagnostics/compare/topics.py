@@ -10,7 +10,6 @@ from envbuilder.catalog.environments import Catalog
 from envbuilder.diagnostics.compare.comparison import Difference, Effect, Side, Where
 
 T = TypeVar("T")
-_UNITS = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,19 +57,6 @@ class Topic(Generic[T]):
         if self.is_same(a, b):
             return Difference(topic=self.name, a=shown[0], b=shown[0])
         return Difference(topic=self.name, a=shown[0], b=shown[1], effects=tuple(self.effects(pair)))
-
-
-def size(count: int) -> str:
-    """Bytes as they are spoken of for memory, in powers of 1024.
-
-    Example:
-        >>> size(42949672960), size(67108864), size(12)
-        ('40.0 GiB', '64.0 MiB', '12 bytes')
-    """
-    for unit, name in _UNITS:
-        if count >= unit:
-            return f"{count / unit:.1f} {name}"
-    return f"{count} bytes"
 
 
 def nearly(one: int, other: int) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from envbuilder.core.units import size
 from envbuilder.diagnostics.findings import Finding, Remedy, Severity
 from envbuilder.diagnostics.host.environment import EngineAnswers, EngineSilent, Silence, SourceKind, SourceSeen
-from envbuilder.diagnostics.host.gpus import size
 from envbuilder.diagnostics.host.machine import LITTLE_DISK
 from envbuilder.diagnostics.host.view import View
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from envbuilder.core.units import size
 from envbuilder.diagnostics.facts.hardware import NvmlGpu
 from envbuilder.diagnostics.findings import Finding, Remedy, Severity
 from envbuilder.diagnostics.host.view import View
@@ -14,21 +15,6 @@ MUCH_HELD = 0.1
 By default TensorFlow takes nearly all memory that is free, so whatever others hold is missing.
 """
 _XID = Remedy(text="the kernel's log tells of the error by its Xid", command="sudo dmesg | grep -iE 'nvrm|xid'")
-
-
-def size(count: int) -> str:
-    """Bytes for people, in powers of 1024.
-
-    Example:
-        >>> size(42949672960), size(64 << 20), size(900)
-        ('40 GiB', '64 MiB', '900 B')
-    """
-    value, unit = float(count), "B"
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if value < 1024 or unit == "TiB":
-            break
-        value /= 1024
-    return f"{count} B" if unit == "B" else f"{value:.3g} {unit}" if value < 1000 else f"{value:.0f} {unit}"
 
 
 def _names(gpus: Iterable[NvmlGpu]) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envbuilder.catalog.compatibility import ARM_REMEDY, SERVED_PROCESSORS
+from envbuilder.core.units import size
 from envbuilder.diagnostics.findings import Finding, Remedy, Severity
-from envbuilder.diagnostics.host.gpus import size
 from envbuilder.diagnostics.host.view import View
 
 LITTLE_MEMORY = 2 << 30

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from envbuilder.core.units import size
 from envbuilder.diagnostics.facts.facts import Seen
 from envbuilder.diagnostics.findings import Finding, Remedy, Severity
 from envbuilder.diagnostics.host.view import View
@@ -144,7 +145,7 @@ def no_kernel_cache(view: View) -> Iterator[Finding]:
         yield Finding(
             id="kernel-cache-small",
             severity=Severity.WARNING,
-            message=f"CUDA_CACHE_MAXSIZE={value}: the driver keeps at most {int(value) >> 20} MiB of compiled kernels",
+            message=f"CUDA_CACHE_MAXSIZE={value}: the driver keeps at most {size(int(value))} of compiled kernels",
             effect="rows that run with JIT compile again at every start, for minutes",
             remedies=(Remedy(text="give it 4 GiB, the most", command="export CUDA_CACHE_MAXSIZE=4294967296"),),
         )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from envbuilder.core.units import quantity
 from envbuilder.diagnostics.checks.results import Figure, Report
 from envbuilder.diagnostics.report.html_text import attribute, text
-from envbuilder.diagnostics.report.quantities import described, quantity, spread
+from envbuilder.diagnostics.report.quantities import described, spread
 from envbuilder.diagnostics.report.severity import Standing, figure_groups, of_standing, tally
 
 _HEIGHT = 14

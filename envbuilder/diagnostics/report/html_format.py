@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from envbuilder.core.units import quantity
 from envbuilder.diagnostics.checks.results import Failed, Passed, Report
 from envbuilder.diagnostics.report.html_figures import charts, proportions
 from envbuilder.diagnostics.report.html_style import STYLE
 from envbuilder.diagnostics.report.html_text import plain, text
-from envbuilder.diagnostics.report.quantities import quantity
 from envbuilder.diagnostics.report.severity import (
     Standing,
     by_group,

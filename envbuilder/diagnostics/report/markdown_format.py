@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from envbuilder.core.plain_text import printable
+from envbuilder.core.units import quantity
 from envbuilder.diagnostics.checks.results import Failed, Passed, Report
-from envbuilder.diagnostics.report.quantities import described, quantity
+from envbuilder.diagnostics.report.quantities import described
 from envbuilder.diagnostics.report.severity import (
     Standing,
     by_group,

@@ -1,36 +1,9 @@
-"""Numbers with units as people read them."""
+"""Figures of reports in words."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from envbuilder.core.units import quantity
 from envbuilder.diagnostics.checks.results import Figure
-
-_DIGITS = 3
-# From the largest; a quantity is written in the first that is not larger than it, else in the last.
-_BYTES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "bytes"))
-_TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
-_SCALES: dict[str, tuple[float, Sequence[tuple[float, str]]]] = {
-    "bytes": (1.0, _BYTES),
-    "s": (1.0, _TIMES),
-    "ms": (1e-3, _TIMES),
-    "us": (1e-6, _TIMES),
-}
-
-
-def quantity(value: float, unit: str) -> str:
-    """A number with its unit, three digits of it; bytes and times in the unit that suits their size.
-
-    Example:
-        >>> quantity(25276502016, "bytes"), quantity(0.0461, "s"), quantity(8.4, "us"), quantity(412.25, "TFLOP/s")
-        ('23.5 GiB', '46.1 ms', '8.4 µs', '412 TFLOP/s')
-    """
-    if unit not in _SCALES:
-        return f"{_digits(value)} {unit}".rstrip()
-    factor, scale = _SCALES[unit]
-    # Rounded first: 1023.9 KiB is 1 MiB to a reader, not 1024 KiB.
-    size, name = next((step for step in scale if _fits(value * factor, step[0])), scale[-1])
-    return f"{_digits(value * factor / size)} {name}"
 
 
 def spread(figure: Figure) -> str:
@@ -47,14 +20,3 @@ def described(figure: Figure) -> str:
     """Value and spread in one phrase."""
     between = spread(figure)
     return f"{quantity(figure.value, figure.unit)} ({between})" if between else quantity(figure.value, figure.unit)
-
-
-def _fits(value: float, size: float) -> bool:
-    return abs(value) / size >= 0.9995
-
-
-def _digits(value: float) -> str:
-    """Three significant digits, but never fewer than the whole part has."""
-    if abs(value) >= 10 ** (_DIGITS - 1) and abs(value) < 1e15:
-        return f"{value:.0f}"
-    return f"{value:.{_DIGITS}g}"

@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from envbuilder.catalog.environments import BaseSystem
 from envbuilder.core.errors import SourceUnreachable, UsageError, VerificationFailed
+from envbuilder.core.units import size
 from envbuilder.core.versions import Release
 from envbuilder.image.base import dpkg
 from envbuilder.image.base.deb.archive import DebianArchive
@@ -139,7 +140,7 @@ class DebianTrees:
         missing = [pin for pin in pins if pin.sha256 and not self.store.has(f"sha256:{pin.sha256}")]
         if not missing:
             return
-        self.progress(f"fetching {len(missing)} Debian packages, {sum(pin.size for pin in missing) / 1e6:.0f} MB")
+        self.progress(f"fetching {len(missing)} Debian packages, {size(sum(pin.size for pin in missing))}")
         archive = self._reachable()
         files = [
             IndexFile(file=pin.file.rpartition("/")[2], sha256=pin.sha256, url=archive.address(pin.file), size=pin.size)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from envbuilder.core.errors import ToolFailed
+from envbuilder.core.units import size
 from envbuilder.oci.runtime.processes import Ended
 from envbuilder.oci.runtime.sandbox import Limits, Task
 
@@ -53,7 +54,7 @@ def check_output(ended: Ended, task: Task) -> None:
     """
     if ended.flooded:
         raise ToolFailed(
-            f"{task.command[0]} wrote more than {task.limits.output >> 20} MiB and was stopped",
+            f"{task.command[0]} wrote more than {size(task.limits.output)} and was stopped",
             hint="look at what it writes: envbuilder run IMAGE",
         )
 

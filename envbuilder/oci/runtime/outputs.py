@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from envbuilder.core.errors import VerificationFailed
+from envbuilder.core.units import size
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 LARGEST = 512 << 20
@@ -49,7 +50,7 @@ def read_inside(folder: Path, path: str, *, limit: int = LARGEST) -> bytes | Non
         content = stream.read(limit + 1)
     if len(content) > limit:
         raise VerificationFailed(
-            f"{path} is larger than {limit >> 20} MiB: no such file is expected here",
+            f"{path} is larger than {size(limit)}: no such file is expected here",
             hint="use an image that you trust",
         )
     return content

@@ -26,10 +26,10 @@ ASSEMBLED = BuiltImage(
     names=("a:1", "a:2"),
     id=digest_of("config"),
     manifest=digest_of("manifest"),
-    size=3_000_000,
+    size=3 << 20,
     layers=(
-        BuiltLayer(title="base", size=1_000_000, id="base", digest=digest_of("1"), diff_id=digest_of("d1"), made=False),
-        BuiltLayer(title="packages", size=2_000_000, id="packages", digest=digest_of("2"), diff_id="", made=True),
+        BuiltLayer(title="base", size=1 << 20, id="base", digest=digest_of("1"), diff_id=digest_of("d1"), made=False),
+        BuiltLayer(title="packages", size=2 << 20, id="packages", digest=digest_of("2"), diff_id="", made=True),
     ),
     run=BuildRun(steps=(BuildStep(name="packages", seconds=1.25, cached=False),), seconds=2.5, downloaded=400),
     delivered=Delivered(output=Path("image.tar"), loaded=LOADED, pushes=(PUSH,)),
@@ -39,8 +39,8 @@ RENDERED = BuiltImage(
     lock=LOCK,
     names=("b:1",),
     id=digest_of("b"),
-    size=5_000_000,
-    layers=(BuiltLayer(title="base", size=5_000_000),),
+    size=5 << 20,
+    layers=(BuiltLayer(title="base", size=5 << 20),),
     run=BuildRun(steps=(), seconds=1.0, builder="buildkit"),
     delivered=Delivered(),
 )
@@ -67,14 +67,14 @@ def test_what_an_engine_does_not_know_is_null() -> None:
     assert (document["distinct_bytes"], document["downloaded_bytes"]) == (None, None)
     assert (image["manifest"], image["output"], image["loaded"], image["builder"]) == (None, None, None, "buildkit")
     assert image["layers"] == [
-        {"id": None, "title": "base", "digest": None, "diff_id": None, "size": 5_000_000, "made": None}
+        {"id": None, "title": "base", "digest": None, "diff_id": None, "size": 5 << 20, "made": None}
     ]
 
 
 def test_layers_and_runs_that_images_share_count_once() -> None:
-    other = replace(ASSEMBLED, names=("c:1",), layers=(ASSEMBLED.layers[0],), size=1_000_000)
+    other = replace(ASSEMBLED, names=("c:1",), layers=(ASSEMBLED.layers[0],), size=1 << 20)
     document = built_document(Engine.ASSEMBLE, [ASSEMBLED, other], LOG)
-    assert document["distinct_bytes"] == 3_000_000
+    assert document["distinct_bytes"] == 3 << 20
     assert (document["seconds"], document["downloaded_bytes"]) == (2.5, 400)
     assert document["steps"] == [{"name": "packages", "seconds": 1.25, "cached": False}]
 
@@ -82,7 +82,7 @@ def test_layers_and_runs_that_images_share_count_once() -> None:
 def test_the_text_names_layers_destinations_and_the_next_command(capsys: pytest.CaptureFixture[str]) -> None:
     print_built([ASSEMBLED])
     text = capsys.readouterr().out
-    assert f"{LOCK.environment}: 3 MB in 2 layers, 1 made now\n  {ASSEMBLED.manifest}\n  a:1\n  a:2\n" in text
+    assert f"{LOCK.environment}: 3 MiB in 2 layers, 1 made now\n  {ASSEMBLED.manifest}\n  a:1\n  a:2\n" in text
     assert "wrote image.tar\nloaded into the engine: 7 B in 1 layers, 3 were there\n" in text
     assert f"pushed localhost:5000/a:1: 10 B in 1 layers, 2 were there; 0.5s\n  {PUSH.digest}\n" in text
     assert "note: libodd.so is missing\n" in text
@@ -93,15 +93,15 @@ def test_the_text_leaves_out_what_an_engine_does_not_know(capsys: pytest.Capture
     print_built([RENDERED])
     text = capsys.readouterr().out
     assert "made" not in text
-    assert f"{LOCK.environment}: 5 MB in 1 layers\n  {RENDERED.id}\n  b:1\n" in text
+    assert f"{LOCK.environment}: 5 MiB in 1 layers\n  {RENDERED.id}\n  b:1\n" in text
     assert text.endswith("1.0s by buildkit\nnext: `envbuilder validate b:1`\n")
 
 
 def test_several_images_show_what_they_share_instead_of_their_layers(capsys: pytest.CaptureFixture[str]) -> None:
-    other = replace(ASSEMBLED, names=("c:1",), layers=(ASSEMBLED.layers[0],), size=1_000_000)
+    other = replace(ASSEMBLED, names=("c:1",), layers=(ASSEMBLED.layers[0],), size=1 << 20)
     print_built([ASSEMBLED, other])
     text = capsys.readouterr().out
     assert "SIZE" not in text
-    assert "2 images: 3 MB in 2 distinct layers, 4 MB if they shared none\n" in text
+    assert "2 images: 3 MiB in 2 distinct layers, 4 MiB if they shared none\n" in text
     print_built([RENDERED, RENDERED])
     assert "distinct" not in capsys.readouterr().out

@@ -46,8 +46,8 @@ def test_a_machine_is_the_same_as_itself() -> None:
 
 def test_the_same_code_on_the_newer_machine_is_explained_by_who_holds_its_memory() -> None:
     found = both(host_facts("450.51.06", [V100]), host_facts("535.104.05", [replace(A100, used=30 * GIB)]))
-    assert "held by pid 4242 (30.0 GiB): TensorFlow gets 10.0 GiB" in explained(found, Where.B)
-    assert "what fits into 40.0 GiB need not fit into 16.0 GiB" in explained(found, Where.A)
+    assert "held by pid 4242 (30 GiB): TensorFlow gets 10 GiB" in explained(found, Where.B)
+    assert "what fits into 40 GiB need not fit into 16 GiB" in explained(found, Where.A)
 
 
 def test_what_is_said_of_a_and_b_changes_places_with_them() -> None:
@@ -249,4 +249,4 @@ def test_settings_of_the_machine_count_where_the_probe_saw_them() -> None:
 
 def test_who_holds_the_memory_is_named_where_the_probe_could_see_it() -> None:
     busy = seen_around(host_facts("535.104.05", [replace(A100, used=30 * GIB)]))
-    assert "held by jupyter, pid 4242 (30.0 GiB)" in explained(both(host_facts("535.104.05", [A100]), busy), Where.B)
+    assert "held by jupyter, pid 4242 (30 GiB)" in explained(both(host_facts("535.104.05", [A100]), busy), Where.B)
