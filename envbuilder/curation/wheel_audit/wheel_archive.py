@@ -43,7 +43,7 @@ class WheelArchive:
     def __init__(self, file: str, archive: zipfile.ZipFile) -> None:
         self.file = file
         self._archive = archive
-        self._members = {info.filename: info for info in archive.infolist() if not info.is_dir()}
+        self._members = {info.filename: info for info in archive.infolist() if not info.filename.endswith("/")}
 
     @property
     def names(self) -> tuple[str, ...]:

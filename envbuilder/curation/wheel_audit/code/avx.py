@@ -1,11 +1,12 @@
 """Whether a library was compiled for processors with AVX, so that it does not run on others at all.
 
 Kernels that are chosen at run time use AVX in every build. Code that was compiled without `-mavx` moves numbers with
-SSE instructions only, code that was compiled with it with VEX-encoded ones only. So functions of TensorFlow's own
-namespace are sampled, where next to nothing is chosen at run time, and the encodings counted. Both occur where a
-library has kernels for GPUs: nvcc compiled what launches those without `-mavx`, and the rest needs AVX all the same.
+SSE instructions only, code that was compiled with it with those of AVX only, whose names begin with `v`. So functions
+of TensorFlow's own namespace are sampled, where next to nothing is chosen at run time, and both kinds counted. Both
+occur where a library has kernels for GPUs: nvcc compiled what launches those without `-mavx`, and the rest needs AVX
+all the same.
 
-Source: samples of 200 instructions, wheels of 1.2.1 to 2.21.0, November 2026. Without AVX (up to 1.5.0) none is in VEX.
+Source: samples of 200 instructions, wheels of 1.2.1 to 2.21.0, November 2026. Without AVX (up to 1.5.0) none is of AVX.
 With it (from 1.5.1) all are in `libtensorflow_framework`, 71 to 97 % in `_pywrap_tensorflow_internal` of GPU wheels.
 """
 
@@ -17,17 +18,13 @@ from itertools import islice
 
 from elftools.elf.elffile import ELFFile
 
-from envbuilder.curation.wheel_audit.code.decoding import Encoding, Instruction, instructions
+from envbuilder.curation.wheel_audit.code.decoding import Instruction, instructions
 from envbuilder.curation.wheel_audit.code.image import Image
-from envbuilder.curation.wheel_audit.code.opcodes import Space
 
 _OWN = re.compile(r"_ZNK?10tensorflow(?!.*(?:5Eigen|6eigen|4dnnl))")
 _SYMBOLS, _LONGEST = 20_000, 2048
 _EACH, _ENOUGH, _PLENTY = 8, 40, 200
 _MOST, _FEW = 0.5, 0.05
-
-_SCALAR = frozenset({*range(0x10, 0x18), *range(0x28, 0x30), *range(0x51, 0x60), 0x6E, 0x6F, 0x7E, 0x7F, 0xD6, 0xEF})
-"""Moves, conversions and arithmetic on SSE registers, which both encodings have; the table is that of two bytes."""
 
 
 def avx_need(elf: ELFFile) -> bool | None:
@@ -52,22 +49,16 @@ def _judge(new: int, old: int) -> bool | None:
 
 
 def _counted(elf: ELFFile) -> tuple[int, int]:
-    """How many instructions of the sample are VEX-encoded, and how many not."""
+    """Return how many instructions of the sample are of AVX, and how many not."""
     image = Image(elf)
-    new = old = 0
-    for step in islice(_scalar(image), _PLENTY):
-        new += step.encoding is not Encoding.LEGACY
-        old += step.encoding is Encoding.LEGACY
-    return new, old
+    names = [step.name for step in islice(_vector(image), _PLENTY)]
+    new = sum(name.startswith("v") for name in names)
+    return new, len(names) - new
 
 
-def _scalar(image: Image) -> Iterator[Instruction]:
-    """Instructions on SSE registers in TensorFlow's own functions: the first few of each, so that none decides."""
+def _vector(image: Image) -> Iterator[Instruction]:
+    """Return instructions on vector registers in TensorFlow's own functions: the first few of each function."""
     for function in image.sampled(_SYMBOLS):
         if _OWN.match(function.name):
             code = image.code(function)[:_LONGEST]
-            yield from islice(filter(_is_scalar, instructions(code, function.address)), _EACH)
-
-
-def _is_scalar(step: Instruction) -> bool:
-    return step.space is Space.TWO_BYTE and step.opcode in _SCALAR
+            yield from islice((step for step in instructions(code, function.address) if step.vector), _EACH)

@@ -20,11 +20,10 @@ from itertools import pairwise
 from elftools.elf.elffile import ELFFile
 
 from envbuilder.catalog.cuda import CudnnRule
-from envbuilder.curation.wheel_audit.code.decoding import Instruction, instructions
+from envbuilder.curation.wheel_audit.code.decoding import Constant, Direct, Instruction, Memory, Register, instructions
 from envbuilder.curation.wheel_audit.code.following import walk
 from envbuilder.curation.wheel_audit.code.image import Function, Image
-from envbuilder.curation.wheel_audit.code.machine import Machine, Register
-from envbuilder.curation.wheel_audit.code.opcodes import Space
+from envbuilder.curation.wheel_audit.code.machine import Machine
 
 _INIT = re.compile(rb"_ZN[0-9a-z_]{1,80}12CudnnSupport4InitEv")
 _COMPATIBLE = re.compile(rb"_ZN[0-9a-z_]{1,80}34IsSourceCompatibleWithCudnnLibrary[0-9A-Za-z_]{1,80}")
@@ -36,10 +35,8 @@ _MAJORS, _MINORS, _PATCHES = range(4, 100), range(100), range(1000)
 _NUMBERED_BY_THOUSANDS = range(4000, 9000)
 """`CUDNN_VERSION` before cuDNN 9: 1000 x major + 100 x minor + patch."""
 
-_EQUAL, _NOT_EQUAL = 0x84, 0x85
-_BELOW, _BELOW_OR_EQUAL, _LESS, _LESS_OR_EQUAL = 0x82, 0x86, 0x8C, 0x8E
-_SETS_ON_ORDER = frozenset({0x92, 0x93, 0x96, 0x97, *range(0x9C, 0xA0)})
-_SETS_ON_EQUALITY = frozenset({0x94, 0x95})
+_SETS_ON_ORDER = frozenset({"setb", "setae", "setbe", "seta", "setl", "setge", "setle", "setg"})
+_SETS_ON_EQUALITY = frozenset({"sete", "setne"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +70,7 @@ def cudnn_reading(elf: ELFFile) -> CudnnReading | None:
 
 def _by_hundreds(listing: tuple[Instruction, ...]) -> CudnnReading | None:
     """`loaded / 100 * 100 == compiled / 100 * 100`, with `compiled` itself in the message when it is not so."""
-    constants = {step.constant for step in listing if _loads_constant(step)}
+    constants = {constant for step in listing if (constant := _loaded(step)) is not None}
     if _A_25TH not in constants:
         return None
     kept = {_compared_for_equality(*pair) for pair in pairwise(listing)} - {None}
@@ -88,7 +85,7 @@ def _by_hundreds(listing: tuple[Instruction, ...]) -> CudnnReading | None:
 def _compared_for_equality(step: Instruction, after: Instruction) -> int | None:
     """The version without patch level that is compared; None when something else is done."""
     constant = _compared(step)
-    if constant not in _NUMBERED_BY_THOUSANDS or _condition(after) not in {_EQUAL, _NOT_EQUAL}:
+    if constant not in _NUMBERED_BY_THOUSANDS or after.name not in {"je", "jne"}:
         return None
     return constant if constant is not None and constant % 100 == 0 else None
 
@@ -121,11 +118,11 @@ def _rule(image: Image, function: Function, major: int) -> CudnnRule | None:
     It asks for the same major, then for an order of the minors; older ones for the same minor up to a certain major.
     """
     code = tuple(instructions(image.code(function), function.address))
-    sets = {step.opcode for step in code if step.space is Space.TWO_BYTE}
+    names = {step.name for step in code}
     exact_up_to = max((constant for step in code if (constant := _compared(step)) is not None), default=0)
-    if sets & _SETS_ON_ORDER:
+    if names & _SETS_ON_ORDER:
         return CudnnRule.EXACT_MINOR if major <= exact_up_to else CudnnRule.SAME_MAJOR_AT_LEAST
-    return CudnnRule.EXACT_MINOR if sets & _SETS_ON_EQUALITY else None
+    return CudnnRule.EXACT_MINOR if names & _SETS_ON_EQUALITY else None
 
 
 def _inlined(image: Image, init: Function, listing: tuple[Instruction, ...]) -> CudnnReading | None:
@@ -146,20 +143,20 @@ def _bounds(
     major, minor = _compared(first), _smallest(second, leap)
     if major is None or major not in _MAJORS or minor is None:
         return None
-    one_way_out = _condition(jump) == _NOT_EQUAL and jump.jumps_to == leap.jumps_to
+    one_way_out = jump.name == "jne" and jump.jumps_to == leap.jumps_to
     return (major, *minor) if one_way_out else None
 
 
 def _smallest(step: Instruction, jump: Instruction) -> tuple[int, CudnnRule] | None:
     """The smallest minor that does not jump away, and whether larger ones do not either."""
-    limit, condition = _compared(step), _condition(jump)
+    limit = _compared(step)
     if limit is None or limit not in _MINORS:
         return None
-    if condition in {_BELOW_OR_EQUAL, _LESS_OR_EQUAL}:
+    if jump.name in {"jbe", "jle"}:
         return limit + 1, CudnnRule.SAME_MAJOR_AT_LEAST
-    if condition in {_BELOW, _LESS}:
+    if jump.name in {"jb", "jl"}:
         return limit, CudnnRule.SAME_MAJOR_AT_LEAST
-    return (limit, CudnnRule.EXACT_MINOR) if condition == _NOT_EQUAL else None
+    return (limit, CudnnRule.EXACT_MINOR) if jump.name == "jne" else None
 
 
 def _patch(image: Image, init: Function, known: tuple[int, int]) -> int | None:
@@ -174,8 +171,9 @@ def _patch(image: Image, init: Function, known: tuple[int, int]) -> int | None:
 
 def _pointed(image: Image, init: Function, known: tuple[int, int]) -> Iterator[int]:
     for step in instructions(image.code(init), init.address):
-        if step.key == (Space.ONE_BYTE, 0x8D) and step.memory is not None and step.memory.relative:
-            numbers = image.read(step.end + step.memory.displacement, 12)
+        place = step.operands[1] if step.name == "lea" else None
+        if isinstance(place, Memory) and place.relative:
+            numbers = image.read(step.end + place.displacement, 12)
             major, minor, patch = struct.unpack("<3i", numbers) if len(numbers) == 12 else (0, 0, 0)
             if (major, minor) == known and patch in _PATCHES:
                 yield patch
@@ -197,23 +195,18 @@ def _version(major: int, minor: int, patch: int) -> tuple[int, int, int] | None:
     return (major, minor, patch) if plausible else None
 
 
-def _loads_constant(step: Instruction) -> bool:
-    """`mov register, constant`."""
-    return step.space is Space.ONE_BYTE and (
-        0xB8 <= step.opcode < 0xC0 or (step.opcode == 0xC7 and step.direct is not None)
-    )
+def _loaded(step: Instruction) -> int | None:
+    """Return the constant that is moved to a register; None for other instructions."""
+    if step.name not in {"mov", "movabs"}:
+        return None
+    register, constant = step.operands
+    return constant.value if isinstance(register, Direct) and isinstance(constant, Constant) else None
 
 
 def _compared(step: Instruction) -> int | None:
-    """The constant of a `cmp`; None for other instructions."""
-    if step.space is not Space.ONE_BYTE:
+    """Return the constant of a `cmp` of more than one byte; None for other instructions."""
+    if step.name != "cmp":
         return None
-    grouped = step.opcode in {0x81, 0x83} and step.digit == 7
-    return step.constant if grouped or step.opcode == 0x3D else None
-
-
-def _condition(step: Instruction) -> int | None:
-    """The condition of a jump, as the second byte of its long form; None for other instructions."""
-    if step.space is Space.ONE_BYTE and 0x70 <= step.opcode < 0x80:
-        return step.opcode + 0x10
-    return step.opcode if step.space is Space.TWO_BYTE and 0x80 <= step.opcode < 0x90 else None
+    compared, constant = step.operands
+    wide = isinstance(compared, Direct | Memory) and compared.size > 1
+    return constant.value if wide and isinstance(constant, Constant) else None

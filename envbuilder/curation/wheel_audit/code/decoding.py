@@ -1,33 +1,58 @@
-"""Cut x86-64 machine code into instructions, with the operands that matter for following constants."""
+"""Cut x86-64 machine code into instructions with capstone, which the optional dependency `audit` installs."""
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import IntEnum
+from functools import cache
+from importlib import import_module
+from typing import Any, TypeAlias
 
-from envbuilder.curation.wheel_audit.code.opcodes import Space, constant_bytes, has_modrm, is_valid
+from envbuilder.core.errors import ToolMissing
+from envbuilder.core.install_commands import install_command
 
-LONGEST = 15
-"""Bytes of the longest instruction that a processor takes."""
+_REGISTER, _CONSTANT, _MEMORY = 1, 2, 3
+"""`X86_OP_REG`, `X86_OP_IMM` and `X86_OP_MEM`."""
 
-_SEGMENTS = frozenset({0x26, 0x2E, 0x36, 0x3E, 0x64, 0x65})
-_PREFIXES = _SEGMENTS | {0x66, 0x67, 0xF0, 0xF2, 0xF3}
-_THREAD = frozenset({0x64, 0x65})
-_SIGNED = {1: struct.Struct("<b"), 2: struct.Struct("<h"), 4: struct.Struct("<i"), 8: struct.Struct("<q")}
-_BYTE_WIDE = frozenset({0x80, 0x84, 0x86, 0x88, 0x8A, 0xC6, 0xF6, 0xFE})
-_NEAR_JUMPS = range(0x80, 0x90)
-_SHORT_JUMPS = (*range(0x70, 0x80), *range(0xE0, 0xE4), 0xE9, 0xEB)
-_ENDS = frozenset({0xC2, 0xC3, 0xCB, 0xE9, 0xEB, 0xF4})
+_ENDS = frozenset({"ret", "retf", "retfq", "jmp", "ljmp", "hlt", "ud2"})
+_JUMPS = ("j", "loop")
 
 
-class Encoding(StrEnum):
-    """How an instruction is written; the two later ones came with AVX and AVX-512."""
+class Register(IntEnum):
+    """The general registers by their number in instructions."""
 
-    LEGACY = "legacy"
-    VEX = "vex"
-    EVEX = "evex"
+    RAX = 0
+    RCX = 1
+    RDX = 2
+    RBX = 3
+    RSP = 4
+    RBP = 5
+    RSI = 6
+    RDI = 7
+    R8 = 8
+    R9 = 9
+    R10 = 10
+    R11 = 11
+    R12 = 12
+    R13 = 13
+    R14 = 14
+    R15 = 15
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Direct:
+    """A general register, or its lower part, as an operand.
+
+    Attributes:
+        register: The whole register.
+        size: Bytes of the operand.
+        high: It is the second byte, such as `ah`.
+    """
+
+    register: Register
+    size: int
+    high: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,18 +60,33 @@ class Memory:
     """An operand in memory.
 
     Attributes:
-        base: Register that holds an address; None for none, and for addresses relative to the instruction.
-        index: Register that is added to it; None for none.
-        displacement: What is added to both.
+        base: Register that holds an address; None for none.
+        displacement: What is added to it.
         relative: The displacement counts from the end of the instruction.
-        thread: The address is one of thread-local storage.
+        computed: The address depends on more: an index, thread-local storage, a register that is not a whole one.
+        size: Bytes of the operand.
     """
 
-    base: int | None
-    index: int | None
+    base: Register | None
     displacement: int
-    relative: bool = False
-    thread: bool = False
+    relative: bool
+    computed: bool
+    size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constant:
+    """A number in the instruction.
+
+    Attributes:
+        value: The number, signed; for jumps and calls, the address.
+    """
+
+    value: int
+
+
+Operand: TypeAlias = Direct | Memory | Constant | None
+"""None is a register that is not a general one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,226 +95,129 @@ class Instruction:
 
     Attributes:
         address: Where it begins.
-        length: In bytes.
-        encoding: How it is written.
-        space: Table of its opcode.
-        opcode: Number in that table.
-        size: Bytes of a general operand: 1, 2, 4 or 8.
-        register: The operand in a register; for opcodes that share one ModRM field, see `digit`.
-        digit: The three `reg` bits alone, which tell apart instructions with one opcode.
-        direct: The second operand when it is a register; None when it is in memory, or when there is none.
-        memory: The second operand when it is in memory.
-        constant: The constant at its end, signed; 0 when it has none.
-        rex: It has a REX prefix, so that byte registers 4 to 7 are the low bytes of registers.
+        end: Address of the next instruction in memory.
+        name: In Intel's notation, without prefixes.
+        operands: The one that is written first.
+        written: Registers that it writes, named or not.
+        vector: It has an operand in a vector register, such as `xmm0`.
     """
 
     address: int
-    length: int
-    encoding: Encoding
-    space: Space
-    opcode: int
-    size: int
-    register: int
-    digit: int
-    direct: int | None
-    memory: Memory | None
-    constant: int
-    rex: bool
-
-    @property
-    def end(self) -> int:
-        """Address of the next instruction in memory."""
-        return self.address + self.length
-
-    @property
-    def key(self) -> tuple[Space, int]:
-        """Table and opcode."""
-        return self.space, self.opcode
+    end: int
+    name: str
+    operands: tuple[Operand, ...]
+    written: frozenset[Register]
+    vector: bool
 
     @property
     def is_call(self) -> bool:
         """Whether it calls a function, at a constant address or another."""
-        return self.key == (Space.ONE_BYTE, 0xE8) or (self.key == (Space.ONE_BYTE, 0xFF) and self.digit == 2)
+        return self.name in {"call", "lcall"}
 
     @property
     def called(self) -> int | None:
         """Address of the function that it calls; None when it calls none, or the address is not constant."""
-        return self.end + self.constant if self.key == (Space.ONE_BYTE, 0xE8) else None
+        return self._target if self.is_call else None
 
     @property
     def jumps_to(self) -> int | None:
         """Where it jumps, always or on a condition; None when it does not, or the address is not constant."""
-        near = self.space is Space.TWO_BYTE and self.opcode in _NEAR_JUMPS
-        short = self.space is Space.ONE_BYTE and self.opcode in _SHORT_JUMPS
-        return self.end + self.constant if near or short else None
+        return self._target if self.name.startswith(_JUMPS) else None
 
     @property
     def ends_block(self) -> bool:
         """Whether what follows in memory is never run after it."""
-        if self.space is Space.TWO_BYTE:
-            return self.opcode == 0x0B
-        return self.space is Space.ONE_BYTE and (self.opcode in _ENDS or (self.opcode == 0xFF and self.digit in {4, 5}))
+        return self.name in _ENDS
+
+    @property
+    def _target(self) -> int | None:
+        return next((each.value for each in self.operands if isinstance(each, Constant)), None)
 
 
 def instructions(code: bytes, address: int) -> Iterator[Instruction]:
-    """The instructions of a function, in memory order, up to its end or to what is no instruction.
+    """Return the instructions of a function, in memory order, up to its end or to what is no instruction.
 
     Args:
         code: Its bytes.
         address: Where they lie at run time.
+
+    Raises:
+        ToolMissing: capstone is not installed.
     """
-    place = 0
-    while place < len(code):
-        found = decode(code, place, address + place)
-        if found is None:
-            return
-        yield found
-        place += found.length
+    decoder, registers = _decoder()
+    for found in decoder.disasm(code, address):
+        operands = tuple(_operand(each, registers) for each in found.operands)
+        written = (registers.get(each) for each in found.regs_access()[1])
+        yield Instruction(
+            address=found.address,
+            end=found.address + found.size,
+            name=found.insn_name(),
+            operands=operands,
+            written=frozenset(each.register for each in (*written, *operands) if isinstance(each, Direct)),
+            vector=any(_is_vector(found, each) for each in found.operands),
+        )
 
 
-def decode(code: bytes, place: int, address: int) -> Instruction | None:
-    """One instruction; None when the bytes are none that is known here, or are too few.
-
-    Args:
-        code: Machine code.
-        place: Where the instruction begins in it.
-        address: Where it lies at run time.
-    """
+@cache
+def _decoder() -> tuple[Any, dict[int, Direct]]:
+    """Return capstone's decoder, and what its numbers of registers mean."""
     try:
-        return _Cut(code, place, address).instruction()
-    except (IndexError, struct.error):
-        return None
+        capstone = import_module("capstone")
+    except ImportError as error:
+        raise ToolMissing(
+            "machine code cannot be read: the package capstone is missing", hint=f"`{install_command('capstone')}`"
+        ) from error
+    decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
+    decoder.detail = True
+    names = {decoder.reg_name(number): number for number in range(1, 300) if decoder.reg_name(number)}
+    return decoder, {names[name]: direct for name, direct in _parts() if name in names}
 
 
-class _Cut:
-    """The state of decoding one instruction; whoever reads past the end gets an `IndexError` or `struct.error`."""
-
-    __slots__ = ("_address", "_begin", "_code", "_place", "_prefixes", "_rex")
-
-    def __init__(self, code: bytes, place: int, address: int) -> None:
-        self._code, self._begin, self._place, self._address = code, place, place, address
-        self._prefixes: set[int] = set()
-        self._rex = 0
-
-    def instruction(self) -> Instruction | None:
-        self._read_prefixes()
-        encoding, space, opcode = self._read_opcode()
-        if space is None or not is_valid(space, opcode):
-            return None
-        return self._read_operands(encoding, space, opcode)
-
-    def _byte(self) -> int:
-        value = self._code[self._place]
-        self._place += 1
-        return value
-
-    def _number(self, size: int) -> int:
-        if size not in _SIGNED:
-            self._place += size
-            return 0
-        (value,) = _SIGNED[size].unpack_from(self._code, self._place)
-        self._place += size
-        return int(value)
-
-    def _read_prefixes(self) -> None:
-        while (byte := self._code[self._place]) in _PREFIXES and self._place - self._begin < LONGEST:
-            self._prefixes.add(byte)
-            self._place += 1
-        if byte & 0xF0 == 0x40:
-            self._rex = byte
-            self._place += 1
-
-    def _read_opcode(self) -> tuple[Encoding, Space | None, int]:
-        byte = self._byte()
-        if byte == 0x62:
-            return self._read_evex()
-        if byte in {0xC4, 0xC5}:
-            return self._read_vex(short=byte == 0xC5)
-        if byte != 0x0F:
-            return Encoding.LEGACY, Space.ONE_BYTE, byte
-        byte = self._byte()
-        if byte in {0x38, 0x3A}:
-            return Encoding.LEGACY, Space.X38 if byte == 0x38 else Space.X3A, self._byte()
-        return Encoding.LEGACY, Space.TWO_BYTE, byte
-
-    def _read_vex(self, *, short: bool) -> tuple[Encoding, Space | None, int]:
-        first = self._byte()
-        table, wide = (Space.TWO_BYTE.value, 0) if short else (first & 0x1F, self._byte() & 0x80)
-        self._rex = 0x40 | _inverted(first, (0x80,) if short else (0x80, 0x40, 0x20)) | (8 if wide else 0)
-        return Encoding.VEX, _space(table, (1, 2, 3)), self._byte()
-
-    def _read_evex(self) -> tuple[Encoding, Space | None, int]:
-        first, second, _ = self._byte(), self._byte(), self._byte()
-        self._rex = 0x40 | _inverted(first, (0x80, 0x40, 0x20)) | (8 if second & 0x80 else 0)
-        return Encoding.EVEX, _space(first & 7, (1, 2, 3, 5, 6)), self._byte()
-
-    def _read_operands(self, encoding: Encoding, space: Space, opcode: int) -> Instruction | None:
-        modrm = self._byte() if has_modrm(space, opcode) else None
-        register, direct, memory = opcode & 7 | (self._rex & 1) << 3, None, None
-        if modrm is not None:
-            register = modrm >> 3 & 7 | (self._rex & 4) << 1
-            if modrm >> 6 == 3:
-                direct = modrm & 7 | (self._rex & 1) << 3
-            else:
-                memory = self._read_memory(modrm)
-        digit = register & 7
-        wide, narrow = bool(self._rex & 8), 0x66 in self._prefixes
-        constant = self._number(constant_bytes(space, opcode, digit=digit, wide=wide, narrow=narrow))
-        length = self._place - self._begin
-        if length > LONGEST or self._place > len(self._code):
-            return None
-        return Instruction(
-            address=self._address,
-            length=length,
-            encoding=encoding,
-            space=space,
-            opcode=opcode,
-            size=1 if _is_byte_wide(space, opcode) else 8 if wide else 2 if narrow else 4,
-            register=register,
-            digit=digit,
-            direct=direct,
-            memory=memory,
-            constant=constant,
-            rex=self._rex != 0,
-        )
-
-    def _read_memory(self, modrm: int) -> Memory:
-        mode, base = modrm >> 6, modrm & 7
-        thread = bool(self._prefixes & _THREAD)
-        if base == 4:
-            return self._read_scaled(mode, thread=thread)
-        if mode == 0 and base == 5:
-            return Memory(base=None, index=None, displacement=self._number(4), relative=True, thread=thread)
-        return Memory(
-            base=base | (self._rex & 1) << 3, index=None, displacement=self._read_displacement(mode), thread=thread
-        )
-
-    def _read_scaled(self, mode: int, *, thread: bool) -> Memory:
-        byte = self._byte()
-        low, index = byte & 7, byte >> 3 & 7 | (self._rex & 2) << 2
-        without = low == 5 and mode == 0
-        return Memory(
-            base=None if without else low | (self._rex & 1) << 3,
-            index=None if index == 4 else index,
-            displacement=self._number(4) if without else self._read_displacement(mode),
-            thread=thread,
-        )
-
-    def _read_displacement(self, mode: int) -> int:
-        return 0 if mode == 0 else self._number(1 if mode == 1 else 4)
+def _parts() -> Iterator[tuple[str, Direct]]:
+    """Return the names of all general registers and of their parts."""
+    for register in Register:
+        name = register.name.lower()
+        old = name[1:]
+        if register < Register.R8:
+            low = f"{old[0]}l" if register < Register.RSP else f"{old}l"
+            parts = {name: 8, f"e{old}": 4, old: 2, low: 1}
+        else:
+            parts = {name: 8, f"{name}d": 4, f"{name}w": 2, f"{name}b": 1}
+        for part, size in parts.items():
+            yield part, Direct(register=register, size=size)
+        if register < Register.RSP:
+            yield f"{old[0]}h", Direct(register=register, size=1, high=True)
 
 
-def _space(table: int, known: tuple[int, ...]) -> Space | None:
-    return Space(table) if table in known else None
+def _operand(operand: Any, registers: dict[int, Direct]) -> Operand:  # noqa: ANN401  capstone has no types
+    if operand.type == _CONSTANT:
+        # Those of 4 bytes are signed in some instructions and not in others.
+        bits = operand.size * 8
+        return Constant(value=(operand.imm + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1))
+    if operand.type == _MEMORY:
+        return _memory(operand, registers)
+    return registers.get(operand.reg)
 
 
-def _inverted(byte: int, masks: tuple[int, ...]) -> int:
-    """The REX bits R, X, B out of a byte that holds them inverted, in this order from its top bit."""
-    return sum(bit for bit, mask in zip((4, 2, 1), masks, strict=False) if not byte & mask)
+def _memory(operand: Any, registers: dict[int, Direct]) -> Memory:  # noqa: ANN401  capstone has no types
+    place = operand.mem
+    base = registers.get(place.base)
+    relative = place.base == _number("rip")
+    whole = not place.base or relative or (base is not None and base.size == 8)
+    return Memory(
+        base=base.register if base else None,
+        displacement=place.disp,
+        relative=relative,
+        computed=not whole or bool(place.index) or place.segment in {_number("fs"), _number("gs")},
+        size=operand.size,
+    )
 
 
-def _is_byte_wide(space: Space, opcode: int) -> bool:
-    if space is not Space.ONE_BYTE:
-        return space is Space.TWO_BYTE and (0x90 <= opcode < 0xA0 or opcode in {0xB0, 0xB6, 0xBE, 0xC0})
-    arithmetic = opcode < 0x40 and opcode & 7 in {0, 2, 4}
-    return arithmetic or 0xB0 <= opcode < 0xB8 or opcode in _BYTE_WIDE
+@cache
+def _number(name: str) -> int:
+    decoder, _ = _decoder()
+    return next(number for number in range(1, 300) if decoder.reg_name(number) == name)
+
+
+def _is_vector(found: Any, operand: Any) -> bool:  # noqa: ANN401  capstone has no types
+    return operand.type == _REGISTER and str(found.reg_name(operand.reg)).startswith(("xmm", "ymm", "zmm"))

@@ -16,7 +16,7 @@ from math import gcd
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import Section
 
-from envbuilder.curation.wheel_audit.code.decoding import decode
+from envbuilder.curation.wheel_audit.code.decoding import Memory, instructions
 
 _CHUNK = 1 << 20
 _LONGEST_NAME = 1 << 14
@@ -152,10 +152,9 @@ class Image:
         """The place that a stub reads the address of the real function from: `endbr64` may precede `jmp [rip+...]`."""
         stub = self.read(target, 16)
         stub = stub.removeprefix(b"\xf3\x0f\x1e\xfa")
-        jump = decode(stub, 0, target + 16 - len(stub)) if len(stub) > 6 else None
-        if jump is None or jump.key != (0, 0xFF) or jump.digit != 4 or jump.memory is None or not jump.memory.relative:
-            return None
-        return jump.end + jump.memory.displacement
+        jump = next(instructions(stub, target + 16 - len(stub)), None) if len(stub) > 6 else None
+        place = jump.operands[0] if jump is not None and jump.name == "jmp" else None
+        return jump.end + place.displacement if jump and isinstance(place, Memory) and place.relative else None
 
     def _symbols(self, name: str) -> _Table | None:
         section = self._elf.get_section_by_name(name)

@@ -3,25 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
 from itertools import count
 
-from envbuilder.curation.wheel_audit.code.decoding import Memory
+from envbuilder.curation.wheel_audit.code.decoding import Memory, Register
 
 _WORD = (1 << 64) - 1
-
-
-class Register(IntEnum):
-    """The registers that are named here, by their number in instructions."""
-
-    RAX = 0
-    RCX = 1
-    RDX = 2
-    RBX = 3
-    RSP = 4
-    RBP = 5
-    RSI = 6
-    RDI = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +49,9 @@ class Machine:
         """Something that is not known, and not the same as anything else."""
         return Value(next(self._marks), 0)
 
-    def register(self, number: int) -> Value:
+    def register(self, register: Register) -> Value:
         """What a register holds."""
-        return self._registers[number]
+        return self._registers[register]
 
     def load(self, place: Value, size: int) -> Value:
         """What memory holds, as far as this function wrote it there; contents of the file are not looked up."""
@@ -87,7 +73,7 @@ class Machine:
             memory: The operand.
             end: Address of the next instruction.
         """
-        if memory.thread or memory.index is not None:
+        if memory.computed:
             return self.unknown()
         if memory.base is None:
             return Value(0, memory.displacement + (end if memory.relative else 0))
@@ -107,7 +93,7 @@ class Machine:
             octets = value.number.to_bytes(8, "little")[:size]
             self._bytes.update({place.moved(each): octet for each, octet in enumerate(octets)})
 
-    def set(self, register: int, value: Value | None) -> None:
+    def set(self, register: Register, value: Value | None) -> None:
         """Write to a register; None writes something unknown."""
         self._registers[register] = self.unknown() if value is None else value
 

@@ -13,9 +13,10 @@ import re
 
 from elftools.elf.elffile import ELFFile
 
+from envbuilder.curation.wheel_audit.code.decoding import Register
 from envbuilder.curation.wheel_audit.code.following import walk
 from envbuilder.curation.wheel_audit.code.image import Function, Image
-from envbuilder.curation.wheel_audit.code.machine import Machine, Register, Value
+from envbuilder.curation.wheel_audit.code.machine import Machine, Value
 
 _LOADER = re.compile(rb"_ZN[0-9a-z_]{1,80}9DsoLoader\d{1,2}Get[A-Za-z0-9]{1,40}DsoHandleEv")
 _SHORT_NAME = re.compile(r"Get(\w+)DsoHandleEv$")
