@@ -18,17 +18,15 @@ from tests.fakes.catalogs import TEMPLATES, real_catalog, real_row
 from tests.fakes.ports import lock_ports
 from tests.fakes.resolver import FakeResolver
 
-# Rows whose files are kept: each kind of provider, interpreter and deviation once.
-SHOWN = (
-    "tf-1.4-cuda8.0",
-    "tf-1.7-cuda9.0",
-    "tf-2.4-cuda11.0",
-    "tf-2.11-cuda11.2",
-    "tf-2.15-cuda12.2",
-    "tf-2.15-cpu",
-    "tf-2.20-cuda12.5",
-    "tf-2.21-cuda12.5",
-)
+# One image of each shape: base of a registry and source distributions; wheels for GPUs on Debian; no GPU; the newest.
+IMAGES = {
+    "tf-1.4-cuda8.0": "nvidia-cuda-8.0-cudnn6",
+    "tf-2.15-cuda12.2": "debian-bookworm",
+    "tf-2.15-cpu": "debian-bookworm",
+    "tf-2.21-cuda12.5": "nvidia-cuda-12.6.3-cudnn9",
+}
+# Rows whose spec and description are kept.
+SHOWN = tuple(IMAGES)
 
 # Enough of each TensorFlow's dependencies to see every layer; versions are of no matter here.
 _RESOLVER = FakeResolver(
@@ -65,13 +63,8 @@ def made(spec: Spec) -> Lock:
 
 
 def images() -> dict[str, Spec]:
-    """Each kind of row on every base, and one team's own image, by folder."""
-    folders = {
-        f"images/{row.id}/{choice.system.id}": Spec(environment=row.id, base=choice.system.id)
-        for row in real_catalog().environments
-        if row.id in SHOWN
-        for choice in row.bases
-    }
+    """The specs of the images whose files are kept, with one team's own, by folder."""
+    folders = {f"images/{row}/{base}": Spec(environment=row, base=base) for row, base in IMAGES.items()}
     return folders | {"images/a-team": TEAM}
 
 

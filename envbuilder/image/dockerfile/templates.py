@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -10,8 +11,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from envbuilder.core import image_layout
 
 
+@cache
 def environment(folder: Path) -> Environment:
-    """The environment for the templates in a folder.
+    """Return the environment for the templates in a folder, with each template compiled once.
 
     Filters: `sh` quotes for a shell word, `double` for a double-quoted Dockerfile value, `plain` refuses everything
     that is not safe on a comment line.

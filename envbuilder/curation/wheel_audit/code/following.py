@@ -77,7 +77,8 @@ def _value(machine: Machine, step: Instruction, operand: Operand) -> Value:
             return machine.register(operand.register)
         case Memory():
             return machine.load(machine.address(operand, step.end), operand.size)
-    return machine.unknown()
+        case _:
+            return machine.unknown()
 
 
 def _put(machine: Machine, step: Instruction, operand: Operand, value: Value | None) -> None:
@@ -87,6 +88,9 @@ def _put(machine: Machine, step: Instruction, operand: Operand, value: Value | N
             machine.set(operand.register, None if value is None or operand.high else _sized(value, operand.size))
         case Memory():
             machine.store(machine.address(operand, step.end), operand.size, value)
+        case _:
+            # A constant is no destination.
+            pass
 
 
 def _sized(value: Value, size: int) -> Value | None:
