@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from envbuilder.core.errors import SourceUnreachable, ToolFailed
+from envbuilder.core.errors import ToolFailed
 from envbuilder.core.http.trust import child_environ
 from envbuilder.core.uv_failures import failure_of
+from envbuilder.core.uv_process import TIME_LIMIT, run_process
 
 _UNREACHABLE = (
     "error sending request",
@@ -21,7 +22,6 @@ _UNREACHABLE = (
     "operation timed out",
     "Request failed after",
 )
-_TIME_LIMIT = 900.0
 
 
 def settings_files(environ: Mapping[str, str], home: Path) -> list[Path]:
@@ -72,33 +72,37 @@ class Uv:
     environ: Mapping[str, str]
     index: str = ""
 
-    def run(self, arguments: Sequence[str], *, timeout: float = _TIME_LIMIT, before: Sequence[str] = ()) -> str | None:
+    def run(
+        self,
+        arguments: Sequence[str],
+        *,
+        timeout: float = TIME_LIMIT,
+        silence: float | None = None,
+        before: Sequence[str] = (),
+    ) -> str | None:
         """Run uv without letting it fetch interpreters or read settings of the current directory.
 
         Args:
             arguments: What to do.
             timeout: Seconds.
+            silence: As for `run_process`.
             before: Words before the command, of what confines the interpreters that it starts.
 
         Returns:
             None when it succeeded, else what it wrote to standard error.
 
         Raises:
-            SourceUnreachable: It did not end in time, or the index wants other credentials.
+            SourceUnreachable: It did not end in time or made no progress, or the index wants other credentials.
             DiskFull, MachineError, ToolFailed: It could not do its work on this machine.
         """
-        try:
-            done = self._done([*before, str(self.program), *arguments], timeout)
-        except subprocess.TimeoutExpired as error:
-            raise SourceUnreachable(
-                f"the package index did not answer within {timeout / 60:.0f} minutes", hint="try again"
-            ) from error
-        if done.returncode:
+        command = [*before, str(self.program), *arguments]
+        status, output = run_process(command, self._environ(), timeout=timeout, silence=silence)
+        if status:
             temporary = self.environ.get("TMPDIR") or "/tmp"  # noqa: S108  where uv itself writes
-            failure = failure_of(done.returncode, done.stderr, f"{self.cache} or {temporary}")
+            failure = failure_of(status, output, f"{self.cache} or {temporary}")
             if failure is not None:
                 raise failure
-        return done.stderr.rstrip() if done.returncode else None
+        return output.rstrip() if status else None
 
     def find_python(self, series: str) -> Path | None:
         """Return the interpreter of this host that uv would build with, without links; None if there is none.
@@ -107,23 +111,22 @@ class Uv:
             series: Wanted major and minor version; another one will do.
         """
         for wanted in ([series], []):
-            done = self._done([str(self.program), "python", "find", "--no-project", *wanted], _TIME_LIMIT)
+            done = subprocess.run(
+                [str(self.program), "python", "find", "--no-project", *wanted],
+                env=self._environ(),
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=TIME_LIMIT,
+                check=False,
+            )
             if done.returncode == 0 and done.stdout.strip():
                 return Path(done.stdout.strip()).resolve()
         return None
 
-    def _done(self, command: Sequence[str], timeout: float) -> subprocess.CompletedProcess[str]:
+    def _environ(self) -> dict[str, str]:
         own = {"UV_CACHE_DIR": str(self.cache), "UV_PYTHON_DOWNLOADS": "never", "NO_COLOR": "1"}
-        index = {"UV_DEFAULT_INDEX": self.index} if self.index else {}
-        return subprocess.run(
-            command,
-            env={**uv_environ(self.environ), **own, **index},
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=timeout,
-            check=False,
-        )
+        return {**uv_environ(self.environ), **own, **({"UV_DEFAULT_INDEX": self.index} if self.index else {})}
 
 
 def index_is_silent(output: str) -> bool:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import select
+import socket
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,6 +15,7 @@ import pytest
 from envbuilder.core.errors import DiskFull, MachineError, SourceUnreachable, ToolFailed
 from envbuilder.core.http.failures import CLOCK
 from envbuilder.core.uv import Uv, index_is_silent, read_pylock, uv_environ
+from envbuilder.image.base.uv_tool import find_uv
 
 
 def program(folder: Path, script: str) -> Path:
@@ -38,6 +44,51 @@ def test_a_program_that_does_not_end_is_unreachable(tmp_path: Path) -> None:
     uv = Uv(program=program(tmp_path, "exec sleep 5"), cache=tmp_path, environ={"PATH": "/usr/bin:/bin"})
     with pytest.raises(SourceUnreachable, match="did not answer"):
         uv.run([], timeout=0.2)
+
+
+def test_a_program_that_makes_no_progress_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
+    held = tmp_path / "held"
+    os.mkfifo(held)
+    reader = os.open(held, os.O_RDONLY | os.O_NONBLOCK)
+    script = f"sleep 600 3> {held} & wait"
+    uv = Uv(program=program(tmp_path, script), cache=tmp_path, environ={"PATH": "/usr/bin:/bin"})
+    with pytest.raises(SourceUnreachable, match="no progress for 0 seconds") as caught:
+        uv.run([], silence=0.3)
+    assert "--index URL" in caught.value.hint
+    os.close(os.open(held, os.O_WRONLY))  # a pipe that was never opened for writing has no end
+    assert select.select([reader], [], [], 60.0)[0], "somebody still holds the other end"
+    os.close(reader)
+
+
+def test_an_index_that_sends_the_head_of_its_answer_byte_by_byte_ends_uv(tmp_path: Path) -> None:
+    def drip(connection: socket.socket) -> None:
+        connection.recv(1 << 16)
+        connection.sendall(b"HTTP/1.1 200 OK\r\n")
+        while not done.wait(0.05):
+            connection.sendall(b"X")
+
+    def serve() -> None:
+        with suppress(OSError):
+            connection, _ = server.accept()
+            with connection:
+                drip(connection)
+
+    done = threading.Event()
+    wanted = tmp_path / "requirements.in"
+    wanted.write_text("tinypkg==1.0\n", encoding="utf-8")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        with pytest.raises(SourceUnreachable, match="no progress"):
+            Uv(
+                program=find_uv(),
+                cache=tmp_path / "cache",
+                environ={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
+                index=f"http://127.0.0.1:{server.getsockname()[1]}/simple",
+            ).run(["pip", "compile", str(wanted), "--no-deps", "--quiet"], silence=1.0)
+        done.set()
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join()
 
 
 @pytest.mark.parametrize(
