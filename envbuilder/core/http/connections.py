@@ -43,8 +43,12 @@ def _watched(opened: socket.socket, limit: float) -> Iterator[None]:
             raise TimeoutError
 
 
-class _Response(client.HTTPResponse):
-    """An answer whose head has to be there soon after its first byte; until then the timeout of the socket holds."""
+class WatchedResponse(client.HTTPResponse):
+    """An answer whose head has to be there soon after its first byte; until then the timeout of the socket holds.
+
+    Attributes:
+        most: Seconds from the first byte of the head to its last one, and between two reads of the body.
+    """
 
     most = SECONDS
 
@@ -65,24 +69,28 @@ class _Response(client.HTTPResponse):
             super().begin()
 
 
-class _Plain(HTTPConnection):
-    response_class = _Response
+class PlainConnection(HTTPConnection):
+    """By http."""
+
+    response_class = WatchedResponse
 
 
-class _Secure(HTTPSConnection):
-    response_class = _Response
+class SecureConnection(HTTPSConnection):
+    """By https."""
+
+    response_class = WatchedResponse
 
 
 class PlainPool(HTTPConnectionPool):
     """Connections by http."""
 
-    ConnectionCls = _Plain
+    ConnectionCls = PlainConnection
 
 
 class SecurePool(HTTPSConnectionPool):
     """Connections by https."""
 
-    ConnectionCls = _Secure
+    ConnectionCls = SecureConnection
 
 
 POOLS: dict[str, type[HTTPConnectionPool]] = {"http": PlainPool, "https": SecurePool}

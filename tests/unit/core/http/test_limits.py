@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
-from envbuilder.core.http.connections import PlainPool
+from envbuilder.core.http.connections import PlainConnection, PlainPool, WatchedResponse
 from envbuilder.core.http.failures import CLOCK, NO_ADDRESS, words_of
 from envbuilder.core.http.limits import (
     MOST_STALLS,
@@ -221,10 +221,10 @@ def test_an_answer_may_take_longer_to_begin_than_its_head_may_take() -> None:
     from urllib3 import Timeout  # noqa: PLC0415  as above
     from urllib3.exceptions import ReadTimeoutError  # noqa: PLC0415
 
-    class Response(PlainPool.ConnectionCls.response_class):  # type: ignore[misc, name-defined]  # a class it holds
+    class Response(WatchedResponse):
         most = 0.05
 
-    class Connection(PlainPool.ConnectionCls):  # type: ignore[misc, valid-type]  # as above
+    class Connection(PlainConnection):
         response_class = Response
 
     class Pool(PlainPool):
