@@ -6,6 +6,7 @@ import click
 
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.output.printing import json_option, notice, print_json, table
+from envbuilder.cli.output.streams import visible
 from envbuilder.core.cache_directories import STORE, bytes_of
 from envbuilder.core.units import size
 from envbuilder.image.cache_usage import prune, room_usage, usage
@@ -119,12 +120,17 @@ def _document(found: CacheState) -> dict[str, object]:
     }
 
 
+def _one_line(text: str) -> str:
+    """Return a text with names of files, which may hold anything, in one line."""
+    return visible(text).replace("\n", "\\n")
+
+
 def _tell(found: CacheState) -> None:
     rows = [(size(part.bytes).rjust(8), str(part.count).rjust(6), part.holds) for part in found.parts]
     if rows:
         click.echo(table(("SIZE".rjust(8), "COUNT".rjust(6), "CHECKED"), rows))
     for each in found.damaged:
-        click.echo(f"{'removed' if each.removed else 'damaged'}: {each.path}: {each.reason}")
+        click.echo(f"{'removed' if each.removed else 'damaged'}: {_one_line(str(each.path))}: {_one_line(each.reason)}")
     click.echo(f"{len(found.damaged)} damaged; not checked: {', '.join(found.unchecked)}")
     if any(not each.removed for each in found.damaged):
         click.echo(

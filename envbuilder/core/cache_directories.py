@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.core.errors import UsageError
-from envbuilder.core.file_locks import hold, hold_now
+from envbuilder.core.file_locks import hold, hold_now, open_lock
 
 STORE = "store"
 _LOCKS = ".in-use"
@@ -102,8 +102,9 @@ def check_owner(cache: Path, uid: int | None = None) -> None:
         UsageError: The cache, or a directory in it, belongs to another account, or others may write there.
     """
     inside = [cache / name for name in (_LOCKS, STORE, *(room.name for room in ROOMS))]
-    with suppress(OSError):
-        inside += [Path(entry) for entry in os.scandir(cache / STORE) if entry.is_dir() or entry.is_symlink()]
+    with suppress(OSError), os.scandir(cache / STORE) as found:
+        # A link is not followed first: one that leads to itself would end the list.
+        inside += [Path(entry) for entry in found if entry.is_symlink() or entry.is_dir()]
     for path in (cache, *inside):
         _check_owner(path, os.geteuid() if uid is None else uid)
 
@@ -212,7 +213,7 @@ def _sweep(cache: Path, name: str) -> None:
 
 def _opened(path: Path) -> int:
     _make_private(path.parent)
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    return open_lock(path)
 
 
 def _make_private(path: Path) -> None:

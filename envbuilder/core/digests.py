@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import TypeGuard
 
+from envbuilder.core.files import open_regular
+
 _PREFIX = "sha256:"
 _DIGEST = re.compile(rf"{_PREFIX}[0-9a-f]{{64}}")
 
@@ -38,6 +40,6 @@ def digest_of(content: bytes) -> str:
 
 
 def digest_of_file(path: Path) -> str:
-    """Return the digest of a file."""
-    with path.open("rb") as stream:
+    """Return the digest of a regular file; errors as in `open_regular`."""
+    with open_regular(path) as stream:
         return f"{_PREFIX}{hashlib.file_digest(stream, 'sha256').hexdigest()}"

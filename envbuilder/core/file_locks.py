@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from envbuilder.core.errors import LocksUnsupported
@@ -14,6 +16,31 @@ _UNSUPPORTED = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
 
 Source: flock(2), https://doc.lustre.org/lustre_manual.xhtml (mount option `flock`), read 2026-11.
 """
+
+
+def open_lock(path: Path) -> int:
+    """Open a file for locks, and make it if it is missing; return its file descriptor.
+
+    Never opens or makes what a link leads to, and never waits, as a pipe would make us.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        return os.open(path, flags, 0o600)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise OSError(errno.EINVAL, "a socket cannot be used as a lock", str(path)) from error
+        raise
+
+
+@contextmanager
+def locked(path: Path, *, shared: bool = False) -> Iterator[None]:
+    """Hold a lock while the block runs; errors as in `open_lock` and `hold`."""
+    handle = open_lock(path)
+    try:
+        hold(handle, path, shared=shared)
+        yield
+    finally:
+        os.close(handle)
 
 
 def hold(handle: int, place: Path, *, shared: bool = False) -> None:

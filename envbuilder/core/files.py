@@ -9,6 +9,7 @@ import stat
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
@@ -48,7 +49,7 @@ def naming(folder: Path) -> Iterator[None]:
         raise
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path) -> BufferedReader:
     """Open a regular file for reading; never waits, as a pipe would make us, and starts no device.
 
     Raises:
@@ -56,7 +57,12 @@ def open_regular(path: Path) -> BinaryIO:
             whose content the kernel makes while it is read.
     """
     # Without O_NONBLOCK a pipe is only open when somebody writes into it.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # a socket
+            raise OSError(errno.EINVAL, _NOT_REGULAR, str(path)) from error
+        raise
     try:
         _require_regular(os.fstat(descriptor), path)
     except BaseException:

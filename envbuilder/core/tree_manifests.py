@@ -22,7 +22,7 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import TypeAlias
 
-from envbuilder.core.files import CHUNK, replacing
+from envbuilder.core.files import CHUNK, open_regular, replacing
 
 _SCHEMA = "envbuilder-manifest-1"
 _HEAD = 512
@@ -74,7 +74,7 @@ def compare(tree: Path, *, fully: bool = False) -> State:
         fully: Read all files, whatever their metadata say.
     """
     try:
-        with manifest_of(tree).open("rb") as stream:
+        with open_regular(manifest_of(tree)) as stream:
             schema, recorded, digest = stream.readline(_HEAD).decode("ascii").split()
             metadata = _metadata(tree)
             if not fully and (schema, recorded) == (_SCHEMA, metadata):
@@ -100,7 +100,7 @@ def differences(tree: Path) -> list[str]:
         OSError: The tree or its manifest cannot be read.
         ValueError: The manifest is damaged.
     """
-    with manifest_of(tree).open("rb") as stream:
+    with open_regular(manifest_of(tree)) as stream:
         stream.readline(_HEAD)
         recorded = {path: rest for path, *rest in json.loads(stream.read())}
     found = {path: rest for path, *rest in _entries(tree)}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +21,9 @@ from envbuilder.oci.store import Store
 
 _THREADS = 2
 _SHOWN = 3
+_TWO_DIGITS, _REST, _DIGITS = (re.compile(rf"[0-9a-f]{{{count}}}") for count in (2, 62, 64))
+_VISIBLE = re.compile(r"[^.].*", re.DOTALL)
+_TAR = re.compile(r"[0-9a-f]{12}\.tar")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,24 +108,31 @@ def verify_cache(
 def _checks(cache: Path, store: Store) -> Iterator[tuple[str, list[Path], Callable[[Path], str]]]:
     """Yield what there is to read: what it is called, its paths, and what says what is wrong with one of them."""
     bases = cache / "bases"
-    yield "downloads and layers", _sorted((store.folder / "sha256").glob("*/*")), _wrong_blob
+    yield "downloads and layers", _files_in(_named(store.folder / "sha256", _TWO_DIGITS), _REST), _wrong_blob
     yield (
         "unpacked images",
         [path for path in entries_of(cache, TREES) if path.name[0] != "."],
         partial(_wrong_tree, store, "tree"),
     )
-    yield (
-        "unpacked interpreters",
-        _sorted((store.folder / "targets").glob("[!.]*")),
-        partial(_wrong_tree, store, "target"),
-    )
-    yield "interpreter archives and tools", _sorted((cache / "files").glob("*/[!.]*")), _wrong_file
+    yield "unpacked interpreters", _named(store.folder / "targets", _DIGITS), partial(_wrong_tree, store, "target")
+    archives = _files_in(_named(cache / "files", _DIGITS), _VISIBLE)
+    yield "interpreter archives and tools", archives, _wrong_file
     known = {tree.path: tree.digest for tree in DebianStore(bases).all()}
-    yield "Debian bases", _sorted(bases.glob("[!.]*/*.tar")), partial(_wrong_base, known)
+    yield "Debian bases", _files_in(_named(bases, _VISIBLE), _TAR), partial(_wrong_base, known)
 
 
-def _sorted(paths: Iterable[Path]) -> list[Path]:
-    return sorted(paths)
+def _named(directory: Path, names: re.Pattern[str]) -> list[Path]:
+    """Return what has one of our names in a directory, sorted; nothing else in it is ours."""
+    try:
+        return sorted(path for path in directory.iterdir() if names.fullmatch(path.name))
+    except OSError:
+        return []
+
+
+def _files_in(directories: list[Path], names: re.Pattern[str]) -> list[Path]:
+    """Return what has one of our names in some directories, sorted; what leads elsewhere stands for itself."""
+    found = [[path] if path.is_symlink() else _named(path, names) for path in directories]
+    return [path for paths in found for path in paths]
 
 
 def _wrong_blob(path: Path) -> str:

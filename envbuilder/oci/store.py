@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import re
 import stat
 import uuid
 from collections.abc import Iterator
@@ -20,11 +21,13 @@ from typing import BinaryIO
 
 from envbuilder.core.digests import digest_of_file, is_digest, sha256_digest
 from envbuilder.core.errors import DiskFull, VerificationFailed
-from envbuilder.core.file_locks import hold, hold_now
-from envbuilder.core.files import CHUNK
+from envbuilder.core.file_locks import hold, hold_now, locked, open_lock
+from envbuilder.core.files import CHUNK, open_regular
 
 _ALGORITHM = "sha256:"
 _SETTLED = 0o444
+_PART_NAME = re.compile(r"new-.+|[0-9a-f]{64}")
+_PART = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,8 +159,7 @@ class Store:
         """
         place = self.folder / "waiting"
         place.mkdir(parents=True, exist_ok=True)
-        with (place / name).open("a") as handle:
-            hold(handle.fileno(), place / name)
+        with locked(place / name):
             yield
 
     @contextmanager
@@ -165,8 +167,7 @@ class Store:
         """Hold a name together with others while the block runs; see `is_held`."""
         place = self.folder / "waiting"
         place.mkdir(parents=True, exist_ok=True)
-        with (place / name).open("a") as handle:
-            hold(handle.fileno(), place / name, shared=True)
+        with locked(place / name, shared=True):
             yield
 
     def is_held(self, name: str) -> bool:
@@ -174,8 +175,11 @@ class Store:
         path = self.folder / "waiting" / name
         if not path.exists():
             return False
-        with path.open("a") as handle:
-            return not hold_now(handle.fileno(), path)
+        handle = open_lock(path)
+        try:
+            return not hold_now(handle, path)
+        finally:
+            os.close(handle)
 
     @contextmanager
     def used(self) -> Iterator[None]:
@@ -192,8 +196,7 @@ class Store:
     @contextmanager
     def _gate(self, *, shared: bool) -> Iterator[None]:
         self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / "gate").open("a") as handle:
-            hold(handle.fileno(), self.folder / "gate", shared=shared)
+        with locked(self.folder / "gate", shared=shared):
             yield
 
     def entries(self) -> Iterator[tuple[str, int, float]]:
@@ -220,11 +223,17 @@ class Store:
         """Remove what killed processes left behind, downloads that can be taken up too; gives the bytes freed."""
         freed = 0
         for part in (self.folder / "parts").glob("*"):
-            with suppress(OSError), part.open("rb") as stream:
-                # Whoever still writes holds the lock.
-                if hold_now(stream.fileno(), part):
-                    freed += part.stat().st_size
+            if not _PART_NAME.fullmatch(part.name):
+                continue
+            with suppress(OSError):
+                if not stat.S_ISREG(part.lstat().st_mode):
                     part.unlink()
+                    continue
+                with open_regular(part) as stream:
+                    # Whoever still writes holds the lock.
+                    if hold_now(stream.fileno(), part):
+                        freed += part.stat().st_size
+                        part.unlink()
         return freed
 
     def _parts(self) -> Path:
@@ -317,10 +326,15 @@ def full_disk(place: Path) -> Iterator[None]:
 def _exclusive(part: Path) -> Iterator[BinaryIO]:
     """A file opened for reading and writing that nobody else has open this way.
 
-    Whoever waited finds that the file has got another name meanwhile, and opens it again.
+    Whoever waited finds that the file has got another name meanwhile, and opens it again. What has another name outside
+    is never written to: a link, or a file with several names, is removed first.
     """
     while True:
-        with part.open("a+b") as stream:
+        with suppress(FileNotFoundError):
+            status = part.lstat()
+            if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+                part.unlink()
+        with os.fdopen(os.open(part, _PART, 0o666), "a+b") as stream:
             hold(stream.fileno(), part)
             try:
                 current = part.stat().st_ino == os.fstat(stream.fileno()).st_ino

@@ -57,6 +57,11 @@ class WatchedResponse(client.HTTPResponse):
         self._opened = sock
 
     def begin(self) -> None:
+        """Read the head.
+
+        Raises:
+            TimeoutError: It does not begin, or does not end.
+        """
         self.fp.peek(1)
         limit = self._opened.gettimeout()
         if limit is None:

@@ -44,7 +44,8 @@ class FileStore:
         """
         if not is_digest(f"sha256:{sha256}"):
             return None
-        files = sorted(path for path in (self.folder / sha256).glob("[!.]*") if path.is_file())
+        place = self.folder / sha256
+        files = [] if place.is_symlink() else sorted(path for path in place.glob("[!.]*") if path.is_file())
         if not files:
             return None
         if hash_file(files[0]) != sha256:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -13,8 +12,8 @@ from typing import TypeVar
 from envbuilder.core.canonical_json import indented_json
 from envbuilder.core.digests import digest_of_file, is_digest
 from envbuilder.core.errors import VerificationFailed
-from envbuilder.core.file_locks import hold
-from envbuilder.core.files import read_json, replacing
+from envbuilder.core.file_locks import locked
+from envbuilder.core.files import open_regular, read_json, replacing
 from envbuilder.core.versions import Release
 from envbuilder.image.base.trees import DebianTree
 from envbuilder.lock.lock import OsPackagePin
@@ -46,8 +45,9 @@ class DebianStore:
         """
         pointer = self._place(base) / _CURRENT
         try:
-            digest = pointer.read_bytes()[:_DIGEST].decode("ascii").strip()
-        except (FileNotFoundError, UnicodeDecodeError):
+            with open_regular(pointer) as stream:
+                digest = stream.read(_DIGEST).decode("ascii").strip()
+        except (OSError, UnicodeDecodeError):
             return None
         tree = self._read(base, digest) if is_digest(digest) else None
         return tree if tree and tree.cleared is not None else None
@@ -86,7 +86,8 @@ class DebianStore:
         place = self._place(tree.id)
         place.mkdir(parents=True, exist_ok=True)
         kept = replace(tree, path=place / f"{_short(tree.digest)}.tar")
-        with _writing(place):
+        # Given back also when this process is killed.
+        with locked(place / "lock"):
             _move(tree.path, kept.path)
             with replacing(_manifest_of(kept.path)) as stream:
                 stream.write(_dump(kept))
@@ -110,7 +111,7 @@ def _described(path: Path, base: str) -> DebianTree | None:
     try:
         tree = _load(read_json(_manifest_of(path)), path)
         size = path.stat().st_size
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError):
         # A cache may forget: what cannot be read is made again.
         return None
     return tree if (tree.id, tree.size) == (base, size) and path.stem == _short(tree.digest) else None
@@ -122,14 +123,6 @@ def _short(digest: str) -> str:
 
 def _manifest_of(tar: Path) -> Path:
     return tar.with_suffix(".json")
-
-
-@contextmanager
-def _writing(place: Path) -> Iterator[None]:
-    with (place / "lock").open("w") as handle:
-        # Closing the file gives the lock back, also when this process is killed.
-        hold(handle.fileno(), place / "lock")
-        yield
 
 
 def _move(source: Path, target: Path) -> None:

@@ -118,7 +118,7 @@ class Records:
 
     def images(self) -> Iterator[KeptImage]:
         """All images that can be read, by name."""
-        for path in sorted((self.store.folder / "images").glob("*.json")):
+        for path in self._files("images", "*.json"):
             kept = _believed(path, partial(self._read_image, path))
             if kept:
                 yield kept
@@ -168,7 +168,7 @@ class Records:
 
     def layer_digests(self) -> Iterator[tuple[str, str]]:
         """Key and digest of every layer that was made here."""
-        for path in sorted((self.store.folder / "layers").glob("*.json")):
+        for path in self._files("layers", "*.json"):
             key = f"sha256:{path.stem}"
             record = self.layer(key)
             if record:
@@ -176,7 +176,8 @@ class Records:
 
     def damaged(self) -> Iterator[Path]:
         """Yield the files of records that are not believed, sorted; they are not removed."""
-        layers, images = (sorted((self.store.folder / name).glob("*")) for name in ("layers", "images"))
+        # What a killed process left has the name of a record and of its own.
+        layers, images = (self._files(name, "*.json") + self._files(name, ".*.json.*.part") for name in _FOLDERS)
         reads: list[tuple[Path, Callable[[], object]]] = [
             *((path, partial(self._read_layer, path, f"sha256:{path.stem}")) for path in layers),
             *((path, partial(self._read_image, path)) for path in images),
@@ -186,6 +187,11 @@ class Records:
                 read()
             except _NOT_WHAT_WAS_WRITTEN:
                 yield path
+
+    def _files(self, name: str, pattern: str) -> list[Path]:
+        """Return the files of a folder of records, sorted; none of a folder that is a link to somewhere else."""
+        folder = self.store.folder / name
+        return [] if folder.is_symlink() else sorted(folder.glob(pattern))
 
     def _pushed_path(self) -> Path:
         return self.store.folder / "pushed.json"
@@ -235,6 +241,7 @@ class Records:
         return Document(descriptor=descriptor, content=self.store.read(descriptor.digest))
 
 
+_FOLDERS = ("layers", "images")
 _SUM = "sha256"
 _NOT_WHAT_WAS_WRITTEN = (ValueError, KeyError, TypeError, VerificationFailed)
 
