@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import resource
 import tarfile
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,8 @@ from typing import BinaryIO
 
 import pytest
 
-from envbuilder.core.errors import SourceUnreachable, UsageError, VerificationFailed
+from envbuilder.cli.system_errors import of_the_system
+from envbuilder.core.errors import DiskFull, SourceUnreachable, UsageError, VerificationFailed
 from envbuilder.image.bundle import LOCK_NAME, bundle, files_of, open_bundle
 from envbuilder.lock.lock import OsPackagePin, OwnFile, ToolPin
 from envbuilder.lock.lockfile import dump
@@ -67,6 +69,22 @@ def test_a_changed_byte_is_found(store: Store, tmp_path: Path) -> None:
         open_bundle(out, other)
     assert "copy it again" in caught.value.hint
     assert not any(size == len(FILES[0]) for _, size, _ in other.entries())
+
+
+def test_a_bundle_for_which_there_is_no_room_is_told_as_such_and_leaves_nothing(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    digest = store.put(bytes(1 << 20))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, hard))
+    try:
+        with pytest.raises(OSError, match="too large") as caught:
+            bundle(LOCK, tmp_path / "full" / "bundle.tar", store, [digest])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    told = of_the_system(caught.value)
+    assert isinstance(told, DiskFull)
+    assert str(tmp_path / "full") in told.message
+    assert not list((tmp_path / "full").iterdir())
 
 
 def test_a_bundle_that_was_cut_off_is_refused(store: Store, tmp_path: Path) -> None:

@@ -13,10 +13,11 @@ from envbuilder.core.references import ImageRef
 from envbuilder.oci.images import INDEX_TYPE, MANIFEST_TYPE, Descriptor
 from envbuilder.oci.registry.client import DOCKER_LIST_TYPE, DOCKER_MANIFEST_TYPE, RegistryClient
 from envbuilder.oci.registry.pull import fetch_blob, fetch_blobs, find
+from envbuilder.oci.registry.push import push
 from envbuilder.oci.registry.retries import TRIES
 from envbuilder.oci.store import Store
 from envbuilder.oci.transfers import Transfer
-from tests.unit.oci.registry.conftest import Time, reference
+from tests.unit.oci.registry.conftest import Time, image_of, reference
 from tests.unit.oci.registry.faulty import Fault, Registry, serving, sha256
 
 CONTENT = random.Random(1).randbytes(3_500_000)  # noqa: S311  content, not a secret
@@ -90,6 +91,16 @@ def test_a_server_without_ranges_gives_it_from_the_start(
     registry.faults = [Fault(match="GET .*/blobs/", cut=2_000_000)]
     fetch(client, registry, store)
     assert store.read(BLOB.digest) == CONTENT
+
+
+def test_a_configuration_that_was_cut_off_is_asked_for_again(
+    client: RegistryClient, registry: Registry, store: Store
+) -> None:
+    image = image_of(store, b"layer")
+    push(client, image, reference(registry), store)
+    registry.faults = [Fault(match="GET .*/blobs/", cut=10)]
+    assert find(client, reference(registry)).config == image.config
+    assert len(registry.lines("GET .*/blobs/")) == 2
 
 
 def test_416_begins_anew(client: RegistryClient, registry: Registry, store: Store) -> None:
