@@ -54,7 +54,7 @@ def test_a_process_that_is_gone_has_done_nothing() -> None:
     assert activity(1 << 30) == Activity()
 
 
-def test_uv_allows_a_server_as_much_silence_as_the_other_downloads_do() -> None:
+def test_uv_allows_a_server_less_than_a_minute_of_silence_unless_the_user_allows_more() -> None:
     show = ["/bin/sh", "-c", 'echo "$UV_HTTP_TIMEOUT" >&2; exit 3']
-    assert run_process(show, {}) == (3, "20\n")
+    assert run_process(show, {}) == (3, "12\n")
     assert run_process(show, {"UV_HTTP_TIMEOUT": "300"}) == (3, "300\n")
