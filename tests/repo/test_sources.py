@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,17 @@ TEXTS = [
 ]
 
 
+@cache
+def attributes() -> frozenset[tuple[str, str, str]]:
+    """Return module, owner and name of every attribute that the package reads: `("core/x.py", "os.path", "join")`."""
+    return frozenset(
+        (str(file.relative_to(PACKAGE)), ast.unparse(node.value), node.attr)
+        for file in MODULES
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute)
+    )
+
+
 @pytest.mark.parametrize("file", MODULES, ids=lambda file: str(file.relative_to(PACKAGE)))
 def test_a_module_starts_with_a_docstring(file: Path) -> None:
     assert ast.get_docstring(ast.parse(file.read_text(encoding="utf-8")))
@@ -30,25 +42,15 @@ def test_every_text_has_unix_line_ends_and_a_final_one() -> None:
 
 
 def test_only_the_composition_root_reads_the_environment_of_the_process() -> None:
-    readers = {
-        str(file.relative_to(PACKAGE))
-        for file in MODULES
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Attribute) and node.attr in {"environ", "getenv"} and ast.unparse(node.value) == "os"
-    }
+    readers = {file for file, owner, name in attributes() if owner == "os" and name in {"environ", "getenv"}}
     outside = {reader for reader in readers if not reader.startswith("incontainer/")}
     assert outside <= {"wiring/settings.py"}
 
 
 def test_archives_are_extracted_by_one_function() -> None:
     """`extractall` and `extract` of tarfile and zipfile are unsafe, or safe only with newer Pythons than we support."""
-    callers = {
-        str(file.relative_to(PACKAGE))
-        for file in MODULES
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Attribute)
-        and node.attr in {"extractall", "extract", "_extract_member", "unpack_archive"}
-    }
+    extracting = {"extractall", "extract", "_extract_member", "unpack_archive"}
+    callers = {file for file, _, name in attributes() if name in extracting}
     assert not callers
 
 
@@ -71,11 +73,9 @@ def test_archives_are_read_and_links_are_made_in_one_package() -> None:
         "oci/runtime/root_mounts.py": "makes the root of a sandbox",
     }
     found = {
-        str(file.relative_to(PACKAGE))
-        for file in MODULES
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Attribute)
-        and (ast.unparse(node) in _OPENING or (node.attr in _LINKING and ast.unparse(node.value) != "below"))
+        file
+        for file, owner, name in attributes()
+        if f"{owner}.{name}" in _OPENING or (name in _LINKING and owner != "below")
     }
     assert found == allowed.keys()
 
