@@ -11,9 +11,10 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ import pytest
 from envbuilder.image.container_engine import ContainerEngine
 from envbuilder.image.docker.engine import connect
 from tests.contract import registry
+from tests.e2e.environments import environment
 
 MARKER = "envbuilder-e2e-marker-5f3a"
 """Stands in the CA bundle and in a proxy variable of every build here; no image may contain it."""
@@ -100,6 +102,13 @@ def engine() -> ContainerEngine:
     found = connect(os.environ)
     found.info()
     return found
+
+
+@pytest.fixture(scope="session")
+def python_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Give the interpreter of an environment with the packages of a row; each is made once."""
+    folder = tmp_path_factory.mktemp("environments")
+    return cache(lambda row: environment(row, folder / row))
 
 
 @pytest.fixture

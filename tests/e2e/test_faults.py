@@ -28,7 +28,7 @@ ROW = "tf-2.15-cpu"
 OWN = ("tabulate", "toolz")
 """No other test may install these: the seed must not have them."""
 
-KILLS = 20
+KILLS = 12
 SEED = 20_240_601
 SMALL = 300 << 20
 LARGE = 2 << 30
@@ -97,13 +97,14 @@ def test_a_build_killed_at_any_change_leaves_nothing_wrong_and_the_next_one_fini
     with faulty_index.serve(prepared.wheels, faulty_index.good) as index:
         whole = _copied(prepared.seed, tmp_path / "whole")
         changes = _killed(tool, prepared.lock, whole, index.address, at=0)
-        assert changes > KILLS
+        assert changes > 2 * KILLS
         assert _digest(_build(tool, prepared.lock, whole, "--index", index.address)) == prepared.digest
 
         for number in range(KILLS):
             cache = _copied(prepared.seed, tmp_path / f"killed-{number}")
-            # Threads may make a few changes less another time, so the last ones may never come.
-            at = moments.randint(1, changes * 9 // 10)
+            # Once in each part of the build. Threads may make a few changes less another time: the last may never come.
+            last = changes * 9 // 10
+            at = moments.randint(last * number // KILLS + 1, last * (number + 1) // KILLS)
             told = f"killed before change {at} of {changes}"
             assert _killed(tool, prepared.lock, cache, index.address, at=at, group=number % 2 == 0) == 0, told
             assert not _wrong_files(cache, only_new=True), told

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from functools import cache
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,8 @@ import pytest
 from envbuilder.core.image_layout import HOOK_FILE
 from envbuilder.core.memory_policy import START, START_NAME
 from envbuilder.incontainer import memory_hook
-from tests.e2e.environments import environment
+
+pytestmark = pytest.mark.xdist_group("tensorflow")
 
 TWO_GPUS = """
 import tensorflow as tf
@@ -43,22 +44,24 @@ print(json.dumps(os.waitpid(child, 0)[1]))
 """
 
 
-@cache
-def _site(row: str, folder: Path) -> tuple[Path, Path]:
-    """Interpreter and site-packages of a row's TensorFlow, with the hook."""
-    python = environment(row, folder / row)
-    site = next(python.parents[1].glob("lib/python*/site-packages"))
-    (site / START_NAME).write_text(START.replace(f"/{HOOK_FILE}", str(memory_hook.__file__)) + "\n", encoding="utf-8")
-    return python, site
+@pytest.fixture
+def hooked(python_of: Callable[[str], Path]) -> Iterator[Callable[[str], Path]]:
+    """Give the interpreter of a row's TensorFlow, with the hook for as long as a test runs."""
+    made: list[Path] = []
+
+    def with_hook(row: str) -> Path:
+        python = python_of(row)
+        made.append(next(python.parents[1].glob("lib/python*/site-packages")) / START_NAME)
+        made[-1].write_text(START.replace(f"/{HOOK_FILE}", str(memory_hook.__file__)) + "\n", encoding="utf-8")
+        return python
+
+    yield with_hook
+    for start in made:
+        start.unlink()
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("memory")
-
-
-def ran(folder: Path, row: str, code: str, policy: str, **env: str) -> object:
-    python, _ = _site(row, folder)
+def ran(hooked: Callable[[str], Path], row: str, code: str, policy: str, **env: str) -> object:
+    python = hooked(row)
     ended = subprocess.run(
         [str(python), "-W", "ignore", "-c", f"import json, os, sys\n{code}"],
         env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "ENVBUILDER_MEMORY": policy, **env},
@@ -82,15 +85,17 @@ def ran(folder: Path, row: str, code: str, policy: str, **env: str) -> object:
         ("fraction:0.5,fraction:0.25", [False, 0.0, [[4096], [4096]]]),
     ],
 )
-def test_tensorflow_receives_the_policy(folder: Path, row: str, policy: str, expected: list[object]) -> None:
-    assert ran(folder, row, TWO_GPUS + TELL, policy) == expected
+def test_tensorflow_receives_the_policy(
+    hooked: Callable[[str], Path], row: str, policy: str, expected: list[object]
+) -> None:
+    assert ran(hooked, row, TWO_GPUS + TELL, policy) == expected
 
 
 @pytest.mark.parametrize("row", ["tf-1.15-cpu", "tf-2.15-cpu"])
-def test_a_fork_after_the_import_computes(folder: Path, row: str) -> None:
-    assert ran(folder, row, FORKED, "limit:4GiB") == 0
+def test_a_fork_after_the_import_computes(hooked: Callable[[str], Path], row: str) -> None:
+    assert ran(hooked, row, FORKED, "limit:4GiB") == 0
 
 
-def test_own_memory_growth_wins(folder: Path) -> None:
+def test_own_memory_growth_wins(hooked: Callable[[str], Path]) -> None:
     own = "made.set_memory_growth(gpus[0], False); made.set_memory_growth(gpus[1], False); received = made.config\n"
-    assert ran(folder, "tf-2.15-cpu", TWO_GPUS + own + TELL, "growth") == [False, 0.0, []]
+    assert ran(hooked, "tf-2.15-cpu", TWO_GPUS + own + TELL, "growth") == [False, 0.0, []]

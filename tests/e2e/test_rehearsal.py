@@ -5,23 +5,28 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from envbuilder.diagnostics.probe.script import probe_source
-from tests.e2e.environments import environment
+
+pytestmark = pytest.mark.xdist_group("tensorflow")
 
 RELEASES = ("tf-1.15-cpu", "tf-2.15-cpu")
 COMPARED = ("matmul", "convolution", "convolution-gradient", "batch-norm", "rnn")
 
 
 @pytest.fixture(scope="module", params=RELEASES)
-def facts(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def facts(
+    request: pytest.FixtureRequest, python_of: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Any]:
     """What a rehearsal says in an environment of the row."""
     row = str(request.param)
     folder = tmp_path_factory.mktemp(row)
-    python = environment(row, folder)
+    python = python_of(row)
     probe = folder / "probe.py"
     probe.write_bytes(probe_source())
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
