@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 
-from cyclonedx.schema import SchemaVersion
-from cyclonedx.validation.json import JsonStrictValidator
-
 from envbuilder.image.attestation.artifacts import attached
 from envbuilder.image.attestation.bill_of_materials import bill_of_materials
 from envbuilder.image.attestation.provenance import provenance
@@ -32,6 +29,10 @@ def test_the_bill_names_every_package_with_its_hash() -> None:
 
 
 def test_the_bill_is_valid_and_always_the_same() -> None:
+    # It imports jsonschema, which takes seconds that only this test is to cost.
+    from cyclonedx.schema import SchemaVersion  # noqa: PLC0415
+    from cyclonedx.validation.json import JsonStrictValidator  # noqa: PLC0415
+
     bill = bill_of_materials(LOCK, digest(LOCK))
     assert bill == bill_of_materials(LOCK, digest(LOCK))
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(bill.decode()) is None
