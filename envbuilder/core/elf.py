@@ -16,7 +16,7 @@ from elftools.elf.constants import SH_FLAGS
 from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerNeedSection
-from elftools.elf.sections import Section
+from elftools.elf.sections import Section, SymbolTableSection
 
 from envbuilder.core.corrupt_file import Damaged
 from envbuilder.core.versions import Release
@@ -26,6 +26,8 @@ T = TypeVar("T")
 _MOST = 1 << 14
 """More sections, dependencies or symbol versions than this means that a table is broken."""
 
+_TEXTS = frozenset({"DT_NEEDED", "DT_SONAME", "DT_RUNPATH", "DT_RPATH"})
+_LONGEST_TEXT = 1 << 16
 _VERSION = re.compile(r"(GLIBC|GLIBCXX|CXXABI)_(\d+(?:\.\d+)*)")
 _BROKEN = (
     ELFError, ConstructError, struct.error, ValueError, OverflowError, LookupError, TypeError, AttributeError,
@@ -63,6 +65,7 @@ class SharedObject:
 
     Attributes:
         machine: Processor in the words of pyelftools.
+        soname: Its own name for dependencies on it; empty without one.
         needed: Dependencies, in file order.
         runpath: Folders of its RUNPATH, or else RPATH, in file order, each once: wheels repeat them a hundred times.
         versions: Newest version that it needs by kind: `GLIBC`, `GLIBCXX`, `CXXABI`; without those it needs not.
@@ -70,10 +73,27 @@ class SharedObject:
     """
 
     machine: str
+    soname: str
     needed: tuple[str, ...]
     runpath: tuple[str, ...]
     versions: dict[str, Release]
     data: tuple[DataSection, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchPath:
+    """Where an ELF file holds the directories in which its dependencies are looked for.
+
+    Attributes:
+        text: Its RUNPATH, or else its RPATH.
+        start: Offset of the text in the file.
+        shared: Something else in the file uses a part of the text, or that cannot be told, so that it must not be
+            changed.
+    """
+
+    text: str
+    start: int
+    shared: bool
 
 
 @contextmanager
@@ -113,11 +133,50 @@ def read_shared_object(elf: ELFFile) -> SharedObject:
         ]
         return SharedObject(
             machine=str(elf.get_machine_arch()),
+            soname=next((text for name, text in tags if name == "DT_SONAME"), ""),
             needed=tuple(text for name, text in tags if name == "DT_NEEDED"),
             runpath=tuple(dict.fromkeys(folder for text in search for folder in text.split(":") if folder)),
             versions=_newest(_versions(sections)),
             data=tuple(_data(sections, elf.stream_len)),
         )
+
+
+def read_search_path(elf: ELFFile) -> SearchPath | None:
+    """Return the search path of an open ELF file; None without one.
+
+    Raises:
+        Damaged: Its tables point nowhere.
+    """
+    with reading_elf():
+        dynamic = next((each for each in elf.iter_sections() if isinstance(each, DynamicSection)), None)
+        if dynamic is None:
+            return None
+        tags = [
+            (tag.entry.d_tag, tag.entry.d_val)
+            for tag in _few(dynamic.iter_tags(), "entries in the dynamic section")
+            if tag.entry.d_tag in _TEXTS
+        ]
+        places = [place for name in ("DT_RUNPATH", "DT_RPATH") for tag, place in tags if tag == name]
+        if not places:
+            return None
+        start = elf.get_section(dynamic["sh_link"])["sh_offset"] + places[0]
+        elf.stream.seek(start)
+        text, end, _ = elf.stream.read(_LONGEST_TEXT).partition(b"\0")
+        if not end:
+            raise Damaged("an ELF file whose search path has no end")
+        symbols = {place for place in _symbol_names(elf) if place}
+        used = {place for tag, place in tags if tag in {"DT_NEEDED", "DT_SONAME"}} | symbols
+        # Linkers let a string be the end of another one: a symbol called `b` may live in the last letter of `/lib`.
+        # Without a section that lists the symbols nobody can tell.
+        shared = not symbols or any(places[0] <= place < places[0] + len(text) for place in used)
+        return SearchPath(text=text.decode("utf-8", "surrogateescape"), start=start, shared=shared)
+
+
+def _symbol_names(elf: ELFFile) -> Iterator[int]:
+    """Offsets of the names of dynamic symbols in the table of texts."""
+    for section in elf.iter_sections("SHT_DYNSYM"):
+        if isinstance(section, SymbolTableSection):
+            yield from (symbol.entry.st_name for symbol in section.iter_symbols())
 
 
 def _tags(sections: Iterable[Section]) -> Iterator[tuple[str, str]]:
@@ -126,7 +185,7 @@ def _tags(sections: Iterable[Section]) -> Iterator[tuple[str, str]]:
         if isinstance(section, DynamicSection):
             for tag in _few(section.iter_tags(), "entries in the dynamic section"):
                 name = tag.entry.d_tag
-                if name in {"DT_NEEDED", "DT_RUNPATH", "DT_RPATH"}:
+                if name in _TEXTS:
                     yield name, getattr(tag, name.removeprefix("DT_").lower())
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from envbuilder.core.corrupt_file import Damaged
 from envbuilder.core.errors import EnvbuilderError
 from envbuilder.core.versions import Release
 from envbuilder.image.base.interpreter import Interpreter, identify
@@ -108,7 +109,7 @@ def _problem(interpreter: Interpreter, glibc: Release | None) -> str:
             survey.names.add(member.path)
             if member.kind is Kind.FILE:
                 survey.meet(member.path, member.read())
-    except (EnvbuilderError, OSError, ValueError) as error:
+    except (EnvbuilderError, Damaged, OSError, ValueError) as error:
         return f"cannot become an archive: {error}"
     if glibc is not None and survey.glibc > glibc:
         return f"needs glibc {survey.glibc}, the base has {glibc}"

@@ -7,11 +7,12 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
+from io import BytesIO
 from pathlib import PurePosixPath
 
+from envbuilder.core.corrupt_file import Damaged
 from envbuilder.core.errors import UsageError
 from envbuilder.core.image_layout import PYTHON
-from envbuilder.image.base.elf import Elf, is_elf, read_elf
 from envbuilder.image.base.interpreter import Interpreter
 from envbuilder.oci.tar.members import Kind, Member, of_folder, on_disk
 
@@ -114,6 +115,11 @@ def _places(interpreter: Interpreter, found: list[Member]) -> tuple[str, ...]:
     return tuple(sorted(places - {HOME}, key=lambda place: (-len(place), place)))
 
 
+def is_elf(data: bytes) -> bool:
+    """Return True if these are the first bytes of an ELF file."""
+    return data.startswith(b"\x7fELF")
+
+
 def _moved(member: Member, places: tuple[str, ...]) -> Member:
     if member.kind is not Kind.FILE:
         return member
@@ -143,17 +149,23 @@ def _moved_library(data: bytes, path: str, places: tuple[str, ...]) -> bytes:
 
     The new text is written over the old one, so it works only where it is not longer and nothing else uses the old.
     """
-    elf = read_elf(data)
-    new = _search(elf, path, places).encode()
-    old = elf.search.encode("utf-8", "surrogateescape")
-    if new == old or len(new) > len(old) or elf.search_shared:
+    from envbuilder.core.elf import open_elf, read_search_path  # noqa: PLC0415  loads pyelftools
+
+    try:
+        found = read_search_path(open_elf(BytesIO(data)))
+    except Damaged as error:
+        raise UsageError(f"{path} is {error}", hint="install this Python again, or name another one") from error
+    if found is None:
         return data
-    return data[: elf.search_at] + new.ljust(len(old), b"\0") + data[elf.search_at + len(old) :]
+    new, old = (os.fsencode(text) for text in (_search(found.text, path, places), found.text))
+    if new == old or len(new) > len(old) or found.shared:
+        return data
+    return data[: found.start] + new.ljust(len(old), b"\0") + data[found.start + len(old) :]
 
 
-def _search(elf: Elf, path: str, places: tuple[str, ...]) -> str:
+def _search(text: str, path: str, places: tuple[str, ...]) -> str:
     libraries = {f"{place}/lib" for place in places}
     way = os.path.relpath("lib", PurePosixPath(path).parent)
     own = "$ORIGIN" if way == "." else f"$ORIGIN/{way}"
-    entries = (own if entry.rstrip("/") in libraries else entry for entry in elf.search.split(":"))
+    entries = (own if entry.rstrip("/") in libraries else entry for entry in text.split(":"))
     return ":".join(dict.fromkeys(entries))

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from envbuilder.core.archives.decompression import unpacked
 from envbuilder.core.archives.limits import Budget
 from envbuilder.core.archives.member_names import BadArchive
 from envbuilder.core.archives.tar_reader import FILE, PlainStream, TarReader
+from envbuilder.core.corrupt_file import Damaged
 from envbuilder.core.digests import digest_of_file
 from envbuilder.core.errors import Fault, InvalidInput
 from envbuilder.core.versions import Release
-from envbuilder.image.base.elf import X86_64, Elf, is_elf, read_elf
-from envbuilder.image.base.python_files import TOP
+from envbuilder.image.base.python_files import TOP, is_elf
 from envbuilder.image.base.trees import PythonArchive
+
+if TYPE_CHECKING:
+    from envbuilder.core.elf import SharedObject
 
 _PROGRAM = re.compile(rf"{TOP}/bin/python3\.\d+")
 _PATCHLEVEL = re.compile(rf"{TOP}/include/python3\.\d+m?/patchlevel\.h")
@@ -23,8 +28,11 @@ _VERSION = re.compile(rb'^#define PY_VERSION\s+"(3\.\d+\.\d+)\+?"', re.MULTILINE
 _LARGEST_LIBRARY = 1 << 30
 """Bytes of a file that is read whole, to look for ELF in it."""
 
-# Damaged ELF files let errors of their parts through.
-_UNREADABLE = (BadArchive, OSError, ValueError, OverflowError, KeyError, IndexError)
+_UNREADABLE = (BadArchive, Damaged, OSError, ValueError)
+_X86_64 = "x64"
+"""In the words of pyelftools."""
+
+_NONE = Release("0")
 
 
 def inspect(archive: Path) -> PythonArchive:
@@ -73,24 +81,26 @@ class Survey:
     """
 
     names: set[str] = field(default_factory=set)
-    libraries: dict[str, Elf] = field(default_factory=dict)
+    libraries: dict[str, SharedObject] = field(default_factory=dict)
     version: str = ""
 
     def meet(self, path: str, data: bytes) -> None:
         """Read a file.
 
         Raises:
-            ValueError: It is a damaged ELF file.
+            Damaged: It is a damaged ELF file.
         """
         if is_elf(data):
-            self.libraries[path] = read_elf(data)
+            from envbuilder.core.elf import open_elf, read_shared_object  # noqa: PLC0415  loads pyelftools
+
+            self.libraries[path] = read_shared_object(open_elf(BytesIO(data)))
         elif _PATCHLEVEL.fullmatch(path) and (match := _VERSION.search(data)):
             self.version = match[1].decode()
 
     @property
     def glibc(self) -> Release:
         """Newest glibc symbol version that any of the libraries asks for."""
-        return max((Release(text) for elf in self.libraries.values() for text in elf.glibc), default=Release("0"))
+        return max((elf.versions.get("GLIBC", _NONE) for elf in self.libraries.values()), default=_NONE)
 
     def needs(self) -> tuple[str, ...]:
         """Sonames that none of the files has, sorted."""
@@ -114,12 +124,12 @@ def _survey(archive: Path) -> Survey:
     return survey
 
 
-def _program(archive: Path, survey: Survey) -> Elf:
+def _program(archive: Path, survey: Survey) -> SharedObject:
     programs = [elf for path, elf in survey.libraries.items() if _PROGRAM.fullmatch(path)]
     if len(programs) != 1:
         raise _invalid(archive, f"holds {len(programs)} programs called {TOP}/bin/python3.N instead of one")
     program = programs[0]
-    if program.machine != X86_64 or "libc.so.6" not in program.needed:
+    if program.machine != _X86_64 or "libc.so.6" not in program.needed:
         raise _invalid(archive, "is not for Linux on x86-64 with glibc")
     return program
 
@@ -132,8 +142,8 @@ def _version(archive: Path, survey: Survey) -> Release:
     return Release(survey.version)
 
 
-def library_dirs(program: Elf) -> tuple[str, ...]:
+def library_dirs(program: SharedObject) -> tuple[str, ...]:
     """Return the directories that the loader must be given: the program looks for libpython at a fixed place."""
     bound = any(name.startswith("libpython") for name in program.needed)
-    found = any(entry.rstrip("/") == "$ORIGIN/../lib" for entry in program.search.split(":"))
+    found = any(entry.rstrip("/") == "$ORIGIN/../lib" for entry in program.runpath)
     return (f"{TOP}/lib",) if bound and not found else ()

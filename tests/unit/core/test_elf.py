@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
 from io import BytesIO
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from envbuilder.core.corrupt_file import Damaged
-from envbuilder.core.elf import DataSection, SharedObject, open_elf, read_shared_object
+from envbuilder.core.elf import DataSection, SharedObject, open_elf, read_search_path, read_shared_object
 from envbuilder.core.versions import Release
 from tests.unit.curation.wheel_audit.wheels import elf
 
@@ -112,3 +114,37 @@ def test_changed_bytes_give_a_value_or_damage(changes: list[tuple[int, int]]) ->
 def test_any_bytes_give_a_value_or_damage(content: bytes) -> None:
     with suppress(Damaged):
         read(b"\x7fELF\x02\x01\x01" + content)
+
+
+def test_an_own_name_is_read() -> None:
+    assert read(elf(soname="libx.so.1", needed=["libc.so.6"])).soname == "libx.so.1"
+    assert not read(elf(needed=["libc.so.6"])).soname
+
+
+@pytest.mark.parametrize(
+    ("symbols", "shared"), [(["other"], False), (["lib"], True), (["a/lib"], True), ([], True)], ids=str
+)
+def test_a_search_path_is_found_where_it_stands_and_says_who_else_uses_its_text(
+    symbols: list[str], shared: bool
+) -> None:
+    content = elf(needed=["libc.so.6"], rpath="/old", runpath="/a/lib", symbols=symbols)
+    found = read_search_path(open_elf(BytesIO(content)))
+    assert found is not None
+    assert (found.text, found.shared) == ("/a/lib", shared)
+    assert content[found.start :].startswith(b"/a/lib\0")
+
+
+def test_a_file_without_a_search_path_has_none() -> None:
+    assert read_search_path(open_elf(BytesIO(elf(needed=["libc.so.6"])))) is None
+
+
+def test_the_reader_agrees_with_a_real_interpreter() -> None:
+    found = read(Path(sys.executable).resolve().read_bytes())
+    assert "libc.so.6" in found.needed
+    assert found.versions["GLIBC"] >= Release("2")
+
+
+@given(data=st.binary(max_size=400), keep=st.integers(0, 900))
+def test_a_damaged_search_path_is_told_as_that(data: bytes, keep: int) -> None:
+    with suppress(Damaged):
+        read_search_path(open_elf(BytesIO(elf(runpath="/a/lib", symbols=["f"])[:keep] + data)))

@@ -16,9 +16,10 @@ INFO = "tensorflow-2.99.0.dist-info"
 METADATA = "Metadata-Version: 2.1\nName: tensorflow\nVersion: 2.99.0\nRequires-Python: >=3.9\n"
 WHEEL = "Wheel-Version: 1.0\nTag: cp312-cp312-manylinux_2_17_x86_64\nTag: cp312-cp312-manylinux2014_x86_64\n"
 
-_PROGBITS, _STRTAB, _DYNAMIC, _NOBITS, _VERNEED = 1, 3, 6, 8, 0x6FFFFFFE
+_PROGBITS, _STRTAB, _DYNAMIC, _NOBITS, _DYNSYM, _VERNEED = 1, 3, 6, 8, 11, 0x6FFFFFFE
 _ALLOC, _EXECINSTR = 2, 4
-_DYNAMIC_TAGS = {"needed": 1, "rpath": 15, "runpath": 29}
+_ENTRY_SIZES = {_DYNAMIC: 16, _DYNSYM: 24}
+_DYNAMIC_TAGS = {"needed": 1, "soname": 14, "rpath": 15, "runpath": 29}
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ def elf(
     data: Mapping[str, bytes] | None = None,
     code: bytes = b"",
     machine: int = 62,
+    soname: str = "",
+    symbols: Sequence[str] = (),
 ) -> bytes:
     """A shared library for x86-64.
 
@@ -53,10 +56,12 @@ def elf(
         data: Contents of its data sections by name.
         code: Content of its `.text`.
         machine: `e_machine`.
+        soname: Its own name for dependencies on it.
+        symbols: Names of its dynamic symbols; one that ends another text shares its bytes.
     """
     strings = _Strings()
     entries = [("needed", name) for name in needed]
-    entries += [(kind, text) for kind, text in (("rpath", rpath), ("runpath", runpath)) if text]
+    entries += [(kind, text) for kind, text in (("soname", soname), ("rpath", rpath), ("runpath", runpath)) if text]
     dynamic = b"".join(struct.pack("<qQ", _DYNAMIC_TAGS[kind], strings.at(text)) for kind, text in entries)
     need = _verneed(versions or {}, strings)
     parts = [
@@ -66,6 +71,10 @@ def elf(
     ]
     if need:
         parts.append(Part(".gnu.version_r", need, kind=_VERNEED, link=1, info=len(versions or {})))
+    if symbols:
+        table = b"".join(struct.pack("<IBBHQQ", strings.within(name), 0, 0, 0, 0, 0) for name in symbols)
+        parts[1] = Part(".dynstr", strings.content, kind=_STRTAB)
+        parts.append(Part(".dynsym", table, kind=_DYNSYM, link=1))
     if code:
         parts.append(Part(".text", code, flags=_ALLOC | _EXECINSTR))
     parts += [Part(name, content) for name, content in (data or {}).items()]
@@ -82,7 +91,7 @@ def _file(parts: Sequence[Part], machine: int) -> bytes:
         body += bytes(-len(body) % 8)
         headers += struct.pack(
             "<IIQQQQIIQQ", name, part.kind, part.flags, 0, len(body), len(part.content), part.link, part.info, 8,
-            16 if part.kind == _DYNAMIC else 0,
+            _ENTRY_SIZES.get(part.kind, 0),
         )  # fmt: skip
         body += part.content
     body += bytes(-len(body) % 8)
@@ -98,6 +107,10 @@ class _Strings:
 
     def __init__(self) -> None:
         self.content = b"\0"
+
+    def within(self, text: str) -> int:
+        place = self.content.find(text.encode() + b"\0")
+        return place if place >= 0 else self.at(text)
 
     def at(self, text: str) -> int:
         place = len(self.content)

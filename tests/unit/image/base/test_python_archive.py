@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-import struct
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from envbuilder.core.elf import open_elf, read_search_path, read_shared_object
 from envbuilder.core.errors import InvalidInput, SourceUnreachable, ToolMissing, UsageError
 from envbuilder.core.versions import Release
-from envbuilder.image.base.elf import read_elf
 from envbuilder.image.base.interpreter import Interpreter, identify
 from envbuilder.image.base.programs import Host, LineListener, Ran, ignore_line, run_program
 from envbuilder.image.base.python_files import select
@@ -24,6 +24,7 @@ from envbuilder.image.base.python_survey import inspect
 from envbuilder.image.base.uv_python import from_uv
 from envbuilder.oci.tar import writing as tarball
 from envbuilder.oci.tar.members import Member, file_of
+from tests.unit.curation.wheel_audit.wheels import elf as library
 
 EPOCH = 1_700_000_000
 HERE = Host(environ=os.environ, run=run_program)
@@ -31,57 +32,22 @@ PATCHLEVEL = b'#define PY_MAJOR_VERSION 3\n#define PY_VERSION      "3.8.18"\n'
 
 
 def elf(*needed: str, search: str = "", machine: int = 62, shared: str = "other", glibc: str = "2.17") -> bytes:
-    """A little ELF file with a dynamic section, a string table and one dynamic symbol.
+    """A library.
 
     Args:
         needed: Sonames.
         search: RUNPATH.
         machine: `e_machine`.
-        shared: Name of the symbol; when it ends the search path it shares its bytes.
-        glibc: Version of glibc that is named.
+        shared: Name of a symbol; when it ends the search path it shares its bytes.
+        glibc: Version of glibc that it needs.
     """
-    strings = b"\0" + b"".join(text.encode() + b"\0" for text in (*needed, f"GLIBC_{glibc}", search, shared))
-    where = {name: strings.index(b"\0" + name.encode() + b"\0") + 1 for name in (*needed, search) if name}
-    symbol = strings.index(shared.encode() + b"\0")
-    entries = [(1, where[name]) for name in needed] + ([(29, where[search])] if search else [])
-    base = 64 + 2 * 56 + 64
-    entries += [(5, 0x1000 + base), (10, len(strings)), (0, 0)]
-    dynamic = b"".join(struct.pack("<qQ", *entry) for entry in entries)
-    at_dynamic = base + len(strings)
-    at_symbols = at_dynamic + len(dynamic)
-    header = b"\x7fELF\x02\x01\x01" + bytes(9)
-    header += struct.pack("<HHIQQQIHHHHHH", 3, machine, 1, 0, 64, 64 + 2 * 56, 0, 64, 56, 2, 64, 1, 0)
-    load = struct.pack("<IIQQQQQQ", 1, 5, 0, 0x1000, 0, at_symbols, at_symbols, 16)
-    dyn = struct.pack("<IIQQQQQQ", 2, 6, at_dynamic, 0, 0, len(dynamic), len(dynamic), 8)
-    section = struct.pack("<IIQQQQIIQQ", 0, 11, 0, 0, at_symbols, 24, 0, 0, 8, 24)
-    return header + load + dyn + section + strings + dynamic + struct.pack("<IBBHQQ", symbol, 0, 0, 0, 0, 0)
+    versions = {"libc.so.6": [f"GLIBC_{glibc}"]}
+    return library(needed=needed, runpath=search, machine=machine, symbols=[shared], versions=versions)
 
 
-def test_elf_facts_are_read() -> None:
-    found = read_elf(elf("libc.so.6", "libm.so.6", search="/a/lib", glibc="2.29"))
-    assert (found.needed, found.search, found.glibc, found.machine) == (
-        ("libc.so.6", "libm.so.6"),
-        "/a/lib",
-        ("2.29",),
-        62,
-    )
-    assert not found.search_shared
-    assert read_elf(elf("libc.so.6", search="/a/lib", shared="lib")).search_shared
-
-
-def test_the_elf_reader_agrees_with_a_real_interpreter() -> None:
-    found = read_elf(Path(sys.executable).resolve().read_bytes())
-    assert "libc.so.6" in found.needed
-    assert found.glibc
-
-
-@given(data=st.binary(max_size=400), keep=st.integers(0, 500))
-def test_damaged_elf_files_give_a_value_or_a_value_error(data: bytes, keep: int) -> None:
-    for damaged in (b"\x7fELF\x02\x01" + data, elf("libc.so.6", search="/a/lib")[:keep] + data):
-        try:
-            read_elf(damaged)
-        except ValueError:
-            continue
+def search_of(content: bytes) -> str:
+    found = read_search_path(open_elf(BytesIO(content)))
+    return found.text if found else ""
 
 
 def installation(root: Path, program: bytes) -> Interpreter:
@@ -143,10 +109,11 @@ def test_the_old_place_is_replaced_and_what_is_left_is_reported(tmp_path: Path) 
         "x = {'prefix': '/opt/python', 'INSTALL': '/usr/bin/install -c', "
         "'L': '-L/opt/python/lib', 'D': '/opt/python/lib'}"
     )
-    program = read_elf(members["bin/python3.8"].read())
-    assert (program.search, program.needed) == ("$ORIGIN/../lib", ("libpython3.8.so.1.0", "libc.so.6"))
+    program = members["bin/python3.8"].read()
+    assert search_of(program) == "$ORIGIN/../lib"
+    assert read_shared_object(open_elf(BytesIO(program))).needed == ("libpython3.8.so.1.0", "libc.so.6")
     module = members["lib/python3.8/lib-dynload/zlib.cpython-38-x86_64-linux-gnu.so"]
-    assert read_elf(module.read()).search == "$ORIGIN/../..:/o"
+    assert search_of(module.read()) == "$ORIGIN/../..:/o"
     assert select(interpreter, epoch=EPOCH).leftovers == ("python/lib/python3.8/note.txt",)
 
 
@@ -159,6 +126,12 @@ def test_a_search_path_that_cannot_be_replaced_is_reported(tmp_path: Path) -> No
     assert found.library_dirs == ("python/lib",)
     assert (str(found.version), found.needs, str(found.glibc)) == ("3.8.18", ("libc.so.6", "libz.so.1"), "2.17")
     assert (found.sha256, found.size, found.missing) == (written.sha256, written.size, None)
+
+
+def test_a_damaged_library_of_an_installation_is_refused(tmp_path: Path) -> None:
+    interpreter = installation(tmp_path, elf("libc.so.6")[:100])
+    with pytest.raises(UsageError, match="is a damaged ELF file"):
+        select(interpreter, epoch=EPOCH)
 
 
 def test_an_incomplete_installation_is_refused(tmp_path: Path) -> None:
