@@ -8,9 +8,20 @@ BROKE = "the connection broke"
 CERTIFICATE = "its certificate cannot be verified"
 CLOCK = "its certificate is not valid at the date of this machine's clock"
 CLOCK_HINT = "the clock of this machine may be wrong: compare `date -u` with the real time"
+BAD_ADDRESS = "its address cannot be used"
 NO_ADDRESS = "it redirects to an address that cannot be used"
 SILENT = "it did not answer in time"
+CLOSED = "it does not accept connections"
+NO_NAME = "its name cannot be resolved"
+NO_PROXY = "the proxy does not let us through"
 NO_TLS = "it does not speak TLS"
+
+
+class BadAddress(OSError):
+    """An address is none, or names a host or a port that cannot be."""
+
+    def __init__(self, words: str = BAD_ADDRESS) -> None:
+        super().__init__(words)
 
 
 def words_of(error: BaseException) -> str:
@@ -22,9 +33,9 @@ def words_of(error: BaseException) -> str:
     if isinstance(error, exceptions.SSLError):
         return _of_tls(str(error))
     words = (
-        (exceptions.ProxyError, "the proxy does not let us through"),
-        (exceptions.NameResolutionError, "its name cannot be resolved"),
-        (exceptions.NewConnectionError, "it does not accept connections"),
+        (exceptions.ProxyError, NO_PROXY),
+        (exceptions.NameResolutionError, NO_NAME),
+        (exceptions.NewConnectionError, CLOSED),
         (exceptions.TimeoutError, SILENT),
     )
     return next((text for kind, text in words if isinstance(error, kind)), BROKE)

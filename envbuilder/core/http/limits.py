@@ -31,6 +31,13 @@ class Stalled(OSError):
     """A server is silent or too slow."""
 
 
+class GivenUp(Stalled):
+    """A server was silent or too slow before, and is not asked again."""
+
+    def __init__(self) -> None:
+        super().__init__("it was too slow before, and is not asked again")
+
+
 class TooLong(Exception):
     """A body has more bytes than it may have."""
 
@@ -105,11 +112,11 @@ class Tolerance:
         """Return a new request to a server.
 
         Raises:
-            Stalled: The server was given up before.
+            GivenUp: The server was given up before.
         """
         with self._lock:
             if self._spent(server).stalls >= MOST_STALLS:
-                raise Stalled("it was too slow before, and is not asked again")
+                raise GivenUp
         return Attempt(tolerance=self, server=server, began=self._clock())
 
     def granted(self, server: str, asked: float) -> float:

@@ -15,6 +15,15 @@ _BEGIN = b"-----BEGIN CERTIFICATE-----"
 _END = b"-----END CERTIFICATE-----"
 
 
+class UnreadableCertificates(UsageError):
+    """The certificates that a variable names cannot be read."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"the CA bundle that {name} names cannot be read", hint=f"set {name} to a file of PEM certificates"
+        )
+
+
 def ca_variable(environ: Mapping[str, str]) -> str:
     """Return the variable that names the trusted certificates; empty when none is set.
 
@@ -31,7 +40,7 @@ def trust(environ: Mapping[str, str]) -> ssl.SSLContext:
     The variable names a file or, as OpenSSL makes it, a directory.
 
     Raises:
-        UsageError: The certificates cannot be read.
+        UnreadableCertificates: They cannot be read.
     """
     name = ca_variable(environ)
     bundle = environ[name] if name else None
@@ -39,14 +48,14 @@ def trust(environ: Mapping[str, str]) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cafile=None if directory else bundle, capath=bundle if directory else None)
     except OSError:
-        raise _unreadable(name) from None
+        raise UnreadableCertificates(name) from None
 
 
 def ca_bundle(environ: Mapping[str, str]) -> bytes:
     """Return the certificates of `ca_variable` in one text; empty when none is set.
 
     Raises:
-        UsageError: The certificates cannot be read.
+        UnreadableCertificates: They cannot be read.
     """
     name = ca_variable(environ)
     if not name:
@@ -58,7 +67,7 @@ def ca_bundle(environ: Mapping[str, str]) -> bytes:
         # The directory has each certificate under its hash, and usually under its own name too.
         contents = [file.read_bytes() for file in sorted(path.iterdir()) if file.is_file()]
     except OSError:
-        raise _unreadable(name) from None
+        raise UnreadableCertificates(name) from None
     certificates = (part.partition(_END)[0] for content in contents for part in content.split(_BEGIN)[1:])
     return b"".join(_BEGIN + each + _END + b"\n" for each in dict.fromkeys(certificates))
 
@@ -75,9 +84,3 @@ def child_environ(environ: Mapping[str, str]) -> dict[str, str]:
         return dict(environ)
     kept = {key: value for key, value in environ.items() if key != "SSL_CERT_FILE"}
     return {**kept, "SSL_CERT_DIR" if Path(environ[name]).is_dir() else "SSL_CERT_FILE": environ[name]}
-
-
-def _unreadable(name: str) -> UsageError:
-    return UsageError(
-        f"the CA bundle that {name} names cannot be read", hint=f"set {name} to a file of PEM certificates"
-    )

@@ -6,14 +6,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-import urllib3
-from urllib3 import exceptions
-
 from envbuilder.core.errors import UsageError
-from envbuilder.core.http.pools import USER_AGENT, opened_pool
+from envbuilder.core.http.client import Client
+from envbuilder.core.http.failures import BAD_ADDRESS, CERTIFICATE, CLOCK, CLOSED, NO_NAME, NO_PROXY, SILENT
+from envbuilder.core.http.origins import without_login
 from envbuilder.core.http.proxies import proxy_for
-from envbuilder.core.http.trust import trust
+from envbuilder.core.http.trust import UnreadableCertificates
 from envbuilder.diagnostics.host.environment import Silence
+
+_SILENCES = {
+    BAD_ADDRESS: Silence.ADDRESS,
+    CERTIFICATE: Silence.CERTIFICATE,
+    CLOCK: Silence.CERTIFICATE,
+    CLOSED: Silence.REFUSED,
+    NO_NAME: Silence.NAME,
+    NO_PROXY: Silence.PROXY,
+    SILENT: Silence.TIME,
+}
 
 
 def answer(url: str, environ: Mapping[str, str], limit: float) -> int | Silence | None:
@@ -39,7 +48,7 @@ def answer(url: str, environ: Mapping[str, str], limit: float) -> int | Silence 
         return None if Path(unquote(parts.path)).exists() else Silence.REFUSED
     if scheme not in {"http", "https"} or not host:
         return Silence.ADDRESS
-    return _status(url, environ, limit, secure=scheme == "https")
+    return _status(without_login(url), environ, limit)
 
 
 def is_proxied(url: str, environ: Mapping[str, str]) -> bool:
@@ -47,39 +56,17 @@ def is_proxied(url: str, environ: Mapping[str, str]) -> bool:
     return bool(proxy_for(url, environ))
 
 
-def _status(url: str, environ: Mapping[str, str], limit: float, *, secure: bool) -> int | Silence:
+def _status(url: str, environ: Mapping[str, str], limit: float) -> int | Silence:
+    client = Client(environ)
     try:
-        context = trust(environ) if secure else None
-    except UsageError:
+        response = client.send("GET", url, {}, total=limit)
+        response.close(keep=False)
+    except UnreadableCertificates:
         return Silence.CA_BUNDLE
-    try:
-        pool = opened_pool(proxy_for(url, environ), context)
     except UsageError:
         return Silence.PROXY
-    with pool:
-        try:
-            response = pool.request(
-                "GET",
-                url,
-                headers={"User-Agent": USER_AGENT},
-                redirect=False,
-                retries=False,
-                preload_content=False,
-                timeout=urllib3.Timeout(total=limit),
-            )
-        except (exceptions.HTTPError, OSError) as error:
-            return _silence(error)
-        response.close()
-        return int(response.status)
-
-
-def _silence(error: BaseException) -> Silence:
-    if isinstance(error, exceptions.SSLError):
-        return Silence.CERTIFICATE if "CERTIFICATE" in str(error) else Silence.BROKEN
-    if isinstance(error, exceptions.ProxyError):
-        return Silence.PROXY
-    if isinstance(error, exceptions.NameResolutionError):
-        return Silence.NAME
-    if isinstance(error, exceptions.TimeoutError) and not isinstance(error, exceptions.NewConnectionError):
-        return Silence.TIME
-    return Silence.REFUSED if isinstance(error, exceptions.NewConnectionError) else Silence.BROKEN
+    except OSError as error:
+        return _SILENCES.get(str(error), Silence.BROKEN)
+    finally:
+        client.close()
+    return response.status

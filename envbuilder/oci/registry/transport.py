@@ -1,38 +1,32 @@
-"""One request over http: connections, proxies, certificates, redirects; every failure as one of ours."""
+"""Requests to registries: https only, redirects of what only reads, and every failure as one of ours."""
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import Self, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.files import CHUNK
-from envbuilder.core.http.failures import BROKE, CERTIFICATE, CLOCK, CLOCK_HINT, is_stalled, words_of
-from envbuilder.core.http.limits import MOST_WAITED, SECONDS, Attempt, Pace, Stalled, Tolerance, TooLong, decimal, whole
+from envbuilder.core.http.client import MOST_REDIRECTS, Client, Response
+from envbuilder.core.http.failures import BROKE, CERTIFICATE, CLOCK, CLOCK_HINT, BadAddress
+from envbuilder.core.http.limits import MOST_WAITED, SECONDS, GivenUp, Stalled, TooLong, decimal, whole
 from envbuilder.core.http.origins import is_loopback, origin
-from envbuilder.core.http.pools import USER_AGENT, opened_pool
-from envbuilder.core.http.proxies import proxy_for
-from envbuilder.core.http.trust import trust
 from envbuilder.oci.registry.failures import Interrupted, said
 from envbuilder.oci.registry.retries import retry_after
-
-if TYPE_CHECKING:
-    from urllib3 import BaseHTTPResponse, PoolManager, ProxyManager, Timeout
 
 Body: TypeAlias = bytes | Callable[[], Iterator[bytes]] | None
 """Bytes, or what gives them anew for each try; `Content-Length` is among the headers then."""
 
-_MOST_REDIRECTS = 5
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_CONNECT_SECONDS = 20.0
 _LONGEST_ERROR = 1 << 16
 _MOST_SENT = 1 << 50  # more than any body has
+_CERTAIN = {CLOCK: CLOCK_HINT, CERTIFICATE: "name a CA bundle that holds its issuer (SSL_CERT_FILE)"}
+"""Hints for failures that another try does not change."""
+
 _LATER_HINT = "try again later, or use another registry"
 
 
@@ -73,19 +67,17 @@ class Answer:
         subject: As in the request.
     """
 
-    def __init__(self, response: BaseHTTPResponse, request: Request, url: str, attempt: Attempt, pace: Pace) -> None:
+    def __init__(self, response: Response, subject: str) -> None:
         self._response = response
-        self._attempt = attempt
-        self._pace = pace
         self.status = response.status
-        self.headers: Mapping[str, str] = response.headers
-        self.url = url
-        self.subject = request.subject
+        self.headers = response.headers
+        self.url = response.url
+        self.subject = subject
 
     @property
     def challenges(self) -> tuple[str, ...]:
         """The values of `WWW-Authenticate`."""
-        return tuple(self._response.headers.getlist("WWW-Authenticate"))
+        return self._response.all_of("WWW-Authenticate")
 
     @property
     def location(self) -> str:
@@ -94,7 +86,14 @@ class Answer:
         Raises:
             SourceUnreachable: It is no address.
         """
-        place = self.headers.get("Location", "")
+        return self._absolute(self.headers.get("Location", ""))
+
+    @property
+    def redirect(self) -> str:
+        """Where it redirects to, made absolute; empty when it does not. Errors as in `location`."""
+        return self._absolute(self._response.redirect)
+
+    def _absolute(self, place: str) -> str:
         try:
             found = urljoin(self.url, place) if place else ""
             origin(found)
@@ -117,12 +116,8 @@ class Answer:
         Raises:
             Interrupted: The connection broke before the end, or is too slow.
         """
-        with _as_ours(self.subject, self._attempt):
-            found = self._response.read1(size, decode_content=False)
-            if found:
-                self._pace.got(len(found))
-                self._attempt.moved(len(found))
-            return found
+        with _as_ours(self.subject):
+            return self._response.read(size)
 
     def content(self, limit: int) -> bytes:
         """The whole body.
@@ -149,9 +144,6 @@ class Answer:
 
     def close(self) -> None:
         """Give the connection back, or close it when much of the body was not read."""
-        rest = self._response.length_remaining
-        if rest is not None and rest <= _LONGEST_ERROR:
-            self._response.drain_conn()
         self._response.close()
 
     def __enter__(self) -> Self:
@@ -162,19 +154,15 @@ class Answer:
 
 
 class Transport:
-    """Sends requests; may be used by several threads.
+    """Sends requests to registries; may be used by several threads.
 
     Args:
-        environ: Proxies (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`) and certificates (`CA_VARIABLES`).
-        clock: Seconds since any moment; never goes back.
+        environ: As for `Client`.
+        clock: As for `Client`.
     """
 
     def __init__(self, environ: Mapping[str, str], *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._environ = environ
-        self._clock = clock
-        self._tolerance = Tolerance(clock)
-        self._pools: dict[tuple[str, bool], PoolManager | ProxyManager] = {}
-        self._lock = threading.Lock()
+        self._client = Client(environ, clock=clock)
 
     def send(self, request: Request) -> Answer:
         """Send a request, once, and follow redirects of one that only reads.
@@ -185,47 +173,33 @@ class Transport:
             UsageError: Proxy or CA bundle of the environment cannot be used.
         """
         url = request.url
-        for _ in range(_MOST_REDIRECTS):
+        for _ in range(MOST_REDIRECTS + 1):
             answer = self._exchanged(request, url)
-            if answer.status not in _REDIRECTS or request.method not in {"GET", "HEAD"} or not answer.location:
+            if request.method not in {"GET", "HEAD"} or not answer.redirect:
                 return self._settled(answer, request)
-            url = answer.location
+            url = answer.redirect
             answer.close()
         raise SourceUnreachable(f"{request.subject}: too many redirects", hint="ask the registry's operator")
 
     def close(self) -> None:
         """Close all connections."""
-        with self._lock:
-            for pool in self._pools.values():
-                pool.clear()
-            self._pools.clear()
+        self._client.close()
 
     def _exchanged(self, request: Request, url: str) -> Answer:
         _require_safe(request, url)
-        headers = {"User-Agent": USER_AGENT, "Accept-Encoding": "identity", **dict(request.headers)}
+        headers = dict(request.headers)
         if request.authorization and origin(url) == origin(request.url):
             headers["Authorization"] = request.authorization
-        pool = self._pool(url)
-        attempt = self._attempt(request, url)
-        with _as_ours(request.subject, attempt):
-            response = pool.request(
+        with _as_ours(request.subject):
+            response = self._client.send(
                 request.method,
                 url,
-                headers=headers,
+                headers,
                 body=request.body() if callable(request.body) else request.body,
-                redirect=False,
-                retries=False,
-                preload_content=False,
-                timeout=_timeout(request.seconds),
+                length=_length(request),
+                seconds=request.seconds,
             )
-        attempt.moved(_sent(request))
-        return Answer(response, request, url, attempt, Pace(self._clock))
-
-    def _attempt(self, request: Request, url: str) -> Attempt:
-        try:
-            return self._tolerance.attempt(origin(url))
-        except Stalled as error:
-            raise SourceUnreachable(f"{request.subject}: {error}", hint=_LATER_HINT) from None
+        return Answer(response, request.subject)
 
     def _settled(self, answer: Answer, request: Request) -> Answer:
         """Return an answer that is one; wait for no server longer than `MOST_WAITED` in all."""
@@ -236,20 +210,11 @@ class Transport:
         asked = retry_after(answer.headers)
         if not asked:
             raise Interrupted(words, asked=asked, hint="try again later")
-        granted = self._tolerance.granted(origin(answer.url), asked)
+        granted = self._client.granted(answer.url, asked)
         if not granted:
             words += f", and {urlsplit(answer.url).netloc} has made us wait for {MOST_WAITED:.0f} seconds already"
             raise SourceUnreachable(words, hint=_LATER_HINT)
         raise Interrupted(words, asked=granted, hint="try again later")
-
-    def _pool(self, url: str) -> PoolManager | ProxyManager:
-        proxy = proxy_for(url, self._environ)
-        secure = urlsplit(url).scheme == "https"
-        with self._lock:
-            if (proxy, secure) not in self._pools:
-                # Reading the certificates takes 30 ms.
-                self._pools[proxy, secure] = opened_pool(proxy, trust(self._environ) if secure else None)
-            return self._pools[proxy, secure]
 
 
 def _require_safe(request: Request, url: str) -> None:
@@ -276,13 +241,7 @@ def unusable(subject: str) -> SourceUnreachable:
     )
 
 
-def _timeout(seconds: float) -> Timeout:
-    from urllib3 import Timeout  # noqa: PLC0415  see above
-
-    return Timeout(connect=_CONNECT_SECONDS, read=seconds)
-
-
-def _sent(request: Request) -> int:
+def _length(request: Request) -> int:
     """Return the bytes of the body of a request."""
     if isinstance(request.body, bytes):
         return len(request.body)
@@ -290,22 +249,16 @@ def _sent(request: Request) -> int:
 
 
 @contextmanager
-def _as_ours(subject: str, attempt: Attempt) -> Iterator[None]:
-    """Turns the failures of a connection into ours, in words of our own: theirs hold addresses."""
-    from urllib3 import exceptions  # noqa: PLC0415  see above
-
+def _as_ours(subject: str) -> Iterator[None]:
+    """Turn the failures of a connection into ours."""
     try:
         yield
-    except exceptions.LocationValueError:
+    except BadAddress:
         raise unusable(subject) from None
-    except (exceptions.HTTPError, OSError) as error:
-        words = words_of(error)
-        if words == CLOCK:
-            raise SourceUnreachable(f"{subject}: {words}", hint=CLOCK_HINT) from None
-        if words == CERTIFICATE:
-            raise SourceUnreachable(
-                f"{subject}: {words}", hint="name a CA bundle that holds its issuer (SSL_CERT_FILE)"
-            ) from None
-        if is_stalled(error):
-            attempt.stalled()
-        raise Interrupted(f"{subject}: {words}", broke=words == BROKE, stalled=is_stalled(error)) from None
+    except GivenUp as error:
+        raise SourceUnreachable(f"{subject}: {error}", hint=_LATER_HINT) from None
+    except OSError as error:
+        words = str(error)
+        if words in _CERTAIN:
+            raise SourceUnreachable(f"{subject}: {words}", hint=_CERTAIN[words]) from None
+        raise Interrupted(f"{subject}: {words}", broke=words == BROKE, stalled=isinstance(error, Stalled)) from None

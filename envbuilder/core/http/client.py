@@ -1,0 +1,191 @@
+"""Requests over http: kept connections, proxies, certificates, and servers that are too slow."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from envbuilder.core.http.failures import BadAddress, is_stalled, words_of
+from envbuilder.core.http.limits import SECONDS, Attempt, Pace, Stalled, Tolerance
+from envbuilder.core.http.origins import origin
+from envbuilder.core.http.pools import USER_AGENT, opened_pool
+from envbuilder.core.http.proxies import proxy_for
+from envbuilder.core.http.trust import trust
+
+if TYPE_CHECKING:
+    from urllib3 import BaseHTTPResponse, PoolManager, ProxyManager
+
+MOST_REDIRECTS = 5
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_CONNECT = 20.0
+_DRAINED = 1 << 16
+"""Bytes of a body that are read so that the connection can be used again."""
+
+
+class Response:
+    """What a server sends; its body is read as it arrives, so that a slow one is noticed.
+
+    Attributes:
+        status: HTTP status.
+        headers: Names in any case.
+        url: Whose answer this is.
+    """
+
+    def __init__(self, response: BaseHTTPResponse, url: str, attempt: Attempt, pace: Pace) -> None:
+        self._response = response
+        self._attempt = attempt
+        self._pace = pace
+        self._broken = False
+        self.status = response.status
+        self.headers: Mapping[str, str] = response.headers
+        self.url = url
+
+    @property
+    def redirect(self) -> str:
+        """Where it redirects to, as the server writes it; empty when it does not."""
+        return self.headers.get("Location", "") if self.status in _REDIRECTS else ""
+
+    def all_of(self, header: str) -> tuple[str, ...]:
+        """Return the values of a header that may come several times."""
+        return tuple(self._response.headers.getlist(header))
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes, no more than `size`; none at the end.
+
+        Raises:
+            OSError: The connection broke; `Stalled` when it is too slow. The message holds no address.
+        """
+        self._broken = True
+        with _as_os_errors(self._attempt):
+            found = self._response.read1(size, decode_content=False)
+            if found:
+                self._pace.got(len(found))
+                self._attempt.moved(len(found))
+        self._broken = False
+        return found
+
+    def close(self, *, keep: bool = True) -> None:
+        """Give the connection back, or close it when much of the body was not read.
+
+        Args:
+            keep: Read a short rest of the body, so that the connection can be used again.
+        """
+        rest = self._response.length_remaining
+        if keep and not self._broken and rest is not None and rest <= _DRAINED:
+            with suppress(OSError):
+                while self.read(_DRAINED):
+                    pass
+        self._response.close()
+
+
+class Client:
+    """Sends requests, each once; may be used by several threads.
+
+    Args:
+        environ: Proxies (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`) and certificates (`CA_VARIABLES`).
+        clock: Seconds since any moment; never goes back.
+    """
+
+    def __init__(self, environ: Mapping[str, str], *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._environ = environ
+        self._clock = clock
+        self._tolerance = Tolerance(clock)
+        self._pools: dict[tuple[str, bool], PoolManager | ProxyManager] = {}
+        self._lock = threading.Lock()
+
+    def send(  # noqa: PLR0913  each is one part of a request
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        *,
+        body: bytes | Iterator[bytes] | None = None,
+        length: int = 0,
+        seconds: float = SECONDS,
+        total: float | None = None,
+    ) -> Response:
+        """Send a request, and return the head of the answer; redirects are not followed.
+
+        Args:
+            method: Such as `GET`.
+            url: Absolute, without user and password.
+            headers: Of the request.
+            body: What to send.
+            length: Bytes of it.
+            seconds: Seconds until the first byte of the answer.
+            total: Seconds in all, for connecting and for the head of the answer; None for no limit of its own.
+
+        Raises:
+            OSError: No answer. The message holds no address.
+            BadAddress: The address cannot be used.
+            Stalled: The server is silent; `GivenUp` when it was so before.
+            UsageError: Proxy or certificates of the environment cannot be used.
+        """
+        from urllib3 import Timeout  # noqa: PLC0415  its import takes 70 ms
+
+        attempt = self._tolerance.attempt(_server_of(url))
+        pool = self._pool(url)
+        with _as_os_errors(attempt):
+            try:
+                response = pool.request(
+                    method,
+                    url,
+                    headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity", **headers},
+                    body=body,
+                    redirect=False,
+                    retries=False,  # The caller tries again: it knows how much it has already.
+                    preload_content=False,
+                    decode_content=False,
+                    timeout=Timeout(connect=_CONNECT, read=seconds, total=total),
+                )
+            except ValueError:  # a part of the host is too long
+                raise BadAddress from None
+        attempt.moved(length)
+        return Response(response, url, attempt, Pace(self._clock))
+
+    def granted(self, url: str, asked: float) -> float:
+        """Return the seconds to wait of those that a server asks for; 0 when it has spent `MOST_WAITED`."""
+        return self._tolerance.granted(_server_of(url), asked)
+
+    def close(self) -> None:
+        """Close all connections."""
+        with self._lock:
+            for pool in self._pools.values():
+                pool.clear()
+            self._pools.clear()
+
+    def _pool(self, url: str) -> PoolManager | ProxyManager:
+        proxy = proxy_for(url, self._environ)
+        secure = urlsplit(url).scheme == "https"
+        with self._lock:
+            if (proxy, secure) not in self._pools:
+                # Reading the certificates takes 30 ms.
+                self._pools[proxy, secure] = opened_pool(proxy, trust(self._environ) if secure else None)
+            return self._pools[proxy, secure]
+
+
+def _server_of(url: str) -> str:
+    try:
+        return origin(url)
+    except ValueError:
+        raise BadAddress from None
+
+
+@contextmanager
+def _as_os_errors(attempt: Attempt) -> Iterator[None]:
+    """Turn the failures of a connection into words of our own: theirs hold addresses."""
+    from urllib3 import exceptions  # noqa: PLC0415  its import takes 70 ms
+
+    try:
+        yield
+    except BadAddress:
+        raise
+    except (exceptions.HTTPError, OSError) as error:
+        if not is_stalled(error):
+            raise OSError(words_of(error)) from None
+        attempt.stalled()
+        raise Stalled(words_of(error)) from None
