@@ -6,13 +6,12 @@ layers of one of its images. Seen with 20.10.24 (overlay2).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from envbuilder.core.errors import DiskFull, EngineError, EngineLost, EngineUnavailable, VerificationFailed
-from envbuilder.core.files import CHUNK
 from envbuilder.core.json_fields import Record, number, parsed, record, text, texts
 from envbuilder.core.references import ImageRef
 from envbuilder.image.builds import ImageInfo, LoadResult
@@ -22,8 +21,8 @@ from envbuilder.oci.images import AssembledImage, Descriptor, ImageLayerPin
 from envbuilder.oci.layout import contents
 from envbuilder.oci.layout.contents import blob_name
 from envbuilder.oci.store import Store
-from envbuilder.oci.tar.headers import END, headers, padding
 from envbuilder.oci.tar.members import Kind, Member, file_of, opened_at
+from envbuilder.oci.tar.writing import tar_blocks
 
 if TYPE_CHECKING:
     from envbuilder.image.docker.api import DockerApi
@@ -90,7 +89,7 @@ def _send_missing(api: DockerApi, image: AssembledImage, store: Store) -> int:
 
 
 def _send(api: DockerApi, image: AssembledImage, store: Store, present: int) -> None:
-    for message in api.load_stream(_tar(_members(image, store, image.layers[present:]))):
+    for message in api.load_stream(tar_blocks(_members(image, store, image.layers[present:]))):
         said = failure(message)
         if said and _NO_SPACE in said:
             raise DiskFull(f"no space for the image: {said}", hint="see `docker system df`")
@@ -168,12 +167,3 @@ def _blob(blob: Descriptor, path: Path) -> Member:
 
 def _file(name: str, content: bytes) -> Member:
     return file_of(name, content, mtime=0)
-
-
-def _tar(members: Sequence[Member]) -> Iterator[bytes]:
-    for member in members:
-        yield from headers(member)
-        with member.open() as stream:
-            yield from iter(partial(stream.read, CHUNK), b"")
-        yield padding(member.size)
-    yield END

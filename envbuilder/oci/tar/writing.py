@@ -50,7 +50,7 @@ def write(members: Iterable[Member], out: Path, *, gzipped: bool = False) -> Wri
     """
     with replacing(out) as stream:
         sink = _Sink(stream=stream, packer=zlib.compressobj(6, zlib.DEFLATED, 31) if gzipped else None)
-        for chunk in _blocks(ordered(members)):
+        for chunk in tar_blocks(ordered(members)):
             sink.write(chunk)
         sink.finish()
     return Written(path=out, sha256=sink.digest.hexdigest(), size=sink.size)
@@ -78,7 +78,12 @@ class _Sink:
         self.stream.write(data)
 
 
-def _blocks(members: Iterable[Member]) -> Iterator[bytes]:
+def tar_blocks(members: Iterable[Member]) -> Iterator[bytes]:
+    """Yield a tar of members, in their order, in pieces of at most a megabyte.
+
+    Raises:
+        VerificationFailed: A file became shorter while it was read.
+    """
     first_of: dict[str, str] = {}
     for member in members:
         first = first_of.setdefault(member.identity, member.path) if member.identity else member.path
