@@ -58,42 +58,44 @@ class Conditions:
 _condition_options = grouped(
     "conditions",
     Conditions,
-    click.option("--tensorflow", metavar="SPEC", help="Releases: 2.4, 2.4.1, '>=2.4,<2.6'."),
-    click.option("--python", metavar="X.Y", help="Interpreter."),
-    click.option("--driver", metavar="X.Y[.Z]", help="Driver of the machine: `nvidia-smi` shows it."),
+    click.option("--tensorflow", metavar="SPEC", help="TensorFlow version: 2.4, 2.4.1 or '>=2.4,<2.6'."),
+    click.option("--python", metavar="X.Y", help="Python version."),
+    click.option("--driver", metavar="X.Y[.Z]", help="Driver version of the machine, as shown by `nvidia-smi`."),
     click.option(
         "--gpu",
         "gpus",
         multiple=True,
         metavar="NAME[,NAME]",
-        help="GPUs that must all run: K80, V100, 'RTX 3090', or a compute capability such as 8.6. Repeatable.",
+        help="GPUs to support: K80, V100, 'RTX 3090', or a compute capability such as 8.6. Repeatable.",
     ),
-    click.option("--keras", metavar="SPEC", help="Releases of standalone Keras."),
-    click.option("--cuda", metavar="SPEC", help="Releases of the CUDA libraries."),
-    click.option("--cudnn", metavar="SPEC", help="Releases of cuDNN."),
-    click.option("--glibc", metavar="X.Y", help="C library of a system where the wheel is to run without a container."),
-    click.option("--cpu", is_flag=True, help="Only environments without a GPU."),
+    click.option("--keras", metavar="SPEC", help="Version of standalone Keras."),
+    click.option("--cuda", metavar="SPEC", help="Version of the CUDA libraries."),
+    click.option("--cudnn", metavar="SPEC", help="Version of cuDNN."),
+    click.option("--glibc", metavar="X.Y", help="glibc version of a system on which to run without a container."),
+    click.option("--cpu", is_flag=True, help="Show CPU environments only."),
     click.option(
         "--host",
         "hosts",
         multiple=True,
         metavar="FILE",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="Facts of a machine (`doctor -o`, `probe.py --hardware`). Several: all must fit.",
+        help="Facts of a machine (`doctor -o`, `probe.py --hardware`). Repeatable: all must fit.",
     ),
-    click.option("--base", default="", metavar="ID", help="Base of the image."),
+    click.option("--base", default="", metavar="ID", help="Base of the image; `base list` shows them."),
 )
 
 
 @click.command("advise")
 @_condition_options
-@click.option("--limit", type=click.IntRange(1), default=5, show_default=True, help="How many to show.")
+@click.option(
+    "--limit", type=click.IntRange(1), default=5, show_default=True, help="Maximum number of environments to show."
+)
 @json_option
 def command(conditions: Conditions, limit: int, *, as_json: bool) -> None:
-    """Say which environments fit, with the reasons for and against; best first.
+    """Recommend environments that meet all requirements, best first, with reasons.
 
-    Where none fits: the nearest, and what to change. Exit status 0 when something fits, 1 when not. Without options:
-    what this catalog would take.
+    If none fits, show the nearest environments and what to change. Without options, show the default ranking. Exit
+    status 0 if an environment fits, 1 if none does.
     """
     here = command_settings()
     catalog = load_catalog(here.matrices)

@@ -36,15 +36,15 @@ _RELEASE = re.compile(r"([A-Za-z0-9._-]+)==([^=]+)")
 
 @click.command("audit")
 @click.argument("target", metavar="ENV|WHEEL")
-@click.option("--write", is_flag=True, help="Put what was measured into the row, or make a new row for this release.")
-@python_option("Interpreter whose wheel is taken. Default: that of the row; the newest for a release.")
+@click.option("--write", is_flag=True, help="Write the measurements to the catalog; add a new release.")
+@python_option("Python version of the wheel. Default: that of the environment, else the newest one.")
 @source_options
 @json_option
 def command(target: str, python: Release | None, sources: Sources, *, write: bool, as_json: bool) -> None:
-    """Take a TensorFlow wheel apart and print it beside what its row claims. Exit status 1 on a difference.
+    """Measure a TensorFlow wheel and compare it with its environment. Exit status 1 if they differ.
 
-    ENV is a row or a GLOB of rows; WHEEL is `package==version` on the index, or the path of a .whl file. Nothing of the
-    wheel is run, no CUDA tools are needed; what was fetched is removed.
+    ENV is the id of an environment, or a GLOB; WHEEL is `package==version` on the index, or the path of a .whl file. No
+    code of the wheel is executed and no CUDA tools are needed. Downloads are removed afterwards.
     """
     here = command_settings()
     catalog = load_catalog(here.matrices)

@@ -21,9 +21,9 @@ from envbuilder.wiring.sources import package_index
 @source_options
 @json_option
 def command(pattern: str, sources: Sources, *, as_json: bool) -> None:
-    """Ask the index whether it still has every file that the rows matching GLOB ship with.
+    """Check that the index still has all files of the bundled locks of environments that match GLOB.
 
-    Meant for a scheduled job. Exit status 1 when a file has vanished or was replaced, 5 when the index does not answer.
+    Intended for a scheduled job. Exit status 1 if a file is missing or was replaced, 5 if the index does not answer.
     """
     here = command_settings()
     catalog = load_catalog(here.matrices)

@@ -21,18 +21,18 @@ from envbuilder.wiring.sources import debian_trees
 
 @click.group("base")
 def command() -> None:
-    """Make and list Debian bases."""
+    """Create and list Debian bases."""
 
 
 @command.command("bootstrap")
 @click.argument("suite")
 @debian_options
-@click.option("--push", "registry", metavar="HOST[:PORT]", default="", help="Give it to a registry too, as a mirror.")
+@click.option("--push", "registry", metavar="HOST[:PORT]", default="", help="Also push it to a registry, as a mirror.")
 @json_option
 def bootstrap(suite: str, debian: Sources, registry: str, *, as_json: bool) -> None:
-    """Make the Debian tree of SUITE, such as bookworm, and give it to the engine.
+    """Create a Debian base, such as bookworm, and load it into the container engine.
 
-    The same packages give the same bytes on every machine. Without an engine the tree is kept in the cache folder.
+    The same packages give the same bytes on every machine. Without an engine, the base is kept in the cache directory.
     """
     here = command_settings()
     catalog = load_catalog(here.matrices)
@@ -58,7 +58,9 @@ def bootstrap(suite: str, debian: Sources, registry: str, *, as_json: bool) -> N
         )
         return
     click.echo(f"{tree.id}: {len(tree.packages)} packages, {size(tree.size)}, {tree.digest}")
-    click.echo(f"in the engine as {reference}" if loaded else "no engine answers; kept in the cache folder")
+    click.echo(
+        f"in the engine as {reference}" if loaded else "no container engine is available; kept in the cache directory"
+    )
     if pushed:
         click.echo(f"pushed {pushed}; use it with --registry-mirror {registry}")
 
@@ -66,7 +68,7 @@ def bootstrap(suite: str, debian: Sources, registry: str, *, as_json: bool) -> N
 @command.command("list")
 @json_option
 def listing(*, as_json: bool) -> None:
-    """Show the bases of the catalog, and which trees this machine has."""
+    """List the bases of the catalog, and the digest of each one that this machine has."""
     here = command_settings()
     catalog = load_catalog(here.matrices)
     trees = Session(here, catalog, notice).trees

@@ -23,7 +23,7 @@ from envbuilder.wiring.session import Session
 @click.command("build")
 @click.argument("targets", metavar="[ENV|GLOB|LOCK]...", nargs=-1)
 @engine_option(
-    "docker: the rendered Dockerfile. assemble: layers written directly, no daemon. auto: docker if it answers."
+    "docker: build the rendered Dockerfile. assemble: write layers without a daemon. auto: docker if available."
 )
 @selection_options
 @build_options
@@ -39,7 +39,7 @@ def command(  # noqa: PLR0913  one parameter for each group of options
     *,
     as_json: bool,
 ) -> None:
-    """Build the images of ENVs, of locks, or of the envbuilder.lock in this folder."""
+    """Build the images of environments or locks. Default: envbuilder.lock in the current directory."""
     selection = checked(selection, push=options.push)
     here = command_settings()
     catalog = load_catalog(here.matrices)

@@ -26,13 +26,11 @@ selection_options = grouped(
         metavar="NAME[:TAG]",
         help="Default: envbuilder/NAME:latest; NAME is the environment, or `name:` of the spec.",
     ),
-    click.option(
-        "--base", default="", metavar="ID", help="Base to use for a row, instead of the first that can be had."
-    ),
+    click.option("--base", default="", metavar="ID", help="Base of the image. Default: the first one available."),
     tensorflow_option,
-    click.option("--bundle", type=_FILE, help="assemble: take lock and files from a bundle."),
+    click.option("--bundle", type=_FILE, help="assemble: use the lock and the files of a bundle."),
     click.option(
-        "--key", type=_FILE, metavar="PUBLIC", help="With --bundle: refuse it unless one of these SSH keys signed it."
+        "--key", type=_FILE, metavar="PUBLIC", help="With --bundle: require a signature by one of these SSH keys."
     ),
 )
 """Which locks to build, and the names of their images; the command gets a `Selection`."""
@@ -40,33 +38,38 @@ selection_options = grouped(
 build_options = grouped(
     "options",
     BuildOptions,
-    click.option("--push", is_flag=True, help="Push every tag to the registry in its name."),
+    click.option("--push", is_flag=True, help="Push each tag to the registry in its name."),
     click.option(
         "--builder",
         type=click.Choice(["auto", *(each.value for each in Builder)]),
         default="auto",
         callback=lambda _context, _option, value: None if value == "auto" else Builder(value),
-        help="docker: builder.",
+        help="docker: builder of the Docker engine.",
     ),
-    click.option("--no-cache", "use_cache", flag_value=False, default=True, help="docker: build every layer again."),
+    click.option("--no-cache", "use_cache", flag_value=False, default=True, help="docker: do not use the build cache."),
     click.option(
         "-o",
         "--output",
         type=click.Path(path_type=Path),
-        help="assemble: write a folder (OCI layout), a .tar (OCI archive, docker load) or a .sqsh (Apptainer, enroot).",
+        help="assemble: write an OCI layout (directory), an OCI archive (.tar) or a squashfs (.sqsh) image.",
     ),
-    click.option("--load", is_flag=True, help="assemble: give the image to the container engine; only what it lacks."),
+    click.option("--load", is_flag=True, help="assemble: load the image into Docker; send missing layers only."),
     click.option(
         "--layer-format",
         type=click.Choice([each.value for each in LayerFormat]),
         default=LayerFormat.GZIP_SPLICED.value,
         show_default=True,
         callback=lambda _context, _option, value: LayerFormat(value),
-        help="assemble: packing.",
+        help="assemble: compression of layers.",
     ),
     click.option(
-        "--jobs", type=click.IntRange(0), default=0, help="assemble: layers made at once. Default: processors."
+        "--jobs",
+        type=click.IntRange(0),
+        default=0,
+        help="assemble: layers to write in parallel. Default: number of processors.",
     ),
-    click.option("--offline", is_flag=True, help="assemble: download nothing; use the cache folder and --bundle."),
+    click.option(
+        "--offline", is_flag=True, help="assemble: use only the cache directory and --bundle; download nothing."
+    ),
 )
 """How to build; the command gets `BuildOptions`."""

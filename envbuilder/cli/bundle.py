@@ -34,10 +34,10 @@ from envbuilder.wiring.session import Session
 @source_options
 @json_option
 def command(target: str | None, output: Path, key: Path | None, sources: Sources, *, as_json: bool) -> None:
-    """Write a lock and every file that it needs into one archive.
+    """Pack a lock and all the files that it needs into one archive.
 
-    `envbuilder build --bundle FILE --offline` makes the same image of it without any network. Hashes in it prove that
-    nothing is damaged; only a signature proves who made it.
+    `envbuilder build --bundle FILE --offline` builds the same image from it without network access. The hashes in a
+    bundle detect damage; only a signature (--sign) proves who created it.
     """
     here = command_settings()
     with watched(here, target or "lock") as (listener, _log):

@@ -17,13 +17,13 @@ from envbuilder.oci.store import Store
 
 @click.group("cache")
 def command() -> None:
-    """Show and verify what the cache directory holds, and free what is not needed."""
+    """List, verify and prune the cache directory."""
 
 
 @command.command("list")
 @json_option
 def list_command(*, as_json: bool) -> None:
-    """Show assembled images, and how much each part of the cache directory holds."""
+    """List assembled images, and the size of each part of the cache directory."""
     here = command_settings()
     cache, store = here.cache, Store(folder=here.room(STORE))
     found = usage(store, Records(store=store))
@@ -74,12 +74,14 @@ def list_command(*, as_json: bool) -> None:
 
 
 @command.command("prune")
-@click.option("--all", "everything", is_flag=True, help="Images, bases, interpreter archives, locks and logs too.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Also remove images, bases, interpreter archives, locks and logs."
+)
 @json_option
 def prune_command(*, everything: bool, as_json: bool) -> None:
-    """Remove what no image needs: downloads, layers, unpacked images, and leftovers of interrupted runs.
+    """Remove files that no image needs, and files of interrupted runs.
 
-    Waits for builds that use the store. What other commands use stays.
+    These are downloads, layers and unpacked images. Waits for running builds; keeps files that other commands use.
     """
     here = command_settings()
     cache, store = here.cache, Store(folder=here.room(STORE))
@@ -93,12 +95,12 @@ def prune_command(*, everything: bool, as_json: bool) -> None:
 
 
 @command.command("verify")
-@click.option("--remove", "removing", is_flag=True, help="Remove what is damaged.")
+@click.option("--remove", "removing", is_flag=True, help="Remove damaged files.")
 @json_option
 def verify_command(*, removing: bool, as_json: bool) -> None:
-    """Read everything in the cache directory and say what is damaged.
+    """Check all files of the cache directory for damage.
 
-    Exits with 1 if something is damaged and was not removed.
+    Exit status 1 if damaged files remain.
     """
     here = command_settings()
     cache, store = here.cache, Store(folder=here.room(STORE))

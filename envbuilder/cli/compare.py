@@ -28,13 +28,13 @@ from envbuilder.wiring.session import Session
 @click.command("compare")
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
-@click.option("--fails", type=click.Choice(["a", "b"], case_sensitive=False), help="The side that fails.")
+@click.option("--fails", type=click.Choice(["a", "b"], case_sensitive=False), help="Side on which the run fails.")
 @json_option
 def command(a: str, b: str, fails: str | None, *, as_json: bool) -> None:
-    """Compare two machines or environments: what differs, and what that does to TensorFlow.
+    """Compare two machines, locks, environments or images, and show the effect of each difference on TensorFlow.
 
-    A and B are each a facts file (`doctor -o`, `probe.py`), a lock, an environment, or an image that carries its lock.
-    The last lines explain an out-of-memory error on one side; with --fails, on that side only.
+    A and B are facts files (`doctor -o`, `probe.py`), locks, environments, or images that contain their lock. The last
+    lines explain why one side could run out of GPU memory; with --fails, for that side only.
     """
     here = command_settings()
     session = Session(here, load_catalog(here.matrices), notice)

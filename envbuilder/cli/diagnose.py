@@ -30,16 +30,21 @@ from envbuilder.wiring.session import Session
 
 @click.command("diagnose")
 @click.argument("log", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
-@click.option("--facts", "facts_file", type=click.Path(path_type=Path), help="Facts of the machine: doctor -o, probe.")
-@click.option("--lock", "lock_name", metavar="LOCK|ENV", help="The environment that it ran in.")
-@click.option("--all", "show_all", is_flag=True, help="Show every candidate and every kind of noise.")
+@click.option(
+    "--facts",
+    "facts_file",
+    type=click.Path(path_type=Path),
+    help="Facts of the machine, from `doctor -o` or the probe.",
+)
+@click.option("--lock", "lock_name", metavar="LOCK|ENV", help="Lock or environment of the failed run.")
+@click.option("--all", "show_all", is_flag=True, help="Show all possible causes and all harmless messages.")
 @json_option
 def command(log: Path, facts_file: Path | None, lock_name: str | None, *, show_all: bool, as_json: bool) -> None:
-    """Say why a log ends badly, and what to change. LOG may be - for standard input.
+    """Find the cause of a failure in a log, and a fix. LOG is a file, or - for standard input.
 
-    Any size, any encoding; of TensorFlow 1 and 2, Docker, Kubernetes, Slurm, pip and the driver. The lines that prove a
-    cause are quoted with their numbers; what means nothing is summed up. Exit status 0 when the log could be read,
-    2 when it is empty.
+    Reads logs of any size and encoding, from TensorFlow 1 and 2, Docker, Kubernetes, Slurm, pip and the driver. Each
+    cause is shown with the lines that prove it and their numbers; harmless messages are summarized. Exit status 0 if
+    the log could be read, 2 if it is empty.
     """
     here = command_settings()
     catalog = load_catalog(here.matrices)

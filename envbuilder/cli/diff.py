@@ -19,7 +19,7 @@ _LOCK = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.argument("new", type=_LOCK)
 @json_option
 def command(old: Path, new: Path, *, as_json: bool) -> None:
-    """Compare two locks. Exit status 1 when they differ."""
+    """Compare two locks. Exit status 1 if they differ."""
     changes = compare(read_lock(old), read_lock(new))
     if as_json:
         print_json({"schema": 1, "changes": [change_document(change) for change in changes]})

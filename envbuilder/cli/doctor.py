@@ -31,22 +31,21 @@ _NARROWEST, _WIDEST = 60, 120
 
 @click.command("doctor")
 @click.argument("facts_file", metavar="[FACTS]", required=False, type=click.Path(allow_dash=True, path_type=Path))
-@click.option("--container", metavar="NAME", help="Look into a container that is running, instead of this host.")
+@click.option("--container", metavar="NAME", help="Inspect a running container instead of this host.")
 @click.option(
     "--python",
     metavar="PATH",
-    help="Show the versions in the environment of this interpreter: on this host, or with --container in there."
-    " Default: python on PATH.",
+    help="Show the versions installed for this interpreter, on this host or in --container. Default: python on PATH.",
 )
-@click.option("--import", "imports", is_flag=True, help="Import TensorFlow too, and ask it for its devices.")
+@click.option("--import", "imports", is_flag=True, help="Also import TensorFlow and list its devices.")
 @click.option(
     "-o",
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write what was seen to a file too: FACTS for this command, compare, advise and diagnose.",
+    help="Also write the facts to a file, for doctor, compare, advise and diagnose.",
 )
 @click.option(
-    "--timeout", type=click.FloatRange(min=1), default=120.0, show_default=True, help="Seconds for the probe."
+    "--timeout", type=click.FloatRange(min=1), default=120.0, show_default=True, help="Timeout of the probe in seconds."
 )
 @json_option
 def command(  # noqa: PLR0913  one parameter for each option
@@ -59,11 +58,11 @@ def command(  # noqa: PLR0913  one parameter for each option
     imports: bool,
     as_json: bool,
 ) -> None:
-    """Find what is wrong with this host and with an installed TensorFlow. Exit status 1 with a problem.
+    """Find problems of this host and of an installed TensorFlow. Exit status 1 if there is a problem.
 
-    It shows the installed versions of TensorFlow, CUDA and cuDNN, what does not fit together, and which environments
-    run on this host. FACTS is what `doctor -o` or `python probe.py --hardware` wrote elsewhere; - for standard input.
-    Nothing is computed on a GPU and nothing is changed; it needs no root rights, no GPU, no Docker and no network.
+    Shows the installed versions of TensorFlow, CUDA and cuDNN, incompatible versions, and the environments that run on
+    this host. FACTS is the output of `doctor -o` or `python probe.py --hardware` on another machine; - for standard
+    input. Needs no root privileges, GPU, Docker or network, changes nothing, and runs nothing on a GPU.
     """
     if facts_file and (container or python or imports):
         other = "--container" if container else "--python" if python else "--import"

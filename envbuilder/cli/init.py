@@ -16,10 +16,17 @@ from envbuilder.lock.targets import write_text
 
 @click.command("init")
 @click.argument("environment", metavar="ENV")
-@click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("envbuilder.yaml"), show_default=True)
-@click.option("--force", is_flag=True, help="Overwrite a file that is there.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    default=Path("envbuilder.yaml"),
+    show_default=True,
+    help="File to write.",
+)
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 def command(environment: str, output: Path, *, force: bool) -> None:
-    """Write a commented envbuilder.yaml for a team."""
+    """Write a commented envbuilder.yaml for the environment ENV."""
     here = command_settings()
     row = named(load_catalog(here.matrices), environment)
     if output.exists() and not force:

@@ -21,22 +21,24 @@ _BUILDS = {Buildability.YES: "yes", Buildability.UNKNOWN: "maybe", Buildability.
 
 @click.command("list")
 @click.argument("pattern", metavar="[GLOB]", default="*")
-@click.option("--gpus", is_flag=True, help="Show which GPU gets machine code, JIT or nothing, and why.")
+@click.option(
+    "--gpus", is_flag=True, help="Show the GPUs that each environment supports: natively, by JIT compilation, or not."
+)
 @click.option(
     "--fits",
     metavar="[FILE]",
     is_flag=False,
     flag_value=HERE,
-    help="Show which of them run on this host, or on the one of a facts file, and why the others do not.",
+    help="Show which environments run on this host, or on the host of a facts file, and why others do not.",
 )
 @json_option
 def command(pattern: str, *, gpus: bool, fits: str | None, as_json: bool) -> None:
-    """Show the environments of the catalog whose id matches GLOB.
+    """List the available environments whose id matches GLOB.
 
-    PROVEN is the strongest evidence: documented, measured (wheel taken apart), resolved, cpu (trained, saved and loaded
-    in a bare environment), image (the same in the image), gpu. BUILDS says whether base and interpreter are available
-    from here, as far as that is known without network access. BASE is the preferred one, and how many others there
-    are: `show ENV`.
+    PROVEN is the strongest evidence: documented, measured (from the wheel), resolved, cpu (trained, saved and loaded in
+    a virtual environment), image (the same in the image), gpu. BUILDS tells whether a base and an interpreter are
+    available, as far as known without network access. BASE is the preferred base and the number of alternatives; `show
+    ENV` lists them.
     """
     here = command_settings()
     catalog = load_catalog(here.matrices)

@@ -30,15 +30,17 @@ from envbuilder.wiring.unpinned import unpinned_lock
 
 @click.command("lock")
 @click.argument("file", metavar="[SPEC]", type=click.Path(path_type=Path), default=SPEC)
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Default: the spec's name with .lock.")
-@click.option("--check", "only_check", is_flag=True, help="Say whether the lock is up to date; exit status 1 if not.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="File to write. Default: name of the spec with .lock."
+)
+@click.option("--check", "only_check", is_flag=True, help="Check whether the lock is up to date; exit status 1 if not.")
 @click.option(
     "--upgrade",
     is_flag=True,
-    help="Move the row's packages on purpose: newest within its bounds, as of today or --as-of.",
+    help="Update the packages of the environment to the newest allowed versions, as of today or --as-of.",
 )
-@click.option("--as-of", metavar="DAY", help="With --upgrade: files uploaded after DAY do not exist.")
-@click.option("--no-image", is_flag=True, help="Leave out the digests of the image: nothing but metadata is fetched.")
+@click.option("--as-of", metavar="DAY", help="With --upgrade: ignore files uploaded after DAY.")
+@click.option("--no-image", is_flag=True, help="Omit the digests of the image; fetch metadata only.")
 @host_builds_option
 @source_options
 @json_option
@@ -53,12 +55,12 @@ def command(  # noqa: PLR0913  one parameter for each option
     no_image: bool,
     as_json: bool,
 ) -> None:
-    """Resolve SPEC (envbuilder.yaml) into exact files with hashes.
+    """Resolve SPEC (envbuilder.yaml) to exact files with hashes.
 
-    The row's own packages are the ones that ship with it, so everybody gets the same; --upgrade moves them on purpose.
-    The digests of the image are part of the lock; files of layers that nobody knows yet are fetched to compute them,
-    and kept for the build. With --no-image, a lock is also written where no base is available; it says what it does not
-    pin, and cannot be built. It never replaces a lock that pins everything.
+    The packages of the environment come from its bundled lock, so that all users get the same versions; --upgrade
+    updates them. The lock contains the digests of the image. To compute digests that are not yet known, files are
+    downloaded and kept for the build. With --no-image, a lock is written even if no base is available; it lists what it
+    does not pin and cannot be built. It never replaces a complete lock.
     """
     here = command_settings()
     catalog = load_catalog(here.matrices)

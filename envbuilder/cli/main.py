@@ -20,34 +20,37 @@ from envbuilder.core.errors import EnvbuilderError
 
 SECTIONS: Sections = {
     "Environments": {
-        "list": ("envbuilder.cli.list", "Show the environments of the catalog."),
-        "show": ("envbuilder.cli.show", "Show one environment: every pin, and the reason behind it."),
-        "advise": ("envbuilder.cli.advise", "Say which environments fit, and what to change where none does."),
+        "list": ("envbuilder.cli.list", "List the available environments."),
+        "show": ("envbuilder.cli.show", "Show one environment: every pin and the reason for it."),
+        "advise": ("envbuilder.cli.advise", "Recommend environments for a machine or a set of versions."),
     },
     "Project": {
-        "init": ("envbuilder.cli.init", "Write a commented envbuilder.yaml for a team."),
-        "lock": ("envbuilder.cli.lock", "Resolve envbuilder.yaml into exact files with hashes."),
+        "init": ("envbuilder.cli.init", "Write a commented envbuilder.yaml."),
+        "lock": ("envbuilder.cli.lock", "Resolve envbuilder.yaml to exact files with hashes."),
         "diff": ("envbuilder.cli.diff", "Compare two locks."),
     },
     "Images": {
-        "plan": ("envbuilder.cli.plan", "Show the layers that an image will have, without building it."),
-        "render": ("envbuilder.cli.render", "Write a Dockerfile and everything that it needs."),
+        "plan": ("envbuilder.cli.plan", "Show the layers of an image without building it."),
+        "render": ("envbuilder.cli.render", "Write a Dockerfile and its build context."),
         "build": ("envbuilder.cli.build", "Build the images of environments or locks."),
-        "validate": ("envbuilder.cli.validate", "Look inside an image and check it against its lock."),
-        "run": ("envbuilder.cli.run", "Run a command in an image, with its GPUs and a memory policy."),
-        "verify": ("envbuilder.cli.verify", "Say whether an image is what its lock says, bit by bit."),
-        "reproduce": ("envbuilder.cli.reproduce", "Build a lock twice in different surroundings and compare."),
-        "bundle": ("envbuilder.cli.bundle", "Write a lock and all its files into one archive."),
+        "validate": ("envbuilder.cli.validate", "Check an image against its lock and its environment."),
+        "run": ("envbuilder.cli.run", "Run a command in an image."),
+        "verify": ("envbuilder.cli.verify", "Compare an image with its lock, byte by byte."),
+        "reproduce": (
+            "envbuilder.cli.reproduce",
+            "Build a lock twice under different conditions and compare the images.",
+        ),
+        "bundle": ("envbuilder.cli.bundle", "Pack a lock and all its files into one archive."),
     },
     "Machines and failures": {
-        "doctor": ("envbuilder.cli.doctor", "Say what is wrong with this host, and which environments run on it."),
-        "diagnose": ("envbuilder.cli.diagnose", "Say why a log ends badly, and what to change."),
-        "compare": ("envbuilder.cli.compare", "Say what differs between two machines or locks, and what that does."),
-        "probe": ("envbuilder.cli.probe", "Write the probe as one file, to look at a machine elsewhere."),
+        "doctor": ("envbuilder.cli.doctor", "Find problems of this host, and the environments that run on it."),
+        "diagnose": ("envbuilder.cli.diagnose", "Find the cause of a failure in a log, and a fix."),
+        "compare": ("envbuilder.cli.compare", "Compare two machines, locks or images."),
+        "probe": ("envbuilder.cli.probe", "Write the probe as one Python file to run on another machine."),
     },
     "Maintenance": {
-        "cache": ("envbuilder.cli.cache", "Look at the cache folder, and free what is not needed."),
-        "base": ("envbuilder.cli.base", "Make and list Debian bases."),
+        "cache": ("envbuilder.cli.cache", "List, verify and prune the cache directory."),
+        "base": ("envbuilder.cli.base", "Create and list Debian bases."),
         "python": ("envbuilder.cli.python", "Pack and list interpreter archives."),
         "catalog": ("envbuilder.cli.catalog", "Measure, prove and check the environments of the catalog."),
     },
@@ -82,7 +85,7 @@ def cli() -> None:
 
     \b
     envbuilder list                       list the available environments
-    envbuilder build tf-2.4-cuda11.0      build the image of one
+    envbuilder build tf-2.4-cuda11.0      build the image of one environment
     envbuilder validate tf-2.4-cuda11.0   check that the image works
     envbuilder doctor                     find problems of this machine
     envbuilder diagnose train.log         find the cause of a failure in a log

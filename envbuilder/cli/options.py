@@ -40,7 +40,10 @@ class _Release(click.ParamType[Version]):
 def tensorflow_option(command: F) -> F:
     """`--tensorflow VERSION`: another patch release than the row's."""
     return click.option(
-        "--tensorflow", type=_Release(), metavar="VERSION", help="Another patch release than the row's: `show ENV`."
+        "--tensorflow",
+        type=_Release(),
+        metavar="VERSION",
+        help="Other patch release of the environment; `show ENV` lists them.",
     )(command)
 
 
@@ -147,19 +150,19 @@ def host_builds_option(command: F) -> F:
         is_flag=True,
         expose_value=False,
         callback=keep,
-        help="Run code of packages as yourself where no sandbox works.",
+        help="Run code of packages with your own permissions if no sandbox is available.",
     )(command)
 
 
 _DEBIAN: tuple[Callable[[Any], Any], ...] = (
-    click.option("--debian-mirror", metavar="URL", default="", help="Debian archive. Default: what this host uses."),
+    click.option("--debian-mirror", metavar="URL", default="", help="Debian archive. Default: that of this host."),
     click.option(
         "--debian-keyring",
         metavar="FILE",
         type=_ARCHIVE,
-        help=f"Keys of the Debian archive. Default: {KEYRING_VARIABLE}, else Debian's.",
+        help=f"Keys of the Debian archive. Default: {KEYRING_VARIABLE}, else the keyring of Debian.",
     ),
-    click.option("--debian-allow-expired", is_flag=True, help="Accept expired suites, as in archives and snapshots."),
+    click.option("--debian-allow-expired", is_flag=True, help="Accept expired suites of archives and snapshots."),
 )
 
 
@@ -183,10 +186,12 @@ source_options = grouped(
         type=_Registry(),
         metavar="HOST[:PORT]",
         default="",
-        help="Registry that serves the base images.",
+        help="Registry to pull base images from.",
     ),
     debian_options,
-    click.option("--index", metavar="URL", default="", help="Package index. Default: uv's own configuration."),
-    click.option("--python-archive", metavar="FILE", multiple=True, type=_ARCHIVE, help="Interpreter archive to use."),
+    click.option("--index", metavar="URL", default="", help="Package index. Default: configuration of uv."),
+    click.option(
+        "--python-archive", metavar="FILE", multiple=True, type=_ARCHIVE, help="Interpreter archive to use. Repeatable."
+    ),
 )
 """Where to fetch from; the command gets them as `sources`."""

@@ -23,15 +23,15 @@ from envbuilder.wiring.trust import trusts
 
 @click.command("plan")
 @click.argument("target", metavar="[ENV|LOCK]", required=False)
-@click.option("--base", default="", metavar="ID", help="Base to use for a row, instead of the first that can be had.")
+@click.option("--base", default="", metavar="ID", help="Base of the image. Default: the first one available.")
 @tensorflow_option
 @source_options
 @json_option
 def command(target: str | None, sources: Sources, base: str, tensorflow: Version | None, *, as_json: bool) -> None:
-    """Show the layers that an image will have; no base or interpreter is fetched.
+    """Show the layers of an image without building it; fetch no base and no interpreter.
 
-    Digests are shown where the lock knows them: it does after `envbuilder lock`, and after a row was assembled here.
-    What is not in the cache yet is named as not pinned.
+    Digests are shown if they are in the lock, as after `envbuilder lock`, or if the environment was assembled on this
+    machine before. Inputs that are not in the cache are listed as not pinned.
     """
     here = command_settings()
     session = Session(here, load_catalog(here.matrices), notice)

@@ -11,12 +11,14 @@ from envbuilder.diagnostics.probe.script import probe_source
 
 
 @click.command("probe")
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write.")
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write. Default: standard output."
+)
 def command(output: Path | None) -> None:
-    """Write the probe alone: one Python file to copy to a machine and run there.
+    """Write the probe as one Python file to run on another machine.
 
-    It needs Python 2.7 or 3.5 and later, and nothing else: `python probe.py > facts.json`. Then, here:
-    `envbuilder validate --facts facts.json --lock LOCK`.
+    It needs only Python 2.7, or 3.5 and later. Run `python probe.py > facts.json` on that machine, then
+    `envbuilder validate --facts facts.json --lock LOCK` here.
     """
     if output is None:
         click.echo(probe_source(), nl=False)

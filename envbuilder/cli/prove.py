@@ -29,14 +29,14 @@ _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
     type=click.Choice(_TIERS),
     default=Grade.CPU.value,
     show_default=True,
-    help="resolved: the packages go together. cpu: they run in a bare environment of this host. image, gpu: the image "
-    "is built and validated.",
+    help="resolved: resolve the packages. cpu: run them in a virtual environment on this host. image, gpu: build and "
+    "validate the image.",
 )
 @click.option(
-    "--pythons", metavar="DIR", multiple=True, type=_FOLDER, help="Folder with interpreters, searched before PATH."
+    "--pythons", metavar="DIR", multiple=True, type=_FOLDER, help="Directory of interpreters, searched before PATH."
 )
-@click.option("--again", is_flag=True, help="Also rows whose evidence still holds.")
-@click.option("--relock", is_flag=True, help="Resolve the shipped packages anew.")
+@click.option("--again", is_flag=True, help="Include environments whose evidence is still valid.")
+@click.option("--relock", is_flag=True, help="Resolve the bundled locks again.")
 @source_options
 @json_option
 def command(  # noqa: PLR0913  one parameter for each option
@@ -49,10 +49,10 @@ def command(  # noqa: PLR0913  one parameter for each option
     relock: bool,
     as_json: bool,
 ) -> None:
-    """Lock, install and run the rows that match GLOB, and record what happened in the catalog.
+    """Lock, install and run the environments that match GLOB, and record the results in the catalog.
 
-    Each row is recorded as soon as it is known: run it again after an interruption, and it goes on where it stopped.
-    Exit status 1 when a row could not be proven.
+    Results are recorded one by one; after an interruption, run the command again to continue. Exit status 1 if an
+    environment could not be proven.
     """
     here = command_settings()
     catalog = load_catalog(here.matrices)

@@ -27,17 +27,17 @@ _VERSION = re.compile(r"3\.\d+(\.\d+)?")
 def command() -> None:
     """Pack and list interpreter archives.
 
-    Images of old TensorFlow releases need a Python that their OS does not have. It comes from an archive: uv's managed
-    one where that can be downloaded, or one packed here from an installed CPython.
+    Images of old TensorFlow releases need a Python version that their operating system lacks. It comes from an archive:
+    downloaded as by `uv python install`, or packed from a CPython that is installed on this machine.
     """
 
 
 @command.command("pack")
 @click.argument("interpreter", metavar="VERSION|PATH")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Copy the archive to this folder too.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Also copy the archive to this directory.")
 @json_option
 def pack(interpreter: str, output: Path | None, *, as_json: bool) -> None:
-    """Make an archive of an installed CPython, such as 3.8 or ~/.pyenv/versions/3.8.18/bin/python."""
+    """Pack an installed CPython, such as 3.8 or ~/.pyenv/versions/3.8.18/bin/python."""
     here = command_settings()
     session = Session(here, load_catalog(here.matrices), notice)
     program = Path(interpreter) if "/" in interpreter else _installed(session, interpreter)
@@ -70,7 +70,7 @@ def pack(interpreter: str, output: Path | None, *, as_json: bool) -> None:
 @command.command("list")
 @json_option
 def listing(*, as_json: bool) -> None:
-    """Show the interpreter archives in the cache folder."""
+    """List the interpreter archives in the cache directory."""
     here = command_settings()
     found = Session(here, load_catalog(here.matrices), notice).files.named("cpython-*.tar.gz")
     rows = [(path.name, size(path.stat().st_size), path.parent.name) for path in found]

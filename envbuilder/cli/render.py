@@ -23,8 +23,10 @@ from envbuilder.wiring.session import Session
 
 @click.command("render")
 @click.argument("target", metavar="[ENV|LOCK]", required=False)
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder to write.")
-@click.option("--host-settings", is_flag=True, help="Put CA bundle, index and mirror of this host into DIR/host.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Directory to write.")
+@click.option(
+    "--host-settings", is_flag=True, help="Copy CA bundle, index and mirror settings of this host to PATH/host."
+)
 @tensorflow_option
 @source_options
 @json_option
@@ -37,12 +39,12 @@ def command(  # noqa: PLR0913  one parameter for each option
     host_settings: bool,
     as_json: bool,
 ) -> None:
-    """Write a Dockerfile and everything that it needs into a folder.
+    """Write a Dockerfile and its build context to a directory.
 
-    The folder builds with plain `docker build` too. Behind a proxy that re-signs TLS use --host-settings: the settings
-    are mounted for single steps and reach no layer, but do not commit them.
+    `docker build` builds it without envbuilder. Behind a proxy that re-signs TLS, use --host-settings: the settings are
+    mounted during single build steps and are in no layer, but do not commit them.
 
-    Where no base of ENV is available, the Dockerfile states what is not pinned, and does not build.
+    If no base of ENV is available, the Dockerfile lists what is not pinned and cannot be built.
     """
     here = command_settings()
     session = Session(here, load_catalog(here.matrices), notice)

@@ -40,10 +40,10 @@ _START = "from envbuilder.cli.main import entry; entry()"
 @source_options
 @json_option
 def command(target: str | None, sources: Sources, *, as_json: bool) -> None:
-    """Build a lock twice in different surroundings and compare. Exit status 1 if they differ.
+    """Build a lock twice under different conditions and compare the images. Exit status 1 if they differ.
 
-    Folder, time zone, locale, umask, hash seed, home and number of jobs differ; no layer made before is used, and
-    nothing is downloaded but missing files. Needs room for the files and the image in the cache folder.
+    Directory, time zone, locale, umask, hash seed, home and number of jobs differ. No existing layer is reused; only
+    missing files are downloaded. Needs space for the files and the image in the cache directory.
     """
     here = command_settings()
     session = Session(here, load_catalog(here.matrices), notice)

@@ -52,40 +52,52 @@ _container_options = grouped(
     "options",
     ContainerOptions,
     click.option(
-        "--memory", type=MEMORY, metavar="POLICY", help="GPU memory policy instead of the image's: limit:4GiB."
+        "--memory",
+        type=MEMORY,
+        metavar="POLICY",
+        help="GPU memory policy, such as limit:4GiB. Default: that of the image.",
     ),
-    click.option("--gpus/--no-gpus", default=None, help="Give it the GPUs. Default: if the engine has any."),
     click.option(
-        "--device", "devices", multiple=True, metavar="NAME", help="CDI device instead of all GPUs. Repeatable."
+        "--gpus/--no-gpus", default=None, help="Run with or without GPUs. Default: with GPUs if the engine has any."
+    ),
+    click.option(
+        "--device", "devices", multiple=True, metavar="NAME", help="CDI device to use instead of all GPUs. Repeatable."
     ),
     click.option(
         "--mount",
         "mounts",
         multiple=True,
         metavar="DIR[:PATH]",
-        help="Folder of this host that it can change. Repeatable.",
+        help="Directory of this host to mount read-write. Repeatable.",
     ),
     click.option(
-        "--workdir", metavar="PATH", default="", help="Where it starts. Default: the first --mount, or the image's."
+        "--workdir",
+        metavar="PATH",
+        default="",
+        help="Working directory. Default: the first --mount, else that of the image.",
     ),
     click.option(
-        "--env", "variables", multiple=True, metavar="NAME[=VALUE]", help="Variable; without a value, of this host."
+        "--env",
+        "variables",
+        multiple=True,
+        metavar="NAME[=VALUE]",
+        help="Set an environment variable; without VALUE, copy it from this host. Repeatable.",
     ),
-    click.option("--user", metavar="NAME|UID[:GID]", default="", help="Account to run as. Default: that of the image."),
-    click.option("--no-network", is_flag=True, help="Cut it off from every network."),
+    click.option("--user", metavar="NAME|UID[:GID]", default="", help="User to run as. Default: that of the image."),
+    click.option("--no-network", is_flag=True, help="Run without network access."),
 )
 
 
 @click.command("run", context_settings={"allow_interspersed_args": False})
 @click.argument("image", metavar="IMAGE|ENV")
 @click.argument("words", metavar="COMMAND...", nargs=-1, required=True, type=click.UNPROCESSED)
-@engine_option("Where the image is. assemble: in the store; run by runc or namespaces, without GPUs.")
+@engine_option("Where the image is. assemble: in the cache directory, run by runc or namespaces without GPUs.")
 @_container_options
 def command(image: str, words: tuple[str, ...], engine: Engine, options: ContainerOptions) -> None:
     """Run a command in an image: `envbuilder run --mount . tf-2.4-cuda11.0 python train.py`.
 
-    What it writes appears as it comes, and the exit status is its own. The container is gone afterwards; what is to
-    stay goes into a --mount.
+    Output is streamed, and the exit status is that of the command. The container is removed afterwards: write files to
+    keep to a --mount.
     """
     here = command_settings()
     session = Session(here, load_catalog(here.matrices), notice)

@@ -26,7 +26,7 @@ from envbuilder.wiring.inventory import inventory
 @click.argument("environment", metavar="ENV|LOCK")
 @json_option
 def command(environment: str, *, as_json: bool) -> None:
-    """Show one environment: every pin, and the reason behind it; or what the image of a lock will be."""
+    """Show one environment: every pin and the reason for it. For a lock, show the image that it describes."""
     if Path(environment).is_file():
         path = Path(environment)
         lock = read_lock(path)

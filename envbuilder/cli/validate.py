@@ -33,50 +33,52 @@ _request_options = grouped(
     "request",
     ValidationRequest,
     click.argument("image", metavar="[IMAGE|ENV|FILE]", default=""),
-    click.option(
-        "--container", metavar="NAME", default="", help="Look into a container that is running, instead of an image."
-    ),
+    click.option("--container", metavar="NAME", default="", help="Validate a running container instead of an image."),
     click.option(
         "--python",
         metavar="PATH",
         default="",
-        help="Look at the environment of this interpreter: on this host, or with --container in there.",
+        help="Validate the environment of this interpreter, on this host or in --container.",
     ),
     click.option(
         "--facts",
         metavar="FILE",
         type=click.Path(allow_dash=True, path_type=Path),
         multiple=True,
-        help="Judge what the probe printed on another machine; - for standard input. Repeatable.",
+        help="Validate the output of the probe on another machine; - for standard input. Repeatable.",
     ),
     engine_option(
-        "Where the image is. assemble: in the store; run by runc or namespaces. auto: the engine if it has it."
+        "Where the image is. assemble: in the cache directory, run by runc or namespaces. auto: docker if it has it."
     ),
     click.option(
         "--tier",
         type=_TIER,
         callback=_tier,
-        help="How far to go. static: nothing is run. Default: gpu when the engine has GPUs, else cpu.",
+        help="Extent of the validation. static: run nothing. Default: gpu if the engine has GPUs, else cpu.",
     ),
     click.option(
         "--require",
         "required",
         type=_TIER,
         callback=_tier,
-        help="Tier that must be proven: what could not be looked at is a failure.",
+        help="Fail if a check of this tier is not proven.",
     ),
     click.option(
-        "--device", "devices", multiple=True, metavar="NAME", help="CDI device instead of all GPUs. Repeatable."
+        "--device", "devices", multiple=True, metavar="NAME", help="CDI device to use instead of all GPUs. Repeatable."
     ),
-    click.option("--lock", metavar="LOCK|ENV", help="Check against this lock, not the one in the image."),
+    click.option("--lock", metavar="LOCK|ENV", help="Lock to check against. Default: the one in the image."),
     click.option(
         "--memory",
         type=MEMORY,
         metavar="POLICY",
-        help="Run it with this GPU memory policy instead of its own: limit:4GiB.",
+        help="GPU memory policy to run with, such as limit:4GiB. Default: that of the image.",
     ),
     click.option(
-        "--timeout", type=click.FloatRange(min=1), default=900.0, show_default=True, help="Seconds for the probe."
+        "--timeout",
+        type=click.FloatRange(min=1),
+        default=900.0,
+        show_default=True,
+        help="Timeout of the probe in seconds.",
     ),
 )
 """What to look at, and how far; the command gets a `ValidationRequest`."""
@@ -91,16 +93,16 @@ _request_options = grouped(
     is_eager=True,
     expose_value=False,
     callback=_print_schema,
-    help="Print the JSON Schema (draft 2020-12) of --json, and do nothing else.",
+    help="Print the JSON Schema (draft 2020-12) of --json and exit.",
 )
 def command(request: ValidationRequest, output: ReportOutput) -> None:
-    """Look inside an image and check it against its lock and row. Exit status 1 on findings.
+    """Check an image against its lock and its environment. Exit status 1 if a check fails.
 
-    FILE is an Apptainer image (.sif, .sqsh); for tier static also an OCI layout or archive. Nothing passes by being
-    left out: what could not be looked at is reported as not proven, and --require makes that a failure.
+    FILE is an Apptainer image (.sif, .sqsh); for tier static also an OCI layout or archive. Checks that cannot run are
+    reported as not proven; with --require, they fail.
 
-    On a machine without envbuilder: `python probe.py > facts.json`, with the probe that `envbuilder probe` writes; then
-    here --facts facts.json gives the same report, against --lock or the envbuilder.lock of this directory.
+    On a machine without envbuilder, run the file that `envbuilder probe` writes: `python probe.py > facts.json`. Then
+    --facts facts.json gives the same report here, checked against --lock or envbuilder.lock in the current directory.
     """
     refuse_several_facts(request.facts, output)
     here = command_settings()

@@ -27,19 +27,22 @@ from envbuilder.wiring.subjects import subject_of
 @click.command("verify")
 @click.argument("image", metavar="IMAGE|DIR|FILE|REGISTRY/REF")
 @click.option(
-    "--lock", "target", metavar="LOCK|ENV", help="What it should be. Default: envbuilder.lock in this folder."
+    "--lock",
+    "target",
+    metavar="LOCK|ENV",
+    help="Lock to compare with. Default: envbuilder.lock in the current directory.",
 )
-@engine_option("Where a name is looked for. auto: first among the assembled images.")
-@click.option("--name", default="", help="Which image of a layout or archive, when it holds several.")
+@engine_option("Where to look for a name. auto: assembled images first.")
+@click.option("--name", default="", help="Name of the image in a layout or archive with several images.")
 @source_options
 @json_option
 def command(  # noqa: PLR0913  one parameter for each option
     image: str, target: str | None, engine: Engine, name: str, sources: Sources, *, as_json: bool
 ) -> None:
-    """Say whether an image is what its lock says, bit by bit. Exit status 1 if not.
+    """Compare an image with its lock, byte by byte. Exit status 1 if they differ.
 
-    IMAGE is looked for as a path, then in the store and in the container engine; a name with a registry's host is asked
-    of the registry, when the engine does not have it. Differences are shown layer by layer, and file by file.
+    IMAGE is a path, else the name of an assembled image or of an image in the container engine; a name that contains
+    the host of a registry is read from there if the engine lacks it. Differences are listed by layer and by file.
     """
     here = command_settings()
     session = Session(here, load_catalog(here.matrices), notice)
