@@ -1,4 +1,4 @@
-"""Which releases of TensorFlow have which public name."""
+"""Public names of TensorFlow, by release."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class ApiModule:
     """A public module.
 
     Attributes:
-        read: Releases in which its names were read; in any other release nothing is known of them.
+        read: Releases in which its names were read; for any other release they are unknown.
         names: By public name, the releases that have it.
     """
 
@@ -41,7 +41,7 @@ class ApiMap:
                 release, or in a class, that release is judged by the parts before them.
 
         Returns:
-            Empty when no release has it; None when nothing is known of it in any release.
+            Empty if no release has it; None if it is unknown for every release.
         """
         found = self._having(name.split("."))
         return None if found is None else tuple(release for release in self.releases if release in found)
@@ -51,7 +51,7 @@ class ApiMap:
         return name.rpartition(".")[0] in self.modules
 
     def _having(self, parts: list[str]) -> frozenset[Release] | None:
-        """The releases with a name, and those where its module is there and was not read."""
+        """Return the releases with a name, and those that have its module but whose names were not read."""
         if parts[:1] != ["tf"] or len(parts) < 2:
             return None
         parent = frozenset(self.releases) if len(parts) == 2 else self._having(parts[:-1])

@@ -1,6 +1,6 @@
-"""Decide from data alone whether an environment can be built with the ingredients that are available here.
+"""Buildability of an environment with the ingredients on this machine, decided from data alone.
 
-Nothing is asked over the network: a base counts as available when it is on this machine or still published.
+No network access is made: a base counts as available if it is on this machine or still published.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Source: `uv python list --all-versions --only-downloads`, uv 0.13, 2026-11-22.
 
 
 class Buildability(StrEnum):
-    """Whether a build can get its base and its interpreter."""
+    """Availability of the base and the interpreter for a build."""
 
     YES = "yes"
     UNKNOWN = "unknown"
@@ -55,17 +55,17 @@ class PackedPython:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inventory:
-    """Ingredients that a build can use without asking for them first.
+    """Ingredients that are available to a build on this machine.
 
     Attributes:
         bases: Ids of bases that are in the cache or in the container engine.
-        engine: Whether a container engine is there.
+        engine: Whether a container engine is available.
         pythons: Interpreter archives in the cache.
-        installed: Minor versions of CPython that are installed here, each with a program; whether one can become an
-            interpreter archive is not known.
+        installed: Minor versions of CPython that are installed on this machine, each with a program; whether an
+            interpreter archive can be made from one is unknown.
         standalone: Whether standalone interpreters can be downloaded.
         debian_archive: Whether a Debian archive is configured on this host.
-        registry_mirror: Registry that was named in place of the public ones; empty when none was.
+        registry_mirror: Registry configured in place of the public ones; empty if none is.
     """
 
     bases: frozenset[str] = frozenset()
@@ -79,15 +79,15 @@ class Inventory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Buildable:
-    """Whether an environment can be built on one of its bases.
+    """Buildability of an environment on one of its bases.
 
     Attributes:
         environment: Id of the environment.
         base: Id of the base.
         verdict: The answer.
-        reasons: Why it is not `yes`, each without a final period; empty when it is.
-        hint: What makes it available, as an instruction; empty when the verdict is `yes`.
-        command: The command that does, if one on this machine is enough; else empty.
+        reasons: Why it is not `yes`, each without a final period; empty if it is.
+        hint: An instruction that makes it available; empty if the verdict is `yes`.
+        command: The command that does so, if one command on this machine is enough; else empty.
     """
 
     environment: str
@@ -107,7 +107,7 @@ class _Obstacle:
 
 
 def buildable(row: Environment, inventory: Inventory) -> Buildable:
-    """Return the answer for the base on which an environment is built most likely: the best, in order of preference.
+    """Return the result for the base with the best buildability; the first in order of preference among equals.
 
     Example:
         `buildable(row, Inventory()).verdict is Buildability.NO` for a row whose only base is no longer published.
@@ -116,12 +116,12 @@ def buildable(row: Environment, inventory: Inventory) -> Buildable:
 
 
 def each_base(row: Environment, inventory: Inventory) -> tuple[Buildable, ...]:
-    """Return the answer for every base of an environment, in its order of preference."""
+    """Return the result for every base of an environment, in its order of preference."""
     return tuple(on_base(row, choice, inventory) for choice in row.bases)
 
 
 def on_base(row: Environment, choice: BaseChoice, inventory: Inventory) -> Buildable:
-    """Return whether an environment can be built on one base."""
+    """Return the buildability of an environment on one base."""
     obstacles = tuple(_obstacles(choice, inventory))
     worst = max(obstacles, key=lambda obstacle: obstacle.verdict.rank, default=None)
     return Buildable(
@@ -135,12 +135,12 @@ def on_base(row: Environment, choice: BaseChoice, inventory: Inventory) -> Build
 
 
 def nearest_buildable(catalog: Catalog, row: Environment, inventory: Inventory) -> tuple[Environment, ...]:
-    """Return environments to use in place of one that cannot be built.
+    """Return environments that can replace one that cannot be built.
 
     Returns:
         Shape: at most two, and never `row` itself: for a GPU environment the CPU environment of the same TensorFlow
         release, and the nearest environment of its own kind, the newer one of two at the same distance. All of them can
-        be built; where none can, they are those that may be.
+        be built; if none can, they are those that may be.
     """
     answers = {each.id: buildable(each, inventory).verdict for each in catalog.environments if each.id != row.id}
     best = Buildability.YES if Buildability.YES in answers.values() else Buildability.UNKNOWN

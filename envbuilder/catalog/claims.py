@@ -1,4 +1,4 @@
-"""What can be read from a wheel, in the shape in which a row claims it; and how the two differ."""
+"""Claims of a row about its wheel, and their comparison with measured values."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _NONE = "none"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CudaClaims:
-    """The CUDA side of a wheel.
+    """CUDA properties of a wheel.
 
     Attributes:
-        compiled: CUDA release that it was compiled with, major and minor; None when it does not say.
+        compiled: CUDA release that it was compiled with, major and minor; None if the wheel does not record it.
         linkage: `needed` or `dlopen`.
-        sonames: Libraries that it links or opens, sorted; without the driver's own and TensorRT.
-        cudnn: cuDNN that it was compiled against and what it accepts; None when that cannot be read.
+        sonames: Libraries that it links or opens, sorted; without the driver's own libraries and TensorRT.
+        cudnn: cuDNN that it was compiled against and the releases that it accepts; None if that cannot be read.
         families: GPU code by kernel family, in the order `cuda`, `mlir`.
     """
 
@@ -34,13 +34,13 @@ class CudaClaims:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claims:
-    """What a row says of its wheel, or what was measured.
+    """Properties of a wheel, as a row claims or as they were measured.
 
     Attributes:
         glibc: Newest glibc symbol version.
         glibcxx: Newest libstdc++ symbol version.
-        needs_avx: Whether code that always runs uses AVX; None when that cannot be told.
-        cuda: The CUDA side; None for a CPU wheel.
+        needs_avx: Whether code that always runs uses AVX; None if that cannot be determined.
+        cuda: The CUDA properties; None for a CPU wheel.
     """
 
     glibc: Release
@@ -51,13 +51,13 @@ class Claims:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """One field of a row beside what was measured.
+    """One field of a row with its measured value.
 
     Attributes:
         field: Path in the row's file.
-        claimed: What the row says.
-        measured: What the wheel says.
-        agrees: Whether both are the same; True where nothing could be measured.
+        claimed: The value in the row.
+        measured: The value in the wheel.
+        agrees: Whether both are equal; True if nothing could be measured.
     """
 
     field: str
@@ -67,7 +67,7 @@ class Comparison:
 
 
 def claims_of(row: Environment) -> Claims:
-    """What a row says of its wheel."""
+    """Return the claims of a row about its wheel."""
     return Claims(
         glibc=row.framework.glibc,
         glibcxx=row.framework.glibcxx,
@@ -87,7 +87,7 @@ def _cuda_claims(need: CudaNeed) -> CudaClaims:
 
 
 def compare(claimed: Claims, measured: Claims) -> tuple[Comparison, ...]:
-    """Every field of both, in the order of a row's file."""
+    """Return the comparison of every field, in the order of a row's file."""
     return tuple(_compared(claimed, measured))
 
 
@@ -126,7 +126,7 @@ def _compared_family(name: str, claimed: KernelFamily | None, measured: KernelFa
 
 
 def _cudnn(claimed: CudnnNeed | None, measured: CudnnNeed | None) -> Comparison:
-    """A wheel may tell major and minor only; a longer claim agrees with it as far as it goes."""
+    """Compare cuDNN; a wheel that records major and minor only agrees with a longer claim that begins so."""
     said = claimed.compiled.text if claimed else _NONE
     seen = measured.compiled.text if measured else _NOT_MEASURED
     agrees = seen in {_NOT_MEASURED, said} or said.startswith(f"{seen}.")
@@ -156,7 +156,7 @@ def _forward(family: KernelFamily | None) -> str:
 
 
 def _release(release: Release | None) -> str:
-    """Major and minor: the patch release of the toolkit stands in build_info of the youngest wheels only."""
+    """Return major and minor; only the build_info of the newest wheels has the patch release of the toolkit."""
     return release.series if release else _NOT_MEASURED
 
 

@@ -1,7 +1,8 @@
 """Compatibility of an environment with a machine: the only place that decides it.
 
 `doctor`, `advise`, `list --fits`, the warning before `build`, the checks of `validate`, and the remedies of `diagnose`
-and `compare` ask `judge`, or `judge_stack` for an image that is no base of the catalog. `offers.offer` picks the base.
+and `compare` call `judge`, or `judge_stack` for an image whose base is not in the catalog. `offers.offer` picks the
+base.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from envbuilder.catalog.verdicts import (
 from envbuilder.core.versions import Release
 
 SERVED_PROCESSORS = frozenset({"x86_64", "amd64"})
-"""Names of the processor architecture that the wheels and images of the catalog are for."""
+"""Names of the processor architecture of the catalog's wheels and images."""
 ARM_REMEDY = "use an x86_64 machine; for Arm servers (SBSA) NVIDIA has TensorFlow containers of its own"
 
 
@@ -40,7 +41,7 @@ def judge(facts: CudaFacts, row: Environment, choice: BaseChoice, host: Host) ->
 
 
 def judge_stack(facts: CudaFacts, stack: Stack, host: Host) -> Compatibility:
-    """Judge what an image needs on a machine."""
+    """Judge the requirements of an image on a machine."""
     kinds = _gpus(facts, stack, host)
     reasons = (*_processor(facts, stack, host), *_machine(facts, stack, host), *_merged(kinds))
     return Compatibility(
@@ -80,14 +81,14 @@ def _processor(facts: CudaFacts, stack: Stack, host: Host) -> Iterator[Reason]:
 
 
 def processor_of(facts: CudaFacts, host: Host) -> str | None:
-    """Return the processor architecture of a machine: as seen, else as its GPUs imply (a GH200 is an Arm machine)."""
+    """Return the processor architecture of a machine: as probed, else as its GPUs imply (a GH200 is an Arm machine)."""
     if host.machine is None and any(is_sold_with_arm(facts, gpu.name) for gpu in host.gpus or ()):
         return "aarch64"
     return host.machine
 
 
 def _machine(facts: CudaFacts, stack: Stack, host: Host) -> Iterator[Reason]:
-    """Yield the reasons that no single GPU gives."""
+    """Yield the reasons that do not depend on a single GPU."""
     if stack.need is None:
         text = f"a CPU environment: it needs neither GPU nor driver{on(host)}"
         yield Reason(aspect=Aspect.KIND, rule=Rule.CPU_BUILD, fit=Fit.CPU_ONLY, text=text, has="CPU")
@@ -157,7 +158,7 @@ def _gpu(facts: CudaFacts, stack: Stack, host: Host, gpu: HostGpu, capability: R
 
 
 def _merged(kinds: tuple[GpuCompatibility, ...]) -> Iterator[Reason]:
-    """Yield the reasons of the best GPUs: CUDA_VISIBLE_DEVICES hides the others, each of which is one caveat."""
+    """Yield the reasons of the best GPUs; CUDA_VISIBLE_DEVICES can hide the others, each of which is one caveat."""
     if not kinds:
         return
     fit = best(kind.fit for kind in kinds)
@@ -188,7 +189,7 @@ def _need(facts: CudaFacts, stack: Stack, kinds: tuple[GpuCompatibility, ...]) -
 
 
 def _bare(stack: Stack, host: Host) -> str:
-    """Return why the wheels do not run on the host itself; an image has its own C library."""
+    """Return why the wheels do not run on the host itself; an image contains its own C library."""
     if host.glibc is None or host.glibc >= stack.wheel.glibc:
         return ""
     return f"needs glibc {stack.wheel.glibc}, this host has {host.glibc}"

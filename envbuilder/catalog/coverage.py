@@ -1,6 +1,6 @@
-"""Which GPU gets what from a row on one of its bases, and why: TensorFlow's kernels, the CUDA libraries, cuDNN.
+"""GPU coverage of a row on one of its bases: TensorFlow's kernels, the CUDA libraries, cuDNN.
 
-Worked out from the GPU code that is in the files, not from runs.
+Derived from the GPU code in the files, not from runs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from envbuilder.core.versions import Release
 
 
 class Part(StrEnum):
-    """Who has GPU code."""
+    """Software with GPU code."""
 
     TENSORFLOW = "tensorflow"
     CUDA = "cuda"
@@ -24,13 +24,13 @@ class Part(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """What one part has for a GPU.
+    """Coverage of a GPU by one part.
 
     Attributes:
-        part: Whose code it is.
+        part: The part that has the code.
         family: Kernel family of TensorFlow, such as `mlir`; empty for the other parts.
-        coverage: What the GPU gets; None when that is not proven.
-        text: Why, in words that fit every GPU with the same reason.
+        coverage: The coverage; None if it is not proven.
+        text: Why, in words that hold for every GPU with the same reason.
     """
 
     part: Part
@@ -49,7 +49,7 @@ class Architecture:
         gpus: Names of the GPUs, as the catalog orders them.
         since: First CUDA release whose libraries have code for them.
         last: Last CUDA release that supports them; None while newer releases do.
-        last_driver: Last driver branch that knows them; None while newer branches do.
+        last_driver: Last driver branch that supports them; None while newer branches do.
     """
 
     capability: Release
@@ -62,14 +62,14 @@ class Architecture:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuSupport:
-    """What the GPUs of one compute capability get.
+    """Support for the GPUs of one compute capability.
 
     Attributes:
         architecture: The GPUs.
         reasons: One for each kernel family, one for the CUDA libraries, one for cuDNN.
-        ptx_driver: Oldest driver that compiles the PTX; None when none is compiled, or when it is not known.
-        driver: Oldest driver that starts the libraries, knows the GPU and compiles the PTX; None when it is not known,
-            or when no driver helps.
+        ptx_driver: Oldest driver that compiles the PTX; None if none is compiled, or if it is unknown.
+        driver: Oldest driver that starts the libraries, supports the GPU and compiles the PTX; None if it is unknown,
+            or if no driver is enough.
     """
 
     architecture: Architecture
@@ -79,19 +79,19 @@ class GpuSupport:
 
     @property
     def coverage(self) -> Coverage:
-        """The worst of all parts; what is not proven counts as what TensorFlow's own kernels say."""
+        """Lowest coverage of all parts; a part that is not proven counts like TensorFlow's own kernels."""
         return _worst(self.reasons)
 
     @property
     def doubts(self) -> tuple[Reason, ...]:
-        """What keeps the coverage from being proven; empty when there is none to prove."""
+        """Reasons why the coverage is not proven; empty if it is proven or if there is none."""
         if self.coverage is Coverage.NONE:
             return ()
         return tuple(reason for reason in self.reasons if reason.coverage is None)
 
     @property
     def why(self) -> tuple[Reason, ...]:
-        """The reasons that decide: those as bad as the whole, TensorFlow's first, and the doubts."""
+        """Deciding reasons: those with the lowest coverage, TensorFlow's first, and the doubts."""
         deciding = [reason for reason in self.reasons if reason.coverage is self.coverage]
         if self.coverage is Coverage.MACHINE_CODE:
             deciding = [reason for reason in deciding if reason.part is Part.TENSORFLOW]
@@ -99,7 +99,7 @@ class GpuSupport:
 
     @property
     def told(self) -> str:
-        """Why, in one line: what kernel families have in common is said once."""
+        """All reasons in one line; a reason that kernel families share is stated once."""
         said: dict[str, list[str]] = {}
         for reason in self.why:
             said.setdefault(reason.text, []).append(reason.family)
@@ -109,7 +109,7 @@ class GpuSupport:
 
 
 def architectures(facts: CudaFacts) -> tuple[Architecture, ...]:
-    """The GPUs of the catalog by compute capability, ascending."""
+    """Return the GPUs of the catalog by compute capability, ascending."""
     models: dict[Release, list[GpuModel]] = {}
     for gpu in facts.gpus:
         models.setdefault(gpu.capability, []).append(gpu)
@@ -127,13 +127,13 @@ def architectures(facts: CudaFacts) -> tuple[Architecture, ...]:
 
 
 def support(facts: CudaFacts, row: Environment, choice: BaseChoice) -> tuple[GpuSupport, ...]:
-    """Return what each compute capability gets from an environment on a base.
+    """Return the support for each compute capability from an environment on a base.
 
     Returns:
         In the order of `architectures`; empty for a CPU row.
 
     Raises:
-        KeyError: No driver is known for the CUDA release; a loaded catalog has none such.
+        KeyError: No driver is known for the CUDA release; a loaded catalog has no such release.
     """
     if row.cuda is None:
         return ()
@@ -141,7 +141,7 @@ def support(facts: CudaFacts, row: Environment, choice: BaseChoice) -> tuple[Gpu
 
 
 def support_of(facts: CudaFacts, row: Environment, choice: BaseChoice, capability: Release) -> GpuSupport | None:
-    """Return what GPUs of one compute capability get from an environment on a base.
+    """Return the support for GPUs of one compute capability from an environment on a base.
 
     Returns:
         None for a CPU environment.
@@ -156,11 +156,11 @@ def support_of(facts: CudaFacts, row: Environment, choice: BaseChoice, capabilit
 
 
 def support_by(facts: CudaFacts, need: CudaNeed, libraries: tuple[Release, Release], capability: Release) -> GpuSupport:
-    """Return what GPUs of one compute capability get; of one that the catalog does not know, what the kernels tell.
+    """Return the support for GPUs of one compute capability; for one outside the catalog, from the kernels alone.
 
     Args:
         facts: Drivers and GPUs.
-        need: The wheel.
+        need: The requirements of the wheel.
         libraries: Releases of CUDA and cuDNN in the image.
         capability: Compute capability.
 
@@ -213,9 +213,9 @@ def _worst(reasons: tuple[Reason, ...]) -> Coverage:
 
 
 def _ptx_driver(facts: CudaFacts, compiled: list[KernelFamily]) -> Release | None:
-    """PTX is outside minor-version compatibility: the driver must know its version.
+    """Return the oldest driver that compiles the PTX; minor-version compatibility does not extend to PTX.
 
-    Source: docs.nvidia.com/deploy/cuda-compatibility, limits of minor-version compatibility, read 2026-11-20.
+    Source: https://docs.nvidia.com/deploy/cuda-compatibility/, limits of minor-version compatibility, read 2026-11-20.
     """
     drivers = [_compiler(facts, family) for family in compiled]
     known = [driver for driver in drivers if driver is not None]
@@ -233,7 +233,7 @@ def _kernels(family: KernelFamily, capability: Release) -> Reason:
 
 
 def _has(family: KernelFamily, capability: Release) -> str:
-    """What a kernel family has for a GPU, in words.
+    """Return the code of a kernel family for a GPU, in words.
 
     Example:
         >>> mlir = KernelFamily(name="mlir", machine=(Release("8.0"),), ptx=(Release("9.0"),), forward=False)

@@ -1,4 +1,4 @@
-"""What TensorFlow asks of CUDA, which libraries give it, and which drivers and GPUs run it."""
+"""CUDA requirements of TensorFlow, the libraries that meet them, and the drivers and GPUs that run them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from envbuilder.core.field_types import LibraryName
 from envbuilder.core.versions import Release
 
 FIRST_FAMILY = 11
-"""From this CUDA on one driver runs every release of a family; source as of `CudaFamily`."""
+"""First CUDA release with minor-version compatibility; source as for `CudaFamily`."""
 
 
 class CudnnRule(StrEnum):
-    """How TensorFlow compares the cuDNN that it finds with the one that it was compiled against.
+    """Comparison of the loaded cuDNN with the one that TensorFlow was compiled against.
 
     Source: constants in `CudnnSupport::Init` of the wheels; exact up to TensorFlow 1.7, at least from 1.8 on.
     """
@@ -23,7 +23,7 @@ class CudnnRule(StrEnum):
     SAME_MAJOR_AT_LEAST = "same-major-at-least"
 
     def accepts(self, compiled: Release, loaded: Release) -> bool:
-        """Whether a wheel compiled against one cuDNN starts with the other.
+        """Return True if a wheel compiled against one cuDNN starts with the other.
 
         Example:
             >>> CudnnRule.EXACT_MINOR.accepts(Release("7.0.5"), Release("7.1.4"))
@@ -39,7 +39,7 @@ class CudnnRule(StrEnum):
                 return have[0] == want[0] and have[1] >= want[1]
 
     def describe(self, compiled: Release) -> str:
-        """The rule in words, such as `cuDNN 8.0 or a later 8.x`."""
+        """Return the rule in words, such as `cuDNN 8.0 or a later 8.x`."""
         major, minor = compiled.head(2)
         match self:
             case CudnnRule.EXACT_MINOR:
@@ -50,21 +50,21 @@ class CudnnRule(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CudnnNeed:
-    """The cuDNN that a wheel was compiled against, and what it accepts at run time."""
+    """The cuDNN that a wheel was compiled against, and the releases that it accepts at run time."""
 
     compiled: Release
     rule: CudnnRule
 
     def accepts(self, loaded: Release) -> bool:
-        """Whether TensorFlow starts with this cuDNN."""
+        """Return True if TensorFlow starts with this cuDNN."""
         return self.rule.accepts(self.compiled, loaded)
 
 
 class Coverage(StrEnum):
-    """What a GPU gets from a wheel.
+    """GPU code that a wheel has for a GPU.
 
     `machine-code`: runs at once. `jit`: the driver compiles at least one kernel family on first use. `none`: at least
-    one kernel family has neither, and fails.
+    one kernel family has neither machine code nor usable PTX, and fails.
     """
 
     MACHINE_CODE = "machine-code"
@@ -81,7 +81,7 @@ class KernelFamily:
         machine: Compute capabilities with machine code, ascending.
         ptx: Compute capabilities with PTX, ascending.
         forward: False when the PTX is bound to its architecture (`sm_90a`) and newer GPUs cannot compile it.
-        isa: Newest PTX ISA version of the PTX; None when it has none or it is not known.
+        isa: Newest PTX ISA version of the PTX; None if it has none or it is unknown.
     """
 
     name: str
@@ -91,7 +91,7 @@ class KernelFamily:
     isa: Release | None = None
 
     def coverage(self, capability: Release) -> Coverage:
-        """What a GPU of this compute capability gets from this family."""
+        """Return the coverage of a GPU with this compute capability by this family."""
         if any(code.major == capability.major and code <= capability for code in self.machine):
             return Coverage.MACHINE_CODE
         if any(code == capability or (self.forward and code < capability) for code in self.ptx):
@@ -110,7 +110,7 @@ class GpuCode:
     families: tuple[KernelFamily, ...]
 
     def coverage(self, capability: Release) -> Coverage:
-        """What a GPU of this compute capability gets: the worst of the families.
+        """Return the coverage of a GPU with this compute capability: the lowest of the families.
 
         Example:
             >>> cuda = KernelFamily(name="cuda", machine=(Release("7.0"),), ptx=(Release("8.0"),))
@@ -123,7 +123,7 @@ class GpuCode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CudaNeed:
-    """What a GPU wheel asks of CUDA.
+    """CUDA requirements of a GPU wheel.
 
     Attributes:
         compiled: CUDA release that it was compiled with.
@@ -131,7 +131,7 @@ class CudaNeed:
             `dlopen` when they are opened at run time.
         sonames: Libraries that TensorFlow opens, sorted; TensorRT and the profiler are left out.
         optional: Libraries that only a feature needs (profiler), sorted.
-        cudnn: The cuDNN side.
+        cudnn: The cuDNN requirement.
         code: GPU code in the wheel.
     """
 
@@ -145,11 +145,11 @@ class CudaNeed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LibraryLink:
-    """A second name for a CUDA library, for a soname that only another CUDA release ships.
+    """A second name for a CUDA library, for a soname that only another CUDA release provides.
 
     Attributes:
         name: The soname that TensorFlow opens.
-        target: The soname of the library that answers.
+        target: The soname of the library that is loaded.
     """
 
     name: LibraryName
@@ -166,9 +166,9 @@ class LibrarySet:
         cudnn: cuDNN release.
         wheels: Pinned requirements, `name==version`, sorted.
         os_packages: OS packages, sorted.
-        provided: Distributions that the wheels ask for and the OS packages give, sorted; they are not installed.
-        sonames: What the set provides, sorted.
-        sources: Where this is known from.
+        provided: Distributions that the wheels require and the OS packages provide, sorted; they are not installed.
+        sonames: Sonames that the set provides, sorted.
+        sources: Where this is documented or measured.
     """
 
     id: str
@@ -183,7 +183,7 @@ class LibrarySet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CudaRelease:
-    """A CUDA toolkit release and the driver that came with it."""
+    """A CUDA toolkit release and the driver that shipped with it."""
 
     version: Release
     driver: Release
@@ -207,15 +207,15 @@ class GpuModel:
     """GPUs that share a compute capability.
 
     Attributes:
-        name: As people call them.
+        name: Usual name.
         generation: Architecture, such as `Ampere`.
         capability: Compute capability.
         since: First CUDA release whose own libraries have code for it.
         last: Last CUDA release that supports it, as `12.9`; None while newer releases do.
-        last_driver: Last driver branch that knows it, as `470`; None while newer branches do.
-        names: Regular expressions for how NVIDIA and people call these GPUs, in lower case, without the words NVIDIA,
-            GeForce, Tesla and Quadro.
-        data_center: Those of `names` that are made for data centres, so that forward compatibility is for them.
+        last_driver: Last driver branch that supports it, as `470`; None while newer branches do.
+        names: Regular expressions for the names of these GPUs, in lower case, without the words NVIDIA, GeForce, Tesla
+            and Quadro.
+        data_center: Those of `names` that are data-centre GPUs, to which forward compatibility applies.
     """
 
     name: str
@@ -248,8 +248,8 @@ class CudnnCode:
     Attributes:
         cudnn: First release that this holds for; it holds up to the next entry.
         oldest: Oldest compute capability that every one of its libraries has code for.
-        newest: Newest compute capability with machine code; None where that was not established.
-        sources: Where this was read, or what was measured.
+        newest: Newest compute capability with machine code; None if that was not determined.
+        sources: Where this was read, or how it was measured.
     """
 
     cudnn: Release
@@ -260,13 +260,13 @@ class CudnnCode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForwardCompatibility:
-    """Older drivers on which NVIDIA's images of a CUDA release run, by the driver library inside them (cuda-compat).
+    """Older drivers on which NVIDIA's images of a CUDA release run with the driver library inside them (cuda-compat).
 
     Attributes:
         cuda: CUDA release, major and minor.
         drivers: The oldest driver of each branch.
-        oldest: Oldest compute capability that the library inside knows.
-        newest: Newest compute capability that this is said of; None without a bound.
+        oldest: Oldest compute capability that the library inside supports.
+        newest: Newest compute capability that this is documented for; None without a bound.
         sources: Where this was read.
     """
 
@@ -277,11 +277,11 @@ class ForwardCompatibility:
     sources: tuple[Source, ...]
 
     def is_for(self, capability: Release) -> bool:
-        """Whether it is for data-centre GPUs of this compute capability."""
+        """Return True if it applies to data-centre GPUs of this compute capability."""
         return self.oldest <= capability and (self.newest is None or capability <= self.newest)
 
     def admits(self, driver: Release) -> bool:
-        """Whether a driver is of one of the branches, and new enough in it."""
+        """Return True if a driver belongs to one of the branches and is new enough in it."""
         return any(driver.major == least.major and driver >= least for least in self.drivers)
 
 
@@ -293,12 +293,12 @@ class CudaFacts:
         releases: Ascending by version.
         families: Ascending by major version.
         gpus: Ascending by compute capability.
-        sources: Where the tables come from.
+        sources: Where the tables were read.
         ptx: Ascending by version.
         cudnn: Ascending by release.
         forward: Ascending by CUDA release.
         arm: Regular expressions as `GpuModel.names`, for GPUs that exist only in machines with an Arm processor.
-        arm_sources: Where it is documented that TensorFlow's wheels have no CUDA for Arm, and what NVIDIA offers.
+        arm_sources: Documents that state that TensorFlow's wheels have no CUDA for Arm, and what NVIDIA offers.
     """
 
     releases: tuple[CudaRelease, ...]
@@ -312,7 +312,7 @@ class CudaFacts:
     arm_sources: tuple[Source, ...] = ()
 
     def driver_floor(self, cuda: Release) -> Release:
-        """The oldest driver on which programs of this CUDA release start.
+        """Return the oldest driver on which programs of this CUDA release start.
 
         The driver that shipped with a release runs it; from CUDA 11 on so does the floor of its family (minor-version
         compatibility), which is older for all but the first releases. Before CUDA 11 it is the driver of the newest
@@ -329,19 +329,19 @@ class CudaFacts:
         return min(known)
 
     def shipped_driver(self, cuda: Release) -> Release | None:
-        """The driver that shipped with a CUDA release, or with the newest update of it; None when it is not known."""
+        """Return the driver that shipped with a CUDA release or its newest update; None if it is unknown."""
         exact = [known.driver for known in self.releases if known.version == cuda and len(cuda.parts) > 2]
         updates = [known.driver for known in self.releases if known.version.head(2) == cuda.head(2)]
         return exact[0] if exact else max(updates, default=None)
 
     def knowing_driver(self, cuda: Release) -> Release | None:
-        """The oldest driver that knows the GPUs and the PTX of this CUDA release; None when the table ends before."""
+        """Return the oldest driver that supports a CUDA release's GPUs and PTX; None if the table ends before."""
         return next((each.driver for each in self.releases if each.version.head(2) >= cuda.head(2)), None)
 
     def ptx_cuda(self, isa: Release) -> Release | None:
-        """The first CUDA release whose driver compiles PTX of this version; None when the table does not have it."""
+        """Return the first CUDA release whose driver compiles PTX of this version; None if it is not in the table."""
         return next((entry.cuda for entry in self.ptx if entry.isa == isa), None)
 
     def cudnn_code(self, cudnn: Release) -> CudnnCode | None:
-        """What is known of the code in this cuDNN; None when it is older than the table."""
+        """Return the entry for the code in this cuDNN; None if it is older than the table."""
         return next((entry for entry in reversed(self.cudnn) if entry.cudnn <= cudnn), None)

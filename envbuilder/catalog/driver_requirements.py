@@ -1,4 +1,4 @@
-"""Which drivers run the CUDA libraries of an image on a GPU."""
+"""Driver requirements of the CUDA libraries of an image on a GPU."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from envbuilder.core.versions import Release
 
 
 class DriverRule(StrEnum):
-    """What sets the lower bound for the driver."""
+    """Origin of a lower bound for the driver."""
 
     LIBRARIES = "libraries"
     KNOWS_GPU = "knows-gpu"
@@ -26,7 +26,7 @@ class DriverBound:
 
     Attributes:
         least: Oldest driver that satisfies it.
-        rule: What sets it.
+        rule: Its origin.
         why: The same in words.
     """
 
@@ -41,8 +41,8 @@ class DriverNeed:
 
     Attributes:
         bounds: All lower bounds; the CUDA libraries' first.
-        own: The driver that came with the CUDA release; from there on no compatibility rule is involved.
-        known: False if the GPU needs PTX of an unknown version compiled, so that the driver for it is unknown.
+        own: The driver that shipped with the CUDA release; it and newer ones need no compatibility rule.
+        known: False if the driver must compile PTX of an unknown version, so that the required driver is unknown.
     """
 
     bounds: tuple[DriverBound, ...]
@@ -51,7 +51,7 @@ class DriverNeed:
 
     @property
     def highest(self) -> DriverBound:
-        """The bound that decides."""
+        """Bound that decides."""
         return max(self.bounds, key=lambda bound: bound.least)
 
     @property
@@ -61,7 +61,7 @@ class DriverNeed:
 
     @property
     def why(self) -> str:
-        """What sets that bound."""
+        """Reason for that bound."""
         return self.highest.why
 
     def least_for(self, *rules: DriverRule) -> Release | None:
@@ -72,13 +72,13 @@ class DriverNeed:
 def need_of(facts: CudaFacts, cuda: Release, supports: tuple[GpuSupport, ...]) -> DriverNeed:
     """Return the driver that CUDA libraries need on some GPUs.
 
-    The driver that came with a CUDA release always runs it. From CUDA 11 on, the floor of the family does too; it is
-    older for all releases but 11.0, which preceded the rule.
+    The driver that shipped with a CUDA release always runs it. From CUDA 11 on, the floor of the family does too; it
+    is older for all releases but 11.0, which preceded the rule.
 
     Args:
         facts: Driver tables.
         cuda: Release of the libraries.
-        supports: What the GPUs get; empty if none is known.
+        supports: Support for the GPUs; empty if none is known.
 
     Raises:
         KeyError: No driver is known for the CUDA release; a loaded catalog has no such release.
@@ -111,7 +111,7 @@ def _libraries(facts: CudaFacts, cuda: Release, own: Release) -> DriverBound:
 
 
 def is_older(driver: Release, least: Release) -> bool | None:
-    """Return whether a driver is older than another; None if it is too short to tell.
+    """Return True if a driver is older than another; None if its release is too short to decide.
 
     Example:
         >>> is_older(Release("450.51"), Release("450.80.02")), is_older(Release("450.51"), Release("450.51.06"))
@@ -124,9 +124,9 @@ def is_older(driver: Release, least: Release) -> bool | None:
 
 
 def driver_of(host: Host) -> Release | None:
-    """Return the driver that programs in an image reach: libcuda's release where it is known, else the kernel module's.
+    """Return the driver of programs in an image: the release of libcuda if it is known, else of the kernel module.
 
-    They differ where NVIDIA's package for forward compatibility stands before an older kernel module.
+    They differ if NVIDIA's package for forward compatibility is in use with an older kernel module.
     """
     if host.library is not None and host.driver is not None and host.library > host.driver:
         return host.library
@@ -134,10 +134,10 @@ def driver_of(host: Host) -> Release | None:
 
 
 def is_too_old(facts: CudaFacts, host: Host, least: Release) -> bool | None:
-    """Return whether the driver of a machine is older than a bound; None if what is known of it does not tell.
+    """Return True if the driver of a machine is older than a bound; None if too little is known of it.
 
-    A driver of unknown release is placed by the newest CUDA release that it supports: it is at least the first driver
-    of that release, and older than the first driver of the next one.
+    A driver of unknown release is estimated by the newest CUDA release that it supports: it is at least the first
+    driver of that release, and older than the first driver of the next one.
     """
     driver = driver_of(host)
     if driver is not None:

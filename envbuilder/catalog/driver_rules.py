@@ -19,14 +19,14 @@ _IN_USER_SPACE = (DriverRule.LIBRARIES, DriverRule.COMPILES_PTX)
 def driver_reasons(
     facts: CudaFacts, stack: Stack, host: Host, need: DriverNeed, gpu: tuple[HostGpu, GpuSupport] | None
 ) -> Iterator[Reason]:
-    """Yield whether the driver of a machine runs the CUDA libraries of an image on a GPU.
+    """Yield the reasons whether the driver of a machine runs the CUDA libraries of an image on a GPU.
 
     Args:
         facts: Driver tables.
         stack: The image.
         host: The machine.
-        need: The driver that is needed.
-        gpu: The GPU and what it gets; None if no GPU is known, so that the libraries alone are judged.
+        need: The required driver.
+        gpu: The GPU and its support; None if no GPU is known, so that the libraries alone are judged.
     """
     if gpu is not None:
         yield from _last_branch(host, need, *gpu)
@@ -49,9 +49,9 @@ def driver_reasons(
 
 
 def _misses(facts: CudaFacts, host: Host, bound: DriverBound) -> bool | None:
-    """Return whether the driver is too old for a bound; None if that is not known.
+    """Return True if the driver is too old for a bound; None if that is unknown.
 
-    Libraries and PTX are for the driver's library in user space; that a GPU is known is for the kernel module.
+    Libraries and PTX depend on the driver's library in user space, support for a GPU on the kernel module.
     """
     if bound.rule is DriverRule.KNOWS_GPU and host.driver is not None:
         return is_older(host.driver, bound.least)
@@ -59,7 +59,7 @@ def _misses(facts: CudaFacts, host: Host, bound: DriverBound) -> bool | None:
 
 
 def _last_branch(host: Host, need: DriverNeed, gpu: HostGpu, support: GpuSupport) -> Iterator[Reason]:
-    """Yield that the driver, or every driver that is new enough, no longer knows the GPU."""
+    """Yield a reason if the driver, or every driver that is new enough, no longer supports the GPU."""
     last = support.architecture.last_driver
     if last is None:
         return
@@ -151,7 +151,7 @@ def _new_enough(
 def _stands_before(
     facts: CudaFacts, host: Host, library: Release, need: DriverNeed, gpu: tuple[HostGpu, GpuSupport] | None
 ) -> Reason:
-    """Judge a driver library that is newer than the kernel module, as NVIDIA's package cuda-compat makes it."""
+    """Judge a driver library that is newer than the kernel module, as NVIDIA's package cuda-compat installs it."""
     text = (
         f"libcuda {library} stands before the older kernel module {host.driver}{on(host)} (forward compatibility);"
         f" it needs {need.least}, {need.why}"
@@ -174,10 +174,10 @@ def _stands_before(
 def _forward(
     facts: CudaFacts, stack: Stack, host: Host, need: DriverNeed, gpu: tuple[HostGpu, GpuSupport] | None
 ) -> Reason | None:
-    """Return that the driver library inside NVIDIA's image replaces an older driver; None where it does not.
+    """Return the reason that the driver library in NVIDIA's image replaces an older driver; None if it does not.
 
-    Forward compatibility is for data-centre GPUs and the branches that NVIDIA names. It replaces the library in user
-    space; the kernel module must know the GPU by itself.
+    Forward compatibility applies to data-centre GPUs and the branches that NVIDIA lists. It replaces the library in
+    user space; the kernel module must support the GPU by itself.
     """
     if gpu is None or host.driver is None or not stack.has_compat_library or stack.cuda is None:
         return None
@@ -202,7 +202,7 @@ def _forward(
 
 
 def _may_be_forward(facts: CudaFacts, stack: Stack, host: Host) -> bool:
-    """Return whether forward compatibility applies if the GPU, which is not known, is a data-centre one."""
+    """Return True if forward compatibility would apply to a GPU of unknown model if it were a data-centre GPU."""
     return (
         stack.has_compat_library
         and host.driver is not None

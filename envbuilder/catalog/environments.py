@@ -1,4 +1,4 @@
-"""What the catalog knows: environments, the bases that they can lie on, and how they are known to work."""
+"""Environments of the catalog, their bases, and their evidence."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from envbuilder.catalog.vendor_builds import VendorBuild
 from envbuilder.core.versions import Release
 
 OLDEST_PYTHON = Release("3.6")
-"""Oldest interpreter that uv installs for (uv 0.13, 2026-11); older wheels exist, but nothing of ours installs them."""
+"""Oldest interpreter that uv installs for (uv 0.13, 2026-11); there are wheels for older ones, but no installer."""
 
 
 class PythonProvider(StrEnum):
-    """Where the interpreter comes from."""
+    """Provider of the interpreter."""
 
     OS = "os"
     ARCHIVE = "archive"
 
 
 class CudaProvider(StrEnum):
-    """Where the CUDA libraries come from."""
+    """Provider of the CUDA libraries."""
 
     NONE = "none"
     BASE = "base"
@@ -36,14 +36,14 @@ class CudaProvider(StrEnum):
 
 
 class BaseKind(StrEnum):
-    """What a base is made of."""
+    """Kind of a base."""
 
     IMAGE = "image"
     DEBIAN = "debian"
 
 
 class PublicationState(StrEnum):
-    """Whether a base can be fetched from where it was published."""
+    """Availability of a base at its publisher."""
 
     PUBLISHED = "published"
     WITHDRAWN = "withdrawn"
@@ -52,13 +52,13 @@ class PublicationState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publication:
-    """What is known about the availability of a base.
+    """Availability of a base, with its source.
 
     Attributes:
         state: Whether it is still published.
-        date: When it was seen to be published, was withdrawn, or became uncertain.
+        date: Day on which it was seen to be published, was withdrawn, or became uncertain.
         note: The observation, without a final period.
-        sources: Where this is known from.
+        sources: Where this is documented or measured.
     """
 
     state: PublicationState
@@ -82,7 +82,7 @@ class Constraint:
 
     Attributes:
         requirement: PEP 508 requirement without markers, such as `protobuf<3.21`.
-        advisory: The trap that it keeps out of.
+        advisory: The trap that it avoids.
     """
 
     requirement: str
@@ -91,13 +91,13 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherRelease:
-    """Another patch release of the same minor release, which can be asked for.
+    """Another patch release of the same minor release, which users can request.
 
     Attributes:
         package: Distribution name on the index.
         version: Exact version.
         pythons: Interpreters for which the index has a wheel of this version, oldest first.
-        advisory: The trap that hits this release and not the row's; None when none is known.
+        advisory: The trap that affects this release and not the row's; None if none is known.
     """
 
     package: str
@@ -115,11 +115,11 @@ class FrameworkWheel:
         version: Exact version.
         pythons: Interpreters for which the index has a wheel of this version, oldest first.
         others: Other patch releases of the same minor release, ascending.
-        glibc: Newest glibc symbol version that its libraries ask for.
-        glibcxx: Newest libstdc++ symbol version that its libraries ask for.
-        needs_avx: Whether its code uses AVX without asking the processor first.
+        glibc: Newest glibc symbol version that its libraries require.
+        glibcxx: Newest libstdc++ symbol version that its libraries require.
+        needs_avx: Whether its code uses AVX without checking the processor first.
         measured: sha256 of the wheel that the figures were read from; empty when no wheel was measured.
-        sources: Where the figures come from.
+        sources: Where the figures were read or measured.
     """
 
     package: str
@@ -141,10 +141,10 @@ class BaseSystem:
         id: Stable name, such as `debian-bookworm`.
         kind: Registry image or Debian tree.
         image: `repository:tag` for an image; empty for a Debian tree.
-        digest: Digest of the image where one is known; empty when the lock has to ask for it.
+        digest: Digest of the image if it is known; empty if `lock` has to look it up.
         suite: Debian suite; empty for an image.
         components: Debian components, such as `main` and `non-free`.
-        packages: Packages that the Debian tree is made with, sorted.
+        packages: Packages that the Debian tree consists of, sorted.
         glibc: Its C library.
         glibcxx: Newest symbol version of its C++ library.
         python: Version of the OS interpreter that it has or can install.
@@ -152,7 +152,7 @@ class BaseSystem:
         cuda: CUDA release inside; None without CUDA.
         cudnn: cuDNN release inside; None without.
         publication: Whether it is still published.
-        sources: Where this is known from.
+        sources: Where this is documented or measured.
     """
 
     id: str
@@ -174,12 +174,12 @@ class BaseSystem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deviation:
-    """Something in which the image differs from what the wheel was compiled with.
+    """A difference between the image and the environment that the wheel was compiled in.
 
     Attributes:
         what: The difference.
-        why: Why it is acceptable, and what it costs.
-        sources: Where this is known from.
+        why: Why it is acceptable, and its cost.
+        sources: Where this is documented or measured.
     """
 
     what: str
@@ -189,17 +189,17 @@ class Deviation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseChoice:
-    """One way to give an environment its system, interpreter and CUDA libraries.
+    """One combination of system, interpreter and CUDA libraries for an environment.
 
     Attributes:
         system: The base.
         python: Interpreter version.
-        python_provider: Where the interpreter comes from.
-        cuda_provider: Where the CUDA libraries come from.
-        libraries: The library set when they do not come from the base; None otherwise.
+        python_provider: Provider of the interpreter.
+        cuda_provider: Provider of the CUDA libraries.
+        libraries: The library set if the libraries do not come from the base; else None.
         os_packages: OS packages to add, `name` or `name=version`, sorted.
         links: Library links that the row needs on this base.
-        deviations: How this differs from what the wheel was compiled with.
+        deviations: Differences from the environment that the wheel was compiled in.
     """
 
     system: BaseSystem
@@ -218,7 +218,7 @@ class BaseChoice:
 
     @property
     def cudnn(self) -> Release | None:
-        """Release of cuDNN in the image; None for a CPU image. An OS package that pins one goes before the base's."""
+        """Release of cuDNN in the image; None for a CPU image. A pinned OS package takes precedence over the base's."""
         for package in self.os_packages:
             name, _, version = package.partition("=")
             if name.startswith("libcudnn") and version:
@@ -231,20 +231,20 @@ class Environment:
     """One known-good row of the catalog.
 
     Attributes:
-        id: What people type, such as `tf-2.4-cuda11.0`.
+        id: The name that users type, such as `tf-2.4-cuda11.0`.
         summary: One line for `list`.
         framework: The TensorFlow wheel.
-        cuda: What it asks of CUDA; None for a CPU row.
-        cutoff: Packages uploaded after this day are not considered.
+        cuda: Its CUDA requirements; None for a CPU row.
+        cutoff: Packages uploaded after this day are ignored.
         upgraded: Whether that day was moved on purpose.
         constraints: Bounds with their reasons, sorted by requirement.
-        additions: Packages that TensorFlow needs and does not ask for, with their reasons, sorted by requirement.
-        source_builds: Packages without a fitting wheel, which may be built from source, sorted.
-        advisories: Further traps that hit this row, sorted by id.
+        additions: Packages that TensorFlow needs but does not require, with the reasons, sorted by requirement.
+        source_builds: Packages without a suitable wheel, which may be built from source, sorted.
+        advisories: Further traps that affect this row, sorted by id.
         bases: In order of preference; at least one.
-        evidence: How the row is known to work, weakest first; at least one.
-        unproven: Proofs that were tried and could not be had, weakest first.
-        sources: Where the row comes from.
+        evidence: Proofs that the row works, weakest first; at least one.
+        unproven: Proofs that were tried without success, weakest first.
+        sources: Where the row was read or measured.
     """
 
     id: str
@@ -264,7 +264,7 @@ class Environment:
 
     @property
     def pythons(self) -> tuple[Release, ...]:
-        """Interpreters that images can have: those with a wheel, as far as the installer of our images knows them."""
+        """Interpreters of images: those with a wheel that the installer supports."""
         return tuple(python for python in self.framework.pythons if python >= OLDEST_PYTHON)
 
     @property
@@ -274,13 +274,14 @@ class Environment:
 
     @property
     def proven(self) -> Grade:
-        """The strongest evidence."""
+        """Strongest evidence."""
         return max((entry.grade for entry in self.evidence), key=lambda grade: grade.rank, default=Grade.DOCUMENTED)
 
     def release(self, version: Version) -> Environment | None:
-        """The same row with another patch release; None when the row does not have it.
+        """Return the same row with another patch release; None if the row does not list it.
 
-        What was read from the row's own wheel stays, and every base says so as a deviation: nobody measured the other.
+        The figures of the row's own wheel are kept; every base states that as a deviation, since the other is not
+        measured.
         """
         if version == self.framework.version:
             return self
@@ -311,7 +312,7 @@ class Catalog:
         libraries: By id.
         advisories: By id.
         cuda: Driver and GPU tables.
-        keras: Which standalone Keras works with which TensorFlow.
+        keras: Compatibility of standalone Keras with TensorFlow.
         vendor_builds: NVIDIA's own builds, ascending by TensorFlow.
     """
 
@@ -324,7 +325,7 @@ class Catalog:
     vendor_builds: tuple[VendorBuild, ...] = ()
 
     def driver_floor(self, environment: Environment, choice: BaseChoice) -> Release | None:
-        """The oldest driver for this environment on this base; None for a CPU row."""
+        """Return the oldest driver for this environment on this base; None for a CPU row."""
         if environment.cuda is None:
             return None
         return self.cuda.driver_floor(choice.cuda or environment.cuda.compiled)

@@ -1,4 +1,4 @@
-"""How a row of the catalog is known to work, as data: who said or saw what, and when."""
+"""Evidence that a row of the catalog works, as data: document or observation, and its date."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import ClassVar, TypeAlias
 
 
 class Grade(StrEnum):
-    """How far a row was proven, weakest first."""
+    """Strength of the proof of a row, weakest first."""
 
     DOCUMENTED = "documented"
     MEASURED = "measured"
@@ -20,16 +20,16 @@ class Grade(StrEnum):
 
     @property
     def rank(self) -> int:
-        """0 for the weakest."""
+        """Position from weakest to strongest, from 0."""
         return list(Grade).index(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Documented:
-    """Somebody wrote it.
+    """A document that states that the row works.
 
     Attributes:
-        where: The document and what it says.
+        where: The document and its statement.
         when: Day of the document.
     """
 
@@ -43,7 +43,7 @@ class Documented:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """A wheel was taken apart, and the row says what was found.
+    """The contents of a wheel, which the row agrees with.
 
     Attributes:
         file: Name of the wheel.
@@ -62,7 +62,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolved:
-    """The packages go together.
+    """The dependencies of the row, resolved without a conflict.
 
     Attributes:
         bases: Ids of the bases that the closure is for, in the order of the row.
@@ -83,7 +83,7 @@ class Resolved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RanOnCpu:
-    """Imported, trained, saved and loaded without a GPU, in a bare environment of a host.
+    """A run without a GPU in a virtual environment of a host: import, training, saving and loading.
 
     Attributes:
         python: Full version of the interpreter.
@@ -109,7 +109,7 @@ class RanOnCpu:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltImage:
-    """Built into an image, and imported, trained, saved and loaded there without a GPU.
+    """An image in which TensorFlow was imported, trained, saved and loaded without a GPU.
 
     Attributes:
         base: Id of the base.
@@ -137,7 +137,7 @@ class BuiltImage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RanOnGpu:
-    """Computed on a GPU.
+    """A computation on a GPU.
 
     Attributes:
         base: Id of the base of the image.
@@ -164,16 +164,16 @@ class RanOnGpu:
 
 
 Evidence: TypeAlias = Documented | Measured | Resolved | RanOnCpu | BuiltImage | RanOnGpu
-"""One way in which a row is known to work."""
+"""One proof that a row works."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unproven:
-    """A proof that was tried and could not be had.
+    """A proof that was tried without success.
 
     Attributes:
-        grade: What was to be proven.
-        why: What stood in the way, by name.
+        grade: The grade that was tried.
+        why: The obstacle, by name.
         when: The day.
     """
 
@@ -183,5 +183,5 @@ class Unproven:
 
 
 def short(digest: str) -> str:
-    """The first twelve hexadecimal digits of a digest."""
+    """Return the first twelve hexadecimal digits of a digest."""
     return digest.removeprefix("sha256:")[:12]

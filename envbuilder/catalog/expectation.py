@@ -1,4 +1,4 @@
-"""What the checks of an image compare the facts with."""
+"""Expected properties of an image, for the checks."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from envbuilder.core.versions import Release
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CudaExpectation:
-    """The CUDA side of an image.
+    """CUDA properties of an image.
 
     Attributes:
-        need: What the wheel needs of CUDA.
+        need: CUDA requirements of the wheel.
         release: CUDA release of the libraries in the image.
         cudnn_release: Release of cuDNN in the image.
         sonames: Libraries that must open, sorted.
-        stack: What the image needs of a machine.
+        stack: Requirements of the image for a machine.
         tables: Drivers and GPUs.
     """
 
@@ -45,7 +45,7 @@ class CudaExpectation:
 
     @property
     def cudnn(self) -> CudnnNeed:
-        """What the wheel accepts as cuDNN."""
+        """Range of cuDNN that the wheel accepts."""
         return self.need.cudnn
 
     @property
@@ -61,19 +61,20 @@ class CudaExpectation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation:
-    """What an image must be.
+    """Expected properties of an image.
 
     Attributes:
         environment: Id of the row.
-        python: Interpreter, as exact as the lock says: `3.8` or `3.8.18`.
+        python: Interpreter, as exact as in the lock: `3.8` or `3.8.18`.
         framework: Distribution name of TensorFlow, normalized.
         framework_version: Its version.
-        cuda: The CUDA side; None for a CPU image.
-        distributions: `(normalized name, version)` of all that must be installed, sorted.
+        cuda: The CUDA properties; None for a CPU image.
+        distributions: `(normalized name, version)` of all distributions that must be installed, sorted.
         glibc: Oldest C library that the wheel runs with.
         needs_avx: Whether the wheel needs a processor with AVX.
-        deviations: Differences between the image and what the wheel was compiled with, and missing updates of Debian.
-        memory: Memory policy; None where no hook gives it to TensorFlow.
+        deviations: Differences between the image and the environment that the wheel was compiled in, and missing
+            updates of Debian.
+        memory: Memory policy; None if no hook passes it to TensorFlow.
     """
 
     environment: str

@@ -1,4 +1,4 @@
-"""GPUs by the names that people and drivers give them."""
+"""GPU models by the names that users and drivers use."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _SM = re.compile(r"sm_?(\d{1,2})(\d)")
 
 
 def gpu_asked(facts: CudaFacts, text: str) -> HostGpu:
-    """A GPU that somebody named, or its compute capability such as `8.6`.
+    """Return the GPU for a name or a compute capability such as `8.6`.
 
     Raises:
-        UsageError: Nothing that is known is called so.
+        UsageError: No known GPU has this name.
     """
     number = _CAPABILITY.fullmatch(text.strip().lower()) or _SM.fullmatch(text.strip().lower())
     if number:
@@ -40,7 +40,7 @@ def gpu_asked(facts: CudaFacts, text: str) -> HostGpu:
 
 
 def model_named(facts: CudaFacts, text: str) -> GpuModel | None:
-    """The GPU that a name means, as people or NVML write it; None when it is not known."""
+    """Return the GPU for a name as users or NVML write it; None if it is unknown."""
     for name in _readings(text):
         for model in facts.gpus:
             if any(re.fullmatch(pattern, name) for pattern in model.names):
@@ -49,18 +49,18 @@ def model_named(facts: CudaFacts, text: str) -> GpuModel | None:
 
 
 def is_for_data_centers(facts: CudaFacts, text: str) -> bool:
-    """Whether a name means a GPU that NVIDIA makes for data centres; False where that is not known."""
+    """Return True if a name stands for a data-centre GPU of NVIDIA; False if that is unknown."""
     patterns = [pattern for model in facts.gpus for pattern in model.data_center]
     return any(re.fullmatch(pattern, name) for name in _readings(text) for pattern in patterns)
 
 
 def is_sold_with_arm(facts: CudaFacts, text: str) -> bool:
-    """Return whether a name means a GPU that exists only in machines with an Arm processor."""
+    """Return True if a name stands for a GPU that exists only in machines with an Arm processor."""
     return any(re.fullmatch(pattern, name) for name in _readings(text) for pattern in facts.arm)
 
 
 def capability_of(facts: CudaFacts, gpu: HostGpu) -> Release | None:
-    """The compute capability of a GPU of a host: as the driver said, else by its name; None when neither tells."""
+    """Return the compute capability of a host's GPU, from the driver or else by its name; None if neither is known."""
     if gpu.capability is not None:
         return gpu.capability
     model = model_named(facts, gpu.name)
@@ -68,7 +68,7 @@ def capability_of(facts: CudaFacts, gpu: HostGpu) -> Release | None:
 
 
 def _readings(text: str) -> Iterator[str]:
-    """What a name may mean: without the vendor's words, and with ever fewer of the words behind.
+    """Yield the possible readings of a name: without the vendor's words, then with fewer and fewer words at the end.
 
     Example:
         >>> list(_readings("NVIDIA A100-SXM4-40GB"))

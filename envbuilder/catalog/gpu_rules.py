@@ -12,7 +12,7 @@ from envbuilder.core.versions import Release
 
 
 def on(host: Host) -> str:
-    """Return the machine for the end of a phrase; empty for a machine without a name."""
+    """Return the machine as the end of a phrase; empty for a machine without a name."""
     return f" on {host.name}" if host.name else ""
 
 
@@ -24,7 +24,7 @@ def gpu_label(gpu: HostGpu, capability: Release | None) -> str:
 
 
 def code_reasons(stack: Stack, host: Host, gpu: HostGpu, support: GpuSupport) -> Iterator[Reason]:
-    """Yield what the code in the image means for a GPU: its coverage, what is not proven of it, and known traps."""
+    """Yield the consequences of the image's code for a GPU: its coverage, what is not proven, and known traps."""
     capability = support.architecture.capability
     label = f"{gpu_label(gpu, capability)}{on(host)}"
     yield _coverage(label, gpu, support)
@@ -71,7 +71,7 @@ def _traps(stack: Stack, support: GpuSupport) -> Iterator[Reason]:
     if support.coverage is Coverage.NONE or not generation:
         return
     for trap in stack.advisories:
-        said = "-jit-" in trap.id  # The coverage says it already.
+        said = "-jit-" in trap.id  # Stated by the coverage already.
         if generation in trap.title and trap.remedy.startswith("none") and not said:
             yield Reason(
                 aspect=Aspect.GPU,

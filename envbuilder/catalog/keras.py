@@ -1,4 +1,4 @@
-"""Which standalone Keras works with which TensorFlow."""
+"""Compatibility of standalone Keras with TensorFlow."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from envbuilder.catalog.sources import Source
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KerasRule:
-    """What was seen of some releases of Keras on some releases of TensorFlow.
+    """An observation of some releases of Keras with some releases of TensorFlow.
 
     Attributes:
         tensorflow: Releases of TensorFlow.
         keras: Releases of Keras.
         works: Whether they work together.
-        reason: Why, or what was seen.
-        sources: Where this is known from.
+        reason: Why, or what was observed.
+        sources: Where this is documented or measured.
     """
 
     tensorflow: SpecifierSet
@@ -31,22 +31,22 @@ class KerasRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KerasFacts:
-    """What is known of Keras.
+    """Releases of Keras and the known compatibilities.
 
     Attributes:
         releases: Final releases of Keras on the index, ascending.
-        rules: The first that is about two releases holds; where none is, nothing is known.
+        rules: The first rule that covers a pair of releases applies; without one, the pair is unknown.
     """
 
     releases: tuple[Version, ...] = ()
     rules: tuple[KerasRule, ...] = ()
 
     def rule(self, keras: Version, tensorflow: Version) -> KerasRule | None:
-        """What is known of these two; None when nothing is."""
+        """Return the rule for two releases; None if there is none."""
         return next((rule for rule in self._about(tensorflow) if keras in rule.keras), None)
 
     def newest(self, tensorflow: Version, within: SpecifierSet) -> tuple[Version, KerasRule] | None:
-        """The newest Keras that works with a TensorFlow, and how that is known; None when none is known."""
+        """Return the newest Keras that works with a TensorFlow, and its rule; None if none is known."""
         rules = self._about(tensorflow)
         for keras in reversed(self.releases):
             rule = next((rule for rule in rules if keras in rule.keras), None) if keras in within else None

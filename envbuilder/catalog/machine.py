@@ -1,4 +1,4 @@
-"""A machine as far as it matters for which environments run on it."""
+"""Properties of a machine that decide which environments run on it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ class HostGpu:
     """One GPU.
 
     Attributes:
-        name: Such as `NVIDIA A100-SXM4-40GB`; empty when unknown.
+        name: Such as `NVIDIA A100-SXM4-40GB`; empty if unknown.
         capability: Compute capability; None when unknown.
         memory: Bytes; None when unknown.
-        free: Bytes that nobody held when it was looked at; None when unknown.
+        free: Bytes that were free at the time of the probe; None if unknown.
     """
 
     name: str
@@ -26,22 +26,22 @@ class HostGpu:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """One machine; what could not be seen is None.
+    """One machine; unknown properties are None.
 
     Attributes:
-        name: What to call it: a file of facts, or words.
+        name: Its name in output: a file of facts, or a description.
         driver: Driver release.
-        library: Release of the driver's library in user space; None if unknown. Newer than `driver` where NVIDIA's
-            package for forward compatibility is in use.
-        cuda: Newest CUDA release that the driver says it supports.
-        gpus: Its GPUs; empty when there are none.
+        library: Release of the driver's library in user space; None if unknown. Newer than `driver` if NVIDIA's package
+            for forward compatibility is in use.
+        cuda: Newest CUDA release that the driver reports as supported.
+        gpus: Its GPUs; empty if there are none.
         machine: Such as `x86_64`.
-        glibc: The C library of the host, which a bare environment uses; an image brings its own.
+        glibc: The C library of the host, which an environment without a container uses; an image contains its own.
         avx: Whether the processor has AVX.
         fma: Whether the processor has FMA.
-        memory: Bytes of main memory, or what the control group allows of it.
+        memory: Bytes of main memory, or the limit of the control group.
         shm: Bytes of /dev/shm.
-        is_described: Whether nobody looked at it: somebody said what it has, and what was not said does not matter.
+        is_described: Whether the user described it instead of a probe; properties that were not given do not matter.
     """
 
     name: str

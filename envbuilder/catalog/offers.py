@@ -1,4 +1,4 @@
-"""Environments as they can be had: whether each runs on a machine, and whether it can be built from here."""
+"""Environments with their compatibility and buildability."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Offer:
     """An environment on one of its bases.
 
     Attributes:
-        compatibility: Whether it runs on the machine.
-        buildable: Whether it can be built from here.
+        compatibility: Verdict for the machine.
+        buildable: Buildability on this machine.
     """
 
     compatibility: Compatibility
@@ -29,13 +29,13 @@ def offer(facts: CudaFacts, row: Environment, host: Host, inventory: Inventory) 
     """Return an environment on its best base.
 
     A base that cannot be built comes after all that can, a better verdict before a worse one; of equal ones, the base
-    that is sure to be built, then that with fewer caveats, then the first.
+    that is certain to be buildable, then the one with fewer caveats, then the first.
 
     Args:
         facts: Drivers and GPUs.
         row: The environment.
         host: The machine that is to run it.
-        inventory: What is available to a build here.
+        inventory: What is available to a build on this machine.
     """
     offers = [
         Offer(compatibility=judge(facts, row, choice, host), buildable=on_base(row, choice, inventory))

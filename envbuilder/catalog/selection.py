@@ -1,4 +1,4 @@
-"""From what people type to rows: ids, releases that stand for one, globs, and the nearest when there is none."""
+"""Selection of rows by id, release or glob, with the nearest ids if none matches."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from envbuilder.core.errors import UnknownEnvironment, UsageError
 
 
 def find(catalog: Catalog, name: str) -> Environment:
-    """The row with this id.
+    """Return the row with this id.
 
     Raises:
-        UnknownEnvironment: There is none; carries the nearest ids.
+        UnknownEnvironment: There is no such row; carries the nearest ids.
     """
     for row in catalog.environments:
         if row.id == name:
@@ -24,12 +24,12 @@ def find(catalog: Catalog, name: str) -> Environment:
 
 
 def meant(catalog: Catalog, name: str) -> Environment | None:
-    """Return the row that a name on a command line means: its id, or `tf-2.15` for the GPU row of a release.
+    """Return the row for a name on a command line: its id, or `tf-2.15` for the GPU row of a release.
 
-    A spec names a row by its id: with a new row, the short name of a release could mean another one.
+    Specs accept ids only: after a new row is added, the short name of a release could stand for another row.
 
     Returns:
-        None when no row begins so.
+        None if no id begins with the name.
 
     Raises:
         UsageError: The release has no GPU row, or several.
@@ -48,10 +48,10 @@ def meant(catalog: Catalog, name: str) -> Environment | None:
 
 
 def named(catalog: Catalog, name: str) -> Environment:
-    """Return the row that a name on a command line means, as `meant`.
+    """Return the row for a name on a command line, as `meant`.
 
     Raises:
-        UnknownEnvironment: There is none; carries the nearest ids.
+        UnknownEnvironment: There is no such row; carries the nearest ids.
         UsageError: The release has no GPU row, or several.
     """
     row = meant(catalog, name)
@@ -61,12 +61,12 @@ def named(catalog: Catalog, name: str) -> Environment:
 
 
 def select(catalog: Catalog, name: str, version: Version | None) -> Environment:
-    """The row with this id, with another patch release of TensorFlow when one is asked for.
+    """Return the row with this id, with another patch release of TensorFlow if one is requested.
 
     Args:
         catalog: The rows.
         name: Id of the row.
-        version: Patch release; None means the row's.
+        version: Patch release; None for the row's own.
 
     Raises:
         UnknownEnvironment: There is no such row.
@@ -81,17 +81,17 @@ def select(catalog: Catalog, name: str, version: Version | None) -> Environment:
 
 
 def matching(catalog: Catalog, pattern: str) -> tuple[Environment, ...]:
-    """The rows whose id matches a shell pattern, in catalog order; or the one that a name means, as `named`.
+    """Return the rows whose id matches a shell pattern, in catalog order; or the row for a name, as `named`.
 
     Raises:
-        UnknownEnvironment: None matches.
+        UnknownEnvironment: No row matches.
     """
     rows = tuple(row for row in catalog.environments if fnmatch.fnmatchcase(row.id, pattern))
     return rows or (named(catalog, pattern),)
 
 
 def nearest(catalog: Catalog, name: str) -> tuple[str, ...]:
-    """At most three ids that look like a name, best first: those that it begins, else those that are spelt alike."""
+    """Return at most three similar ids, best first: those that begin with the name, else those of similar spelling."""
     ids = [row.id for row in catalog.environments]
     begun = [known for known in ids if known.startswith(name.lower())]
     return tuple((begun or difflib.get_close_matches(name.lower(), ids, n=3, cutoff=0.5))[:3])

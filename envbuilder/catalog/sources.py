@@ -1,4 +1,4 @@
-"""Where facts come from, and the traps that are known."""
+"""Sources of facts, and known traps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from packaging.specifiers import SpecifierSet
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Where a fact was read, or how it was measured.
+    """Document that a fact was read in, or how it was measured.
 
     Attributes:
         text: Address or description, with the date when the fact may change.
@@ -20,7 +20,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Breakage:
-    """Versions of a package beside which `import tensorflow` fails.
+    """Versions of a package with which `import tensorflow` fails.
 
     Attributes:
         tensorflow: Releases of TensorFlow.
@@ -37,15 +37,15 @@ class Breakage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advisory:
-    """A known trap, and what keeps out of it.
+    """A known trap and how envbuilder avoids it.
 
     Attributes:
         id: Stable kebab-case name.
         title: What goes wrong, in one sentence.
         reason: Why.
         remedy: What envbuilder does about it.
-        sources: Where this is known from.
-        breaks: Packages beside which the import is known to fail.
+        sources: Where this is documented or measured.
+        breaks: Packages with which the import is known to fail.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""Builds of TensorFlow that are no rows of the catalog."""
+"""Builds of TensorFlow outside the catalog."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from envbuilder.core.versions import Release
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VendorBuild:
-    """A build of TensorFlow that no row has: NVIDIA's own containers.
+    """A container of NVIDIA with a build of TensorFlow that no row has.
 
     Attributes:
-        name: What NVIDIA calls it, such as `25.02-tf2-py3`.
+        name: NVIDIA's name, such as `25.02-tf2-py3`.
         tensorflow: Release of TensorFlow in it.
         python: Interpreter in it.
-        oldest: Oldest compute capability that it is known to be made for.
+        oldest: Oldest compute capability that it is documented for.
         newest: Newest, likewise.
-        what: What it is, in a sentence.
-        sources: Where this is known from.
+        what: Description, in a sentence.
+        sources: Where this is documented.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Values of the compatibility judgement: what is judged, the verdict, and its reasons."""
+"""Values of the compatibility judgement: subject, verdict, and reasons."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Fit(StrEnum):
     """The verdict, best first.
 
     `fits`: runs on the GPU at once. `fits-with-jit`: runs on the GPU after the driver has compiled kernels at the first
-    start. `unknown`: nothing rules it out, but something is not known. `cpu-only`: runs on the processor.
+    start. `unknown`: nothing rules it out, but a property is unknown. `cpu-only`: runs on the processor.
     `does-not-fit`: does not run.
     """
 
@@ -81,12 +81,12 @@ class Reason:
         aspect: The part of the machine.
         rule: The rule that was applied.
         fit: Best verdict that this reason allows.
-        text: What was found, in a sentence.
-        asked: What the machine has.
+        text: The result, in a sentence.
+        asked: The value of the machine.
         has: What the environment has or needs.
         sources: Where the rule or the figure is documented.
-        change: What would satisfy it; empty unless it rules the environment out.
-        is_caveat: Whether it allows `fits` at a price.
+        change: A change that would satisfy it; empty unless it rules the environment out.
+        is_caveat: Whether it allows `fits` at a cost.
     """
 
     aspect: Aspect
@@ -107,9 +107,9 @@ class GpuCompatibility:
     Attributes:
         gpu: The GPU.
         capability: Its compute capability; None if unknown.
-        support: What it gets from the environment; None if its compute capability is unknown.
-        reasons: In the order in which they were looked at.
-        driver: The driver that it needs; None if it has no code for the GPU.
+        support: Its support by the environment; None if its compute capability is unknown.
+        reasons: In the order in which they were examined.
+        driver: The driver that it needs; None if the image has no code for the GPU.
     """
 
     gpu: HostGpu
@@ -120,7 +120,7 @@ class GpuCompatibility:
 
     @property
     def fit(self) -> Fit:
-        """The worst that a reason allows."""
+        """Worst verdict of all reasons."""
         return worst(reason.fit for reason in self.reasons)
 
 
@@ -130,11 +130,11 @@ class Compatibility:
 
     Attributes:
         environment: Id of the environment.
-        base: Id of the base that this holds for.
+        base: Id of the base that the verdict holds for.
         reasons: All reasons, each once. Where a machine has several kinds of GPU, those of the best kind; the others
             are one caveat each.
-        gpus: One entry for each kind of GPU; empty if the environment uses none, or none is there.
-        driver: The driver that the usable GPUs need, the libraries alone where no GPU is known; None for a CPU
+        gpus: One entry for each kind of GPU; empty if the environment uses none, or the machine has none.
+        driver: The driver that the usable GPUs need, or the libraries alone if no GPU is known; None for a CPU
             environment.
         bare: Why the wheels do not run on the host without a container; empty if nothing rules that out.
     """
@@ -148,37 +148,37 @@ class Compatibility:
 
     @property
     def fit(self) -> Fit:
-        """The worst that a reason allows."""
+        """Worst verdict of all reasons."""
         return worst(reason.fit for reason in self.reasons)
 
     @property
     def deciding(self) -> tuple[Reason, ...]:
-        """The reasons that decide the verdict, and the caveats of one that fits."""
+        """Reasons that decide the verdict, and the caveats if it fits."""
         return tuple(reason for reason in self.reasons if reason.fit is self.fit)
 
     @property
     def caveats(self) -> tuple[Reason, ...]:
-        """What it costs."""
+        """Costs of a verdict that fits."""
         return tuple(reason for reason in self.reasons if reason.is_caveat)
 
     @property
     def changes(self) -> tuple[str, ...]:
-        """What would have to be different for it to fit; each once."""
+        """Changes that would make it fit, without duplicates."""
         return tuple(dict.fromkeys(reason.change for reason in self.reasons if reason.change))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stack:
-    """What an image needs of a machine.
+    """Requirements of an image for a machine.
 
     Attributes:
         environment: Id of the environment.
         base: Id of the base.
         wheel: The TensorFlow wheel: C library and AVX.
-        need: What the wheel needs of CUDA; None for a CPU environment.
+        need: CUDA requirements of the wheel; None for a CPU environment.
         cuda: Release of the CUDA libraries in the image; None for a CPU environment.
         cudnn: Release of cuDNN in the image; likewise.
-        has_compat_library: Whether the image is NVIDIA's, which carries a driver library for forward compatibility and
+        has_compat_library: Whether the image is NVIDIA's, which contains a driver library for forward compatibility and
             a condition on the driver.
         advisories: Known traps of the environment.
     """
@@ -194,7 +194,7 @@ class Stack:
 
 
 def stack_of(row: Environment, choice: BaseChoice | None) -> Stack:
-    """Return what an environment needs of a machine.
+    """Return the requirements of an environment for a machine.
 
     Args:
         row: The environment.

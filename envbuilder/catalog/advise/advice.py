@@ -19,7 +19,7 @@ from envbuilder.core.versions import Release
 
 
 class Topic(StrEnum):
-    """What a reason, or a change, is about."""
+    """Subject of a reason or a change."""
 
     PATCH = "patch-release"
     PYTHON = "python"
@@ -37,7 +37,7 @@ class Topic(StrEnum):
 
 
 class Weight(StrEnum):
-    """What a reason does to the verdict: nothing, or it costs something, or it rules the environment out."""
+    """Effect of a reason on the verdict: none, a cost, or the exclusion of the environment."""
 
     FOR = "for"
     COST = "cost"
@@ -45,7 +45,7 @@ class Weight(StrEnum):
 
 
 class Verdict(StrEnum):
-    """Whether an environment is what was asked for."""
+    """Degree to which an environment meets the request."""
 
     FITS = "fits"
     COST = "fits-with-cost"
@@ -57,7 +57,7 @@ class Spec:
     """A range of versions.
 
     Attributes:
-        text: As it was asked for.
+        text: The range as the user wrote it.
         versions: The range.
     """
 
@@ -70,7 +70,7 @@ class Spec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What was asked for; what was not is None or empty.
+    """A query; fields that the user did not set are None or empty.
 
     Attributes:
         tensorflow: Releases of TensorFlow.
@@ -78,11 +78,11 @@ class Wanted:
         keras: Releases of standalone Keras.
         cuda: Releases of the CUDA libraries.
         cudnn: Releases of cuDNN.
-        glibc: C library of a system where the wheel is to run without a container.
+        glibc: C library of a system on which the wheel is to run without a container.
         base: Id of a base.
         cpu: Whether only environments without a GPU are wanted.
-        inventory: What is available to a build here; None if it does not matter.
-        hosts: Machines, each of which must run it. What was said of driver and GPUs without a machine is one too.
+        inventory: What is available to a build on this machine; None if it does not matter.
+        hosts: Machines, each of which must run the environment. A driver and GPUs given without a machine count as one.
     """
 
     tensorflow: Spec | None = None
@@ -98,17 +98,17 @@ class Wanted:
 
     @property
     def has_gpus(self) -> bool:
-        """Whether a machine has a GPU."""
+        """True if a machine has a GPU."""
         return any(host.gpus for host in self.hosts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What would have to be different.
+    """A change that the user would have to make.
 
     Attributes:
-        topic: What it is about; decides its price.
-        text: What to do.
+        topic: Subject; decides its price.
+        text: The instruction.
     """
 
     topic: Topic
@@ -117,18 +117,18 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """One thing that was compared.
+    """One comparison of a candidate with the query.
 
     Attributes:
-        topic: What it is about.
-        weight: What it does to the verdict.
-        text: What was found, in a sentence.
-        asked: What was asked for; empty where nothing was.
+        topic: Subject.
+        weight: Its effect on the verdict.
+        text: The result, in a sentence.
+        asked: The requested value; empty if none was requested.
         has: What the environment has or needs.
-        sources: Where that is known from.
-        change: What would mend it; None unless it rules the environment out.
-        price: For a cost: how much it counts, 1 for little.
-        is_doubt: Whether it is a cost because nobody knows, not because something is lost.
+        sources: Where that is documented or measured.
+        change: The change that would remove the obstacle; None unless the reason rules the environment out.
+        price: For a cost: its amount; 1 is low.
+        is_doubt: Whether it is a cost because something is unknown, not because something is lost.
     """
 
     topic: Topic
@@ -144,23 +144,23 @@ class Reason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """One environment, and what speaks for and against it.
+    """One environment with the reasons for and against it.
 
     Attributes:
         environment: Id of the row.
         tensorflow: Its release.
-        is_own_release: Whether that is the release that the row is about.
+        is_own_release: Whether that is the row's own release.
         python: Interpreter.
         base: Id of the base.
         cuda: Release of the CUDA libraries; None for a CPU row.
         cudnn: Release of cuDNN; likewise.
-        driver: Oldest driver for all GPUs that were asked for; None for a CPU row, or where it is not known.
-        coverage: The worst that any of these GPUs gets; None where no GPU was asked for.
-        fit: The compatibility with the worst of the machines; None if no machine was named.
-        buildable: Whether it can be built from here; None if that was not asked.
+        driver: Oldest driver for all requested GPUs; None for a CPU row, or if it is unknown.
+        coverage: The lowest coverage of these GPUs; None if no GPU was requested.
+        fit: The verdict for the least suitable machine; None if no machine was named.
+        buildable: Whether it can be built on this machine; None if that was not requested.
         proven: The strongest evidence.
-        reasons: In the order in which they were looked at.
-        steps: What to type, and what to write where.
+        reasons: In the order in which they were examined.
+        steps: Commands to run, and lines to write into a spec.
     """
 
     environment: str
@@ -180,7 +180,7 @@ class Advice:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst that any reason says."""
+        """Worst verdict of all reasons."""
         weights = {reason.weight for reason in self.reasons}
         if Weight.AGAINST in weights:
             return Verdict.NOT
@@ -188,28 +188,28 @@ class Advice:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether something is not proven, so that it may not run."""
+        """True if something is not proven, so that it may not run."""
         return any(reason.is_doubt for reason in self.reasons)
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """What would have to be different for it to fit; each once."""
+        """Changes that would make it fit, without duplicates."""
         return tuple(dict.fromkeys(reason.change for reason in self.reasons if reason.change))
 
     @property
     def costs(self) -> int:
-        """How much all costs count together."""
+        """Sum of all costs."""
         return sum(reason.price for reason in self.reasons if reason.weight is Weight.COST)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What the catalog says.
+    """Result of a query.
 
     Attributes:
         fitting: Environments that fit, best first.
-        nearest: Where none fits: those that need the fewest and cheapest changes, best first.
-        elsewhere: NVIDIA's own builds, where no environment is sure to run on every GPU.
+        nearest: If none fits: the environments that need the fewest and cheapest changes, best first.
+        elsewhere: NVIDIA's own builds, if no environment is certain to run on every GPU.
     """
 
     fitting: tuple[Advice, ...]

@@ -1,4 +1,4 @@
-"""What there is to choose from: every row, with its patch releases, on each of its bases."""
+"""Candidates: every row with its patch releases, on each of its bases."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Candidate:
     """One image that could be built.
 
     Attributes:
-        row: The row, with the patch release that is meant.
-        own: The row as the catalog has it.
-        choice: The base, with the interpreter that is meant.
+        row: The row, with the chosen patch release.
+        own: The row as it stands in the catalog.
+        choice: The base, with the chosen interpreter.
         place: Place of the base in the row's order of preference, from 0.
     """
 
@@ -28,20 +28,20 @@ class Candidate:
 
     @property
     def is_own_release(self) -> bool:
-        """Whether it is the release that the row is about."""
+        """True if the candidate has the row's own TensorFlow release."""
         return self.row.framework.version == self.own.framework.version
 
     @property
     def has_own_python(self) -> bool:
-        """Whether it is the interpreter that the row has on this base."""
+        """True if the candidate has the interpreter that the row has on this base."""
         return self.choice.python == self.own.bases[self.place].python
 
 
 def candidates(catalog: Catalog, wanted: Wanted) -> Iterator[Candidate]:
-    """Everything that comes into question.
+    """Yield all candidates for a query.
 
-    A row's own release comes alone where it is one that was asked for and has the interpreter; its other releases come
-    with it where it does not.
+    If a row's own release is in the requested range and supports the requested interpreter, it is the only one; else
+    the row's other releases are yielded too.
     """
     for own in catalog.environments:
         if wanted.cpu and own.cuda is not None:
@@ -65,7 +65,7 @@ def _releases(own: Environment, wanted: Wanted) -> Iterator[Environment]:
 
 
 def _python(row: Environment, choice: BaseChoice, asked: Release | None) -> Release | None:
-    """The interpreter that an image would have; None when the release has no wheel for any that the base can have."""
+    """Return the interpreter of the image; None if the release has no wheel for any interpreter of the base."""
     if choice.python_provider is PythonProvider.OS:
         return choice.python if choice.python in row.pythons else None
     if asked is not None and asked in row.pythons:
@@ -77,7 +77,7 @@ def _python(row: Environment, choice: BaseChoice, asked: Release | None) -> Rele
 
 
 def python_distance(one: Release | None, other: Release) -> int:
-    """How many minor releases two interpreters are apart; 0 where none was asked for."""
+    """Return the distance of two interpreters in minor releases; 0 if none was requested."""
     if one is None:
         return 0
     (major, minor), (other_major, other_minor) = one.head(2), other.head(2)

@@ -1,4 +1,4 @@
-"""What to type to get an environment."""
+"""Commands that produce an environment."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from envbuilder.catalog.environments import Environment
 
 
 def steps(candidate: Candidate, keras: Version | None) -> tuple[str, ...]:
-    """Commands, in order; where a spec is needed, what to write into it stands between them.
+    """Return the commands in order; lines to write into a spec stand between them.
 
     Args:
         candidate: What to build.
-        keras: Standalone Keras to install with it; None when none is needed, or TensorFlow brings it.
+        keras: Standalone Keras to install as well; None if none is needed, or if TensorFlow depends on it.
     """
     python = None if candidate.has_own_python else candidate.choice.python
     extra = None if keras is None or brings_keras(candidate.row) else keras
@@ -35,7 +35,7 @@ def steps(candidate: Candidate, keras: Version | None) -> tuple[str, ...]:
 
 
 def brings_keras(row: Environment) -> bool:
-    """Whether TensorFlow asks for standalone Keras itself; source: metadata of the wheels, from 2.6 on."""
+    """Return True if TensorFlow depends on standalone Keras; source: metadata of the wheels, from 2.6 on."""
     return row.framework.version.release[:2] >= (2, 6)
 
 

@@ -1,4 +1,4 @@
-"""Reasons from the machines that are to run an environment: the compatibility verdict, in the terms of `advise`."""
+"""Reasons from the target machines: the compatibility verdict, in the terms of `advise`."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ _PRICES = {
     Rule.FORWARD_COMPATIBILITY: 2,
     Rule.IMAGE_DRIVER_GATE: 1,
     Rule.OTHER_GPU: 1,
-    # Environments without a known trap are not better for that: nobody looked.
+    # The absence of a known trap is no advantage: the environment may not have been examined.
     Rule.KNOWN_TRAP: 0,
 }
-"""What a caveat costs beside the others; the order matters, the unit does not. A doubt costs nothing by itself."""
+"""Relative cost of each caveat; the order matters, the unit does not. A doubt costs nothing by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HardwareView:
-    """What a candidate means for all machines.
+    """Assessment of a candidate for all machines.
 
     Attributes:
         reasons: One for each comparison.
         verdicts: One for each machine.
-        driver: Oldest driver for all GPUs; None for a CPU environment, or if it is not known.
+        driver: Oldest driver for all GPUs; None for a CPU environment, or if it is unknown.
     """
 
     reasons: tuple[Reason, ...]
@@ -51,18 +51,18 @@ class HardwareView:
 
     @property
     def supports(self) -> tuple[GpuSupport, ...]:
-        """What each kind of GPU gets."""
+        """Support for each kind of GPU."""
         return tuple(kind.support for verdict in self.verdicts for kind in verdict.gpus if kind.support is not None)
 
     @property
     def coverage(self) -> Coverage | None:
-        """The worst that a GPU gets; None without GPUs."""
+        """Lowest coverage of all GPUs; None without GPUs."""
         order = (Coverage.NONE, Coverage.JIT, Coverage.MACHINE_CODE)
         return min((support.coverage for support in self.supports), key=order.index, default=None)
 
     @property
     def fit(self) -> Fit | None:
-        """The worst verdict of all machines; None without machines."""
+        """Worst verdict of all machines; None without machines."""
         return worst(verdict.fit for verdict in self.verdicts) if self.verdicts else None
 
 
@@ -95,7 +95,7 @@ def _compared(verdict: Compatibility) -> tuple[Judged, ...]:
 
 
 def _kind(wanted: Wanted, host: Host, candidate: Candidate) -> Iterator[Reason]:
-    """Yield what a CPU environment means to those who have a GPU, or have none."""
+    """Yield the consequences of a CPU environment for a machine with or without a GPU."""
     if candidate.row.cuda is not None:
         return
     if wanted.cpu or host.gpus == ():

@@ -1,4 +1,4 @@
-"""Reasons from the standalone Keras that was asked for."""
+"""Reasons from the requested release of standalone Keras."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ANY = SpecifierSet()
 
 
 def keras_to_install(facts: KerasFacts, asked: Spec | None, tensorflow: Version) -> Version | None:
-    """The Keras that goes with a TensorFlow: the newest of those asked for, else of all; None when none is known."""
+    """Return the newest Keras for a TensorFlow, in the requested range if possible; None if none is known."""
     if asked is None:
         return None
     found = facts.newest(tensorflow, asked.versions) or facts.newest(tensorflow, ANY)
@@ -22,7 +22,7 @@ def keras_to_install(facts: KerasFacts, asked: Spec | None, tensorflow: Version)
 
 
 def keras_reasons(facts: KerasFacts, asked: Spec | None, tensorflow: Version) -> Iterator[Reason]:
-    """Whether a Keras that was asked for works with a TensorFlow."""
+    """Yield the reasons for and against the requested Keras with a TensorFlow."""
     if asked is None:
         return
     found = facts.newest(tensorflow, asked.versions)

@@ -1,4 +1,4 @@
-"""How far an image is proven: what was seen of a row on another base, or with another interpreter, says less of it."""
+"""Evidence of an image: results for another base or another interpreter of the row count for less."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from envbuilder.core.versions import Release
 
 
 def proven_on(row: Environment, choice: BaseChoice) -> Grade:
-    """The strongest evidence that is about this base with this interpreter."""
+    """Return the strongest evidence for this base with this interpreter."""
     return max(
         (entry.grade for entry in row.evidence if _is_about(entry, choice)),
         key=lambda grade: grade.rank,

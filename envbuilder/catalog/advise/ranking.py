@@ -1,4 +1,4 @@
-"""Which advice comes first, and what a change costs."""
+"""Order of advice, and the price of changes."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ PRICES = {
     Topic.GLIBC: 6,
     Topic.DRIVER: 8,
     Topic.TENSORFLOW: 12,
-    # More than another TensorFlow: what cannot be built is no first choice.
+    # Higher than the price of another TensorFlow: an environment that cannot be built must not come first.
     Topic.BUILD: 14,
     Topic.KIND: 30,
     Topic.GPU: 40,
     Topic.PROCESSOR: 60,
 }
-"""What a change costs those who must make it, in no unit: only the order, and which two outweigh a third, matter."""
+"""Relative price of each kind of change; only the order, and which two together exceed a third, matter."""
 
 _COVERAGE = (Coverage.MACHINE_CODE, None, Coverage.JIT, Coverage.NONE)
 
 
 def price(advice: Advice) -> int:
-    """What all changes of an advice cost together; 0 for one that fits."""
+    """Return the total price of the changes of an advice; 0 for one that fits."""
     return sum(PRICES[change.topic] for change in advice.changes)
 
 
 def order(advice: Advice, place: int, wanted: Wanted) -> tuple[object, ...]:
-    """The key that sorts the best to the front.
+    """Return the sort key that puts the best advice first.
 
-    What fits before what does not: that by the price of its changes, then by the distance of TensorFlow and interpreter
-    from those asked for, then by the smaller update of the driver. A row of the kind that is wanted, what is sure to
-    fit, machine code on every GPU, the stronger evidence, the fewer costs, the newer TensorFlow, the row's own order of
-    bases.
+    Environments that fit come first. Those that do not are ordered by the price of their changes, then by the distance
+    of TensorFlow and interpreter from the requested ones, then by the size of the driver update. Ties are broken by:
+    rows of the requested kind, environments that are certain to fit, machine code for every GPU, stronger evidence,
+    lower costs, newer TensorFlow, the row's own order of bases.
 
     Args:
-        advice: What to place.
+        advice: The advice to rank.
         place: Place of its base in the row's order.
-        wanted: What was asked for.
+        wanted: The query.
     """
     version = advice.tensorflow
     return (
@@ -67,14 +67,14 @@ def order(advice: Advice, place: int, wanted: Wanted) -> tuple[object, ...]:
 
 
 def _driver_step(advice: Advice) -> tuple[int, ...]:
-    """The driver to update to, for what asks for that: the smaller step goes first."""
+    """Return the driver to update to, if the advice requires an update; smaller updates sort first."""
     if advice.driver is None or all(change.topic is not Topic.DRIVER for change in advice.changes):
         return ()
     return advice.driver.parts
 
 
 def distance(asked: Spec | None, version: Version) -> int:
-    """How many minor releases a TensorFlow is away from the range that was asked for; 0 inside it.
+    """Return the distance of a TensorFlow from the requested range in minor releases; 0 inside it.
 
     Example:
         >>> from packaging.specifiers import SpecifierSet
@@ -92,13 +92,13 @@ def distance(asked: Spec | None, version: Version) -> int:
 
 
 _OUTSIDE = frozenset({"<", ">", "!="})
-"""Operators whose version is itself out of the range."""
+"""Operators that exclude their own version from the range."""
 
 _FIRST_OF_2 = 16
 """TensorFlow 2.0 came after 1.15."""
 
 
 def _place(version: Version) -> int:
-    """The number of a minor release in the order in which they came."""
+    """Return the position of a minor release in the order of publication."""
     major, minor, *_ = (*version.release, 0)
     return minor if major < 2 else (major - 2) * 1000 + _FIRST_OF_2 + minor

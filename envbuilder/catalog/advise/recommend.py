@@ -1,4 +1,4 @@
-"""Recommend environments of the catalog for some wishes and machines, with reasons."""
+"""Recommendation of environments for a query and machines, with reasons."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from envbuilder.core.versions import Release
 
 
 def advise(catalog: Catalog, wanted: Wanted) -> Answer:
-    """Environments for what is wanted; where there are none, the nearest, and what to change.
+    """Return the environments for a query; if there are none, the nearest ones and the changes that they need.
 
     Returns:
-        At least one environment, fitting or near, for every catalog that has a row of the kind that is wanted.
+        At least one environment, fitting or near, if the catalog has a row of the requested kind.
     """
     found = every(catalog, wanted)
     fitting = _each_row_first(tuple(advice for advice in found if advice.verdict is not Verdict.NOT))
@@ -35,7 +35,7 @@ def advise(catalog: Catalog, wanted: Wanted) -> Answer:
 
 
 def _each_row_first(ranked: tuple[Advice, ...]) -> tuple[Advice, ...]:
-    """The best of each row, then what else these rows can do."""
+    """Return the best advice of each row, followed by the rest."""
     first: dict[str, Advice] = {}
     for advice in ranked:
         first.setdefault(advice.environment, advice)
@@ -44,7 +44,7 @@ def _each_row_first(ranked: tuple[Advice, ...]) -> tuple[Advice, ...]:
 
 
 def described(driver: Release | None, gpus: tuple[HostGpu, ...]) -> tuple[Host, ...]:
-    """Return the machines that a driver and GPUs without a machine stand for: one for each GPU, all with that driver.
+    """Return the machines for a driver and GPUs given without a machine: one for each GPU, all with that driver.
 
     Returns:
         One machine without GPUs if only the driver is known; none if nothing is.
@@ -55,7 +55,7 @@ def described(driver: Release | None, gpus: tuple[HostGpu, ...]) -> tuple[Host, 
 
 
 def every(catalog: Catalog, wanted: Wanted) -> tuple[Advice, ...]:
-    """Everything that comes into question, best first: what fits stands before what does not."""
+    """Return all advice, best first; environments that fit come before those that do not."""
     ranked = [_advice(catalog, wanted, candidate) for candidate in candidates(catalog, wanted)]
     ranked.sort(key=lambda placed: order(placed[0], placed[1], wanted))
     return tuple(advice for advice, _ in ranked)
@@ -95,7 +95,7 @@ def _advice(catalog: Catalog, wanted: Wanted, candidate: Candidate) -> tuple[Adv
 
 
 def _build_reasons(build: Buildable) -> Iterator[Reason]:
-    """Yield why an environment cannot be built from here, or may not be."""
+    """Yield the reasons why an environment cannot, or may not, be built on this machine."""
     text = "; ".join(build.reasons)
     match build.verdict:
         case Buildability.NO:
@@ -110,18 +110,18 @@ def _build_reasons(build: Buildable) -> Iterator[Reason]:
 
 
 def _nearest(ranked: tuple[Advice, ...]) -> tuple[Advice, ...]:
-    """The cheapest for each kind of change: ten rows that all want the same newer driver are one answer."""
+    """Return the cheapest advice for each kind of change; many rows need the same one, such as a newer driver."""
     found: dict[frozenset[Topic], Advice] = {}
     for advice in ranked:
         found.setdefault(frozenset(change.topic for change in advice.changes), advice)
-    # A way that contains another whole way, and more, tells nothing new.
+    # Drop an advice whose changes include all changes of another one.
     return tuple(
         advice for topics, advice in found.items() if not any(other < topics for other in found if other is not topics)
     )
 
 
 def _elsewhere(catalog: Catalog, wanted: Wanted, given: tuple[Advice, ...]) -> tuple[VendorBuild, ...]:
-    """Return NVIDIA's own builds of a wanted major release, where no environment of it is sure to run on every GPU."""
+    """Return NVIDIA's own builds of a requested major release, if no environment of it is sure to run on every GPU."""
     capabilities = [
         capability
         for host in wanted.hosts
@@ -140,7 +140,7 @@ def _elsewhere(catalog: Catalog, wanted: Wanted, given: tuple[Advice, ...]) -> t
 
 
 def _majors(catalog: Catalog, wanted: Wanted) -> set[int]:
-    """Return the major releases of TensorFlow that were asked for; empty if none was."""
+    """Return the requested major releases of TensorFlow; empty if none was requested."""
     asked = wanted.tensorflow
     if asked is None:
         return set()
@@ -153,7 +153,7 @@ def _versions(row: Environment, asked: Spec) -> Iterator[Version]:
 
 
 def _is_sure(advice: Advice) -> bool:
-    """Whether every GPU runs, at once or after the driver has compiled."""
+    """Return True if every GPU runs it, at once or after the driver has compiled kernels."""
     return not any(
         reason.topic is Topic.GPU and (reason.is_doubt or reason.weight is Weight.AGAINST) for reason in advice.reasons
     )

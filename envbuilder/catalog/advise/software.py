@@ -14,7 +14,7 @@ from envbuilder.core.versions import Release
 
 
 def software_reasons(wanted: Wanted, candidate: Candidate) -> Iterator[Reason]:
-    """What was asked of the software, and what an image would have."""
+    """Yield the comparisons of the requested software with the software of an image."""
     yield from _tensorflow(wanted, candidate)
     yield from _python(wanted, candidate)
     yield from _base(wanted, candidate)
@@ -24,7 +24,7 @@ def software_reasons(wanted: Wanted, candidate: Candidate) -> Iterator[Reason]:
 
 
 def names_minor(spec: Spec, version: Version) -> bool:
-    """Whether a range is about patch releases of this minor release, so that only the patch release is wrong."""
+    """Return True if a range covers patch releases of this minor release, so that only the patch release is wrong."""
     return any(_minor(each.version) == version.release[:2] for each in spec.versions if each.operator in {"==", "==="})
 
 
@@ -95,7 +95,7 @@ def _python(wanted: Wanted, candidate: Candidate) -> Iterator[Reason]:
 
 
 def _span(releases: tuple[Release, ...]) -> str:
-    """Releases in words.
+    """Return releases in words.
 
     Example:
         >>> _span((Release("3.6"), Release("3.7"), Release("3.8")))
@@ -125,7 +125,7 @@ def _base(wanted: Wanted, candidate: Candidate) -> Iterator[Reason]:
 
 
 def _further_down(wanted: Wanted, candidate: Candidate) -> Reason:
-    """A base that is not the row's first; it may be the one that was tried."""
+    """Return the reason for a base that is not the row's first; it may be the one that the evidence is for."""
     name, first = candidate.choice.system.id, candidate.own.bases[0]
     text = f"{name} is not the row's first base, which is {first.system.id}"
     tried = proven_on(candidate.row, candidate.choice)

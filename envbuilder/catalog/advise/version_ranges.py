@@ -1,4 +1,4 @@
-"""Ranges of versions as people write them."""
+"""Version ranges as users write them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _PATCH_LEVEL = 3
 
 
 def spec_of(text: str, what: str) -> Spec:
-    """A range: `>=2.4,<2.6`, or a bare version, which means its patch releases where it names none.
+    """Parse a range such as `>=2.4,<2.6`; a bare version without a patch number stands for all its patch releases.
 
     Args:
-        text: As it was written.
-        what: What it is a range of, for errors.
+        text: The user's text.
+        what: Name of the software, for errors.
 
     Raises:
-        UsageError: It is none.
+        UsageError: The text is not a range.
 
     Example:
         >>> str(spec_of("2.4", "TensorFlow").versions), str(spec_of("2.4.1", "TensorFlow").versions)
@@ -46,10 +46,10 @@ def _part(part: str) -> str:
 
 
 def release_of(text: str, what: str) -> Release:
-    """A dotted number such as `450.51`; a leading `R` or `v`, as in `R450`, is left out.
+    """Parse a dotted number such as `450.51`; a leading `R` or `v`, as in `R450`, is left out.
 
     Raises:
-        UsageError: It is none.
+        UsageError: The text is not a release.
     """
     try:
         return Release(text.strip().removeprefix("R").removeprefix("v"))

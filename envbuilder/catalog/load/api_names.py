@@ -1,4 +1,4 @@
-"""`api.yaml` to the map of TensorFlow's public names."""
+"""Decoder and encoder of `api.yaml`, the map of TensorFlow's public names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SCHEMA = 1
 
 
 def load_api(folder: Path) -> ApiMap:
-    """Read `api.yaml` of a catalog; return an empty map when the catalog has none.
+    """Read `api.yaml` of a catalog; return an empty map if the catalog has none.
 
     Raises:
         InvalidInput: With every fault of the file.
@@ -29,7 +29,7 @@ def read_api(text: str, name: str) -> ApiMap:
 
     Args:
         text: The YAML.
-        name: What to call it in faults.
+        name: Name of the document in faults.
 
     Raises:
         InvalidInput: With every fault of the document.

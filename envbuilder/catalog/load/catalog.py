@@ -1,4 +1,4 @@
-"""A folder of matrices to a checked catalog."""
+"""Loader of a directory of matrices."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def load_catalog(folder: Path) -> Catalog:
 
     Args:
         folder: Holds `cuda.yaml`, `bases.yaml`, `libraries.yaml`, `advisories.yaml`, `environments/*.yaml` and for each
-            of these `evidence/*.yaml`; and, if it has them, `keras.yaml` and `vendor-builds.yaml`.
+            of these `evidence/*.yaml`; optionally `keras.yaml` and `vendor-builds.yaml`.
 
     Raises:
         InvalidInput: With every fault of every file.
@@ -56,7 +56,7 @@ def load_catalog(folder: Path) -> Catalog:
         advisories=_by_id(advisories, folder / "advisories.yaml", faults),
     )
     if faults or cuda is None:
-        # Every row would be wrong with them; their faults would only follow from these.
+        # Every row depends on these tables; the faults of rows would only follow from theirs.
         raise InvalidInput(tuple(faults))
     rows: list[Environment] = []
     for file in sorted((folder / "environments").glob("*.yaml")):
@@ -81,13 +81,13 @@ def load_catalog(folder: Path) -> Catalog:
 
 
 def _optional(file: Path, decode: Callable[[Fields], T], default: T, faults: list[Fault]) -> T:
-    """A matrix that another catalog need not have."""
+    """Read a matrix that a catalog need not have."""
     value = _read(file, decode, faults) if file.exists() else None
     return default if value is None else value
 
 
 def _orphans(folder: Path) -> list[Fault]:
-    """Evidence for rows that are not there."""
+    """Return the faults of evidence without a row."""
     return [
         Fault(file=str(file), line=0, field="", problem="there is no such row under environments/")
         for file in sorted((folder / "evidence").glob("*.yaml"))

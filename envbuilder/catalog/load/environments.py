@@ -1,4 +1,4 @@
-"""One environment from its document."""
+"""Decoder of one environment."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ class Tables:
 
 
 def read_environment(root: Fields, tables: Tables, proof: Proof) -> Environment | None:
-    """One file under `environments/`.
+    """Decode one file under `environments/`.
 
     Args:
         root: The document.
-        tables: What it refers to.
-        proof: How the row is known to work.
+        tables: The matrices that it refers to.
+        proof: Evidence of the row.
 
     Returns:
-        None when the row has no usable base; the fault is noted.
+        None if the row has no usable base; the fault is recorded.
     """
     bases = [_choice(each, tables) for each in root.children("bases", required=True)]
     environment = Environment(

@@ -1,7 +1,7 @@
-"""How a row is known to work: `evidence/ID.yaml` to values, and back.
+"""Decoder and encoder of `evidence/ID.yaml`.
 
-Machines write these files (`envbuilder catalog prove`, `envbuilder catalog audit --write`); people add what is
-documented.
+`envbuilder catalog prove` and `envbuilder catalog audit --write` write these files; maintainers add documented
+evidence by hand.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Proof:
 
     Attributes:
         evidence: Weakest first, then in file order.
-        unproven: Proofs that were tried and could not be had, weakest first.
+        unproven: Proofs that were tried without success, weakest first.
     """
 
     evidence: tuple[Evidence, ...] = ()
@@ -45,7 +45,7 @@ class Proof:
 
 
 def read_proof(root: Fields) -> Proof:
-    """One file under `evidence/`; its faults are noted."""
+    """Decode one file under `evidence/`; record its faults."""
     evidence = [_entry(each) for each in root.children("evidence", required=True)]
     unproven = [
         Unproven(grade=each.choice("grade", Grade), why=each.text("why"), when=each.day("when"))
@@ -58,7 +58,7 @@ def read_proof(root: Fields) -> Proof:
 
 
 def dump_proof(row: str, proof: Proof) -> str:
-    """The canonical text of `evidence/ID.yaml`."""
+    """Return the canonical text of `evidence/ID.yaml`."""
     document: dict[str, Plain] = {
         "schema": PROOF_SCHEMA,
         "id": row,

@@ -1,4 +1,4 @@
-"""Facts about what no row has: standalone Keras, and NVIDIA's own builds of TensorFlow."""
+"""Decoders of facts outside the rows: standalone Keras, and NVIDIA's own builds of TensorFlow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from envbuilder.core.yaml.fields import Fields
 
 
 def read_keras(root: Fields) -> KerasFacts:
-    """`keras.yaml`: the releases of Keras, and what was seen of them with TensorFlow."""
+    """Decode `keras.yaml`: the releases of Keras, and their compatibility with TensorFlow."""
     releases = root.texts("releases", _version, required=True)
     if list(releases) != sorted(set(releases)):
         root.fault("releases", "must be in ascending order, each once")
@@ -34,7 +34,7 @@ def _rule(fields: Fields, releases: tuple[Version, ...]) -> KerasRule:
 
 
 def read_vendor_builds(root: Fields) -> tuple[VendorBuild, ...]:
-    """`vendor-builds.yaml`: NVIDIA's own containers with TensorFlow."""
+    """Decode `vendor-builds.yaml`: NVIDIA's own containers with TensorFlow."""
     return tuple(
         VendorBuild(
             name=each.text("name"),

@@ -1,7 +1,7 @@
-"""Cross-checks: does each row fit together, as far as the data alone can tell?
+"""Cross-checks of the rows, from the data alone.
 
 A rule is a pure function (row, catalog tables) -> problems; `RULES` declares them. They run whenever the catalog is
-loaded, so a row that cannot work never reaches a user.
+loaded, so that users never see a row that cannot work.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Rule:
     Attributes:
         id: Stable kebab-case name.
         states: What must hold, in one sentence.
-        problems: Every way in which a row breaks it.
+        problems: Yields every violation by a row.
     """
 
     id: str
@@ -145,7 +145,7 @@ def _some_gpu_is_covered(row: Environment, cuda: CudaFacts) -> Iterator[tuple[st
             continue
         known = cuda.cudnn_code(choice.cudnn)
         oldest = known.oldest if known else Release("0")
-        # The newest first: one is enough, and they have code most often.
+        # Newest first: one covered GPU is enough, and the newest are covered most often.
         if not any(
             gpu.capability >= oldest and row.cuda.code.coverage(gpu.capability) is not Coverage.NONE
             for gpu in reversed(cuda.gpus)

@@ -1,4 +1,4 @@
-"""The shared matrices (CUDA, bases, library sets, advisories) from their documents."""
+"""Decoders of the shared matrices: CUDA, bases, library sets, advisories."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NO_RELEASE = Release("0")
 
 
 def read_sources(fields: Fields) -> tuple[Source, ...]:
-    """The `sources` of anything; a fact without one is a fault."""
+    """Decode the `sources` of an entry; record a fault if there is none."""
     sources = fields.texts("sources", lambda text: Source(text=text))
     if not sources:
         fields.fault("sources", "must name at least one source")
@@ -37,7 +37,7 @@ def read_sources(fields: Fields) -> tuple[Source, ...]:
 
 
 def read_cuda(root: Fields) -> CudaFacts:
-    """`cuda.yaml`: drivers by CUDA release and family, GPUs by compute capability, PTX versions, cuDNN's GPUs."""
+    """Decode `cuda.yaml`: drivers by CUDA release and family, GPUs by compute capability, PTX, cuDNN's GPUs."""
     arm = root.children("arm")
     facts = CudaFacts(
         releases=tuple(
@@ -100,7 +100,7 @@ def _must_ascend(root: Fields, name: str, versions: list[Release]) -> None:
 
 
 def read_advisories(root: Fields) -> tuple[Advisory, ...]:
-    """`advisories.yaml`: the known traps."""
+    """Decode `advisories.yaml`: the known traps."""
     return tuple(
         Advisory(
             id=each.text("id"),
@@ -144,7 +144,7 @@ def read_range(text: str) -> SpecifierSet:
 
 
 def read_libraries(root: Fields) -> tuple[LibrarySet, ...]:
-    """`libraries.yaml`: CUDA libraries that fit together."""
+    """Decode `libraries.yaml`: CUDA libraries that fit together."""
     return tuple(_library_set(each) for each in root.children("libraries", required=True))
 
 
@@ -162,7 +162,7 @@ def _library_set(fields: Fields) -> LibrarySet:
 
 
 def read_bases(root: Fields) -> tuple[BaseSystem, ...]:
-    """`bases.yaml`: operating systems that an image can start from."""
+    """Decode `bases.yaml`: operating systems that an image can start from."""
     return tuple(_base(each) for each in root.children("bases", required=True))
 
 
