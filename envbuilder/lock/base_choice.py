@@ -1,4 +1,4 @@
-"""Which bases of a row come into question for a spec, and what became of each."""
+"""Choice among the bases of a row for a spec, with the reason for each refusal."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from envbuilder.lock.lock import BasePin, PythonPin, Sources, Spec
 
 
 class BaseSource(Protocol):
-    """Knows where bases of one kind are."""
+    """Source of bases of one kind."""
 
     def locate(self, system: BaseSystem, sources: Sources) -> BasePin | Refused:
-        """The exact base, or why it cannot be had."""
+        """Return the exact base, or why it is unavailable."""
         ...
 
 
 class PythonSource(Protocol):
-    """Knows where interpreter archives are."""
+    """Source of interpreter archives."""
 
     def locate(self, version: Release, glibc: Release, sources: Sources) -> PythonPin | Refused:
-        """An archive with this major and minor version that runs on this C library, or why there is none.
+        """Return an archive of this major and minor version that runs on this C library, or why there is none.
 
         `base` of a refusal is empty.
         """
@@ -35,7 +35,7 @@ class PythonSource(Protocol):
 def choose(
     row: Environment, spec: Spec, locate: Callable[[BaseChoice], Location]
 ) -> tuple[Located, tuple[Refused, ...]]:
-    """Take the first base that can be had, in the row's order of preference.
+    """Return the first available base, in the row's order of preference.
 
     Args:
         row: The environment.
@@ -47,7 +47,7 @@ def choose(
 
     Raises:
         UsageError: The spec names a base or an interpreter that the row does not have.
-        NoUsableBase: None can be had; carries why not.
+        NoUsableBase: No base is available; carries the reasons.
     """
     refusals: list[Refused] = []
     for candidate in _candidates(row, spec):

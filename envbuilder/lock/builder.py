@@ -1,4 +1,4 @@
-"""Everything that was located and resolved, put together as a lock. Pure."""
+"""Assembly of located and resolved ingredients into a lock; pure."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ from envbuilder.lock.lock import CudaPin, Lock, OsPackagePin, PackagePin, Spec, 
 _ASYNC_SINCE = Version("2.6")
 """First release where `TF_GPU_ALLOCATOR=cuda_malloc_async` works.
 
-Source: tensorflow/tensorflow issues 48869 and 50669, pull request 49173: 2.5 has it and fails at the first operation;
-docs/memory.md.
+TensorFlow 2.5 has it and fails at the first operation; docs/memory.md.
+Source: https://github.com/tensorflow/tensorflow/issues/48869, https://github.com/tensorflow/tensorflow/issues/50669,
+https://github.com/tensorflow/tensorflow/pull/49173.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ingredients:
-    """Everything exact that goes into one image.
+    """All exact ingredients of one image.
 
     Attributes:
         located: Base and interpreter.
-        refusals: Preferred bases that could not be had, in order of preference.
+        refusals: Preferred bases that were unavailable, in order of preference.
         packages: Python distributions, grouped.
         os_packages: OS packages on top of the base.
         tools: Programs that the build uses.
@@ -42,7 +43,7 @@ class Ingredients:
 
 
 def assemble(catalog: Catalog, row: Environment, spec: Spec, ingredients: Ingredients) -> Lock:
-    """Make the lock."""
+    """Return the lock of the ingredients."""
     located = ingredients.located
     choice = located.choice
     return Lock(
@@ -71,10 +72,10 @@ def assemble(catalog: Catalog, row: Environment, spec: Spec, ingredients: Ingred
 
 
 def refuse_policy(row: Environment, policy: MemoryPolicy) -> None:
-    """Make sure that a memory policy can be had.
+    """Raise UsageError if the environment does not support a memory policy.
 
     Raises:
-        UsageError: This TensorFlow does not have it.
+        UsageError: This TensorFlow does not support it.
     """
     if policy.is_async and row.framework.version < _ASYNC_SINCE:
         raise UsageError(

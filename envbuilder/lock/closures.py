@@ -1,4 +1,4 @@
-"""Which files one interpreter gets: what a resolution chose, and what ships with a row."""
+"""Files of one interpreter: the result of a resolution, or the closure shipped with a row."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from envbuilder.core.versions import Release
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """One distribution, and the one file of it that fits the image best.
+    """One distribution, and its most suitable file for the image.
 
     Attributes:
         name: Normalized name.
         version: Exact version.
         file: File name.
         sha256: 64 hexadecimal digits.
-        size: Bytes; 0 when the index did not say.
+        size: Bytes; 0 if the index does not state it.
     """
 
     name: str
@@ -29,19 +29,19 @@ class Chosen:
 
     @property
     def is_wheel(self) -> bool:
-        """Whether the file is a wheel; a source distribution otherwise."""
+        """True for a wheel, False for a source distribution."""
         return self.file.endswith(".whl")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closure:
-    """Everything that one interpreter gets.
+    """All files of one interpreter.
 
     Attributes:
         python: Interpreter, major and minor.
         answers: `(base id, digest of the request)` in the order of the row's bases.
-        packages: What is installed, sorted by name.
-        build: What source distributions are built with, sorted by name; empty when there are none.
+        packages: Distributions to install, sorted by name.
+        build: Build dependencies of source distributions, sorted by name; empty if there are none.
     """
 
     python: Release
@@ -51,16 +51,16 @@ class Closure:
 
     @property
     def bases(self) -> tuple[str, ...]:
-        """Ids of the bases that it is for."""
+        """Ids of the bases that it applies to."""
         return tuple(base for base, _ in self.answers)
 
     @property
     def digest(self) -> str:
-        """`sha256:…` of what is installed and built with; the same files are the same closure on every base."""
+        """`sha256:…` of all packages and build dependencies; the same files are the same closure on every base."""
         text = "\n".join((f"python {self.python}", *package_lines(self.packages), "build", *package_lines(self.build)))
         return digest_of(text.encode())
 
 
 def package_lines(packages: Iterable[Chosen]) -> list[str]:
-    """One line for each package: name, version, sha256, file."""
+    """Return one line for each package: name, version, sha256, file."""
     return [f"{each.name} {each.version} {each.sha256} {each.file}" for each in packages]

@@ -1,4 +1,4 @@
-"""Spec and row to lock."""
+"""Creation of a lock from spec and environment."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from envbuilder.lock.staleness import row_of
 
 
 class OsResolver(Protocol):
-    """Turns OS packages on a base into exact files."""
+    """Resolver of OS packages on a base into exact files."""
 
     def refusal(self, choice: BaseChoice) -> Refused | None:
-        """Return why OS packages cannot be installed on this base from here; None when they can."""
+        """Return why OS packages cannot be installed on this base from this machine; None if they can."""
         ...
 
     def resolve(self, located: Located, packages: tuple[str, ...], spec: Spec) -> OsPackages:
-        """What installing them on this base would add."""
+        """Return the packages that installing these would add to the base."""
         ...
 
 
@@ -46,25 +46,25 @@ Measure: TypeAlias = Callable[[Sequence[Chosen], str], Sequence[int]]
 
 
 class PackageSizes(Protocol):
-    """Knows how large files of packages are."""
+    """Source of the sizes of package files."""
 
     def sizes(self, chosen: Sequence[Chosen], python: str) -> Sequence[int]:
-        """Return the bytes of some files for an interpreter, in their order; 0 where the index does not say."""
+        """Return the bytes of some files for an interpreter, in their order; 0 if the index does not state them."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngredientSources:
-    """Where the ingredients of a lock come from.
+    """Sources of the ingredients of a lock.
 
     Attributes:
         bases: Bases of each kind.
         pythons: Interpreter archives.
         os_packages: OS packages.
-        shipped: Packages that come with the rows, so that they need not be resolved.
+        shipped: Packages shipped with the environments, which need no resolution.
         packages: Resolves Python packages.
         sizes: Sizes of their files.
-        tools: Programs that the build will use.
+        tools: Programs that the build uses.
     """
 
     bases: Mapping[BaseKind, BaseSource]
@@ -86,22 +86,23 @@ def lock(
 ) -> Lock:
     """Resolve a spec into exact pins.
 
-    The row's own packages are those that it ships with. They are resolved where none are shipped for what the spec
-    asks, and when they are to be moved on purpose.
+    The environment's own packages are those shipped with it. They are resolved if none are shipped for the spec's
+    request, or if `upgrade` moves them.
 
     Args:
-        catalog: The rows.
-        spec: What is wanted.
+        catalog: The environments.
+        spec: The spec.
         sources: Where the ingredients come from.
-        upgrade: Take the row's packages as of this day, within its bounds, instead of the shipped ones.
+        upgrade: Take the environment's packages as of this day, within its bounds, instead of the shipped ones.
         progress: Progress callback; receives one line of text.
 
     Raises:
-        UnknownEnvironment: The spec names no row.
-        UsageError: The row does not have the base, interpreter or memory policy of the spec, or its name is a row's.
-        NoUsableBase: No base of the row can be had.
-        ResolutionFailed: The packages do not go together.
-        SourceUnreachable: A source does not answer.
+        UnknownEnvironment: The spec names no environment.
+        UsageError: The environment lacks the base, interpreter or memory policy of the spec, or the image's name is the
+            id of an environment.
+        NoUsableBase: No base of the environment is available.
+        ResolutionFailed: The requirements conflict.
+        SourceUnreachable: A source does not respond.
     """
     row = row_of(catalog, spec, upgrade)
     if any(each.id == spec.name for each in catalog.environments):
@@ -133,7 +134,7 @@ def _locate(choice: BaseChoice, spec: Spec, sources: IngredientSources) -> Locat
     refusal = sources.os_packages.refusal(choice) if _wanted_os_packages(choice, spec) else None
     if refusal is not None:
         return refusal
-    # A registry image is only asked for; a Debian tree is made, and is not wanted without its interpreter.
+    # Looking up a registry image is cheap; a Debian tree is built, which is wasted if the interpreter is unavailable.
     base_first = choice.system.kind is BaseKind.IMAGE
     base = _base(choice, spec, sources) if base_first else None
     if isinstance(base, Refused):
@@ -187,18 +188,18 @@ def _packages(
 
 
 def _known(chosen: Iterable[Chosen], shared: Iterable[Chosen]) -> tuple[Chosen, ...]:
-    """A resolution in which files that are known already are as they are known."""
+    """Return a resolution in which files that are known already replace those of the resolver."""
     known = {each.sha256: each for each in shared}
     return tuple(known.get(each.sha256, each) for each in chosen)
 
 
 def with_sizes(chosen: Sequence[Chosen], python: Release, measure: Measure) -> tuple[Chosen, ...]:
-    """The same files with their sizes, which decide about layers; those that have theirs are not asked for.
+    """Return the same files with their sizes, which decide about layers; known sizes are not looked up.
 
     Args:
         chosen: The files.
         python: The interpreter that they are for.
-        measure: Gives the sizes of files, in their order.
+        measure: Returns the sizes of files, in their order.
     """
     unknown = [each for each in chosen if not each.size]
     if not unknown:
@@ -218,7 +219,7 @@ def _os_packages(
 
 
 def _wanted_os_packages(choice: BaseChoice, spec: Spec) -> tuple[str, ...]:
-    """Return what is installed on a base by its package manager, `name` or `name=version`, sorted."""
+    """Return the packages that the package manager installs on a base, `name` or `name=version`, sorted."""
     wanted = {*choice.os_packages, *spec.apt}
     if choice.cuda_provider is CudaProvider.OS and choice.libraries:
         wanted |= {*choice.libraries.os_packages}

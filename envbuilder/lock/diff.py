@@ -1,4 +1,4 @@
-"""How two locks differ, and whether a lock still says what its row and spec ask for."""
+"""Differences between two locks, and between a lock and its environment and spec."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from envbuilder.lock.lock import Change, Lock
 
 
 def compare(old: Lock, new: Lock) -> tuple[Change, ...]:
-    """Every pin and setting that differs, sorted by field; the inputs are left out, they show in their effects."""
+    """Return every pin and setting that differs, sorted by field; inputs are left out, since pins reflect them."""
     return _changes(_flat(old), _flat(new))
 
 
 def staleness(lock: Lock, inputs: Mapping[str, str]) -> tuple[Change, ...]:
-    """What changed in row and spec since the lock was made; empty when it is up to date.
+    """Return the changes in environment and spec since the lock was made; empty if it is up to date.
 
     Args:
         lock: The lock.
-        inputs: What a lock made now would record as its inputs.
+        inputs: The inputs that a lock made now would record.
     """
     return _changes(dict(lock.inputs), inputs)
 

@@ -1,4 +1,4 @@
-"""Account and environment variables of an image, as a spec has them."""
+"""User and environment variables of an image, as a spec contains them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _ORDINARY = "images run as an ordinary user"
 
 
 def account(fields: Fields, default: User | None = None) -> User:
-    """Read an account; every field is required unless there is a default."""
+    """Read a user; every field is required unless there is a default."""
     return User(
         name=fields.value("name", account_name, fallback="app", default=default.name if default else None),
         uid=fields.integer("uid", default.uid if default else None, least=1, most=LARGEST_ID, why=_ORDINARY),

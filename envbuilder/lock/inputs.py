@@ -1,4 +1,4 @@
-"""What a lock is made from, field by field, so that a stale lock can say what changed."""
+"""Inputs of a lock, field by field, so that the changes of a stale lock can be reported."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from envbuilder.core.versions import Release
 from envbuilder.lock.lock import OwnFile, Spec
 
 UPGRADED = "upgraded"
-"""Input of a lock whose packages were moved on purpose: the day."""
+"""Input of a lock whose packages were upgraded: the day."""
 
 
 def inputs(
     row: Environment, choice: BaseChoice | None, spec: Spec, driver: Release | None
 ) -> tuple[tuple[str, str], ...]:
-    """Every field of row and spec that a lock depends on.
+    """Return every field of environment and spec that a lock depends on.
 
     Args:
-        row: The row as it is now.
-        choice: The base of the lock, as the row has it now; None when the row has it no more.
-        spec: The spec as it is now.
+        row: The current environment.
+        choice: The base of the lock in its current form; None if the environment no longer has it.
+        spec: The current spec.
         driver: Driver floor on this base, as the catalog derives it now; None without CUDA.
 
     Returns:

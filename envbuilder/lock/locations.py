@@ -1,4 +1,4 @@
-"""Where the bases and interpreters of a row were found, or why not."""
+"""Located bases and interpreters, and refusals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from envbuilder.lock.lock import BasePin, OsPackagePin, PythonPin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Located:
-    """A base that can be had, with its interpreter."""
+    """An available base, with its interpreter."""
 
     choice: BaseChoice
     base: BasePin
@@ -20,11 +20,11 @@ class Located:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """A base that cannot be had.
+    """An unavailable base.
 
     Attributes:
         base: Its id.
-        reason: Why, in a few words that follow a colon.
+        reason: Why, in a few words for use after a colon.
         hint: What would make it available; may be empty.
     """
 

@@ -1,4 +1,4 @@
-"""What was asked for (spec), what exactly it resolved to (lock), and how two locks differ."""
+"""Values of spec and lock, and differences between two locks."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def variable_name(text: str) -> str:
     """Return the name of an environment variable that an image may set, unchanged.
 
     Raises:
-        ValueError: It is none, or has another place in a spec.
+        ValueError: It is not a name, or belongs into another field of a spec.
     """
     if problem := "is set by `memory:`" if text == VARIABLE else variable_problem(text):
         raise ValueError(problem)
@@ -57,9 +57,9 @@ AccountId: TypeAlias = Annotated[int, within(1, LARGEST_ID, "images run as an or
 
 
 class PackageGroup(StrEnum):
-    """Which layer a Python distribution belongs to, in the order of the layers.
+    """Layer of a Python distribution, in the order of the layers.
 
-    `build` is in no layer: it holds what source distributions are built with.
+    `build` is in no layer: it holds the build dependencies of source distributions.
     """
 
     CUDA = "cuda"
@@ -70,7 +70,7 @@ class PackageGroup(StrEnum):
 
 
 class ToolName(StrEnum):
-    """Every program that a lock may name.
+    """Name of a program in a lock.
 
     `uv` is the installer of a Docker build, a release of uv; `probe` and `memory-hook` are files of the image and of a
     release of envbuilder.
@@ -83,7 +83,7 @@ class ToolName(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class User:
-    """The account that the image runs as."""
+    """User that the image runs as."""
 
     name: Annotated[str, Parsed(account_name)]
     uid: AccountId
@@ -95,14 +95,14 @@ DEFAULT_USER = User(name="app", uid=1000, gid=1000)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """Where ingredients may be fetched from here; never part of a lock.
+    """Sources of ingredients on this machine; never part of a lock.
 
     Attributes:
-        registry_mirror: Registry that serves the base images instead of their own, such as `localhost:5000`.
-        debian_mirror: Address of a Debian archive; empty means what this host uses.
-        debian_keyring: File with the keys of that archive; empty means Debian's own. Never from a spec.
-        debian_allow_expired: Take suites whose time is over, as archives and snapshots have them.
-        index: Address of a package index; empty means uv's own configuration.
+        registry_mirror: Registry that serves the base images instead of the public ones, such as `localhost:5000`.
+        debian_mirror: Address of a Debian archive; empty for the one that this host uses.
+        debian_keyring: File with the keys of that archive; empty for Debian's own. Never from a spec.
+        debian_allow_expired: Accept suites whose Release file has expired, as in archives and snapshots.
+        index: Address of a package index; empty for uv's own configuration.
         python_archives: Interpreter archives that the user names, as paths.
     """
 
@@ -116,14 +116,14 @@ class Sources:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnFile:
-    """A file of the user's own in an image; in a spec it may stand for a whole folder, before that is looked into.
+    """A file of the user in an image; in a spec, it may stand for a whole directory until that is expanded.
 
     Attributes:
         path: Absolute path in the image.
-        source: Where it lies on this machine; empty in a lock.
-        sha256: 64 hexadecimal digits of its content; empty in a spec that nobody looked into.
+        source: Its path on this machine; empty in a lock.
+        sha256: 64 hexadecimal digits of its content; empty in a spec whose files were not read yet.
         size: Bytes.
-        executable: Whether everybody may run it.
+        executable: Whether all users may execute it.
     """
 
     path: ImagePath
@@ -135,25 +135,25 @@ class OwnFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
-    """What a team wrote in `envbuilder.yaml`; the defaults are what `build ENV` uses without a file.
+    """Content of `envbuilder.yaml`; the defaults are those of `build ENV` without a file.
 
     Attributes:
-        environment: Id of the row.
+        environment: Id of the environment.
         packages: Own Python packages, as PEP 508 requirements, sorted.
         apt: Own OS packages, sorted.
         source_builds: Own packages that may be built from source, sorted.
-        cutoff: Own packages uploaded after this day are not considered; None means the row's day.
-        tensorflow: Patch release; None means the row's.
-        python: Interpreter version; None means that of the chosen base.
-        base: Id of the base to use; empty means the row's order of preference.
+        cutoff: Own packages uploaded after this day are ignored; None for the environment's day.
+        tensorflow: Patch release; None for the environment's own.
+        python: Interpreter version; None for that of the chosen base.
+        base: Id of the base to use; empty for the environment's order of preference.
         env: Environment variables, sorted by name.
         files: Own files, sorted by path.
-        allow: Absolute paths, sorted: files that own packages may bring although they hide or replace a file, and
-            programs of the system that keep their set-user-ID and set-group-ID bits.
-        user: Account in the image.
+        allow: Absolute paths, sorted: files of own packages that may hide or replace another file, and system programs
+            that keep their set-user-ID and set-group-ID bits.
+        user: User in the image.
         memory: Memory policy.
-        sources: Where to fetch from here.
-        name: Name of the image below `envbuilder/`; empty means the default of the command that builds.
+        sources: Sources of ingredients on this machine.
+        name: Name of the image below `envbuilder/`; empty for the default of the command that builds.
     """
 
     environment: str
@@ -181,9 +181,9 @@ class PackagePin:
         name: Normalized name.
         version: Exact version.
         group: Its layer.
-        file: File name on the index; its suffix tells a wheel from a source distribution.
+        file: File name on the index; its suffix distinguishes wheels from source distributions.
         sha256: 64 hexadecimal digits.
-        size: Bytes of the file; 0 when the index did not say. Large ones have a layer of their own.
+        size: Bytes of the file; 0 if the index does not state it. Large ones have a layer of their own.
     """
 
     name: DistributionName
@@ -195,7 +195,7 @@ class PackagePin:
 
     @property
     def is_wheel(self) -> bool:
-        """Whether the file is a wheel; a source distribution otherwise."""
+        """True for a wheel, False for a source distribution."""
         return self.file.endswith(".whl")
 
 
@@ -205,11 +205,11 @@ class OsPackagePin:
 
     Attributes:
         name: Package name.
-        version: Exact version; empty when it is not pinned.
+        version: Exact version; empty if it is not pinned.
         sha256: Of the .deb file; empty for a package that is inside the base.
-        file: Path of the .deb file below the address of a Debian archive, such as `pool/main/b/bash/…`; empty for one
-            that apt fetches.
-        size: Bytes of the .deb file; 0 when unknown.
+        file: Path of the .deb file below the address of a Debian archive, such as `pool/main/b/bash/…`; empty if apt
+            downloads it.
+        size: Bytes of the .deb file; 0 if unknown.
     """
 
     name: DebianName
@@ -226,10 +226,10 @@ class BasePin:
     Attributes:
         id: Id of the base system in the catalog.
         kind: Registry image or Debian tree.
-        image: `repository:tag` that holds it.
+        image: `repository:tag` of the image.
         digest: For an image its manifest digest; for a Debian tree the sha256 of its uncompressed tar, which is
             the diff id of its only layer. Empty when the base is not pinned; see `Lock.unpinned`.
-        packages: What a Debian tree holds, sorted by name; empty for an image.
+        packages: Packages of a Debian tree, sorted by name; empty for an image.
         missing: Suites of updates, such as `bookworm-security`, that the Debian archive did not have when base and OS
             packages were looked up; sorted.
     """
@@ -247,8 +247,8 @@ class PythonPin:
     """The interpreter of one image.
 
     Attributes:
-        version: As in `3.8` when it comes from the OS, full as in `3.8.18` when it comes from an archive.
-        provider: Where it comes from.
+        version: As in `3.8` for an OS interpreter, full as in `3.8.18` for one from an archive.
+        provider: Provider of the interpreter.
         file: Name of the archive; empty for an OS interpreter.
         sha256: Of the archive; empty for an OS interpreter, and for an archive that is not pinned.
     """
@@ -264,11 +264,11 @@ class CudaPin:
     """The CUDA libraries of one image.
 
     Attributes:
-        provider: Where they come from.
+        provider: Provider of the libraries.
         cuda: CUDA release of the libraries.
         cudnn: cuDNN release.
         driver: Oldest driver for them.
-        sonames: What TensorFlow opens and must find, sorted.
+        sonames: Libraries that TensorFlow opens and must find, sorted.
         links: Second names for libraries.
     """
 
@@ -282,7 +282,7 @@ class CudaPin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolPin:
-    """A program of ours or of the build; only the probe and the memory hook are files of the image."""
+    """A program of envbuilder or of the build; only the probe and the memory hook are files of the image."""
 
     name: Annotated[str, Parsed(str, of=ToolName)]
     version: DistributionVersion
@@ -294,16 +294,16 @@ class Lock:
     """All pins of one image.
 
     Attributes:
-        name: Name of the image below `envbuilder/`, from the spec; empty for that of the environment. No part of the
+        name: Name of the image below `envbuilder/`, from the spec; empty for that of the environment. Not part of the
             lock's identity, and not in the image: the same pins are the same image under every name.
-        environment: Id of the row.
-        summary: The row's line, for labels and comments.
+        environment: Id of the environment.
+        summary: The environment's summary, for labels and comments.
         framework: Distribution name of TensorFlow.
         framework_version: Its version.
         base: The base.
         python: The interpreter.
         cuda: The CUDA libraries; None for a CPU image.
-        user: Account in the image.
+        user: User in the image.
         memory: Memory policy.
         env: Environment variables, sorted by name.
         os_packages: OS packages added to the base, sorted by name.
@@ -311,13 +311,13 @@ class Lock:
         files: Own files, sorted by path.
         allow: As in the spec.
         tools: Programs used by the build, sorted by name.
-        deviations: In which the image differs from what the wheel was compiled with.
-        refused: Ids of preferred bases that could not be had when the lock was made, in order of preference.
-        sources: Documents that the row rests on.
-        inputs: What the lock was made from, field by field, for `lock --check`; sorted by field.
-        epoch: Seconds since 1970: when the image counts as created.
-        image: The image that it becomes, bit by bit; None as long as nobody has assembled it. No part of the lock's
-            identity, and not in the image itself.
+        deviations: Differences between the image and the environment that the wheel was compiled in.
+        refused: Ids of preferred bases that were unavailable when the lock was made, in order of preference.
+        sources: Documents that the environment is based on.
+        inputs: Inputs of the lock, field by field, for `lock --check`; sorted by field.
+        epoch: Creation time of the image, in seconds since 1970.
+        image: The exact image of the lock; None until it is assembled. Not part of the lock's identity, and not in the
+            image itself.
     """
 
     name: ImageName = ""
@@ -345,7 +345,7 @@ class Lock:
 
     @property
     def unpinned(self) -> tuple[str, ...]:
-        """Ingredients that are named without their digest, lowest layer first; a lock with any cannot be built."""
+        """Ingredients named without a digest, lowest layer first; a lock with any cannot be built."""
         python = self.python
         loose = [pin.name for pin in self.os_packages if not pin.version or not self.base.digest]
         return (
@@ -360,7 +360,7 @@ class Lock:
 
     @property
     def differences(self) -> tuple[str, ...]:
-        """What is told of the image: its deviations, and updates of Debian that it lacks."""
+        """Stated differences of the image: its deviations, and missing updates of Debian."""
         lacks = (
             f"no {suite}: the Debian archive did not have it when the lock was made" for suite in self.base.missing
         )
@@ -368,7 +368,7 @@ class Lock:
 
     @property
     def unpacks_os_packages(self) -> bool:
-        """Whether its OS packages are files that we unpack, instead of apt in the base."""
+        """True if its OS packages are files that envbuilder unpacks, instead of apt in the base."""
         return bool(self.os_packages) and all(pin.file for pin in self.os_packages)
 
     @property
@@ -377,11 +377,11 @@ class Lock:
         return privileged_allowed(self.allow)
 
     def tool(self, name: str) -> ToolPin | None:
-        """One of its tools; None for a lock that was made without it."""
+        """Return one of its tools; None if the lock does not name it."""
         return next((tool for tool in self.tools if tool.name == name), None)
 
     def group(self, group: PackageGroup) -> tuple[PackagePin, ...]:
-        """The pins of one layer, sorted by name."""
+        """Return the pins of one layer, sorted by name."""
         return tuple(pin for pin in self.packages if pin.group is group)
 
 
@@ -390,9 +390,9 @@ class Change:
     """One difference between two locks, or between a lock and what it should be.
 
     Attributes:
-        field: What changed, such as `packages.own.six`.
-        old: Before; empty when it was not there.
-        new: After; empty when it is gone.
+        field: The field, such as `packages.own.six`.
+        old: Before; empty if it was added.
+        new: After; empty if it was removed.
     """
 
     field: str

@@ -1,4 +1,4 @@
-"""A lock to canonical text and back; `load(dump(lock)) == lock`, and equal locks are equal bytes."""
+"""Canonical text of a lock and its decoder; `load(dump(lock)) == lock`, and equal locks are equal bytes."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _HEADER = "# Written by `envbuilder lock`. Not meant to be edited: change envbui
 
 
 def digest(lock: Lock) -> str:
-    """`sha256:…` of the canonical text of the pins: the identity of a lock."""
+    """Return the `sha256:…` of the canonical text of the pins, the identity of a lock."""
     return _digest_of_pins(_pins(lock))
 
 
-# Every step from the plan to the report asks for it: the canonical text of a lock takes 20 ms.
+# Cached, since many steps call it and the canonical text of a lock takes 20 ms.
 @lru_cache(maxsize=64)
 def _digest_of_pins(pins: Lock) -> str:
     return digest_of(dump(pins).encode())
 
 
 def dump_pins(lock: Lock) -> str:
-    """Return the canonical text without the name and without the image that the pins become: what is in that image."""
+    """Return the canonical text of the pins, which is in the image: without the name and the resulting image."""
     return dump(_pins(lock))
 
 
@@ -48,7 +48,7 @@ def dump(lock: Lock) -> str:
 
 
 def was_written_here(text: str) -> bool:
-    """Return True if a text begins as every lock does, even if it is not a valid one any more."""
+    """Return True if a text begins like a lock, even if it is not a valid one."""
     return text.startswith(_HEADER)
 
 
@@ -60,7 +60,7 @@ def load(text: str, file: str) -> Lock:
         file: Its path, for the faults.
 
     Raises:
-        InvalidInput: It is none, or one of another schema.
+        InvalidInput: The text is not a lock, or has another schema.
     """
     document = read(text, file)
     value = value_of(document.root)
@@ -72,7 +72,7 @@ def load(text: str, file: str) -> Lock:
 
 
 def _contradictions(lock: Lock) -> Iterator[Mismatch]:
-    """Yield what does not fit together in a lock whose fields are right by themselves."""
+    """Yield contradictions between fields of a lock that are valid by themselves."""
     if problem := _base_problem(lock.base):
         yield Mismatch(path=("base", "image"), problem=problem)
     if lock.image is not None and not lock.image.layers:

@@ -1,4 +1,4 @@
-"""Obtain the lock that a command needs: that of a file, that of the cache, or a new one."""
+"""Retrieval of the lock that a command needs: from a file, from the cache, or newly made."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from envbuilder.lock.targets import LockTarget, default_name, read_lock, write_t
 
 
 class Locker(Protocol):
-    """Locks specs."""
+    """Creates locks from specs."""
 
     def __call__(self, spec: Spec) -> Lock:
         """Return the lock of a spec."""
@@ -30,17 +30,17 @@ class Locker(Protocol):
 def lock_of_file(
     catalog: Catalog, there: LockTarget, named: Sources, *, base: str = "", tensorflow: Version | None = None
 ) -> tuple[Lock, Sources]:
-    """Return the lock of a file with the name of its image, and where to fetch from.
+    """Return the lock of a file with the name of its image, and the sources to use.
 
     Args:
-        catalog: The rows.
+        catalog: The environments.
         there: The file, and the spec beside it.
         named: Sources of the command line.
-        base: Base of the command line; only a row takes one.
-        tensorflow: Patch release of the command line; only a row takes one.
+        base: Base of the command line; only valid for an environment.
+        tensorflow: Patch release of the command line; only valid for an environment.
 
     Raises:
-        UsageError: The spec has changed since; or `base` or `tensorflow` is set.
+        UsageError: The spec has changed since the lock was made; or `base` or `tensorflow` is set.
     """
     if tensorflow:
         raise UsageError(
@@ -57,7 +57,7 @@ def lock_of_file(
 
 
 def refuse_unpinned(there: LockTarget) -> None:
-    """Refuse a lock that does not pin everything.
+    """Raise UsageError if a lock does not pin everything.
 
     Raises:
         UsageError: It cannot be built.
@@ -71,13 +71,13 @@ def refuse_unpinned(there: LockTarget) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockCache:
-    """Locks of rows that were locked without a spec.
+    """Cache of locks of environments without a spec.
 
     Attributes:
         folder: Directory of the locks.
-        catalog: The rows.
-        shipped: Packages that come with the rows.
-        own_tools: The tools that come with this version of envbuilder.
+        catalog: The environments.
+        shipped: Packages shipped with the environments.
+        own_tools: The tools of this version of envbuilder.
         progress: Progress callback; receives one line of text.
     """
 
@@ -88,7 +88,7 @@ class LockCache:
     progress: Callable[[str], None]
 
     def find(self, spec: Spec) -> Lock | None:
-        """Return the lock of a spec; None if there is none, or a new one would differ."""
+        """Return the lock of a spec; None if there is none, or if a new one would differ."""
         path = self._path(spec)
         kept = _read(path)
         if kept is None or not self._is_current(spec, kept):
@@ -97,7 +97,7 @@ class LockCache:
         return kept
 
     def obtain(self, spec: Spec, locker: Locker) -> Lock:
-        """Return the lock of a spec; it is made and kept if there is none that is current."""
+        """Return the lock of a spec; make and keep it if there is no current one."""
         kept = self.find(spec)
         if kept is not None:
             return kept
@@ -113,7 +113,7 @@ class LockCache:
         return self.folder / name / "envbuilder.lock"
 
     def _is_current(self, spec: Spec, kept: Lock) -> bool:
-        """Return True if a new lock would be the same: everybody who builds a row gets what it ships with."""
+        """Return True if a new lock would be the same: builds of an environment have its shipped packages."""
         own = {(pin.name, pin.sha256) for pin in self.own_tools}
         named = {(pin.name, pin.sha256) for pin in kept.tools}
         return (
@@ -122,11 +122,11 @@ class LockCache:
 
 
 def keep_image(folder: Path, made: Lock) -> None:
-    """Write the image that a lock became into the same lock of a cache, if it is there.
+    """Record the image of a lock in the cached copy of the lock, if there is one.
 
     Args:
         folder: Directory of the locks.
-        made: A lock that names its image.
+        made: A lock with its image.
     """
     for pattern in (made.environment, f"{made.environment}@*"):
         for path in sorted(folder.glob(f"{pattern}/envbuilder.lock")):
@@ -146,7 +146,7 @@ def _refuse_stale(catalog: Catalog, there: LockTarget) -> None:
 
 
 def _read(path: Path) -> Lock | None:
-    """Return a lock of the cache; None for one that cannot be read, which is made again."""
+    """Return a lock of the cache; None if it cannot be read, in which case it is made again."""
     try:
         return read_lock(path) if path.is_file() else None
     except InvalidInput:

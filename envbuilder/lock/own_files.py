@@ -1,4 +1,4 @@
-"""The user's own files of a spec: looked into, hashed, and compared with the rest of the image."""
+"""Expansion and hashing of a spec's own files, and their conflicts with each other."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _OUTSIDE = "{source} is outside the folder of the spec: copy it there, and name 
 
 
 def surveyed(files: Iterable[OwnFile], folder: Path, spec: str, line_of: Callable[[str], int]) -> tuple[OwnFile, ...]:
-    """Own files with hashes and sizes; a folder becomes the files in it, symbolic links what they point to.
+    """Return own files with hashes and sizes; expand directories, and follow symbolic links.
 
-    A spec is as trustworthy as who wrote it, and may be built by somebody else: no source leads out of its folder.
+    A spec may come from an untrusted author: sources outside the directory of the spec are refused.
 
     Args:
-        files: As a spec names them; sources are meant relative to `folder`.
-        folder: Where the spec lies.
+        files: As a spec names them; sources are relative to `folder`.
+        folder: Directory of the spec.
         spec: Path of the spec, for the faults.
-        line_of: Line of a field of the spec, likewise.
+        line_of: Returns the line of a field of the spec, for the faults.
 
     Returns:
         Sorted by path; sources are paths on this machine.
@@ -57,7 +57,7 @@ def surveyed(files: Iterable[OwnFile], folder: Path, spec: str, line_of: Callabl
 
 
 def _clash(added: Iterable[OwnFile], found: Mapping[str, OwnFile]) -> str:
-    """What stands in the way of files; empty for nothing."""
+    """Return the conflict of new files with those found before; empty for none."""
     folders = {above for path in found for above in _above(path)}
     for file in added:
         if file.path in found:
@@ -71,7 +71,7 @@ def _clash(added: Iterable[OwnFile], found: Mapping[str, OwnFile]) -> str:
 
 
 def _expanded(path: str, source: str, folder: Path) -> Iterator[tuple[str, Path]]:
-    """Files of one entry: path in the image, and where each lies."""
+    """Yield the files of one entry: path in the image, and path on this machine."""
     place = folder / source
     parts = PurePosixPath(source).parts
     if PurePosixPath(source).is_absolute() or ".." in parts:
@@ -83,13 +83,13 @@ def _expanded(path: str, source: str, folder: Path) -> Iterator[tuple[str, Path]
 
 
 def _below(path: str, place: Path, folder: Path, above: tuple[Path, ...]) -> Iterator[tuple[str, Path]]:
-    """Files of a folder, by name.
+    """Yield the files of a directory, by name.
 
     Args:
         path: Its path in the image.
-        place: Where it is.
-        folder: Where the spec lies.
-        above: The real folders on the way, this one included: a link to one of them would never end.
+        place: Its path on this machine.
+        folder: Directory of the spec.
+        above: Resolved directories from the top to this one; a link to one of them would be an endless loop.
     """
     for name in sorted(entry.name for entry in os.scandir(place)):
         inside = place / name
@@ -103,10 +103,10 @@ def _below(path: str, place: Path, folder: Path, above: tuple[Path, ...]) -> Ite
 
 
 def _inside(place: Path, folder: Path) -> Path:
-    """Where a file or folder really lies.
+    """Return the resolved path of a file or directory.
 
     Raises:
-        ValueError: That is outside the folder of the spec.
+        ValueError: It is outside the directory of the spec.
     """
     real = Path(os.path.realpath(place))
     if not real.is_relative_to(os.path.realpath(folder)):
@@ -121,7 +121,7 @@ def _hashed(path: str, source: Path, folder: Path) -> OwnFile:
         while size <= state.st_size and (piece := stream.read(CHUNK)):
             content.update(piece)
             size += len(piece)
-    # Files of /proc have no size, and content.
+    # Files of /proc have content although their size is 0.
     if size != state.st_size:
         raise ValueError(f"{source} has {state.st_size} bytes and gives {size}: it changes, or is no file of a disk")
     return OwnFile(
@@ -134,7 +134,7 @@ def _hashed(path: str, source: Path, folder: Path) -> OwnFile:
 
 
 def _opened(source: Path, folder: Path) -> BinaryIO:
-    """Open a regular file below the folder; nothing that it is replaced by meanwhile is waited for or followed."""
+    """Open a regular file below the directory, without blocking on or following a file that replaces it meanwhile."""
     real = _inside(source, folder)
     try:
         handle = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -1,4 +1,4 @@
-"""What helps where no base of an environment is available."""
+"""Remedies if no base of an environment is available."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from envbuilder.core.errors import NoUsableBase
 
 
 def explained(error: NoUsableBase, catalog: Catalog, row: Environment, available: Inventory) -> NoUsableBase:
-    """Return the error with what the catalog knows of the bases that were refused.
+    """Return the error with the catalog's knowledge of the refused bases.
 
     Args:
-        error: What locking raised.
+        error: The error of the attempt to lock.
         catalog: For other environments.
         row: The environment.
-        available: What is available here, with the sources that were named.
+        available: What is available on this machine, with the sources that were given.
     """
     bases = {choice.system.id: _base_alone(row, choice.system.id, available) for choice in row.bases}
     refusals = tuple((base, _reason(bases[base], reason)) for base, reason in error.refusals)
@@ -37,7 +37,7 @@ def explained(error: NoUsableBase, catalog: Catalog, row: Environment, available
 def _without_standalone(
     error: NoUsableBase, row: Environment, bases: Mapping[str, Buildable], available: Inventory
 ) -> Inventory:
-    """Return what is available; without standalone interpreters where one was just looked for in vain."""
+    """Return the inventory; without standalone interpreters if the search for one just failed."""
     for choice in row.bases:
         refused = any(base == choice.system.id for base, _ in error.refusals)
         base_is_there = bases[choice.system.id].verdict is Buildability.YES
@@ -47,7 +47,7 @@ def _without_standalone(
 
 
 def _base_alone(row: Environment, base: str, available: Inventory) -> Buildable:
-    """Return the answer about a base without its interpreter, which is the smaller obstacle."""
+    """Return the buildability of a base without its interpreter, which is the smaller obstacle."""
     choice = next(choice for choice in row.bases if choice.system.id == base)
     return on_base(row, replace(choice, python_provider=PythonProvider.OS), available)
 
@@ -57,7 +57,7 @@ def _reason(known: Buildable, seen: str) -> str:
 
 
 def _instead(catalog: Catalog, row: Environment, available: Inventory) -> str:
-    """Return commands that build the nearest environments; empty when nothing is sure to be built."""
+    """Return commands that build the nearest environments; empty if none is certain to be buildable."""
     near = [
         each
         for each in nearest_buildable(catalog, row, available)

@@ -1,4 +1,4 @@
-"""`envbuilder.yaml` to a spec."""
+"""Decoder of `envbuilder.yaml`."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _sources(fields: Fields) -> Sources:
 
 
 def with_sources(spec: Spec, named: Sources) -> Spec:
-    """The spec with the sources that the command line names in place of its own; archives are tried first."""
+    """Return the spec with the command line's sources in place of its own; archives are put before its own."""
     own = spec.sources
     merged = Sources(
         registry_mirror=named.registry_mirror or own.registry_mirror,

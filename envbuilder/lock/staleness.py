@@ -1,4 +1,4 @@
-"""Whether a lock is up to date with its spec and its row."""
+"""Comparison of a lock with its current spec and environment."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from envbuilder.lock.resolve.shipped_closures import ShippedClosures
 
 
 def check(catalog: Catalog, spec: Spec, existing: Lock) -> tuple[Change, ...]:
-    """Return what changed in row and spec since a lock was made; empty if it is up to date.
+    """Return the changes in environment and spec since a lock was made; empty if it is up to date.
 
-    A lock that was upgraded on purpose stays so.
+    A lock made with an upgrade is compared with the same upgrade.
     """
     row = row_of(catalog, spec, upgraded(existing))
     choice = next((choice for choice in row.bases if choice.system.id == existing.base.id), None)
@@ -29,7 +29,7 @@ def check(catalog: Catalog, spec: Spec, existing: Lock) -> tuple[Change, ...]:
 
 
 def as_shipped(catalog: Catalog, spec: Spec, existing: Lock, shipped: ShippedClosures) -> bool:
-    """Return True if a lock of a row without own packages has the files that the row ships with now."""
+    """Return True if a lock without own packages has the files that are shipped with its environment now."""
     row = row_of(catalog, spec, upgraded(existing))
     choice = next((choice for choice in row.bases if choice.system.id == existing.base.id), None)
     closure = shipped.find(row.id, row_request(row, choice)) if choice else None
@@ -40,15 +40,15 @@ def as_shipped(catalog: Catalog, spec: Spec, existing: Lock, shipped: ShippedClo
 
 
 def upgraded(existing: Lock) -> date | None:
-    """Return the day to which a lock's packages were moved on purpose; None if they are those of the row."""
+    """Return the day of a lock's upgrade; None if its packages are those of the environment."""
     day = dict(existing.inputs).get(UPGRADED)
     try:
         return date.fromisoformat(day) if day else None
     except ValueError:
-        return None  # Somebody edited it; the lock is then stale, and says so.
+        return None  # The file was edited by hand; the lock is then reported as stale.
 
 
 def row_of(catalog: Catalog, spec: Spec, upgrade: date | None) -> Environment:
-    """Return the row of a spec, with its packages moved to a day if there is one."""
+    """Return the environment of a spec, with its packages moved to a day if one is given."""
     row = select(catalog, spec.environment, spec.tensorflow)
     return replace(row, cutoff=upgrade, upgraded=True) if upgrade else row

@@ -1,4 +1,4 @@
-"""What ENV|LOCK on a command line means: a row of the catalog, a lock, or the lock of the current directory."""
+"""Interpretation of ENV|LOCK on a command line: an environment, a lock, or the lock of the current directory."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _MOST_CHARACTERS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockTarget:
-    """A lock that is there.
+    """An existing lock.
 
     Attributes:
-        path: Where it is.
-        lock: What it says.
-        spec: The spec beside it; None when there is none.
+        path: Path of its file.
+        lock: The lock.
+        spec: The spec beside it; None if there is none.
     """
 
     path: Path
@@ -44,21 +44,21 @@ class LockTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowTarget:
-    """A row of the catalog, with a spec that only names it."""
+    """An environment, with a spec that only names it."""
 
     spec: Spec
 
 
 def target(catalog: Catalog, name: str | None, *, tensorflow: Version | None = None) -> LockTarget | RowTarget:
-    """What was meant.
+    """Return the lock or environment for an argument.
 
     Args:
-        catalog: The rows.
-        name: A row, as `named` finds it, or the path of a lock; None means the lock in this folder.
-        tensorflow: Patch release; only for a row, a lock has its own.
+        catalog: The environments.
+        name: An environment, as `named` finds it, or the path of a lock; None for the lock in the current directory.
+        tensorflow: Patch release; only for an environment, since a lock has its own.
 
     Raises:
-        UsageError: Nothing of that name.
+        UsageError: There is no such environment or lock.
     """
     if name is None:
         if LOCK.is_file():
@@ -78,23 +78,23 @@ def target(catalog: Catalog, name: str | None, *, tensorflow: Version | None = N
 
 
 def read_lock(path: Path) -> Lock:
-    """The lock in a file.
+    """Return the lock in a file.
 
     Raises:
-        InvalidInput: It is none.
+        InvalidInput: The file is not a lock.
     """
     return load(read_text(path), str(path))
 
 
 def replaced_lock(path: Path, progress: Callable[[str], None]) -> Lock | None:
-    """Return the lock that a new one replaces; None if there is none, or one that is refused, such as another schema's.
+    """Return the lock that a new one replaces; None if there is none, or an invalid one such as of another schema.
 
     Args:
-        path: Where the new one goes.
+        path: Path of the new lock.
         progress: Progress callback; receives one line of text.
 
     Raises:
-        InvalidInput: The file is something else than a lock.
+        InvalidInput: The file is not a lock.
     """
     if not path.is_file():
         return None
@@ -109,12 +109,12 @@ def replaced_lock(path: Path, progress: Callable[[str], None]) -> Lock | None:
 
 
 def default_name(path: Path, environment: str, rows: Collection[str]) -> str:
-    """Return the name of an image whose lock names none: the directory of an `envbuilder.lock`, else the file's stem.
+    """Return the default name of an image: the directory of an `envbuilder.lock`, else the file's stem.
 
     Args:
         path: The lock.
         environment: The environment of the lock.
-        rows: Names that belong to environments of the catalog: a lock of a team never takes one.
+        rows: Ids of the catalog's environments, which a team's lock never uses as its name.
     """
     given = path.resolve().parent.name if path.name == LOCK.name else path.stem
     words = re.sub(r"[^a-z0-9]+", "-", given.lower())[:_MOST_CHARACTERS].strip("-") or environment
@@ -125,11 +125,11 @@ def default_name(path: Path, environment: str, rows: Collection[str]) -> str:
 
 
 def load_spec(path: Path) -> Spec:
-    """The spec in a file; interpreter archives and own files are meant relative to it.
+    """Return the spec in a file; interpreter archives and own files are relative to it.
 
     Raises:
         UsageError: There is no such file.
-        InvalidInput: It is wrong.
+        InvalidInput: It is invalid.
     """
     if not path.is_file():
         raise UsageError(f"there is no {path}", hint="`envbuilder init ENV` writes one")
@@ -145,7 +145,7 @@ def load_spec(path: Path) -> Spec:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file at once: whoever reads it, and whoever interrupts us, finds the old text or the new one."""
+    """Write a file atomically: a concurrent reader or an interruption finds the old text or the new one."""
     with replacing(path) as stream:
         stream.write(text.encode())
 

@@ -1,6 +1,6 @@
-"""Ingredients that a lock names without pinning them, where they cannot be fetched or need not be.
+"""Ingredients named without a digest, if they cannot be downloaded or need not be.
 
-A lock with one of them states packages, versions, CUDA and driver, which the catalog knows. It cannot be built.
+A lock with any of them states packages, versions, CUDA and driver from the catalog. It cannot be built.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from envbuilder.lock.lock import BasePin, OsPackagePin, PythonPin, Sources, Spec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnpinnedBases:
-    """Bases by name, with a digest where it is known without asking for it.
+    """Bases by name, with a digest if it is known without a look-up.
 
     Attributes:
-        kept: Gives the pin of a base that is in the cache; None when it is not.
-        refused: Bases that are not to be taken, and why.
+        kept: Returns the pin of a cached base; None if it is not cached.
+        refused: Bases that must not be used, and why.
     """
 
     kept: Callable[[BaseSystem], BasePin | None]
@@ -42,10 +42,10 @@ class UnpinnedBases:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnpinnedPythons:
-    """Interpreter archives of the cache, else the version alone.
+    """Interpreter archives of the cache, or the version alone.
 
     Attributes:
-        kept: Finds those of the cache; downloads nothing.
+        kept: Finds cached archives; downloads nothing.
     """
 
     kept: PythonSource
@@ -60,7 +60,7 @@ class UnpinnedPythons:
 
 
 class UnpinnedOsPackages:
-    """OS packages by name, with a version where the row gives one."""
+    """OS packages by name, with a version if the environment gives one."""
 
     def refusal(self, choice: BaseChoice) -> Refused | None:  # noqa: ARG002
         """See `OsResolver.refusal`."""

@@ -1,4 +1,4 @@
-"""The package indexes that uv would ask, with the credentials that it has for them."""
+"""Package indexes that uv uses, and its credentials for them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KEYS = ("index-url", "extra-index-url")
 
 
 def address_of(index: str) -> str:
-    """Return the address of an index that may be written as `NAME=URL`, as uv takes it.
+    """Return the address of an index, which may be given as `NAME=URL` as in uv.
 
     Example:
         >>> address_of("corp=https://index.example/simple/"), address_of("https://index.example/?a=b")
@@ -32,7 +32,7 @@ def index_logins(environ: Mapping[str, str], home: Path, index: str) -> Logins:
     Args:
         environ: Variables of uv, among them `UV_INDEX_<NAME>_USERNAME` and `UV_INDEX_<NAME>_PASSWORD`, and `NETRC`.
         home: Directory of the user.
-        index: Index that was named; empty leaves it to uv.
+        index: Index that the user named; empty to use uv's configuration.
     """
     named = [_split(text) for name in _LISTS for text in environ.get(name, "").split()]
     listed = [_split(index)] if index else []

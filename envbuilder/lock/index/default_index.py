@@ -1,4 +1,4 @@
-"""Which package index uv asks when nobody names one: its settings, and its own default."""
+"""Default package index of uv: from its settings, or built in."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _DEFAULT = re.compile(r"--default-index.*?by\s+default:\s*<?(https?://[^>\s)]+)"
 
 
 def configured_index(environ: Mapping[str, str], home: Path) -> tuple[str, str]:
-    """The index that a settings file of uv names.
+    """Return the index that a settings file of uv names.
 
     Args:
-        environ: `UV_CONFIG_FILE` and the folders of XDG.
-        home: Folder of the user.
+        environ: `UV_CONFIG_FILE` and the directories of XDG.
+        home: Home directory of the user.
 
     Returns:
-        Address, and the file that names it; both empty when none does.
+        Address, and the file that names it; both empty if no file names one.
     """
     for file in settings_files(environ, home):
         address = _named(settings_of(file))
@@ -49,7 +49,7 @@ def _named(settings: Mapping[str, object]) -> str:
 
 
 def default_index(uv: Path, *, timeout: float) -> str:
-    """The index that uv asks by itself, as its help says; empty when it does not tell in time."""
+    """Return the built-in index of uv, as its help states; empty if uv does not answer in time."""
     try:
         done = subprocess.run(
             [str(uv), "pip", "compile", "--help"],

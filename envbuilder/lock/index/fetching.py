@@ -1,4 +1,4 @@
-"""Fetch one file whose hash is known; it gets its name only when the hash is right."""
+"""Download of one file of known hash, which gets its name only after the hash is verified."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from envbuilder.oci.store import Receiver, Store
 _TRIES = 4
 _OK, _PARTIAL, _NOTHING_LEFT, _TOO_MANY = 200, 206, 416, 429
 _LARGEST = 64 << 30
-"""Bytes of a file whose size nobody says: far above the largest wheel (3 GiB), far below a disk that is full."""
+"""Limit in bytes for a file of unknown size: far above the largest wheel (3 GiB), far below the size of a disk."""
 
 _LONGEST_TOLD = 10**6
 _NOT_ALLOWED = frozenset({401, 403})
@@ -38,23 +38,23 @@ def fetch(
     progress: Callable[[int, int], None] = lambda _done, _all: None,
     pause: Callable[[float], None] = time.sleep,
 ) -> Path:
-    """Fetch a file into a folder.
+    """Download a file into a directory.
 
-    A connection that breaks is taken up where it broke, a few times.
+    A broken download is resumed a few times from where it stopped.
 
     Args:
         wanted: The file.
-        folder: Where it goes; must be there.
+        folder: Target directory; must exist.
         web: Sends the requests.
-        progress: Told the bytes that are here, and those in all (0 when the server does not say).
-        pause: Waits between two tries, in seconds.
+        progress: Progress callback; receives the bytes received and the total (0 if the server does not state it).
+        pause: Waits between two attempts, in seconds.
 
     Returns:
         The file under its name.
 
     Raises:
-        SourceUnreachable: The server does not answer, or does not have it.
-        VerificationFailed: It is not what its hash says; nothing is left of it.
+        SourceUnreachable: The server does not respond, or does not have the file.
+        VerificationFailed: The file does not match its hash; it has been removed.
     """
     part = folder / f".{wanted.file}.part"
     try:
@@ -80,21 +80,21 @@ def fetch_into(
     progress: Callable[[int, int], None] = lambda _done, _all: None,
     pause: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Fetch a file into the store, where an earlier run may have left the beginning of it.
+    """Download a file into the store, resuming a partial download of an earlier run.
 
-    A file that turns out to be another one is fetched once more from its beginning: what was left may have been wrong.
+    If the result does not match its hash, it is downloaded once more in full: the partial file may have been wrong.
 
     Args:
         wanted: The file.
-        store: Where it goes, under its hash.
+        store: Receives the file under its hash.
         web: Sends the requests.
-        progress: Told the bytes that are here, and those in all (0 when the server does not say).
-        pause: Waits between two tries, in seconds.
+        progress: Progress callback; receives the bytes received and the total (0 if the server does not state it).
+        pause: Waits between two attempts, in seconds.
 
     Raises:
-        SourceUnreachable: The server does not answer, or does not have it.
-        VerificationFailed: It is not what its hash says; nothing is left of it.
-        DiskFull: There is no room.
+        SourceUnreachable: The server does not respond, or does not have the file.
+        VerificationFailed: The file does not match its hash; it has been removed.
+        DiskFull: No space is left.
     """
     try:
         _receive(wanted, store, web, progress, pause)
@@ -109,7 +109,7 @@ def fetch_into(
 
 
 def length_of(wanted: IndexFile, web: Web) -> int:
-    """Return the bytes of a file, asked of its server without fetching it; 0 when it does not say."""
+    """Return the bytes of a file, from its server without downloading it; 0 if the server does not state them."""
     if wanted.size:
         return wanted.size
     try:
@@ -150,11 +150,11 @@ def _download(
 
 @dataclass(slots=True)
 class _Left:
-    """What may still be spent on a file.
+    """Remaining attempts for a file.
 
     Attributes:
-        tries: Requests made.
-        stalls: Of those, how many got too little in time.
+        tries: Number of requests made.
+        stalls: Number of those that received too little in time.
         wait: Seconds to wait before the next request.
     """
 
@@ -163,7 +163,7 @@ class _Left:
     wait: float = 0.0
 
     def lasts(self, *, granted: float = 0.0, stalled: bool = False) -> bool:
-        """Whether to try again; sets `wait` then."""
+        """Return True if another attempt is allowed; set `wait` then."""
         self.tries += 1
         self.stalls += stalled
         self.wait = max(float(self.tries), granted)
@@ -173,10 +173,10 @@ class _Left:
 def _arrived(
     wanted: IndexFile, receiver: Receiver, web: Web, progress: Callable[[int, int], None], left: _Left
 ) -> bool:
-    """Try once; whether the file is complete.
+    """Try once; return True if the file is complete.
 
     Raises:
-        SourceUnreachable: It is not, and trying again does not help.
+        SourceUnreachable: It is not, and another attempt would not help.
     """
     hint = _NETWORK_HINT
     try:
@@ -197,7 +197,7 @@ def _arrived(
 
 
 def _after(refused: _Refused, wanted: IndexFile, receiver: Receiver, web: Web, left: _Left) -> tuple[str, str, bool]:
-    """Return what a server said, the hint for an error, and whether to try again."""
+    """Return the server's response, the hint for an error, and True if another attempt may help."""
     problem = f"the server answers {refused.status}"
     if not _may_change(refused.status, receiver):
         return problem, LOGIN_HINT if refused.status in _NOT_ALLOWED else _NETWORK_HINT, False
@@ -209,9 +209,9 @@ def _after(refused: _Refused, wanted: IndexFile, receiver: Receiver, web: Web, l
 
 
 def _may_change(code: int, receiver: Receiver) -> bool:
-    """Whether asking again can help."""
+    """Return True if another attempt may help."""
     if code == _NOTHING_LEFT and receiver.size:
-        receiver.restart()  # What an earlier run left is longer than the file.
+        receiver.restart()  # The partial file of an earlier run is longer than the file.
         return True
     return code >= 500 or code == _TOO_MANY
 
@@ -222,7 +222,7 @@ def _refuse_full_disk(error: OSError) -> None:
 
 
 def _follow(wanted: IndexFile, receiver: Receiver, web: Web, progress: Callable[[int, int], None]) -> bool:
-    """Read on from where the file ends; whether it is complete now."""
+    """Read on from the end of the partial file; return True if it is complete now."""
     have = receiver.size
     with web.asked(wanted.url, {"Range": f"bytes={have}-"} if have else {}) as answer:
         if answer.status not in {_OK, _PARTIAL}:
@@ -231,7 +231,7 @@ def _follow(wanted: IndexFile, receiver: Receiver, web: Web, progress: Callable[
             receiver.restart()
         announced = _announced(answer)
         total = receiver.size + announced
-        # Where nobody pins a size, that of the answer holds: what comes after it is not read.
+        # Without a pinned size, the size of the response applies; nothing beyond it is read.
         most = wanted.size or (total if announced else _LARGEST)
         if total > most:
             raise TooLong(most)
@@ -244,7 +244,7 @@ def _follow(wanted: IndexFile, receiver: Receiver, web: Web, progress: Callable[
 
 
 class _Refused(Exception):
-    """A server that answers, but not with the file."""
+    """A response without the file."""
 
     def __init__(self, status: int, wait: int) -> None:
         super().__init__(status)

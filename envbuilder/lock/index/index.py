@@ -1,4 +1,4 @@
-"""The port to a package index."""
+"""Port to a package index."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class IndexFile:
     Attributes:
         file: Its name.
         sha256: 64 hexadecimal digits.
-        url: Where it is; never written into a file of ours.
-        size: Bytes; 0 when the index does not say.
+        url: Its address; never written into a lock or an image.
+        size: Bytes; 0 if the index does not state it.
     """
 
     file: str
@@ -27,7 +27,7 @@ class IndexFile:
 
 
 class Listed(Protocol):
-    """A file that somebody wants: a pin, or what a resolution chose."""
+    """A requested file: a pin, or the result of a resolution."""
 
     @property
     def name(self) -> str:
@@ -51,37 +51,37 @@ class Listed(Protocol):
 
     @property
     def is_wheel(self) -> bool:
-        """Whether it is a wheel; a source distribution otherwise."""
+        """True for a wheel, False for a source distribution."""
         ...
 
 
 class Index(Protocol):
-    """Knows which files there are."""
+    """A package index."""
 
     def files(self, package: str, version: str) -> tuple[IndexFile, ...]:
-        """The wheels of one release for Python 3.6 and later, of every platform; sorted by name, empty for none.
+        """Return the wheels of one release for Python 3.6 and later on all platforms, sorted by name; empty for none.
 
         Raises:
-            SourceUnreachable: The index does not answer.
+            SourceUnreachable: The index does not respond.
         """
         ...
 
     def locate(self, wanted: Sequence[Listed], python: str) -> tuple[IndexFile, ...]:
-        """Where some files are, in their order.
+        """Return some files with their addresses, in their order.
 
         Args:
             wanted: The files.
             python: The interpreter that they are for, such as `3.8`.
 
         Raises:
-            SourceUnreachable: The index does not answer, or does not have one of them any more.
+            SourceUnreachable: The index does not respond, or no longer has one of the files.
         """
         ...
 
     def still_there(self, closure: Closure) -> frozenset[tuple[str, str]]:
-        """`(file, sha256)` of the files of a closure that the index lists now; nothing is answered from a cache.
+        """Return `(file, sha256)` of the files of a closure that the index lists now, without using a cache.
 
         Raises:
-            SourceUnreachable: The index does not answer.
+            SourceUnreachable: The index does not respond.
         """
         ...

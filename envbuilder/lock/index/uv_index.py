@@ -1,4 +1,4 @@
-"""The index as uv sees it: its configuration, credentials, proxies and certificates hold here too."""
+"""Package index accessed through uv, with its configuration, credentials, proxies and certificates."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from envbuilder.lock.index.index import IndexFile, Listed
 
 _NO_SOLUTION = "No solution found"
 _PYTHONS = tuple(f"3.{minor}" for minor in range(6, 15))
-"""A release that needs a younger Python is not listed for an older one; uv knows none before 3.6."""
+"""A release that needs a newer Python is not listed for an older one; uv supports none before 3.6."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UvIndex:
-    """Asks `uv pip compile` for files and their hashes.
+    """Index that runs `uv pip compile` to list files and their hashes.
 
     Attributes:
         uv: The program and its settings.
@@ -39,7 +39,7 @@ class UvIndex:
     def locate(self, wanted: Sequence[Listed], python: str) -> tuple[IndexFile, ...]:
         """See `Index.locate`.
 
-        One question for all; where one release is gone uv answers none, and they are asked one by one.
+        All files are requested at once; if a release is missing, uv lists none, and they are requested one by one.
         """
         together = self._about(wanted, python)
         found = {file.sha256: file for file in together or ()}
@@ -55,9 +55,9 @@ class UvIndex:
         return tuple(found[each.sha256] for each in wanted)
 
     def _about(self, wanted: Sequence[Listed], python: str) -> tuple[IndexFile, ...] | None:
-        """Every file of the releases of some files; None when one of the releases is not there.
+        """Return every file of the releases of some files; None if a release is missing.
 
-        A name may come twice, as a wheel to install and as one to build with; uv takes one version at a time.
+        A name may occur twice, to install and as a build dependency; uv accepts one version at a time.
         """
         found: list[IndexFile] = []
         left = list(wanted)
@@ -75,7 +75,7 @@ class UvIndex:
     def still_there(self, closure: Closure) -> frozenset[tuple[str, str]]:
         """See `Index.still_there`.
 
-        One question for all packages; where one of them is gone, uv answers none, and they are asked one by one.
+        All packages are requested at once; if one is missing, uv lists none, and they are requested one by one.
         """
         wanted = (*closure.packages, *closure.build)
         together = self._fresh(closure.packages, str(closure.python))
@@ -92,7 +92,7 @@ class UvIndex:
         return self._listed(pins, "--refresh", "--universal", "--python-version", python, *options)
 
     def _listed(self, pins: list[str], *options: str) -> list[IndexFile] | None:
-        """Every file of some releases; None when one of the releases is not there."""
+        """Return every file of some releases; None if a release is missing."""
         with tempfile.TemporaryDirectory(prefix="envbuilder-index-") as name:
             wanted, output = Path(name, "requirements.in"), Path(name, "pylock.toml")
             wanted.write_text("".join(f"{pin}\n" for pin in pins), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""OS packages on top of a base: apt of the base itself says which files it would install."""
+"""Resolver of OS packages that runs the base's own apt."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _TIME_LIMIT = 600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AptResolver:
-    """Asks apt inside a throw-away container of the base.
+    """Resolver that runs apt in a temporary container of the base.
 
     Attributes:
         run: Runs a container.
-        ca_bundle: CA bundle of this host; empty when it has none of its own.
+        ca_bundle: CA bundle of this host; empty if it has none of its own.
         proxies: Proxy variables, sorted by name.
     """
 
@@ -39,19 +39,19 @@ class AptResolver:
     proxies: tuple[tuple[str, str], ...] = ()
 
     def resolve(self, image: str, packages: tuple[str, ...], sources_list: str) -> tuple[OsPackagePin, ...]:
-        """What installing these packages would fetch.
+        """Return the packages that apt would download to install these.
 
         Args:
-            image: The base, as the engine knows it.
+            image: The base, as the engine names it.
             packages: `name` or `name=version`.
-            sources_list: Where apt looks; empty means the base's own configuration.
+            sources_list: Sources for apt; empty for the base's own configuration.
 
         Returns:
-            Sorted by name; packages that the base has already are not among them.
+            Sorted by name, without packages that the base already has.
 
         Raises:
-            ResolutionFailed: apt knows no such package, or gives no sha256.
-            SourceUnreachable: The archive does not answer.
+            ResolutionFailed: apt finds no such package, or reports no sha256.
+            SourceUnreachable: The archive does not respond.
         """
         result = self.run(
             RunRequest(

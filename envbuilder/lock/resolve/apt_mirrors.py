@@ -1,4 +1,4 @@
-"""Where this host gets its Debian packages: its own apt configuration, read as text."""
+"""Debian mirror of this host, read from its apt configuration."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _ARCHIVE = re.compile(r"^(https?|file|copy)://\S+/debian/?$")
 
 
 def debian_mirror(sources: Iterable[str]) -> str:
-    """The first Debian archive that apt of this host uses.
+    """Return the first Debian archive in the apt configuration of this host.
 
     Args:
         sources: Content of `sources.list` and of the files in `sources.list.d`, in apt's order.
 
     Returns:
-        Its address without a trailing slash; empty when the host has none.
+        Its address without a trailing slash; empty if the host has none.
     """
     for text in sources:
         for uri in (*_deb822(text), *_one_line(text)):
@@ -40,6 +40,6 @@ def _one_line(text: str) -> Iterable[str]:
 
 
 def apt_sources(mirror: str, suite: str, components: Iterable[str]) -> str:
-    """`sources.list` for one suite and its updates."""
+    """Return `sources.list` for one suite and its updates."""
     parts = " ".join(components)
     return "".join(f"deb {mirror} {name} {parts}\n" for name in (suite, f"{suite}-updates"))

@@ -1,4 +1,4 @@
-"""Empty wheels that stand for a distribution while packages are resolved. They never reach an image."""
+"""Empty wheels that replace a distribution during resolution; they never reach an image."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ def write_stand_in(folder: Path, name: str, version: str) -> Path:
     """Write a wheel without files or requirements.
 
     Args:
-        folder: Where it goes.
+        folder: Directory to write to.
         name: Normalized name of the distribution.
         version: Its version.
 
     Returns:
         Path of the wheel.
 
-    Source: PyPA "Binary distribution format".
+    Source: https://packaging.python.org/en/latest/specifications/binary-distribution-format/
     """
     stem = f"{name.replace('-', '_')}-{version}"
     info = f"{stem}.dist-info"

@@ -1,4 +1,4 @@
-"""What to ask the resolver for a row and a spec, and how its answers become layers."""
+"""Requests to the resolver for an environment and a spec, and the assignment of results to layers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BUILD_CONSTRAINTS = ("setuptools<82",)
 
 
 def row_request(row: Environment, choice: BaseChoice) -> Resolution:
-    """The row without own packages: what all teams share."""
+    """Return the request for the environment without own packages, which all teams share."""
     libraries = choice.libraries
     framework = f"{row.framework.package}=={row.framework.version}"
     return Resolution(
@@ -33,9 +33,9 @@ def row_request(row: Environment, choice: BaseChoice) -> Resolution:
 
 
 def own_request(row: Environment, shared: Resolution, spec: Spec, resolved: Iterable[Chosen]) -> Resolution:
-    """Return the request for the row with own packages on top: the row's versions are kept wherever they can be.
+    """Return the request for the environment with own packages; keep its versions wherever possible.
 
-    The TensorFlow of the row stands for every other distribution of TensorFlow.
+    The environment's TensorFlow satisfies requirements of every other distribution of TensorFlow.
     """
     others = DISTRIBUTIONS - {row.framework.package}
     return replace(
@@ -49,7 +49,7 @@ def own_request(row: Environment, shared: Resolution, spec: Spec, resolved: Iter
 
 
 def build_request(shared: Resolution) -> Resolution:
-    """What source distributions are built with."""
+    """Return the request for the build dependencies of source distributions."""
     return Resolution(
         python=shared.python,
         glibc=shared.glibc,
@@ -62,10 +62,10 @@ def build_request(shared: Resolution) -> Resolution:
 def grouped(
     row: Environment, choice: BaseChoice, shared: Iterable[Chosen], complete: Iterable[Chosen], build: Iterable[Chosen]
 ) -> tuple[PackagePin, ...]:
-    """Give every distribution its layer.
+    """Assign every distribution to a layer.
 
-    A distribution that the own packages added or moved to another version belongs to the own layer. Where nothing was
-    moved, the layers below are the same for everybody who uses the row.
+    A distribution that the own packages added or moved to another version belongs to the own layer. If nothing was
+    moved, the layers below are the same for all users of the environment.
 
     Returns:
         Sorted by group in layer order, then by name.

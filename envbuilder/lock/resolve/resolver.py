@@ -1,4 +1,4 @@
-"""The port to a resolver of Python packages, and what it is asked."""
+"""Port to a resolver of Python packages, and its request."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from envbuilder.lock.closures import Chosen
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolution:
-    """What to resolve.
+    """Request for a resolution.
 
     Attributes:
         python: Interpreter in the image, major and minor.
-        glibc: C library in the image; decides which wheels can be used.
-        requirements: What must be there, sorted.
-        constraints: Bounds on what may be chosen, sorted.
-        cutoff: Files uploaded after this day do not exist.
-        source_builds: Packages that may be taken as source distributions, sorted.
-        leave_out: Distributions that something else provides, sorted.
-        preferred: `name==version` to keep where the requirements allow it, sorted.
-        provided: `name==version` of distributions that another one of the requirements stands for, sorted: they satisfy
-            requirements of this version, and are not installed.
+        glibc: C library in the image; decides which wheels are suitable.
+        requirements: Required packages, sorted.
+        constraints: Bounds on the choice of versions, sorted.
+        cutoff: Files uploaded after this day are ignored.
+        source_builds: Packages for which source distributions are allowed, sorted.
+        leave_out: Distributions that come from elsewhere, sorted.
+        preferred: `name==version` to keep if the requirements allow it, sorted.
+        provided: `name==version` of distributions that another requirement replaces, sorted: they satisfy requirements
+            of this version, and are not installed.
     """
 
     python: Release
@@ -39,13 +39,13 @@ class Resolution:
 
 
 class Resolver(Protocol):
-    """Turns requirements into exact files."""
+    """Resolver of requirements into exact files."""
 
     def resolve(self, wanted: Resolution) -> tuple[Chosen, ...]:
-        """Resolve; the answer is sorted by name and has one file per distribution.
+        """Resolve a request; return one file per distribution, sorted by name.
 
         Raises:
-            ResolutionFailed: The requirements do not go together; carries the resolver's own explanation.
-            SourceUnreachable: The package index does not answer.
+            ResolutionFailed: The requirements conflict; carries the resolver's own explanation.
+            SourceUnreachable: The package index does not respond.
         """
         ...

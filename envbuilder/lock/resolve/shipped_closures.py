@@ -1,7 +1,7 @@
-"""The Python packages that a row ships with: `locks/ID.yaml`, one closure for each interpreter and C library.
+"""Python packages shipped with an environment: `locks/ID.yaml`, one closure for each interpreter and C library.
 
-Everybody who builds a row gets these files, without resolving. A closure names the request that it answers, by digest;
-a row that was changed since asks another question, and its old answer is not used.
+Every build of an environment uses these files, without a resolution. A closure records the digest of its request; after
+a change of the environment the digest differs, and the closure is not used.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _HEADER = (
 
 
 class ShippedClosures(Protocol):
-    """Knows which closures come with the rows."""
+    """Source of shipped closures."""
 
     def find(self, row: str, request: Resolution) -> Closure | None:
-        """The answer to a request; None when none is shipped."""
+        """Return the closure for a request; None if none is shipped."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClosureFolder:
-    """The closures in a folder of matrices.
+    """Closures in a directory of matrices.
 
     Attributes:
         folder: Holds `ID.yaml`.
@@ -52,10 +52,10 @@ class ClosureFolder:
         return next((each for each in self.read(row) if asked in dict(each.answers).values()), None)
 
     def read(self, row: str) -> tuple[Closure, ...]:
-        """All closures of a row, in file order; none when the row ships none.
+        """Return all closures of an environment, in file order; empty if none is shipped.
 
         Raises:
-            InvalidInput: The file is wrong.
+            InvalidInput: The file is invalid.
         """
         path = self.folder / f"{row}.yaml"
         try:
@@ -70,7 +70,7 @@ class ClosureFolder:
 
 
 def request_digest(request: Resolution) -> str:
-    """`sha256:…` of everything that a resolution depends on, in canonical form."""
+    """Return the `sha256:…` of everything that a resolution depends on, in canonical form."""
     document = {
         "python": str(request.python),
         "glibc": str(request.glibc),
@@ -80,14 +80,14 @@ def request_digest(request: Resolution) -> str:
         "source_builds": sorted(request.source_builds),
         "leave_out": sorted(request.leave_out),
         "preferred": sorted(request.preferred),
-        # Requests of rows alone have none; their digests are in `matrices/locks/`.
+        # Left out if empty, so that the digests of requests in `matrices/locks/` stay the same.
         **({"provided": sorted(request.provided)} if request.provided else {}),
     }
     return inputs_digest(document)
 
 
 def merged(closures: Iterable[Closure]) -> tuple[Closure, ...]:
-    """Closures with the same files as one, in the order of the first of each."""
+    """Return closures with the same files as one, in the order of their first occurrence."""
     found: dict[str, Closure] = {}
     for closure in closures:
         known = found.get(closure.digest)
@@ -99,7 +99,7 @@ def merged(closures: Iterable[Closure]) -> tuple[Closure, ...]:
 
 
 def dump_closures(row: str, closures: Iterable[Closure]) -> str:
-    """The canonical text of `locks/ID.yaml`."""
+    """Return the canonical text of `locks/ID.yaml`."""
     document: dict[str, Plain] = {
         "schema": SHIPPED_SCHEMA,
         "id": row,

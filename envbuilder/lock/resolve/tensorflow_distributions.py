@@ -1,11 +1,11 @@
-"""The distributions of TensorFlow on the package index. All install the package `tensorflow`: an image holds one."""
+"""Distributions of TensorFlow, all of which install the package `tensorflow`; an image contains one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 SAME_BUILDS = frozenset({"tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tensorflow-intel"})
-"""Names under which one release is published: for CPU, for GPU, or for both.
+"""Distribution names of one release: for CPU, for GPU, or for both.
 
 Source: the files of these projects on PyPI (2026-11): `tensorflow-gpu` ends with 2.11.0, `tensorflow-intel` holds the
 Windows wheels of 2.10 to 2.18.
@@ -26,10 +26,10 @@ OTHER_BUILDS = frozenset(
         "tf-nightly-intel",
     }
 )
-"""Builds by others, for other hardware, or of the development branch. They install the same files."""
+"""Third-party builds, builds for other hardware, and nightly builds; they install the same files."""
 
 DISTRIBUTIONS = SAME_BUILDS | OTHER_BUILDS
-"""Every distribution that installs the package `tensorflow`, by normalized name."""
+"""All distributions that install the package `tensorflow`, by normalized name."""
 
 
 def tensorflows(names: Iterable[str]) -> tuple[str, ...]:

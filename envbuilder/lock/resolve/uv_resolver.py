@@ -1,4 +1,4 @@
-"""The resolver that is uv: hashes, a cut-off day, and resolution for an interpreter that is not here."""
+"""Resolver that runs uv: hashes, a cut-off day, and an interpreter that is not on this machine."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from envbuilder.oci.runtime.interpreter_guard import Guard
 
 BUILD_TOOLS = ("setuptools", "wheel")
 BUILD_TOOLS_CUTOFF = date(2025, 1, 1)
-"""Source distributions from before the cut-off of their row need younger build tools than it allows: setuptools of 2019
-does not run on the interpreters of 2025. These have a day of their own, so that they do not move either."""
+"""Cut-off day of build tools. Old source distributions need newer build tools than the cut-off of their environment
+allows: setuptools of 2019 does not run on the interpreters of 2025. A fixed day keeps them reproducible."""
 
 _MARKERS = re.compile(r"\{[^{}]*\}")
-"""Markers that uv adds to names when a resolution forks; the platform of an image is fixed."""
+"""Markers that uv adds to names if a resolution forks; they do not matter for the fixed platform of an image."""
 
 _UV_GLIBC_MINORS: tuple[int, ...] = (17, *range(28, 41))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UvResolver:
-    """Runs `uv pip compile`.
+    """Resolver that runs `uv pip compile`.
 
     Attributes:
         uv: The program and its settings.
-        guard: Gives what keeps build scripts in a sandbox; None where they may run as the caller. Asked only for source
-            distributions: without them, uv runs nothing of a package.
+        guard: Returns the sandbox of build scripts; None to run them without one. Called only for source distributions,
+            since uv executes no code of wheels.
     """
 
     uv: Uv
@@ -89,7 +89,7 @@ class UvResolver:
 
     @contextmanager
     def _guarded(self, folder: Path, wanted: Resolution) -> Iterator[tuple[Uv, tuple[str, ...], tuple[str, ...]]]:
-        """Give uv, which has a cache of its own for build scripts, words before its command, and its last arguments."""
+        """Yield uv with a cache of its own for build scripts, words before its command, and its last arguments."""
         guard = self.guard() if wanted.source_builds else None
         if guard is None:
             yield self.uv, (), ()
@@ -109,7 +109,8 @@ def _stand_ins(folder: Path, wanted: Resolution) -> Iterator[str]:
     """Yield constraints that bind each provided distribution to an empty wheel of its version.
 
     Unlike an override, a constraint with an address keeps the version check: uv refuses a package that requires another
-    release. Source: uv documentation, "Resolution", on dependency overrides and on direct references in constraints.
+    release. Source: https://docs.astral.sh/uv/concepts/resolution/, on dependency overrides and on direct references in
+    constraints.
     """
     for pin in wanted.provided:
         name, _, version = pin.partition("==")
@@ -139,7 +140,7 @@ def _failure(output: str, wanted: Resolution) -> ResolutionFailed | SourceUnreac
 
 
 def _provided_in(told: str, wanted: Resolution) -> str:
-    """Return the version of a provided distribution that uv's explanation names; empty when it names none."""
+    """Return the version of a provided distribution that uv's explanation names; empty if it names none."""
     for pin in wanted.provided:
         name, _, version = pin.partition("==")
         if re.search(rf"(?<![\w.-]){re.escape(name)}[=<>~!]", told):
@@ -181,14 +182,14 @@ def _candidate(entry: dict[str, object]) -> Candidate:
 
 
 def _list(value: object) -> list[dict[str, object]]:
-    """A list of tables in uv's answer; another form must not pass silently."""
+    """Return a list of tables in uv's output; raise an error for any other shape."""
     if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
         raise unknown_form()
     return value
 
 
 def _preferences(pins: tuple[str, ...]) -> str:
-    """A lock file with versions only: uv keeps what it finds in its own output where it can."""
+    """Return a lock file with versions only; uv prefers the versions that its output file already has."""
     blocks = ['lock-version = "1.0"\ncreated-by = "envbuilder"\n']
     for pin in pins:
         name, _, version = pin.partition("==")
@@ -197,7 +198,7 @@ def _preferences(pins: tuple[str, ...]) -> str:
 
 
 def _end_of(day: date) -> str:
-    """The first moment after a day, in UTC: uv ends a bare day in the time zone of the machine."""
+    """Return the first moment after a day in UTC, since uv ends a bare day in the time zone of the machine."""
     return f"{(day + timedelta(days=1)).isoformat()}T00:00:00Z"
 
 

@@ -1,4 +1,4 @@
-"""Which file of a distribution an image can install, and which of several fits best."""
+"""Selection of the file of a distribution that an image can install and that suits it best."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Candidate:
 
 
 def best(candidates: Iterable[Candidate], python: Release, glibc: Release) -> Candidate | None:
-    """The wheel that an installer would choose for this interpreter and C library on x86-64 Linux; None for none.
+    """Return the wheel that an installer would choose on x86-64 Linux; None if none is suitable.
 
-    Wheels are compared by their best tag, then build number, then name, so the answer does not depend on their order.
+    Wheels are compared by their best tag, then build number, then name, so the result does not depend on their order.
     """
     rank = _ranks(python.head(2), glibc.head(2))
     fitting = [
@@ -54,9 +54,10 @@ def _position(file: str, rank: dict[Tag, int]) -> tuple[int | None, tuple[int, s
 
 @cache
 def _ranks(python: tuple[int, ...], glibc: tuple[int, ...]) -> dict[Tag, int]:
-    """Every tag that fits, best first, by its place.
+    """Return the position of every compatible tag, best first.
 
-    Source: PyPA "Platform compatibility tags"; `packaging.tags` orders them for an interpreter that is not running.
+    Source: https://packaging.python.org/en/latest/specifications/platform-compatibility-tags/; `packaging.tags` orders
+    them for an interpreter other than the running one.
     """
     platforms = list(_platforms(glibc))
     version = tuple(python[:2])
