@@ -13,6 +13,7 @@ from tests.fakes.catalogs import ROOT
 
 PACKAGE = ROOT / "envbuilder"
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+GUIDE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 STAND_ALONE = "incontainer"
 
 
@@ -41,8 +42,8 @@ def test_the_page_lists_every_package_with_its_summary() -> None:
     assert {path: text for path, text in listed.items() if not path.startswith(STAND_ALONE)} == summaries()
 
 
-@pytest.mark.parametrize("path", sorted({*named_paths(PAGE)}))
-def test_every_path_that_the_page_names_exists(path: str) -> None:
+@pytest.mark.parametrize("path", sorted({*named_paths(PAGE), *named_paths(GUIDE)}))
+def test_every_path_that_the_page_or_the_guide_names_exists(path: str) -> None:
     assert (PACKAGE / path).exists()
 
 
