@@ -20,6 +20,11 @@ from tests.unit.incontainer.joined import probe_command
 
 PYTHONS = interpreters()
 OPERATIONS = ("memory", "matmul", "convolution", "speed")
+LOOK_ONLY = {"compute": False}
+"""A request of tests of the management library: without the work on the GPU, which takes most of the time."""
+
+# The timed products take blocks of 64 MiB: a process that keeps them does not get their pages anew (mallopt(3)).
+_ALLOCATION = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 32)}
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +43,7 @@ def look(
         asked = libraries / "request.json"
         asked.write_text(json.dumps({"schema": 1, **request}), "utf-8")
         command += ["--request", str(asked)]
-    environment = {**kept, "LD_LIBRARY_PATH": str(libraries), **environ}
+    environment = {**kept, **_ALLOCATION, "LD_LIBRARY_PATH": str(libraries), **environ}
     done = subprocess.run(command, capture_output=True, check=False, timeout=120, env=environment)
     assert done.returncode == 0, done.stderr.decode()
     decode(done.stdout, "probe")
@@ -189,7 +194,7 @@ def test_libraries_of_wheels_are_found_without_tensorflow(tmp_path: Path) -> Non
 
 
 def test_nvml_tells_every_attribute(stack: Path) -> None:
-    nvml = look(stack, CUDA_VISIBLE_DEVICES="0")["nvml"]["value"]
+    nvml = look(stack, LOOK_ONLY, CUDA_VISIBLE_DEVICES="0")["nvml"]["value"]
     gpu = nvml["gpus"][0]
 
     assert (nvml["driver"], nvml["version"], nvml["visible"], nvml["stub"]) == ("550.54.15", "12.550.54.15", "0", False)
@@ -209,19 +214,19 @@ def test_nvml_tells_every_attribute(stack: Path) -> None:
 
 
 def test_a_gpu_that_is_lost_does_not_hide_the_others(stack: Path) -> None:
-    gpus = look(stack, FAKE_NVML="lost", FAKE_GPUS="2")["nvml"]["value"]["gpus"]
+    gpus = look(stack, LOOK_ONLY, FAKE_NVML="lost", FAKE_GPUS="2")["nvml"]["value"]["gpus"]
 
     assert gpus[0]["errors"] == {"handle": "15 GPU is lost"}
     assert (gpus[0]["name"], gpus[1]["name"]) == (None, "Fake GPU")
 
 
 def test_mig_devices_are_counted(stack: Path) -> None:
-    gpu = look(stack, FAKE_NVML="mig")["nvml"]["value"]["gpus"][0]
+    gpu = look(stack, LOOK_ONLY, FAKE_NVML="mig")["nvml"]["value"]["gpus"][0]
     assert (gpu["mig"], gpu["instances"]) == ("on", 2)
 
 
 def test_a_management_library_of_another_release_than_the_module_is_named(stack: Path) -> None:
-    nvml = look(stack, FAKE_NVML="mismatch")["nvml"]["value"]
+    nvml = look(stack, LOOK_ONLY, FAKE_NVML="mismatch")["nvml"]["value"]
     assert (nvml["init"], nvml["gpus"]) == ({"code": 18, "name": "Driver/library version mismatch"}, [])
 
 
