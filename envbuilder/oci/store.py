@@ -48,7 +48,7 @@ class Store:
         Raises:
             ValueError: It is not a sha256 digest; a name from elsewhere never becomes a path.
         """
-        name = _digits(digest)
+        name = digits_of(digest)
         return self.folder / "sha256" / name[:2] / name[2:]
 
     def has(self, digest: str, size: int | None = None) -> bool:
@@ -73,12 +73,7 @@ class Store:
         """
         path = self.path(digest)
         if digest not in self.trusted:
-            if digest_of_file(path) != digest:
-                path.unlink(missing_ok=True)
-                raise VerificationFailed(
-                    f"{path} in the cache folder was damaged: its digest is not {digest}; it was removed",
-                    hint="run the command again",
-                )
+            require_digest(path, digest)
             self.trusted.add(digest)
         return path
 
@@ -136,7 +131,7 @@ class Store:
             VerificationFailed: The content is another one; nothing is left of it.
             DiskFull: There is no room; what is there is kept for the next run.
         """
-        part = self._parts() / _digits(digest)
+        part = self._parts() / digits_of(digest)
         with full_disk(part), _exclusive(part) as stream:
             if self.has(digest):
                 part.unlink(missing_ok=True)
@@ -249,7 +244,22 @@ class Store:
         self.trusted.add(digest)
 
 
-def _digits(digest: str) -> str:
+def require_digest(path: Path, digest: str) -> None:
+    """Read a file of the cache as a whole.
+
+    Raises:
+        FileNotFoundError: It is not there.
+        VerificationFailed: It has another digest. It is gone then, so that the next run gets it anew.
+    """
+    if digest_of_file(path) != digest:
+        path.unlink(missing_ok=True)
+        raise VerificationFailed(
+            f"{path} in the cache folder was damaged: its digest is not {digest}; it was removed",
+            hint="run the command again",
+        )
+
+
+def digits_of(digest: str) -> str:
     """Return the 64 digits of a digest.
 
     Raises:

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from envbuilder.core.canonical_json import indented_json
-from envbuilder.core.digests import digest_of_file, is_digest
-from envbuilder.core.errors import VerificationFailed
+from envbuilder.core.digests import is_digest
 from envbuilder.core.file_locks import locked
 from envbuilder.core.files import open_regular, read_json, replacing
 from envbuilder.core.versions import Release
 from envbuilder.image.base.trees import DebianTree
 from envbuilder.lock.lock import OsPackagePin
+from envbuilder.oci.store import require_digest
 
 T = TypeVar("T")
 _CURRENT = "current"
@@ -63,14 +63,11 @@ class DebianStore:
         """The tree of a base with this digest, after reading all of it; None when it is not here.
 
         Raises:
-            VerificationFailed: The file in the store is not what its name says.
+            VerificationFailed: The file is not what its description says; it is gone then.
         """
         tree = self._read(base, digest)
-        if tree and digest_of_file(tree.path) != digest:
-            raise VerificationFailed(
-                f"{tree.path} is damaged: its digest is not {digest}",
-                hint=f"rm {tree.path}, then run the command again",
-            )
+        if tree:
+            require_digest(tree.path, digest)
         return tree
 
     def put(self, tree: DebianTree, *, current: bool = True) -> DebianTree:

@@ -74,13 +74,14 @@ def test_the_manifest_is_canonical(tmp_path: Path) -> None:
     assert before.endswith(b"}\n")
 
 
-def test_a_changed_tar_is_found_before_it_is_used(tmp_path: Path) -> None:
+def test_a_changed_tar_is_found_before_it_is_used_and_removed(tmp_path: Path) -> None:
     store = DebianStore(tmp_path)
     kept = store.put(tree_in(tmp_path / "work", b"first"))
     kept.path.write_bytes(b"FIRST")
-    with pytest.raises(VerificationFailed) as caught:
+    with pytest.raises(VerificationFailed, match="it was removed"):
         store.get(kept.id, kept.digest)
-    assert str(kept.path) in caught.value.hint
+    assert store.get(kept.id, kept.digest) is None
+    assert store.current(kept.id) is None
 
 
 @pytest.mark.parametrize("manifest", [b"", b"[]", b"{", b"{}", b"\xff", b'{"schema": 2}'])
