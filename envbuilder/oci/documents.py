@@ -1,4 +1,4 @@
-"""The JSON documents of images: written in one way, and read without trusting their shape."""
+"""JSON documents of images: canonical encoding and checked decoding."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def document(media_type: str, content: bytes) -> Document:
 
 
 EMPTY = document(EMPTY_TYPE, b"{}")
-"""What manifests without a configuration name instead of one. Source: OCI image specification 1.1, "Guidance for an
-Empty Descriptor"."""
+"""Configuration of manifests that have none. Source:
+https://github.com/opencontainers/image-spec/blob/v1.1.0/manifest.md#guidance-for-an-empty-descriptor"""
 
 
 def json_document(media_type: str, value: object) -> Document:
@@ -25,14 +25,14 @@ def json_document(media_type: str, value: object) -> Document:
 
 
 def entry(descriptor: Descriptor) -> dict[str, object]:
-    """Return a descriptor as documents hold it."""
+    """Return a descriptor in the form that documents contain."""
     return {"mediaType": descriptor.media_type, "digest": descriptor.digest, "size": descriptor.size}
 
 
 def attached_entry(manifest: Document) -> dict[str, object]:
-    """Return what an index says about a manifest that refers to an image: its descriptor and the type of its content.
+    """Return the entry of an index for a manifest that refers to an image: descriptor and type of the content.
 
-    Source: OCI distribution specification 1.1, "Listing Referrers".
+    Source: https://github.com/opencontainers/distribution-spec/blob/v1.1.0/spec.md#listing-referrers
     """
     content = parsed(manifest.content)
     artifact = text(content, "artifactType") or text(content, "config", "mediaType")

@@ -1,4 +1,4 @@
-"""Images as documents: layers with their digests, configuration and manifest, known before anything is built."""
+"""Images as documents: layers with their digests, configuration and manifest."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ EMPTY_TYPE = "application/vnd.oci.empty.v1+json"
 
 
 class LayerFormat(StrEnum):
-    """How the tar of a layer is packed.
+    """Compression of the tar of a layer.
 
-    `gzip-spliced`: the deflate streams of wheels as members of one gzip file, nothing compressed again. `tar`: not at
-    all. `zstd`: by libzstd, whose version decides the bytes.
+    `gzip-spliced`: the deflate streams of wheels as members of one gzip file, without recompression. `tar`: not
+    compressed. `zstd`: by libzstd, whose version decides the bytes.
     """
 
     GZIP_SPLICED = "gzip-spliced"
@@ -35,12 +35,12 @@ class LayerFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Descriptor:
-    """A blob as manifests name it.
+    """Reference to a blob, as in a manifest.
 
     Attributes:
         digest: `sha256:…` of its bytes.
         size: Bytes.
-        media_type: What it is.
+        media_type: Media type.
     """
 
     digest: Digest
@@ -53,10 +53,10 @@ class ImageLayerPin:
     """One layer of an assembled image.
 
     Attributes:
-        id: What it holds, such as `cuda.nvidia-cudnn-cu11`; unique in an image.
+        id: Name of its content, such as `cuda.nvidia-cudnn-cu11`; unique in an image.
         key: `sha256:…` of everything that decides its content.
         diff_id: `sha256:…` of its uncompressed tar.
-        blob: The packed tar.
+        blob: The compressed tar.
     """
 
     id: LayerId
@@ -67,13 +67,13 @@ class ImageLayerPin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImagePin:
-    """What a lock will become, bit by bit.
+    """Digests of the image of a lock.
 
     Attributes:
-        format: How its layers are packed.
+        format: Compression of its layers.
         manifest: Digest of the manifest: the identity in a registry.
         config: Digest of the configuration: the image id of engines with the classic store.
-        layers: Lowest first; all of them, those of the base too.
+        layers: Lowest first, including those of the base.
     """
 
     format: LayerFormat
@@ -87,7 +87,7 @@ class Document:
     """A small blob that is held in memory.
 
     Attributes:
-        descriptor: Its name.
+        descriptor: Its descriptor.
         content: Its bytes.
     """
 
@@ -114,6 +114,6 @@ class AssembledImage:
 
     @property
     def blobs(self) -> tuple[Descriptor, ...]:
-        """All that a destination needs before the manifest, each once: layers, then the configuration."""
+        """Blobs that a destination needs before the manifest, without duplicates: layers, then the configuration."""
         layers = {layer.blob.digest: layer.blob for layer in self.layers}
         return (*layers.values(), self.config.descriptor)

@@ -1,8 +1,8 @@
-"""The content-addressed store: everything fetched or assembled, each file under its own sha256.
+"""Content-addressed store of everything downloaded or assembled, each file under its own sha256.
 
-Several processes may use one store. A file is there when it has its name, which it gets only when its content is
-complete and its digest is right. A process that is killed leaves parts behind, never a wrong file: a download is taken
-up where it ended, and what nobody writes any more is swept away.
+Several processes may use one store. A file receives its name only after its content is complete and its digest is
+verified. A killed process leaves partial files, never a wrong file: downloads are resumed, and abandoned partial
+files are removed by `sweep`.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ class Store:
     """Files by digest, as `<folder>/sha256/<two digits>/<62 digits>`.
 
     Attributes:
-        folder: Made on first use.
-        trusted: Digests whose files were read or written as a whole by this process, so that they are right.
+        folder: Created on first use.
+        trusted: Digests of files that this process has read or written as a whole, and thereby verified.
     """
 
     folder: Path
     trusted: set[str] = field(default_factory=set)
 
     def path(self, digest: str) -> Path:
-        """Where the file with this digest is, or would be.
+        """Return the path of the file with this digest, which need not exist.
 
         Raises:
-            ValueError: It is not a sha256 digest; a name from elsewhere never becomes a path.
+            ValueError: It is not a sha256 digest; untrusted names never become paths.
         """
         name = digits_of(digest)
         return self.folder / "sha256" / name[:2] / name[2:]
@@ -56,7 +56,7 @@ class Store:
 
         Args:
             digest: Of the file.
-            size: Bytes that it must have; None for any.
+            size: Required size in bytes; None for any.
         """
         try:
             status = self.path(digest).lstat()
@@ -65,11 +65,11 @@ class Store:
         return stat.S_ISREG(status.st_mode) and size in {None, status.st_size}
 
     def verified(self, digest: str) -> Path:
-        """The file with this digest, read as a whole once in each process.
+        """Return the path of the file with this digest, read as a whole once in each process.
 
         Raises:
-            FileNotFoundError: There is none.
-            VerificationFailed: It has changed since it was written. It is gone then, so that the next run gets it anew.
+            FileNotFoundError: There is no such file.
+            VerificationFailed: It has changed since it was written. It is removed, so that the next run gets it again.
         """
         path = self.path(digest)
         if digest not in self.trusted:
@@ -78,17 +78,17 @@ class Store:
         return path
 
     def read(self, digest: str) -> bytes:
-        """A small file as a whole, verified; errors as in `verified`."""
+        """Return the content of a small file, verified; errors as in `verified`."""
         return self.verified(digest).read_bytes()
 
     def put(self, content: bytes) -> str:
-        """Keep these bytes; gives their digest."""
+        """Store bytes; return their digest."""
         with self.writing() as writer:
             writer.write(content)
         return writer.digest
 
     def take(self, file: Path) -> str:
-        """Keep a copy of a file; gives its digest."""
+        """Store a copy of a file; return its digest."""
         with file.open("rb") as stream, self.writing() as writer:
             while chunk := stream.read(CHUNK):
                 writer.write(chunk)
@@ -96,14 +96,14 @@ class Store:
 
     @contextmanager
     def writing(self, expected: str = "") -> Iterator[Writer]:
-        """A new file whose digest is known when the block ends; after an error nothing is left of it.
+        """Open a new file whose digest is known when the block ends; remove it after an error.
 
         Args:
-            expected: Digest that it must have; empty takes any.
+            expected: Required digest; empty for any.
 
         Raises:
-            VerificationFailed: The digest is another one.
-            DiskFull: There is no room.
+            VerificationFailed: The digest differs.
+            DiskFull: No space is left.
         """
         part = self._parts() / f"new-{uuid.uuid4().hex}"
         try:
@@ -119,17 +119,17 @@ class Store:
 
     @contextmanager
     def receiving(self, digest: str) -> Iterator[Receiver | None]:
-        """Something to append the content of a digest to; it begins with what an earlier process received.
+        """Open a file to append the content of a digest; it begins with the partial content of earlier processes.
 
-        One process receives a file at a time; the others wait, and are given None when it is there. After an error in
-        the block what was received is kept for the next time.
+        One process receives a file at a time; the others wait, and receive None after it is complete. After an error in
+        the block, the partial content is kept for the next run.
 
         Args:
-            digest: What the content must have when the block ends.
+            digest: Required digest of the content when the block ends.
 
         Raises:
-            VerificationFailed: The content is another one; nothing is left of it.
-            DiskFull: There is no room; what is there is kept for the next run.
+            VerificationFailed: The content does not match; it is removed.
+            DiskFull: No space is left; the partial content is kept for the next run.
         """
         part = self._parts() / digits_of(digest)
         with full_disk(part), _exclusive(part) as stream:
@@ -147,7 +147,7 @@ class Store:
 
     @contextmanager
     def only_one(self, name: str) -> Iterator[None]:
-        """Makes other processes, and other threads, wait that ask for the same name.
+        """Hold an exclusive lock on a name, for processes and threads.
 
         Args:
             name: Letters, digits, `-` and `.`.
@@ -159,14 +159,14 @@ class Store:
 
     @contextmanager
     def shared(self, name: str) -> Iterator[None]:
-        """Hold a name together with others while the block runs; see `is_held`."""
+        """Hold a shared lock on a name while the block runs; see `is_held`."""
         place = self.folder / "waiting"
         place.mkdir(parents=True, exist_ok=True)
         with locked(place / name, shared=True):
             yield
 
     def is_held(self, name: str) -> bool:
-        """Return True if somebody holds a name."""
+        """Return True if a name is locked."""
         path = self.folder / "waiting" / name
         if not path.exists():
             return False
@@ -178,13 +178,13 @@ class Store:
 
     @contextmanager
     def used(self) -> Iterator[None]:
-        """While the block runs, nobody prunes; others may use the store too."""
+        """Prevent pruning while the block runs; others may use the store too."""
         with self._gate(shared=True):
             yield
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Waits until nobody uses the store, and lets nobody begin while the block runs."""
+        """Wait until the store is unused, and block other users while the block runs."""
         with self._gate(shared=False):
             yield
 
@@ -195,7 +195,7 @@ class Store:
             yield
 
     def entries(self) -> Iterator[tuple[str, int, float]]:
-        """Digest, bytes and time of last change of every file, in no particular order; what is not ours is left out."""
+        """Yield digest, bytes and modification time of every file in no particular order; skip unrelated files."""
         for path in self.folder.glob("sha256/*/*"):
             digest = f"{_ALGORITHM}{path.parent.name}{path.name}"
             with suppress(FileNotFoundError):
@@ -204,7 +204,7 @@ class Store:
                     yield digest, status.st_size, status.st_mtime
 
     def remove(self, digest: str) -> int:
-        """Remove a file; gives the bytes that this frees, 0 when it was not there or has other names too."""
+        """Remove a file; return the bytes freed, 0 if it was missing or has other names too."""
         path = self.path(digest)
         self.trusted.discard(digest)
         try:
@@ -215,7 +215,7 @@ class Store:
         return status.st_size if status.st_nlink == 1 else 0
 
     def sweep(self) -> int:
-        """Remove what killed processes left behind, downloads that can be taken up too; gives the bytes freed."""
+        """Remove the partial files of killed processes, resumable downloads too; return the bytes freed."""
         freed = 0
         for part in (self.folder / "parts").glob("*"):
             if not _PART_NAME.fullmatch(part.name):
@@ -269,7 +269,7 @@ def digits_of(digest: str) -> str:
 
 
 class Writer:
-    """Digests and counts what is written.
+    """Writer that digests and counts bytes.
 
     Attributes:
         size: Bytes written so far.
@@ -288,15 +288,15 @@ class Writer:
 
     @property
     def digest(self) -> str:
-        """`sha256:…` of what was written so far."""
+        """`sha256:…` of the bytes written so far."""
         return f"{_ALGORITHM}{self._hash.hexdigest()}"
 
 
 class Receiver(Writer):
-    """A `Writer` that goes on where the file ends.
+    """`Writer` that continues at the end of a partial file.
 
     Attributes:
-        size: Bytes that are there, also from earlier.
+        size: Bytes received so far, including those of earlier runs.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -307,7 +307,7 @@ class Receiver(Writer):
             self.size += len(chunk)
 
     def restart(self) -> None:
-        """Forget all that was received: the source cannot go on where it ended."""
+        """Discard the partial content, if the source cannot continue at its end."""
         self._stream.seek(0)
         self._stream.truncate()
         self._hash = hashlib.sha256()
@@ -316,10 +316,10 @@ class Receiver(Writer):
 
 @contextmanager
 def full_disk(place: Path) -> Iterator[None]:
-    """Turns the errors of a full disk into ours.
+    """Translate the errors of a full disk into DiskFull.
 
     Raises:
-        DiskFull: There was no room, or the quota is used up.
+        DiskFull: No space is left, or the quota is exceeded.
     """
     try:
         yield
@@ -334,7 +334,7 @@ def full_disk(place: Path) -> Iterator[None]:
 
 @contextmanager
 def _exclusive(part: Path) -> Iterator[BinaryIO]:
-    """A file opened for reading and writing that nobody else has open this way.
+    """Open a file for reading and writing under an exclusive lock.
 
     Whoever waited finds that the file has got another name meanwhile, and opens it again. What has another name outside
     is never written to: a link, or a file with several names, is removed first.

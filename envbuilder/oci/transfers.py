@@ -1,4 +1,4 @@
-"""Transfers of layers and blobs, and what a push transferred, as values."""
+"""Progress of layer and blob transfers, and the result of a push."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transfer:
-    """Bytes on their way: a layer that is pulled, pushed or exported.
+    """Progress of a layer that is pulled, pushed or exported.
 
     Attributes:
-        item: What is moved.
+        item: Layer or blob.
         current: Bytes so far.
-        total: Bytes in all; 0 when unknown.
+        total: Bytes in all; 0 if unknown.
     """
 
     item: str
@@ -26,8 +26,8 @@ class PushResult:
 
     Attributes:
         reference: `repository:tag` that was pushed.
-        digest: Manifest digest that the registry gave.
-        pushed_bytes: Bytes of layers sent, as the engine counted them.
+        digest: Manifest digest that the registry reported.
+        pushed_bytes: Bytes of layers sent, as counted by the engine.
         pushed_layers: Layers sent.
         present_layers: Layers that the registry had already.
         seconds: Wall time.

@@ -1,4 +1,4 @@
-"""An image as one tar that is an OCI layout and what `docker save` writes at the same time.
+"""Image archive in one tar that is both an OCI layout and the output format of `docker save`.
 
 `skopeo copy oci-archive:…` reads it by the index, `docker load` by `manifest.json`.
 """
@@ -18,18 +18,18 @@ from envbuilder.oci.tar.writing import Written, write
 
 
 def write_archive(image: AssembledImage, store: Store, out: Path, names: Sequence[str]) -> Written:
-    """Write an image and what is attached to it; the bytes depend on image and names only.
+    """Write an image and its attached documents; the bytes depend on image and names only.
 
     Args:
-        image: What to write.
-        store: Has the layers; they are verified.
-        out: File to write; it appears only when it is complete.
-        names: As in `write_layout`; `docker load` gives those that are `repository:tag`.
+        image: The image.
+        store: Contains the layers; they are verified.
+        out: File to write; it appears only after it is complete.
+        names: As in `write_layout`; `docker load` uses those that are `repository:tag`.
 
     Raises:
-        UsageError: A name cannot be one.
-        VerificationFailed: A layer is damaged, or not in the store.
-        DiskFull: There is no room.
+        UsageError: A name is invalid.
+        VerificationFailed: A layer is damaged or missing from the store.
+        DiskFull: No space is left.
     """
     wanted = contents.checked_names(names)
     layers = contents.verified_layers(image, store)

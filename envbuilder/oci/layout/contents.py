@@ -1,6 +1,7 @@
-"""What an image consists of at a destination: blobs under their digests, and the documents that list them.
+"""Contents of an image at a destination: blobs under their digests, and the documents that list them.
 
-Source: OCI image specification 1.1, "Image Layout"; `manifest.json` as `docker save` writes it.
+Source: https://github.com/opencontainers/image-spec/blob/v1.1.0/image-layout.md; `manifest.json` as `docker save`
+writes it.
 """
 
 from __future__ import annotations
@@ -29,24 +30,24 @@ class Layers:
     """The verified files of an image's layers.
 
     Attributes:
-        blobs: What each is, and where; lowest first, each digest once.
+        blobs: Descriptor and path of each; lowest first, without duplicates.
     """
 
     blobs: tuple[tuple[Descriptor, Path], ...]
 
 
 def verified_layers(image: AssembledImage, store: Store) -> Layers:
-    """All layers of an image, read as a whole and found to be right.
+    """Return all layers of an image after reading and verifying each.
 
     Raises:
-        VerificationFailed: One is damaged, or not in the store.
+        VerificationFailed: One is damaged or missing from the store.
     """
     once = {layer.blob.digest: layer.blob for layer in image.layers}
     return Layers(blobs=tuple((blob, verified(blob, store)) for blob in once.values()))
 
 
 def verified(blob: Descriptor, store: Store) -> Path:
-    """The file of one layer; errors as in `verified_layers`."""
+    """Return the path of one verified layer; errors as in `verified_layers`."""
     try:
         return store.verified(blob.digest)
     except FileNotFoundError as error:
@@ -56,7 +57,7 @@ def verified(blob: Descriptor, store: Store) -> Path:
 
 
 def small_documents(image: AssembledImage) -> tuple[Document, ...]:
-    """All blobs that are held in memory, each digest once: configuration, what is attached, manifests last."""
+    """Return all blobs held in memory, without duplicates: configuration, attached documents, manifests last."""
     attached = [document for _, document in image.attached]
     manifests = [document for document, _ in image.attached]
     empty = [EMPTY] if any(_has_no_config(manifest) for manifest in manifests) else []
@@ -69,24 +70,24 @@ def _has_no_config(manifest: Document) -> bool:
 
 
 def blob_name(digest: str) -> str:
-    """Path of a blob in a layout."""
+    """Return the path of a blob in a layout."""
     return f"blobs/{digest.replace(':', '/')}"
 
 
 def index_entries(image: AssembledImage, names: Sequence[str]) -> tuple[Record, ...]:
-    """What an index says about an image: once for each name, then what is attached to it."""
+    """Return the entries of an index for an image: one for each name, then its attached documents."""
     named: list[Record] = [entry(image.manifest.descriptor) | {"annotations": {NAME: name}} for name in names]
     attached: list[Record] = [attached_entry(manifest) for manifest, _ in image.attached]
     return (*(named or [entry(image.manifest.descriptor)]), *attached)
 
 
 def index(entries: Iterable[Record]) -> bytes:
-    """An index as bytes."""
+    """Return an index as bytes."""
     return canonical_json({"schemaVersion": 2, "mediaType": INDEX_TYPE, "manifests": list(entries)})
 
 
 def docker_manifest(image: AssembledImage, names: Sequence[str]) -> bytes:
-    """`manifest.json` of `docker save`; names that no engine would take are left out."""
+    """Return `manifest.json` of `docker save`; leave out names that engines do not accept."""
     tags = sorted({tag for name in names if (tag := _tag(name))})
     layers = [blob_name(layer.blob.digest) for layer in image.layers]
     config = blob_name(image.config.descriptor.digest)
@@ -102,7 +103,7 @@ def _tag(name: str) -> str:
 
 
 def checked_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Names, each once.
+    """Return the names without duplicates.
 
     Raises:
         UsageError: One is empty, or has characters that the specification does not allow.

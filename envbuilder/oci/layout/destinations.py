@@ -1,4 +1,4 @@
-"""A folder or a tar, as a place where files can be looked up by their name."""
+"""Access to the files of an image in a directory or tar by name."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _LINKS = 8
 
 
 class Place(Protocol):
-    """Where an image lies."""
+    """A container of files."""
 
     def has(self, name: str) -> bool:
-        """Whether there is a file with this name."""
+        """Return True if there is a file with this name."""
         ...
 
     def open(self, name: str) -> BinaryIO:
-        """The file with this name, which must be there."""
+        """Open the file with this name, which must exist."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folder:
-    """Files of a folder; it has none whose name leads out of it."""
+    """Files of a directory; names that lead out of it do not exist."""
 
     path: Path
 
@@ -50,7 +50,7 @@ class Tar:
 
     Attributes:
         path: The tar.
-        files: Where each begins, and its bytes.
+        files: Offset and size of each.
     """
 
     path: Path
@@ -67,10 +67,10 @@ class Tar:
 
 
 def place_of(path: Path) -> Place:
-    """What is at a path.
+    """Return the container at a path.
 
     Raises:
-        UsageError: Neither a folder nor an uncompressed tar.
+        UsageError: It is neither a directory nor an uncompressed tar.
     """
     if path.is_dir():
         return Folder(path=path)
@@ -86,7 +86,7 @@ def place_of(path: Path) -> Place:
 
 
 def _files(archive: TarReader) -> dict[str, tuple[int, int]]:
-    """Where files are; older engines write a layer once and links to it, in either order."""
+    """Return the position of each file; older engines write a layer once and links to it, in either order."""
     files, links = dict[str, tuple[int, int]](), dict[str, str]()
     for entry in archive.entries():
         if entry.flag == FILE:
@@ -97,7 +97,7 @@ def _files(archive: TarReader) -> dict[str, tuple[int, int]]:
             links[entry.path] = entry.link_to
     for name, target in links.items():
         for _ in range(_LINKS):
-            target = links.get(target, target)  # noqa: PLW2901  follows it
+            target = links.get(target, target)  # noqa: PLW2901  follows the link
         if target in files:
             files.setdefault(name, files[target])
     return files
@@ -114,7 +114,7 @@ def _joined(name: str, target: str) -> str:
 
 
 class _Part(io.RawIOBase):
-    """So many bytes of a stream from where it is."""
+    """Section of a stream, of a given size from its current position."""
 
     def __init__(self, stream: BinaryIO, size: int) -> None:
         self._stream = stream

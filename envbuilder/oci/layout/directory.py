@@ -1,4 +1,4 @@
-"""An image in a folder as an OCI image layout, beside others that are there already."""
+"""OCI image layout in a directory, which may contain other images."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from envbuilder.oci.store import Store, full_disk
 
 
 def write_layout(image: AssembledImage, store: Store, folder: Path, names: Sequence[str]) -> None:
-    """Put an image and what is attached to it into a layout, which is made when it is not there.
+    """Write an image and its attached documents into a layout, which is created if it is missing.
 
-    The index is replaced last, so whoever reads sees the layout as it was or with the whole image. Blobs of images
-    whose names are taken away stay.
+    The index is replaced last, so that a concurrent reader sees the previous layout or the complete image. Blobs of
+    images that lose their names are kept.
 
     Args:
-        image: What to write.
-        store: Has the layers; they are verified. Blobs become hard links to its files where that is possible.
+        image: The image.
+        store: Contains the layers; they are verified. Blobs become hard links to its files if possible.
         folder: The layout.
-        names: Values of `org.opencontainers.image.ref.name`; they are taken from other images of the layout.
+        names: Values of `org.opencontainers.image.ref.name`; they are removed from other images of the layout.
 
     Raises:
-        UsageError: Something else is in the way, or a name cannot be one.
-        VerificationFailed: A layer is damaged, or not in the store.
-        DiskFull: There is no room.
+        UsageError: The directory contains something else, or a name is invalid.
+        VerificationFailed: A layer is damaged or missing from the store.
+        DiskFull: No space is left.
     """
     wanted = contents.checked_names(names)
     layers = contents.verified_layers(image, store)
@@ -52,7 +52,7 @@ def write_layout(image: AssembledImage, store: Store, folder: Path, names: Seque
 
 
 def _prepare(folder: Path) -> None:
-    """Make a valid layout of a folder that is not there or empty."""
+    """Make a valid layout in a missing or empty directory."""
     if folder.is_dir() and any(folder.iterdir()):
         version = at(parsed(_content(folder / LAYOUT_FILE)), "imageLayoutVersion")
         if not isinstance(version, str) or not version.startswith("1."):
@@ -74,14 +74,14 @@ def _settle(part: Path, folder: Path) -> None:
     try:
         part.rename(folder)
     except OSError:
-        # Another process was faster, which is as good.
+        # Another process has created the same layout meanwhile.
         if not (folder / LAYOUT_FILE).is_file():
             raise
 
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Makes other processes wait that write to the same layout."""
+    """Lock a layout against other processes that write to it."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         hold(handle, folder / INDEX_FILE)
@@ -91,7 +91,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _others(folder: Path, image: AssembledImage, names: Sequence[str]) -> tuple[Record, ...]:
-    """What stays in the index as it is."""
+    """Return the entries of the index that are kept."""
     path = folder / INDEX_FILE
     index = record(parsed(_content(path)))
     if path.exists() and not isinstance(index.get("manifests"), list):
@@ -111,7 +111,7 @@ def _content(path: Path) -> bytes:
 
 
 def _place(blob: Descriptor, source: Path, folder: Path) -> None:
-    """One layer, linked or copied; one that is there already stays when it is right."""
+    """Link or copy one layer; keep an existing one if it is correct."""
     target = folder / blob_name(blob.digest)
     if target.is_file() and (target.samefile(source) or digest_of_file(target) == blob.digest):
         return
@@ -120,7 +120,7 @@ def _place(blob: Descriptor, source: Path, folder: Path) -> None:
         os.link(source, part)
         part.replace(target)
     except OSError:
-        # Another file system, one without links, or a file that is not ours to link to.
+        # Another file system, one without links, or a file that the user may not link to.
         with replacing(target) as out, source.open("rb") as stream:
             shutil.copyfileobj(stream, out, 1 << 20)
     finally:

@@ -1,7 +1,7 @@
-"""What enroot and pyxis read of an image inside its root file system.
+"""Files for enroot and pyxis inside an image's root file system.
 
-Source: enroot's doc/image-format.md: `/etc/rc` starts the command, `/etc/environment` holds the variables, `/etc/fstab`
-the mounts.
+Source: https://github.com/NVIDIA/enroot/blob/master/doc/image-format.md: `/etc/rc` starts the command,
+`/etc/environment` holds the variables, `/etc/fstab` the mounts.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ DIGEST_FILE = "etc/envbuilder-image"
 
 
 def start_files(image: AssembledImage, *, epoch: int) -> tuple[Member, ...]:
-    """Files for a root file system that is delivered without its configuration, and the digest it comes from.
+    """Return the files for a root file system without its configuration, and the digest of its image.
 
     Args:
-        image: Its configuration says what is started.
+        image: Its configuration defines the command.
         epoch: Time of the files, in seconds since 1970.
 
     Raises:
-        UsageError: A variable or volume has a line end, which these files cannot say.
+        UsageError: A variable or volume contains a newline, which these files cannot represent.
     """
     config = record(parsed(image.config.content), "config")
     volumes = [f"${{ENROOT_ROOTFS}}{path} {path} none x-create=dir,bind,rw,nosuid,nodev" for path in _volumes(config)]

@@ -13,15 +13,15 @@ from envbuilder.oci.tar.members import Member
 
 
 def write_flat_tar(image: AssembledImage, store: Store, stream: BinaryIO, *, on_top: Sequence[Member] = ()) -> None:
-    """Write what can be seen of an image, without whiteouts; the bytes depend on the image and `on_top` only.
+    """Write the visible files of an image, without whiteouts; the bytes depend on the image and `on_top` only.
 
-    Folders come first, then what has no content, then files in the order of the layers; memory is that of the list of
-    paths.
+    Directories come first, then members without content, then files in the order of the layers. Memory use is that of
+    the list of paths.
 
     Args:
         image: The image.
-        store: Has its layers.
-        stream: Where to write.
+        store: Contains its layers.
+        stream: Stream to write to.
         on_top: As in `merging.merged`.
 
     Raises:
@@ -31,7 +31,7 @@ def write_flat_tar(image: AssembledImage, store: Store, stream: BinaryIO, *, on_
 
 
 def flat_tar(tree: Tree) -> Iterator[bytes]:
-    """A merged tree as a tar, in pieces."""
+    """Yield a merged tree as a tar, in pieces."""
     for member in (*tree.folders, *tree.others):
         yield from headers(member)
     for member in tree.on_top:

@@ -1,4 +1,4 @@
-"""The tar inside a layer's blob, however it is packed: gzip of any number of members, zstd, or not at all."""
+"""Decompression of a layer's blob: gzip of any number of members, zstd, or an uncompressed tar."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from envbuilder.core.install_commands import install_command
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _BUFFER = 1 << 18
-# The stub of the library calls it an exception that was raised.
+# The stub of the library declares it as an exception.
 _ISAL = cast("type[Exception]", igzip_lib.IsalError)
 _BROKEN = (EOFError, gzip.BadGzipFile, zlib.error, _ISAL)
 
 
 @contextmanager
 def unpacked(blob: Path) -> Iterator[Unpacked]:
-    """The tar in a blob, as a stream; the first bytes tell how it is packed, since media types differ between tools.
+    """Open the tar in a blob; detect the compression by its first bytes, since media types differ between tools.
 
     Raises:
-        ToolMissing: It is zstd, and there is nothing to read that with.
-        VerificationFailed: It cannot be unpacked, or unpacks to more than is allowed; also from within the block.
+        ToolMissing: It is zstd, and no decompressor is installed.
+        VerificationFailed: It cannot be decompressed, or exceeds the size limit; also from within the block.
     """
     with broken_is_damaged(blob), blob.open("rb") as packed:
         head = packed.read(4)
@@ -44,7 +44,7 @@ def unpacked(blob: Path) -> Iterator[Unpacked]:
 
 @contextmanager
 def broken_is_damaged(blob: Path) -> Iterator[None]:
-    """Turns what unpackers say about wrong bytes into our error."""
+    """Translate the errors of decompressors for invalid data into VerificationFailed."""
     try:
         yield
     except (*_BROKEN, BadArchive) as error:
@@ -73,7 +73,7 @@ def _zstd(packed: BinaryIO) -> BinaryIO:
 
 
 class _ZstdReader:
-    """The library's reader, with its own error as one that everybody here knows."""
+    """Reader of the library, with its error translated into a standard one."""
 
     def __init__(self, stream: BinaryIO, broken: type[Exception]) -> None:
         self._stream = stream
@@ -90,11 +90,11 @@ class _ZstdReader:
 
 
 class Unpacked:
-    """A stream that digests what goes through it, in large pieces, and can be read in small ones.
+    """Stream that digests its content in large pieces, and can be read in small ones.
 
     Args:
-        source: Closed together with this one.
-        budget: Pays for each byte that comes out of it; None for a source that is not packed.
+        source: Closed together with this stream.
+        budget: Charged for each byte read from the source; None for an uncompressed one.
     """
 
     def __init__(self, source: BinaryIO, budget: Budget | None = None) -> None:
@@ -102,25 +102,25 @@ class Unpacked:
         self._buffer = io.BufferedReader(self._digesting, _BUFFER)
 
     def read(self, size: int) -> bytes:
-        """The next bytes, fewer only at the end."""
+        """Return the next bytes, fewer only at the end."""
         return self._buffer.read(size)
 
     def skip(self, size: int) -> int:
-        """Leave out bytes; gives how many there were to leave out."""
+        """Skip bytes; return how many there were."""
         left = size
         while left and (chunk := self._buffer.read(min(left, _BUFFER))):
             left -= len(chunk)
         return size - left
 
     def diff_id(self) -> str:
-        """Read to the end; gives `sha256:…` of the whole stream."""
+        """Read to the end; return the `sha256:…` of the whole stream."""
         while self._buffer.read(_BUFFER):
             pass
         return f"sha256:{self._digesting.hash.hexdigest()}"
 
     @property
     def size(self) -> int:
-        """Bytes that came out of the source so far."""
+        """Bytes read from the source so far."""
         return self._digesting.size
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""How two layers differ, path by path."""
+"""Differences between two layers, path by path."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NUMBERS = ("mode", "uid", "gid", "mtime", "size")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """What a layer says about one path.
+    """Properties of one path in a layer.
 
     Attributes:
         kind: Type flag, or `link` for a hard link.
@@ -24,8 +24,8 @@ class Mark:
         gid: Group.
         mtime: Seconds since 1970.
         size: Bytes.
-        target: Where a link points.
-        sha256: Of the content; empty for what has none.
+        target: Target of a link.
+        sha256: Of the content; empty for members without content.
     """
 
     kind: str
@@ -39,11 +39,11 @@ class Mark:
 
 
 def compare_layers(expected: Path, found: Path) -> Iterator[tuple[str, str]]:
-    """Paths that differ between two layers, sorted, each with what differs.
+    """Yield the paths that differ between two layers, sorted, each with the difference.
 
     Args:
-        expected: Blob as it should be.
-        found: Blob as it is.
+        expected: The expected blob.
+        found: The actual blob.
 
     Raises:
         VerificationFailed: One of them cannot be read.

@@ -1,4 +1,4 @@
-"""The tar of a layer as members of a tree."""
+"""Tar of a layer as members of a tree."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Found:
     """One member of a layer.
 
     Attributes:
-        member: What it is; its path is inside the tree, and `.` for the root itself.
-        link_to: Path of the member that it is a hard link to; empty when it is none.
+        member: The member; its path is inside the tree, and `.` for the root itself.
+        link_to: Path of the member that it is a hard link to; empty if it is not one.
     """
 
     member: Member
@@ -27,7 +27,7 @@ class LayerTar:
 
     Args:
         stream: The tar.
-        subject: What it is called in errors.
+        subject: Its name in errors.
     """
 
     def __init__(self, stream: TarStream, subject: str) -> None:
@@ -35,10 +35,10 @@ class LayerTar:
         self.content = self._tar.content
 
     def members(self) -> Iterator[Found]:
-        """The members in their order; the content of one can be read until the next is asked for.
+        """Yield the members in order; the content of one can be read until the next is requested.
 
         Raises:
-            BadArchive: The tar is broken, or holds something that an image must not.
+            BadArchive: The tar is damaged, or contains a member that is not allowed in an image.
         """
         for entry in self._tar.entries():
             yield Found(member=member_of(entry), link_to=entry.link_to)

@@ -1,9 +1,9 @@
-"""The layers of an image as one tree: upper layers win, whiteouts take away what lies below.
+"""Merge of an image's layers into one tree: upper layers win, whiteouts remove files of lower layers.
 
-Only the list of paths is held; contents are read later, each layer once, from front to end. Since no path of a merged
-tree lies below anything but folders, whoever writes it to a new folder never goes through a link.
+Only the list of paths is held in memory; contents are read later, each layer once, from start to end. In a merged
+tree, all parents of a path are directories, so that writing it to a new directory never follows a link.
 
-Source: OCI image specification 1.1, "Image Layer Filesystem Changeset".
+Source: https://github.com/opencontainers/image-spec/blob/v1.1.0/layer.md
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class LayerFile:
     """A layer to read.
 
     Attributes:
-        id: What it is called in errors.
-        blob: Its packed tar.
+        id: Its name in errors.
+        blob: Its compressed tar.
         diff_id: Digest of its tar.
     """
 
@@ -50,12 +50,12 @@ class Tree:
     """A merged tree, without its root.
 
     Attributes:
-        layers: Where the files are, lowest first.
-        folders: Each before what it holds.
+        layers: Layers that contain the files, lowest first.
+        folders: Directories, parents first.
         others: Links, pipes and devices, in the order of their paths.
-        files: For each layer: for the number of a member in it (from 0), the files with its content; when they are
-            several, they are the same file (hard links).
-        on_top: Files that no layer has.
+        files: For each layer: for the number of a member in it (from 0), the files with its content; several files are
+            hard links to one.
+        on_top: Files that are in no layer.
     """
 
     layers: tuple[LayerFile, ...]
@@ -67,7 +67,7 @@ class Tree:
 
 @dataclass(slots=True)
 class _Node:
-    """A path; `children` is None for everything but folders; `source` is layer and number of the member."""
+    """A path; `children` is None for everything but directories; `source` is layer and number of the member."""
 
     member: Member
     source: tuple[int, int]
@@ -75,16 +75,17 @@ class _Node:
 
 
 def merged(image: AssembledImage, store: Store, *, on_top: Sequence[Member] = ()) -> Tree:
-    """Read all layers of an image, and say what of them can be seen in the end.
+    """Read all layers of an image, and return the tree of its visible files.
 
     Args:
         image: The image.
-        store: Has its layers.
-        on_top: Further files with their content in memory, which win over all layers.
+        store: Contains its layers.
+        on_top: Further files with their content in memory, which take precedence over all layers.
 
     Raises:
-        VerificationFailed: A layer is not what its digest says, not a tar, or holds what would lead out of the tree: a
-            path that is absolute, has `..` or lies below a link or a file; a hard link to nothing; a whiteout of `..`.
+        VerificationFailed: A layer does not match its digest, is not a tar, or has a member that leads out of the tree:
+            a path that is absolute, contains `..` or is below a link or a file; a hard link to a missing file; a
+            whiteout of `..`.
     """
     layers = tuple(
         LayerFile(id=layer.id, blob=verified(layer.blob, store), diff_id=layer.diff_id) for layer in image.layers
@@ -99,7 +100,7 @@ def merged(image: AssembledImage, store: Store, *, on_top: Sequence[Member] = ()
 
 
 def read(layer: LayerFile, wanted: Mapping[int, tuple[Member, ...]]) -> Iterator[tuple[LayerTar, tuple[Member, ...]]]:
-    """Go through a layer again; gives the files that can be seen, each when its content is the next to be read."""
+    """Read a layer again; yield the visible files, each when its content is the next to be read."""
     if not wanted:
         return
     with unpacked(layer.blob) as stream:
@@ -127,7 +128,7 @@ def _scan(layer: LayerFile) -> list[Found]:
 
 
 def _lay(root: _Node, found: Sequence[Found], layer: int, name: str) -> None:
-    """Put a layer on top; its whiteouts come first, because they are about the layers below only."""
+    """Put a layer on top; apply its whiteouts first, since they affect lower layers only."""
     subject = _subject(name)
     for item in found:
         if _is_whiteout(item.member.path):
@@ -185,7 +186,7 @@ def _place(root: _Node, item: Found, source: tuple[int, int], subject: str) -> N
 
 
 def _parent(root: _Node, path: str, subject: str) -> tuple[dict[str, _Node], str]:
-    """What the folder of a path holds; folders that no layer mentions are made."""
+    """Return the children of a path's parent; create directories that no layer lists."""
     *parents, name = path.split("/")
     node = root
     for depth, part in enumerate(parents, 1):
@@ -223,7 +224,7 @@ def _tree(root: _Node, layers: tuple[LayerFile, ...], on_top: Sequence[Member]) 
 
 
 def _walk(root: _Node) -> Iterator[_Node]:
-    """All nodes below the root in the order of their names, each folder before what it holds."""
+    """Yield all nodes below the root in the order of their names, parents first."""
     pending = [root]
     while pending:
         node = pending.pop()

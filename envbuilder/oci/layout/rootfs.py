@@ -1,6 +1,6 @@
-"""An image as a root file system in a folder, without root rights.
+"""Root file system of an image in a directory, unpacked without root privileges.
 
-The folder is made anew, and the merged tree has nothing below a link, so nothing is ever written through one.
+The directory is new, and the merged tree has no member below a link, so that writes never follow links.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ _SET_IDS = stat.S_ISUID | stat.S_ISGID
 
 
 def unpack(image: AssembledImage, store: Store, folder: Path) -> None:
-    """Unpack an image into a folder, which appears only when it is complete.
+    """Unpack an image into a directory, which appears only after it is complete.
 
-    As root, owners and modes are those of the image. As anybody else, everything is owned by the caller, set-user-id
-    and set-group-id bits are dropped, and the owner may read everything. Devices, pipes and extended attributes are
+    As root, owners and modes are those of the image. As another user, everything is owned by the caller, set-user-ID
+    and set-group-ID bits are dropped, and the owner may read everything. Devices, pipes and extended attributes are
     left out.
 
     Args:
-        image: What to unpack.
-        store: Has its layers.
-        folder: Must not be there; its parent must.
+        image: The image.
+        store: Contains its layers.
+        folder: Must not exist; its parent must.
 
     Raises:
-        UsageError: The folder is there already.
-        VerificationFailed: A layer is damaged, or holds what would lead out of the folder; see `merging.merged`.
-        DiskFull: There is no room.
+        UsageError: The directory exists already.
+        VerificationFailed: A layer is damaged, or has a member that leads out of the directory; see `merge.merged`.
+        DiskFull: No space is left.
     """
     if folder.exists() or folder.is_symlink():
         raise UsageError(f"{folder} is in the way", hint="name a folder that is not there, or remove it")
@@ -57,7 +57,7 @@ def unpack(image: AssembledImage, store: Store, folder: Path) -> None:
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove a folder and all in it, also where folders may not be written; one that is not there is no error."""
+    """Remove a directory and its contents, also if directories are read-only; ignore a missing one."""
     if not folder.is_dir() or folder.is_symlink():
         return
     for place, folders, _ in os.walk(folder):
@@ -77,7 +77,7 @@ def _write(tree: Tree, root: Path, *, as_root: bool) -> None:
                 below.symlink(member.path, member.target, mtime=member.mtime, owner=_owner(member, as_root=as_root))
         write_layer = partial(_write_layer, root, as_root=as_root)
         with ThreadPoolExecutor(min(_THREADS, os.cpu_count() or 1)) as pool:
-            # What one layer writes no other does, so their order does not matter.
+            # No two layers write the same path, so that their order does not matter.
             for _ in pool.map(write_layer, tree.layers, tree.files):
                 pass
         for member in reversed(tree.folders):

@@ -1,7 +1,7 @@
-"""An image as one squashfs file, which Apptainer and enroot run as it is.
+"""Squashfs file of an image, which Apptainer and enroot run as it is.
 
-The file's own digest depends on the version of mksquashfs (4.5.1 and 4.7.5 differ), so the digest of the image stands
-inside.
+The file's own digest depends on the version of mksquashfs (4.5.1 and 4.7.5 differ), so that the digest of the image is
+recorded inside.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from envbuilder.oci.store import Store
 _TAIL_LINES = 8
 _OUT = "/mnt/image.sqsh"
 _LIMITS = Limits(processes=4096, output=1 << 20)
-"""Of mksquashfs, which bounds its memory by itself; an image may be larger than any number that could stand here."""
+"""Limits of mksquashfs, which bounds its memory by itself; the size of images has no upper limit."""
 _FULL = ("no space left on device", "disk quota exceeded")
 
 
@@ -39,25 +39,25 @@ def write_squashfs(  # noqa: PLR0913  each says something else
     """Write an image as a squashfs; the same image gives the same bytes with the same mksquashfs.
 
     Args:
-        image: What to write.
-        store: Has its layers.
-        out: File to write; it appears only when it is complete.
-        epoch: Time of everything in it, in seconds since 1970.
-        search_path: Folders to find mksquashfs in, as in PATH.
-        sandbox: Gives what mksquashfs runs in: it reads what packages bring.
+        image: The image.
+        store: Contains its layers.
+        out: File to write; it appears only after it is complete.
+        epoch: Time stamp of all files in it, in seconds since 1970.
+        search_path: Directories to search for mksquashfs, as in PATH.
+        sandbox: Returns the sandbox for mksquashfs, which reads untrusted files of packages.
 
     Raises:
         ToolMissing: There is no mksquashfs, or no sandbox.
-        ToolFailed: It ended with an error.
+        ToolFailed: It failed.
         VerificationFailed: As in `merging.merged`.
-        DiskFull: There is no room.
+        DiskFull: No space is left.
     """
     program = shutil.which("mksquashfs", path=search_path)
     if program is None:
         raise ToolMissing("there is no mksquashfs", hint="apt-get install squashfs-tools, or deliver an OCI layout")
     tree = merged(image, store, on_top=start_files(image, epoch=epoch))
     with TemporaryDirectory(dir=out.absolute().parent, prefix=f".{out.name}.") as name:
-        # Nobody else can enter the directory; so the account of the sandbox may write the file in it.
+        # The directory is private, so that making the file writable admits only the user of the sandbox.
         part = Path(name, "part")
         part.touch()
         mode = part.stat().st_mode
@@ -67,7 +67,8 @@ def write_squashfs(  # noqa: PLR0913  each says something else
         task = Task(
             tree=tree_of_host,
             command=_command(program, epoch),
-            # Its time stamps come from the command; SOURCE_DATE_EPOCH beside them would be an error.
+            # mksquashfs refuses SOURCE_DATE_EPOCH together with the options for time stamps:
+            # https://github.com/velopack/velopack/issues/739
             env=(("LC_ALL", "C"),),
             uid=FOREIGN,
             gid=FOREIGN,
@@ -94,12 +95,12 @@ def _pack(task: Task, tree: Tree, sandbox: Sandbox) -> None:
     reading, writing = os.pipe()
 
     def run() -> RunResult:
-        with os.fdopen(reading, "rb") as given:  # closed at once when it ends: writing more is an error then
+        with os.fdopen(reading, "rb") as given:  # closed when mksquashfs ends, so that the writer fails
             return sandbox.run(replace(task, given=given))
 
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(run)
-        with suppress(BrokenPipeError), os.fdopen(writing, "wb") as stream:  # then it has said why
+        with suppress(BrokenPipeError), os.fdopen(writing, "wb") as stream:  # the result states why
             stream.writelines(flat_tar(tree))
         result = running.result()
     if result.status:

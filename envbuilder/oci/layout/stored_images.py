@@ -1,4 +1,4 @@
-"""Reading an image that somebody wrote into a layout or an archive, to compare it with what it should be."""
+"""Reader of an image in a layout or an archive, for comparison with the expected one."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _DEPTH = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredImage:
-    """An image as it lies somewhere; every digest in it was found to be right.
+    """An image in a layout or archive whose digests were verified.
 
     Attributes:
-        manifest: The manifest; None in what older engines save, which has none.
+        manifest: The manifest; None for the output of older engines, which has none.
         config: The configuration.
-        layers: Lowest first. Without a manifest, the digest of each is that of its file, the tar as it is.
+        layers: Lowest first. Without a manifest, the digest of each is that of its file, the uncompressed tar.
         diff_ids: Digests of their tars.
         open: Opens the blob of a layer.
     """
@@ -46,15 +46,15 @@ class StoredImage:
 
 
 def read_layout(path: Path, name: str = "") -> StoredImage:
-    """Read one image of an OCI layout (folder or tar), or of an archive by `docker save`.
+    """Read one image of an OCI layout (directory or tar), or of an archive by `docker save`.
 
     Args:
-        path: The folder or the tar; the tar must not be compressed.
-        name: Its name in the layout, or `repository:tag`; empty when there is only one image.
+        path: The directory or the tar; the tar must not be compressed.
+        name: Its name in the layout, or `repository:tag`; empty if there is only one image.
 
     Raises:
-        UsageError: Nothing is there that could hold images, or no image or several have this name.
-        VerificationFailed: A blob is missing, or is not what its digest says.
+        UsageError: The path contains no images, or no image or several have this name.
+        VerificationFailed: A blob is missing, or does not match its digest.
     """
     place = place_of(path)
     if place.has(INDEX_FILE):
@@ -86,7 +86,7 @@ def _from_index(place: Place, path: Path, name: str) -> StoredImage:
 
 
 def _called(name: str, known: list[tuple[Record, tuple[str, ...]]]) -> list[Record]:
-    """Entries of this name; when there is none, those where a registry's host stands in front of it."""
+    """Return the entries with this name; if there is none, those whose name has a registry host in front of it."""
     exact = [entry for entry, names in known if not name or name in names]
     return exact or [entry for entry, names in known if any(one.endswith(f"/{name}") for one in names)]
 
@@ -96,7 +96,7 @@ def _names(entry: Record) -> tuple[str, ...]:
 
 
 def _is_attached(entry: Record, place: Place, path: Path) -> bool:
-    """Whether an entry of an index is about another one of its entries."""
+    """Return True if an entry of an index refers to another one of its entries."""
     if text(entry, "mediaType") in _INDEX_TYPES:
         return False
     return "subject" in record(parsed(_document(place, path, _descriptor(entry, f"the index in {path}")).content))
@@ -111,7 +111,7 @@ def _only(found: list[Record], path: Path, name: str, known: list[str]) -> Recor
 
 
 def _manifest(place: Place, path: Path, entry: Record) -> Document:
-    """The manifest that an entry names, through indexes of several platforms."""
+    """Return the manifest of an entry; select the platform in nested indexes."""
     for _ in range(_DEPTH):
         found = _document(place, path, _descriptor(entry, f"the index in {path}"))
         if found.descriptor.media_type not in _INDEX_TYPES:
@@ -138,7 +138,7 @@ def _from_docker(place: Place, path: Path, name: str) -> StoredImage:
     files = texts(chosen, "Layers")
     diff_ids = _diff_ids(config, len(files), path)
     layers = tuple(_layer_file(place, path, file, diff) for file, diff in zip(files, diff_ids, strict=True))
-    # The name of the file is the digest of the configuration: that is the id of the image.
+    # The file is named by the digest of the configuration, which is the id of the image.
     if config.descriptor.digest.removeprefix("sha256:") not in text(chosen, "Config"):
         raise VerificationFailed(f"the configuration in {path} is not what its name says")
     where = {layer.digest: file for layer, file in zip(layers, files, strict=True)}

@@ -1,4 +1,4 @@
-"""Where an image is on the network: host, repository, and whether plain http may be spoken with that host."""
+"""Network address of an image: host, repository, and whether plain http is allowed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from envbuilder.core.http.origins import scheme_of
 from envbuilder.core.references import ImageRef
 
 _OFFICIAL = "library"
-"""Where Docker looks for a name of one part: https://docs.docker.com/reference/cli/docker/image/tag/."""
+"""Docker's default namespace: https://docs.docker.com/reference/cli/docker/image/tag/."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,10 +33,10 @@ def place_of(reference: ImageRef, default: str = "") -> Place:
 
     Args:
         reference: Its first part is a host, or is not.
-        default: Host of the registry that is meant when none is named; empty when none is.
+        default: Host of the registry for references without one; empty for none.
 
     Raises:
-        UsageError: The reference has no host, and there is no default; or its host is none.
+        UsageError: The reference has no host, and there is no default; or its host is invalid.
 
     Example:
         >>> place_of(ImageRef.parse("localhost:5000/team/tf:1"))
@@ -64,7 +64,7 @@ def has_host(reference: ImageRef) -> bool:
 
 
 def siblings(repositories: tuple[str, ...], place: Place) -> tuple[str, ...]:
-    """Names of those repositories, given as `HOST/NAME`, that are on the same host; each once, the place itself not."""
+    """Return the repositories, given as `HOST/NAME`, on the host of a place; no duplicates, nor the place itself."""
     places = (_split(repository) for repository in repositories)
     names = (other.repository for other in places if other is not None and other.host == place.host)
     return tuple(name for name in dict.fromkeys(names) if name != place.repository)

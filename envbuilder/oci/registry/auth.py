@@ -1,4 +1,4 @@
-"""Proving to a registry who we are: its challenge, the token service that it names, and tokens that run out."""
+"""Authentication at a registry: its challenge, its token service, and the lifetime of tokens."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from envbuilder.oci.registry.transport import Answer, Request, Transport
 _CLIENT = "envbuilder"
 _LONGEST_ANSWER = 1 << 20
 _DEFAULT_LIFE = 60.0
-_MARGIN = 10.0  # a token that ends sooner is not used any more
+_MARGIN = 10.0  # a token that expires sooner is not used
 _SCHEME = re.compile(r"[\s,]*([A-Za-z]+)(?:\s+(?![\s=])|(?=,)|$)")
 _PARAMETER = re.compile(r'\s*([A-Za-z_-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",]+))\s*,?')
 _VISIBLE = re.compile(r"[\x21-\x7e]+")
@@ -27,13 +27,13 @@ _VISIBLE = re.compile(r"[\x21-\x7e]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Challenge:
-    """What a registry wants to see.
+    """Authentication that a registry requires.
 
     Attributes:
         scheme: `bearer` or `basic`.
         realm: Address of the token service, or a text.
-        service: The registry's name there.
-        scope: What a token must allow, such as `repository:team/tf:pull`; may be empty.
+        service: The registry's name at the token service.
+        scope: Required scope of a token, such as `repository:team/tf:pull`; may be empty.
     """
 
     scheme: str
@@ -44,20 +44,20 @@ class Challenge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Ticket:
-    """An `Authorization` header and when it ends, by the clock of `Pacing`."""
+    """An `Authorization` header and its expiry, by the clock of `Pacing`."""
 
     header: str
     ends: float
 
 
 class Authorizer:
-    """Gives the `Authorization` header for one registry; may be used by several threads.
+    """Source of the `Authorization` header for one registry; thread-safe.
 
     Args:
         host: The registry, for errors.
-        transport: Asks the token service.
-        login: Looks the user's login up, at the first challenge.
-        pacing: Waits and time.
+        transport: Sends requests to the token service.
+        login: Returns the user's credentials; called at the first challenge.
+        pacing: Provides waits and time.
     """
 
     def __init__(
@@ -73,29 +73,29 @@ class Authorizer:
         self._lock = threading.Lock()
 
     def header(self, scopes: tuple[str, ...]) -> str:
-        """The header for requests that need these scopes; empty as long as the registry has not asked for one."""
+        """Return the header for requests with these scopes; empty until the registry has required one."""
         ticket = self._tickets.get(scopes)
         return ticket.header if ticket and ticket.ends > self._pacing.clock() else ""
 
     def renew(self, scopes: tuple[str, ...], challenges: Sequence[str], stale: str) -> str:
-        """A new header after the registry has refused one.
+        """Return a new header after the registry has refused one.
 
         Args:
-            scopes: What is needed.
+            scopes: Required scopes.
             challenges: The registry's `WWW-Authenticate` headers.
-            stale: The header that was refused; empty when there was none.
+            stale: The refused header; empty if there was none.
 
         Returns:
-            The header; empty when there is nothing better to show than what was refused.
+            The header; empty if no other than the refused one is available.
 
         Raises:
-            SourceUnreachable: The token service does not answer, or refuses.
-            InvalidInput, ToolMissing, ToolFailed: The login cannot be looked up.
+            SourceUnreachable: The token service does not respond, or refuses.
+            InvalidInput, ToolMissing, ToolFailed: The credentials cannot be read.
         """
         with self._lock:
             current = self.header(scopes)
             if current and current != stale:
-                return current  # another thread was faster
+                return current  # another thread has renewed it
             challenge = chosen(challenges)
             if challenge is None:
                 return ""
@@ -106,7 +106,7 @@ class Authorizer:
             return ticket.header
 
     def secrets(self) -> tuple[str, ...]:
-        """Texts that no error may show."""
+        """Return the texts that no error may contain."""
         return (*self._tokens, *(secret for login in self._asked if login for secret in login.secrets))
 
     def _credentials(self) -> Credentials | None:
@@ -172,9 +172,10 @@ class Authorizer:
 
 
 def chosen(challenges: Sequence[str]) -> Challenge | None:
-    """The challenge to answer: a token service before a password; None when neither is wanted.
+    """Return the challenge to respond to: a token service before a password; None if neither is accepted.
 
-    Source: RFC 9110, section 11.6.1; the parameters are those of the distribution project's token specification.
+    Source: https://www.rfc-editor.org/rfc/rfc9110#section-11.6.1; parameters:
+    https://distribution.github.io/distribution/spec/auth/token/
 
     Example:
         >>> chosen(['Basic realm="x"', 'Bearer realm="https://auth.example/token",service="r",scope="repository:a:pull"'])
@@ -208,7 +209,7 @@ def _challenges(line: str) -> list[Challenge]:
 
 
 def _life(told: object) -> float:
-    """Seconds that a token is used: all but the last ten of its life, or half of a shorter one."""
+    """Return the seconds for which a token is used: its lifetime without the last ten, or half of a shorter one."""
     life = at(told, "expires_in")
     seconds = float(life) if isinstance(life, int | float) and life > 0 else _DEFAULT_LIFE
     return max(seconds - _MARGIN, seconds / 2)

@@ -1,4 +1,4 @@
-"""Requests to one repository of a registry: manifests, blobs, and the way from a refusal to a token."""
+"""Client for one repository of a registry: manifests, blobs, and authentication on demand."""
 
 from __future__ import annotations
 
@@ -29,21 +29,22 @@ DOCKER_MANIFEST_TYPE = "application/vnd.docker.distribution.manifest.v2+json"
 DOCKER_LIST_TYPE = "application/vnd.docker.distribution.manifest.list.v2+json"
 ACCEPTED = (MANIFEST_TYPE, INDEX_TYPE, DOCKER_MANIFEST_TYPE, DOCKER_LIST_TYPE)
 
-_LONGEST_MANIFEST = 4 << 20  # what registries must take at least, OCI distribution spec 1.1, "Pushing Manifests"
+# Registries accept this: https://github.com/opencontainers/distribution-spec/blob/v1.1.0/spec.md#pushing-manifests
+_LONGEST_MANIFEST = 4 << 20
 _LONGEST_ERROR = 1 << 16
 _BAD_REQUEST = 400
-_PROBES = 2  # a connection may break by chance
+_PROBES = 2  # the first connection may fail by chance
 
 
 class RegistryClient:
-    """Connections to registries, to be closed by `with`; may be used by several threads.
+    """Connections to registries, closed by `with`; thread-safe.
 
     Args:
-        environ: Proxies, CA bundle, and the PATH of credential programs.
-        login_files: Files with credentials, as Docker and podman write them; need not be there.
-        pacing: Waits and time.
-        default: Gives the host that is asked for images whose names have none, and is only called for them; None
-            refuses such names. Nothing is pushed there.
+        environ: Proxies, CA bundle, and the PATH of credential helpers.
+        login_files: Files with credentials, as Docker and podman write them; they need not exist.
+        pacing: Provides waits and time.
+        default: Returns the host for references without one, and is only called for these; None to refuse them.
+            Never used for a push.
     """
 
     def __init__(
@@ -61,15 +62,15 @@ class RegistryClient:
         self._lock = threading.Lock()
 
     def repository(self, reference: ImageRef, *, push: bool = False, mount_from: tuple[str, ...] = ()) -> Repository:
-        """The repository that a reference names; asks nothing of a registry that is not on this machine.
+        """Return the repository of a reference; send no request to a registry on another machine.
 
         Args:
-            reference: Without a host, the default registry is meant.
-            push: Whether something will be written.
-            mount_from: Other repositories, as `HOST/NAME`, to take blobs from; those on other hosts are left out.
+            reference: Without a host, the default registry is used.
+            push: Whether the caller will write to it.
+            mount_from: Other repositories, as `HOST/NAME`, to mount blobs from; those on other hosts are ignored.
 
         Raises:
-            UsageError: The reference has no host, and something will be written or there is no default.
+            UsageError: The reference has no host, and `push` is set or there is no default.
         """
         place = self._place(reference, push=push)
         others = siblings(mount_from, place)
@@ -102,7 +103,7 @@ class RegistryClient:
         self.close()
 
     def _registry(self, place: Place) -> tuple[str, Authorizer]:
-        """Scheme and host, and the tokens for one repository: credentials may be for a part of a registry."""
+        """Return scheme and host, and the tokens for one repository, as credentials may cover part of a registry."""
 
         def login() -> Credentials | None:
             return self._logins.of(place.host, place.repository)
@@ -115,7 +116,7 @@ class RegistryClient:
             return self._known[known]
 
     def _scheme(self, host: str) -> str:
-        """Plain http is only for this machine; what speaks TLS there breaks off, or answers 400 as Go's server does."""
+        """Return the scheme; try plain http on this machine only, where a TLS server hangs up or responds 400."""
         if not is_loopback(host):
             return "https"
         probe = Request(method="GET", url=f"http://{host}/v2/", subject=host, local=True)
@@ -134,13 +135,13 @@ class Repository:
     """One repository of one registry.
 
     Attributes:
-        place: Where it is.
+        place: Host and name.
         base: Scheme and host.
-        scopes: What its tokens must allow.
+        scopes: Required scopes of its tokens.
         others: Names of repositories of the same registry to mount blobs from.
-        pacing: Waits and time.
-        transport: Sends.
-        authorizer: Knows the tokens.
+        pacing: Provides waits.
+        transport: Sends requests.
+        authorizer: Provides tokens.
     """
 
     place: Place
@@ -160,12 +161,12 @@ class Repository:
         headers: Mapping[str, str] | None = None,
         body: Body = None,
     ) -> Request:
-        """A request about this repository.
+        """Return a request for this repository.
 
         Args:
             method: Such as `GET`.
-            path: Below the repository, such as `blobs/sha256:…`; or a whole address that the registry gave.
-            what: What it is about, for errors.
+            path: Below the repository, such as `blobs/sha256:…`; or a complete address that the registry returned.
+            what: Its subject, for errors.
             headers: Further headers.
             body: As in `Request`.
         """
@@ -181,19 +182,19 @@ class Repository:
         )
 
     def once(self, request: Request, accept: tuple[int, ...]) -> Answer:
-        """Send a request; a second time when the registry wants a (new) token first.
+        """Send a request; repeat it once if the registry requires a (new) token.
 
         Args:
             request: From `request`.
-            accept: Statuses that the caller understands.
+            accept: Statuses that the caller handles.
 
         Raises:
-            Interrupted: It may work when it is tried again.
-            SourceUnreachable: The answer is final.
+            Interrupted: Another attempt may succeed.
+            SourceUnreachable: The response is final.
         """
         shown = self.authorizer.header(self.scopes)
         answer = self._sent(request, shown)
-        # A challenge of whoever we were redirected to must not see our login.
+        # Credentials must not be sent to the target of a redirect.
         if answer.status == 401 and origin(answer.url) == origin(self.base):
             with answer:
                 fresh = self.authorizer.renew(self.scopes, answer.challenges, shown)
@@ -206,11 +207,11 @@ class Repository:
             raise self._refused(answer)
 
     def send(self, request: Request, accept: tuple[int, ...]) -> Answer:
-        """Send a request, again and again when that may help; arguments and errors as in `once`."""
+        """Send a request, with further attempts if these may succeed; arguments and errors as in `once`."""
         return self.patiently(lambda: self.once(request, accept))
 
     def patiently(self, ask: Callable[[], T]) -> T:
-        """Do something that may be interrupted, until it works or has failed five times."""
+        """Call a function that may be interrupted, until it succeeds or has failed five times."""
         patience = Patience(self.pacing)
         while True:
             try:
@@ -220,14 +221,14 @@ class Repository:
                     raise
 
     def manifest(self, name: str) -> Document | None:
-        """A manifest or index; None when there is none.
+        """Return a manifest or index; None if there is none.
 
         Args:
             name: Tag or digest.
 
         Raises:
-            SourceUnreachable: The registry does not answer, or refuses.
-            VerificationFailed: The content is not that of the digest.
+            SourceUnreachable: The registry does not respond, or refuses.
+            VerificationFailed: The content does not match the digest.
         """
         request = self.request("GET", f"manifests/{name}", f"manifest {name}", headers={"Accept": ", ".join(ACCEPTED)})
 
@@ -240,14 +241,14 @@ class Repository:
         return self.patiently(ask)
 
     def put_manifest(self, manifest: Document, name: str) -> Mapping[str, str]:
-        """Write a manifest under a tag or its digest; gives the headers of the answer."""
+        """Write a manifest under a tag or its digest; return the headers of the response."""
         headers = {"Content-Type": manifest.descriptor.media_type}
         request = self.request("PUT", f"manifests/{name}", f"manifest {name}", headers=headers, body=manifest.content)
         with self.send(request, (200, 201, 202)) as answer:
             return answer.headers
 
     def has_blob(self, digest: str) -> bool:
-        """Whether the registry has a blob in this repository."""
+        """Return True if the registry has a blob in this repository."""
         with self.send(self.request("HEAD", f"blobs/{digest}", f"blob {digest}"), (200, 404)) as answer:
             return answer.status == 200
 

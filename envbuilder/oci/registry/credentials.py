@@ -1,4 +1,4 @@
-"""Credentials for registries: from the files of Docker and of the containers tools, and the programs that they name."""
+"""Registry credentials, from the files of Docker and podman and from credential helpers."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from envbuilder.core.json_fields import Record, parsed, record, text
 
 _HELPER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _NOT_FOUND = "credentials not found in native keychain"
-_NOBODY = "<token>"  # the name that stands for "no name, the secret is an identity token"
+_NOBODY = "<token>"  # the user name of an identity token
 _SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """A name and a password, or an identity token; never shown.
+    """A name and a password, or an identity token; never printed.
 
     Attributes:
         user: Empty with an identity token.
         password: Empty with an identity token.
-        identity: A token that the registry's token service gives further tokens for.
+        identity: Identity token, which the registry's token service exchanges for other tokens.
     """
 
     user: str = field(default="", repr=False)
@@ -35,17 +35,17 @@ class Credentials:
 
     @property
     def basic(self) -> str:
-        """Name and password as they stand in an `Authorization` header."""
+        """Name and password in the form of an `Authorization` header."""
         return base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Texts that nobody may see."""
+        """Texts that must not be printed."""
         return tuple(filter(None, (self.password, self.identity, self.basic if self.user else "")))
 
 
 def login_files(environ: Mapping[str, str], home: Path) -> tuple[Path, ...]:
-    """Return the files that may hold credentials for registries, the first one first; they need not exist.
+    """Return the files that may hold registry credentials, in order of precedence; they need not exist.
 
     Source: containers-auth.json(5), https://docs.docker.com/reference/cli/docker/login/; read 2026-11.
     """
@@ -66,8 +66,8 @@ class RegistryLogins:
 
     Attributes:
         files: Docker's `config.json` and the `auth.json` of others; the first that has a login decides.
-        environ: Environment of the credential programs, which are looked for on its PATH.
-        seconds: How long such a program may take.
+        environ: Environment of the credential helpers, which are searched on its PATH.
+        seconds: Timeout of a credential helper.
     """
 
     files: Sequence[Path]
@@ -75,12 +75,12 @@ class RegistryLogins:
     seconds: float = _SECONDS
 
     def of(self, host: str, repository: str = "") -> Credentials | None:
-        """Return the credentials for a repository; None when there are none.
+        """Return the credentials for a repository; None if there are none.
 
         Raises:
-            InvalidInput: A file is not what those programs write.
-            ToolMissing: A credential program that a file names is not installed.
-            ToolFailed: A credential program failed, or took too long.
+            InvalidInput: A file is not in the format of those programs.
+            ToolMissing: A credential helper that a file names is not installed.
+            ToolFailed: A credential helper failed, or timed out.
         """
         for path in self.files:
             file = _LoginFile(path=path, environ=self.environ, seconds=self.seconds)
@@ -117,7 +117,7 @@ class _LoginFile:
         return config
 
     def _stored(self, auths: Record, host: str, repository: str) -> Credentials | None:
-        """The entry that says most about a repository: `HOST/TEAM` goes before `HOST`."""
+        """Return the most specific entry for a repository: `HOST/TEAM` takes precedence over `HOST`."""
         wanted = f"{host}/{repository}/"
         fitting = [name for name in auths if wanted.startswith(f"{_place_of(name)}/")]
         for name in sorted(fitting, key=lambda each: len(_place_of(each)), reverse=True):
@@ -166,7 +166,7 @@ class _LoginFile:
         if ran.returncode:
             if _NOT_FOUND in ran.stdout.decode(errors="replace"):
                 return None
-            # What it wrote may hold the secret.
+            # Its output may contain the secret.
             raise ToolFailed(f"{name} ended with status {ran.returncode}", hint=hint)
         return _told(record(parsed(ran.stdout)), name, hint)
 
@@ -185,7 +185,7 @@ def _told(answer: Record, name: str, hint: str) -> Credentials | None:
 
 
 def _place_of(name: str) -> str:
-    """Return what a key of `auths` is about: `HOST`, or `HOST/PATH`; Docker writes some as addresses of an API.
+    """Return the `HOST` or `HOST/PATH` of a key of `auths`; Docker writes some keys as addresses of an API.
 
     Example:
         >>> _place_of("https://registry.example/v1/"), _place_of("registry.example/team/")

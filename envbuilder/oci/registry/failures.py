@@ -1,4 +1,4 @@
-"""What can go wrong with a registry, and the words for it; nothing secret gets into them."""
+"""Failures of a registry, with messages that contain no secrets."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _NETWORK_HINT = "check network, proxy (HTTPS_PROXY, NO_PROXY) and CA bundle (SSL
 
 
 class Interrupted(SourceUnreachable):
-    """It may work when it is tried again.
+    """A failure after which another attempt may succeed.
 
     Attributes:
-        asked: Seconds that the registry asked to wait; None when it did not.
-        broke: Whether a connection was there, and ended without an answer.
-        stalled: Whether the registry was silent or too slow.
+        asked: Seconds that the registry asked to wait; None if it did not.
+        broke: Whether an established connection ended without a response.
+        stalled: Whether the registry sent nothing or too little in time.
     """
 
     def __init__(
@@ -40,27 +40,27 @@ class Interrupted(SourceUnreachable):
 
 
 class SessionLost(Interrupted):
-    """The registry has forgotten what was uploaded; only a new upload helps."""
+    """The registry has lost the partial upload; only a new upload can succeed."""
 
 
 class Stopped(EnvbuilderError):
-    """Another transfer has failed: this one was given up. Never reaches a user."""
+    """This transfer was cancelled because another one failed; never reported to a user."""
 
 
 def refused(subject: str, status: int, body: bytes, secrets: Iterable[str] = ()) -> SourceUnreachable:
-    """The error for an answer that is final.
+    """Return the error for a final response.
 
     Args:
-        subject: What was asked for, and of which registry.
+        subject: The request, and the registry.
         status: HTTP status.
-        body: What the registry said.
-        secrets: Texts that must not be repeated, even if the registry does.
+        body: Body of the response.
+        secrets: Texts that must not be printed, even if the registry repeats them.
     """
     return SourceUnreachable(f"{subject}: {said(status, body, secrets)}", hint=_hint(status))
 
 
 def said(status: int, body: bytes, secrets: Iterable[str] = ()) -> str:
-    """The registry's own words: status, and code and message of its errors.
+    """Return the registry's message: status, and code and message of its errors.
 
     Example:
         >>> said(404, b'{"errors":[{"code":"NAME_UNKNOWN","message":"no such name"}]}')

@@ -1,4 +1,4 @@
-"""Several transfers at a time; the first that fails ends the others."""
+"""Parallel transfers; the first failure cancels the others."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Listener: TypeAlias = Callable[[Transfer], None]
 
 
 def ignore(_transfer: Transfer) -> None:
-    """Listen to nothing."""
+    """Ignore progress."""
 
 
 class Watch:
-    """What transfers that run side by side share: one listener, told by one thread at a time, and a stop sign.
+    """State shared by parallel transfers: a listener, called by one thread at a time, and a stop flag.
 
     Args:
-        listener: Told about progress.
+        listener: Progress callback.
     """
 
     def __init__(self, listener: Listener = ignore) -> None:
@@ -44,24 +44,25 @@ class Watch:
             self._listener(Transfer(item=item, current=current, total=total))
 
     def stop(self) -> None:
-        """Make all transfers end at their next report."""
+        """Cancel all transfers at their next report."""
         self._stopped.set()
 
 
 def in_parallel(work: Callable[[T], R], items: Sequence[T], *, connections: int, watch: Watch) -> tuple[R, ...]:
-    """Do some work for each item.
+    """Call a function for each item.
 
     Args:
-        work: Called in other threads; reports to the watch now and then, so that it ends when another one fails.
-        items: What to work on.
+        work: Called in other threads; must report to the watch regularly, so that it is cancelled if another call
+            fails.
+        items: The items.
         connections: Threads.
-        watch: Stopped at the first failure, or when this thread is interrupted.
+        watch: Stopped at the first failure, or if this thread is interrupted.
 
     Returns:
         The results in the order of the items.
 
     Raises:
-        Exception: The failure of the first item, in their order, that has failed by itself.
+        Exception: The failure of the first item, in their order, that was not cancelled.
     """
     with ThreadPoolExecutor(max_workers=connections) as pool:
         futures = [pool.submit(work, item) for item in items]

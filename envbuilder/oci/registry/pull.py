@@ -1,4 +1,4 @@
-"""Finding an image in a registry, and getting its blobs into a store."""
+"""Look-up of an image in a registry, and download of its blobs into a store."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class RemoteImage:
     """An image for linux/amd64 in a registry.
 
     Attributes:
-        reference: As it was asked for.
-        manifest: Its manifest, also where the reference names an index of several platforms.
+        reference: The requested reference.
+        manifest: Its manifest, also if the reference names an index of several platforms.
         config: Its configuration.
         layers: Lowest first.
     """
@@ -44,7 +44,7 @@ class RemoteImage:
         """Digests of the tars of its layers.
 
         Raises:
-            VerificationFailed: The configuration has none for each layer.
+            VerificationFailed: The configuration does not have one for each layer.
         """
         found = texts(parsed(self.config.content), "rootfs", "diff_ids")
         if len(found) != len(self.layers) or not all(map(is_digest, found)):
@@ -56,16 +56,16 @@ class RemoteImage:
 
 
 def find(client: RegistryClient, reference: ImageRef) -> RemoteImage:
-    """Look an image up; its layers are not fetched.
+    """Look up an image without its layers.
 
     Args:
         client: Connections.
-        reference: A digest goes before a tag, and may be that of an index.
+        reference: A digest takes precedence over a tag, and may be that of an index.
 
     Raises:
         UsageError: The reference has no host, and the client has no default.
-        SourceUnreachable: The registry does not answer or refuses, has no such image, or none for this platform.
-        VerificationFailed: What it gave is not what the digest says.
+        SourceUnreachable: The registry does not respond or refuses, has no such image, or none for this platform.
+        VerificationFailed: The content does not match the digest.
     """
     repository = client.repository(reference)
     manifest = _present(repository, reference.digest or reference.tag)
@@ -83,7 +83,7 @@ def fetch_blob(
     *,
     listener: Listener = ignore,
 ) -> None:
-    """Get one blob into a store; errors as in `fetch_blobs`."""
+    """Download one blob into a store; errors as in `fetch_blobs`."""
     fetch_blobs(client, reference, (blob,), store, listener=listener)
 
 
@@ -96,20 +96,20 @@ def fetch_blobs(  # noqa: PLR0913  two of them say how
     listener: Listener = ignore,
     connections: int = _CONNECTIONS,
 ) -> None:
-    """Get blobs into a store, a few at a time; what is there is not fetched, what was begun is taken up.
+    """Download blobs into a store, a few at a time; skip existing ones, resume partial ones.
 
     Args:
         client: Connections.
-        reference: Names the repository.
-        blobs: What to get.
-        store: Where to.
-        listener: Told about bytes, by one thread at a time; items are digests.
-        connections: Blobs at a time.
+        reference: Its repository is used.
+        blobs: The blobs.
+        store: The store.
+        listener: Progress callback, called by one thread at a time; items are digests.
+        connections: Number of simultaneous downloads.
 
     Raises:
-        SourceUnreachable: The registry does not answer, refuses, or does not have one of them.
-        VerificationFailed: What it gave was not what the digest says, twice; nothing of it is in the store.
-        DiskFull: There is no room.
+        SourceUnreachable: The registry does not respond, refuses, or does not have one of them.
+        VerificationFailed: The content did not match the digest, twice; it is not kept in the store.
+        DiskFull: No space is left.
     """
     wanted = [blob for blob in dict.fromkeys(blobs) if not store.has(blob.digest)]
     if not wanted:
@@ -136,7 +136,7 @@ def _present(repository: Repository, name: str) -> Document:
 
 
 def _entry(index: object, subject: str) -> Descriptor:
-    """The manifest for this platform: one without a variant goes first."""
+    """Return the manifest for this platform; prefer one without a variant."""
     fitting = [
         entry
         for entry in records(index, "manifests")
@@ -172,7 +172,7 @@ def _image(repository: Repository, reference: ImageRef, manifest: Document) -> R
 
 
 def _small(repository: Repository, blob: Descriptor) -> bytes:
-    """A blob as a whole, verified."""
+    """Return a whole blob, verified."""
     request = repository.request("GET", f"blobs/{blob.digest}", f"blob {blob.digest}")
 
     def ask() -> bytes:
@@ -202,7 +202,7 @@ def _fetch(repository: Repository, blob: Descriptor, store: Store, watch: Watch)
 
 
 def _read_on(repository: Repository, blob: Descriptor, receiver: Receiver, watch: Watch) -> None:
-    """Append what one answer gives."""
+    """Append the content of one response."""
     start = receiver.size
     headers = {"Range": f"bytes={start}-"} if start else {}
     request = repository.request("GET", f"blobs/{blob.digest}", f"blob {blob.digest}", headers=headers)
@@ -217,7 +217,7 @@ def _read_on(repository: Repository, blob: Descriptor, receiver: Receiver, watch
 
 
 def _within(answer: Answer, room: int, receiver: Receiver) -> Iterator[bytes]:
-    """The body, as long as it is not longer than it may be."""
+    """Yield the body; stop if it exceeds the allowed size."""
     for chunk in answer.chunks():
         room -= len(chunk)
         if room < 0:

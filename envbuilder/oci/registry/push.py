@@ -1,4 +1,4 @@
-"""Pushing an assembled image: what the registry lacks, then the manifest, then what refers to it, then the tag."""
+"""Push of an assembled image: missing blobs, then the manifest, then attached documents, then the tag."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _CONNECTIONS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Blob:
-    """Something that the registry must have.
+    """A blob that the registry must have.
 
     Attributes:
         item: Its name in reports.
-        descriptor: What it is.
+        descriptor: Its descriptor.
         layer: Whether it counts as a layer.
         open: Opens its content.
     """
@@ -40,7 +40,7 @@ class _Blob:
 
 
 class _Fate(Enum):
-    """What became of a blob: it was there, another repository had it, or it was sent."""
+    """Outcome for a blob: present already, mounted from another repository, or sent."""
 
     PRESENT = auto()
     MOUNTED = auto()
@@ -56,23 +56,23 @@ def push(  # noqa: PLR0913  two of them say how
     mount_from: tuple[str, ...] = (),
     listener: Listener = ignore,
 ) -> PushResult:
-    """Push an image and what is attached to it; the tag is set last, and only when everything else is there.
+    """Push an image and its attached documents; set the tag last, after everything else is complete.
 
     Args:
         client: Connections.
-        image: What to push.
-        reference: Where to; with a digest, that of the image.
-        store: Has the layers; their content is verified while it is sent.
-        mount_from: Repositories as `HOST/NAME`, such as that of the base, to take blobs from within the registry.
-        listener: Told about bytes, by one thread at a time; items are ids of layers and media types.
+        image: The image.
+        reference: Target; a digest must be that of the image.
+        store: Contains the layers; their content is verified during the upload.
+        mount_from: Repositories as `HOST/NAME`, such as that of the base, to mount blobs from within the registry.
+        listener: Progress callback, called by one thread at a time; items are ids of layers and media types.
 
     Returns:
-        Counts of layers; what another repository of the registry had counts as present.
+        Counts of layers; those mounted from another repository of the registry count as present.
 
     Raises:
-        UsageError: The reference names no host, or another digest.
-        SourceUnreachable: The registry does not answer, or refuses.
-        VerificationFailed: A layer is not in the store, or damaged there; or the registry gives another digest.
+        UsageError: The reference has no host, or another digest.
+        SourceUnreachable: The registry does not respond, or refuses.
+        VerificationFailed: A layer is damaged or missing from the store; or the registry returns another digest.
     """
     started = client.pacing.clock()
     digest = image.manifest.descriptor.digest
@@ -98,7 +98,7 @@ def push(  # noqa: PLR0913  two of them say how
 
 
 def _blobs(image: AssembledImage, store: Store) -> tuple[_Blob, ...]:
-    """Everything to be there before the manifests, each digest once, layers first."""
+    """Return all blobs that must precede the manifests, without duplicates, layers first."""
     layers = [_in_store(layer.id, layer.blob, store) for layer in image.layers]
     attached = [document for pair in image.attached for document in referrers.needed(*pair)]
     documents = [_in_memory(document) for document in (image.config, *attached)]
@@ -122,7 +122,7 @@ def _in_memory(document: Document) -> _Blob:
 
 
 def _deliver(repository: Repository, blobs: tuple[_Blob, ...], store: Store, watch: Watch) -> tuple[_Fate, ...]:
-    """Make the registry have all blobs; gives what became of each."""
+    """Make sure that the registry has all blobs; return the outcome for each."""
 
     def is_there(blob: _Blob) -> bool:
         return repository.has_blob(blob.descriptor.digest)
@@ -152,14 +152,14 @@ def _send(repository: Repository, blob: _Blob, store: Store, watch: Watch) -> No
         with stream as content:
             Upload(repository=repository, blob=blob.descriptor, item=blob.item, stream=content, watch=watch).run()
     except VerificationFailed:
-        if blob.layer:  # damaged since it was trusted: take it away, so that the next run makes it anew
+        if blob.layer:  # damaged since it was verified: remove it, so that the next run makes it again
             store.trusted.discard(blob.descriptor.digest)
             store.verified(blob.descriptor.digest)
         raise
 
 
 def _attach(repository: Repository, image: AssembledImage) -> None:
-    """Push what refers to the image, and list it under a tag where the registry does not keep that list itself."""
+    """Push the attached documents; list them under a tag if the registry does not maintain the list itself."""
     unlisted = []
     for manifest, _content in image.attached:
         headers = _put_verified(repository, manifest, manifest.descriptor.digest)
@@ -170,7 +170,7 @@ def _attach(repository: Repository, image: AssembledImage) -> None:
 
 
 def _put_verified(repository: Repository, manifest: Document, name: str) -> Mapping[str, str]:
-    """Write a manifest; the registry must know it by our digest."""
+    """Write a manifest; raise an error if the registry reports another digest."""
     headers = repository.put_manifest(manifest, name)
     told = headers.get("Docker-Content-Digest", "")
     if not told:

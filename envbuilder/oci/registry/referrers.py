@@ -1,6 +1,7 @@
-"""What refers to an image: found through its tag by clients of registries that keep no list of their own.
+"""Documents attached to an image, listed under a tag for registries without a referrers API.
 
-Source: OCI distribution spec 1.1, "Pushing Manifests with Subject" and "Referrers Tag Schema".
+Source: https://github.com/opencontainers/distribution-spec/blob/v1.1.0/spec.md#pushing-manifests-with-subject and
+https://github.com/opencontainers/distribution-spec/blob/v1.1.0/spec.md#referrers-tag-schema
 """
 
 from __future__ import annotations
@@ -15,21 +16,21 @@ from envbuilder.oci.registry.client import Repository
 
 
 def needed(manifest: Document, content: Document) -> tuple[Document, ...]:
-    """The blobs of a manifest that refers to an image."""
+    """Return the blobs of a manifest that refers to an image."""
     config = text(parsed(manifest.content), "config", "digest")
     return (content, EMPTY) if config == EMPTY.descriptor.digest != content.descriptor.digest else (content,)
 
 
 def list_by_tag(repository: Repository, subject: str, manifests: Sequence[Document]) -> None:
-    """Add manifests to the index that stands for the list of what refers to a subject; those in it already stay.
+    """Add manifests to the index that lists the referrers of a subject; keep the existing entries.
 
     Args:
-        repository: Where they are.
+        repository: Their repository.
         subject: Digest of the image.
-        manifests: What refers to it.
+        manifests: Manifests that refer to it.
 
     Raises:
-        SourceUnreachable: The registry does not answer or refuses, or has something else under that tag.
+        SourceUnreachable: The registry does not respond or refuses, or has something else under that tag.
     """
     tag = subject.replace(":", "-")
     found = repository.manifest(tag)

@@ -1,4 +1,4 @@
-"""How long to wait before something is tried again."""
+"""Waiting times between attempts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from envbuilder.core.http.limits import MOST_STALLS, PROGRESS, decimal
 from envbuilder.oci.registry.failures import Interrupted
 
 TRIES = 5
-"""Tries in all, of a request or without progress in a transfer: with the waits below about 4 to 8 seconds."""
+"""Attempts for a request, or without progress in a transfer; with the waits below about 4 to 8 seconds in all."""
 
 _FIRST_WAIT = 0.5
 _LONGEST_WAIT = 30.0
@@ -21,12 +21,12 @@ _LONGEST_TOLD = 10**9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pacing:
-    """Time, as far as a transfer depends on it.
+    """Clock and waits of transfers.
 
     Attributes:
-        pause: Waits so many seconds.
-        jitter: Gives a number from 0 to 1, so that many clients do not come back at the same moment.
-        clock: Seconds since any moment; never goes back.
+        pause: Waits for a number of seconds.
+        jitter: Returns a number from 0 to 1, so that many clients do not return at the same moment.
+        clock: Returns seconds since an arbitrary moment; monotonic.
     """
 
     pause: Callable[[float], None] = time.sleep
@@ -34,10 +34,10 @@ class Pacing:
     clock: Callable[[], float] = time.monotonic
 
     def wait(self, failures: int, asked: float | None = None) -> None:
-        """Wait before the next try.
+        """Wait before the next attempt.
 
         Args:
-            failures: How often it has failed, from 1.
+            failures: Number of failures so far, from 1.
             asked: Seconds that the server asked for.
         """
         if asked is not None:
@@ -47,12 +47,12 @@ class Pacing:
 
 
 class Patience:
-    """How often something is tried again: until it has failed five times without getting on by a megabyte.
+    """Limit of attempts: five failures without a megabyte of progress.
 
-    A registry that stalls `MOST_STALLS` times is given up sooner; `Tolerance` limits what it may make us wait.
+    After `MOST_STALLS` stalls, fewer attempts are made; `Tolerance` limits the total waiting time.
 
     Args:
-        pacing: Waits.
+        pacing: Provides waits.
     """
 
     def __init__(self, pacing: Pacing) -> None:
@@ -62,11 +62,11 @@ class Patience:
         self._stalls = 0
 
     def lasts(self, failure: Interrupted, position: int = 0) -> bool:
-        """Whether to try again after a failure; has waited then.
+        """Wait and return True if another attempt is allowed after a failure.
 
         Args:
-            failure: What happened.
-            position: Bytes of the transfer that are done.
+            failure: The failure.
+            position: Bytes transferred so far.
         """
         if position - self._furthest >= PROGRESS:
             self._failures, self._stalls, self._furthest = 0, 0, position
@@ -79,11 +79,11 @@ class Patience:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that `Retry-After` asks for; None when it asks for nothing that can be understood.
+    """Return the seconds of `Retry-After`; None if it is missing or invalid.
 
-    A date counts from the server's own `Date`, so that no two clocks have to agree.
+    A date is relative to the server's own `Date`, so that the clocks need not agree.
 
-    Source: RFC 9110, section 10.2.3.
+    Source: https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3
 
     Example:
         >>> retry_after({"Retry-After": "7"})
@@ -98,5 +98,5 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     try:
         moments = [parsedate_to_datetime(text) for text in (asked, headers.get("Date", ""))]
         return max((moments[0] - moments[1]).total_seconds(), 0.0)
-    except (ValueError, TypeError, OverflowError):  # no date, or one without a zone
+    except (ValueError, TypeError, OverflowError):  # not a date, or one without a time zone
         return None

@@ -20,7 +20,7 @@ from envbuilder.oci.registry.failures import Interrupted, said
 from envbuilder.oci.registry.retries import retry_after
 
 Body: TypeAlias = bytes | Callable[[], Iterator[bytes]] | None
-"""Bytes, or what gives them anew for each try; `Content-Length` is among the headers then."""
+"""Bytes, or a function that returns them again for each attempt; the headers then include `Content-Length`."""
 
 _LONGEST_ERROR = 1 << 16
 _MOST_SENT = 1 << 50  # more than any body has
@@ -32,18 +32,18 @@ _LATER_HINT = "try again later, or use another registry"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is sent.
+    """An HTTP request.
 
     Attributes:
         method: Such as `GET`.
         url: Absolute.
-        subject: What it is about, in words for errors: addresses can hold secrets.
-        local: Whether the registry is on this machine, so that this machine may be asked by plain http.
-        headers: Without those of `authorization`.
-        authorization: Value of that header, sent to the url's own origin and not to where it redirects.
-        body: What to send.
-        secrets: Texts that no error may repeat, even if the answer does.
-        seconds: Seconds until the first byte of the answer.
+        subject: Its subject, in words for errors, since addresses may contain secrets.
+        local: Whether the registry is on this machine, so that plain http to this machine is allowed.
+        headers: Without `authorization`.
+        authorization: Value of that header, sent to the origin of the URL but not to targets of redirects.
+        body: Body.
+        secrets: Texts that no error may contain, even if the response does.
+        seconds: Timeout until the first byte of the response.
     """
 
     method: str
@@ -58,12 +58,12 @@ class Request:
 
 
 class Answer:
-    """What came back; its body is not read yet.
+    """An HTTP response whose body is not read yet.
 
     Attributes:
         status: HTTP status.
-        headers: Case does not matter.
-        url: Whose answer this is, after redirects.
+        headers: Case-insensitive.
+        url: URL after redirects.
         subject: As in the request.
     """
 
@@ -81,10 +81,10 @@ class Answer:
 
     @property
     def location(self) -> str:
-        """`Location`, made absolute; empty when there is none.
+        """`Location`, made absolute; empty if there is none.
 
         Raises:
-            SourceUnreachable: It is no address.
+            SourceUnreachable: It is not an address.
         """
         return self._absolute(self.headers.get("Location", ""))
 
@@ -102,32 +102,32 @@ class Answer:
         return found
 
     def chunks(self) -> Iterator[bytes]:
-        """The body in pieces of a megabyte.
+        """Yield the body in pieces of a megabyte.
 
         Raises:
-            Interrupted: The connection broke before its end.
+            Interrupted: The connection failed before the end.
         """
         while chunk := self.read(CHUNK):
             yield chunk
 
     def read(self, size: int) -> bytes:
-        """Return the next bytes, no more than `size`; none at the end.
+        """Return the next bytes, at most `size`; none at the end.
 
         Raises:
-            Interrupted: The connection broke before the end, or is too slow.
+            Interrupted: The connection failed before the end, or is too slow.
         """
         with _as_ours(self.subject):
             return self._response.read(size)
 
     def content(self, limit: int) -> bytes:
-        """The whole body.
+        """Return the whole body.
 
         Args:
-            limit: Bytes that it may have.
+            limit: Maximum in bytes.
 
         Raises:
-            Interrupted: The connection broke before its end.
-            SourceUnreachable: It is longer.
+            Interrupted: The connection failed before the end.
+            SourceUnreachable: It is larger.
         """
         try:
             return whole(self, limit)
@@ -135,7 +135,7 @@ class Answer:
             raise SourceUnreachable(f"{self.subject}: {error}", hint="this is no registry, or no image") from error
 
     def start(self, length: int) -> bytes:
-        """The first bytes of the body."""
+        """Return the first bytes of the body."""
         parts = []
         while length and (part := self.read(length)):
             parts.append(part)
@@ -165,12 +165,12 @@ class Transport:
         self._client = Client(environ, clock=clock)
 
     def send(self, request: Request) -> Answer:
-        """Send a request, once, and follow redirects of one that only reads.
+        """Send a request, once, and follow redirects if it only reads.
 
         Raises:
-            Interrupted: No answer, or one that asks to come back later (429, 5xx).
-            SourceUnreachable: Its address, or where it redirects to, may not be used.
-            UsageError: Proxy or CA bundle of the environment cannot be used.
+            Interrupted: No response, or a temporary failure (429, 5xx).
+            SourceUnreachable: Its address, or the target of a redirect, is not allowed.
+            UsageError: Proxy or CA bundle of the environment is invalid.
         """
         url = request.url
         for _ in range(MOST_REDIRECTS + 1):
@@ -202,7 +202,7 @@ class Transport:
         return Answer(response, request.subject)
 
     def _settled(self, answer: Answer, request: Request) -> Answer:
-        """Return an answer that is one; wait for no server longer than `MOST_WAITED` in all."""
+        """Return a final response; limit the waiting time per server to `MOST_WAITED` in all."""
         if answer.status != 429 and answer.status < 500:
             return answer
         with answer:
@@ -218,11 +218,11 @@ class Transport:
 
 
 def _require_safe(request: Request, url: str) -> None:
-    """Plain http only with this machine, and nobody else may send us there."""
+    """Raise an error unless plain http goes to this machine only, without a redirect from another machine."""
     try:
         parts = urlsplit(url)
         origin(url)
-    except ValueError:  # its port, its host, or brackets without an end
+    except ValueError:  # invalid port or host, or an unclosed bracket
         raise unusable(request.subject) from None
     if parts.scheme == "https" and parts.hostname:
         return
@@ -235,7 +235,7 @@ def _require_safe(request: Request, url: str) -> None:
 
 
 def unusable(subject: str) -> SourceUnreachable:
-    """The error for an address that is none."""
+    """Return the error for an invalid address."""
     return SourceUnreachable(
         f"{subject}: the registry sends us to an address that cannot be used", hint="ask the registry's operator"
     )

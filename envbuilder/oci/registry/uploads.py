@@ -1,4 +1,4 @@
-"""Uploading one blob: in chunks, taken up where the registry says that it broke, verified while it is read."""
+"""Upload of one blob: in chunks, resumed where the registry stopped, verified while it is read."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from hashlib import _Hash as Hash
 
 PIECE = 64 << 20
-"""Bytes in one request: so much is lost at most where a registry forgets a request that broke."""
+"""Bytes in one request: the most that is lost if a registry discards an interrupted request."""
 
 _LARGEST_PIECE = 1 << 50  # larger than any blob: the whole of it in one request
-_BLOCK = 1 << 17  # one write may take 20 s: a larger block needs a faster line
+_BLOCK = 1 << 17  # one write may take 20 s: a larger block needs a faster connection
 _COMMIT_RATE = 10 << 20
 _COMMIT_MOST = 300.0
 _UPLOADS = "blobs/uploads/"
@@ -35,12 +35,12 @@ _SESSION_GONE = (404, 416)
 
 @dataclass(slots=True, kw_only=True)
 class Session:
-    """An upload that a registry has begun.
+    """An upload session of a registry.
 
     Attributes:
-        location: Where to send the next piece.
+        location: Address for the next piece.
         position: Bytes that the registry has.
-        smallest: Bytes that every piece but the last must have.
+        smallest: Minimum size in bytes of every piece but the last.
     """
 
     location: str
@@ -49,7 +49,7 @@ class Session:
 
 
 def mount(repository: Repository, blob: Descriptor) -> bool:
-    """Let the registry take a blob from its other repositories; whether one of them had it."""
+    """Mount a blob from the registry's other repositories; return True if one of them had it."""
     for other in repository.others:
         path = f"{_UPLOADS}?{urlencode({'mount': blob.digest, 'from': other})}"
         request = repository.request("POST", path, f"blob {blob.digest} from {other}")
@@ -59,7 +59,7 @@ def mount(repository: Repository, blob: Descriptor) -> bool:
                     return True
         except Interrupted:
             raise
-        except SourceUnreachable:  # a repository that may not be read is one that has nothing for us
+        except SourceUnreachable:  # a repository that may not be read is skipped
             continue
         _cancel(repository, _session(answer, 0))
     return False
@@ -67,14 +67,14 @@ def mount(repository: Repository, blob: Descriptor) -> bool:
 
 @dataclass(slots=True, kw_only=True)
 class Upload:
-    """One blob on its way.
+    """Upload of one blob.
 
     Attributes:
-        repository: Where to.
+        repository: Target.
         blob: Its digest and size.
         item: Its name in reports.
         stream: Its content.
-        watch: Told about bytes.
+        watch: Receives progress.
         piece: Bytes in one request.
     """
 
@@ -88,11 +88,11 @@ class Upload:
     _hashed: int = field(default=0, init=False)
 
     def run(self) -> None:
-        """Send all of it.
+        """Send the whole blob.
 
         Raises:
-            SourceUnreachable: The registry does not answer, refuses, or loses the upload again and again.
-            VerificationFailed: The content has not this digest; the registry has nothing of it.
+            SourceUnreachable: The registry does not respond, refuses, or loses the upload repeatedly.
+            VerificationFailed: The content does not match the digest; the registry has not stored it.
         """
         session: Session | None = None
         patience = Patience(self.repository.pacing)
@@ -105,7 +105,7 @@ class Upload:
                     raise
                 session = self._taken_up(None if isinstance(error, SessionLost) else session)
                 if session is None and self.repository.has_blob(self.blob.digest):
-                    return  # only the answer to the last request was lost
+                    return  # only the response to the last request was lost
             else:
                 return
 
@@ -168,19 +168,19 @@ class Upload:
             self.watch.tell(self.item, start, self.blob.size)
 
     def _see(self, start: int, data: bytes) -> None:
-        """Hash what was not hashed before: a piece may be read twice."""
+        """Hash bytes that were not hashed before, since a piece may be read twice."""
         fresh = data[max(self._hashed - start, 0) :]
         self._hash.update(fresh)
         self._hashed += len(fresh)
 
     def _taken_up(self, session: Session | None) -> Session | None:
-        """The session with what the registry has of it; None when it is lost."""
+        """Return the session with the registry's position; None if it is lost."""
         if session is None:
             return None
         request = self.repository.request("GET", session.location, self._subject)
         with self.repository.send(request, (200, 202, 204, 400, *_SESSION_GONE)) as answer:
             position = _position(answer)
-            # "0-0" stands for one byte and, in the distribution project's registry, for none.
+            # "0-0" is one byte, or zero in some registries: https://github.com/distribution/distribution/issues/2363
             if answer.status >= 400 or not position or position == 1 or position > self._hashed:
                 return None
             session.location = answer.location or session.location
@@ -194,9 +194,9 @@ class Upload:
 
 
 def commit_seconds(size: int) -> float:
-    """Return how long a registry may be silent before it answers the last request of an upload.
+    """Return the timeout for the response to the last request of an upload.
 
-    It may read the blob again first, and copy it to where it stays: 10 MiB a second are allowed for.
+    The registry may read the blob again and copy it to its final place; 10 MiB per second are assumed.
 
     Example:
         >>> commit_seconds(1 << 20), commit_seconds(1 << 30), commit_seconds(1 << 40)
@@ -213,13 +213,13 @@ def _session(answer: Answer, position: int) -> Session:
 
 
 def _position(answer: Answer) -> int | None:
-    """How many bytes the registry has; None when it does not say."""
+    """Return the bytes that the registry has; None if it does not state them."""
     found = _RANGE.fullmatch(answer.headers.get("Range", "").strip())
     return int(found[1]) + 1 if found else None
 
 
 def _cancel(repository: Repository, session: Session) -> None:
-    """Tell the registry that nothing more will come; it forgets the upload some day anyway."""
+    """Cancel the session; a registry discards it eventually anyway."""
     request = repository.request("DELETE", session.location, "an upload that is given up")
     try:
         repository.once(request, (200, 202, 204, 404)).close()

@@ -1,4 +1,4 @@
-"""A command in a container or in a root file system, and how it ended, as values."""
+"""Requests and results of commands in a container or a root file system."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 Output: TypeAlias = Callable[[int, bytes], None]
-"""Gets the stream, 1 for standard output and 2 for standard error, and a piece of what a command writes to it."""
+"""Receives the stream, 1 for standard output and 2 for standard error, and a piece of the output."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,17 +17,17 @@ class RunRequest:
     Attributes:
         image: Image reference or id.
         command: Program and arguments; replaces entry point and command of the image.
-        files: `(absolute path in the container, content)` put there before it starts; readable by everybody.
+        files: `(absolute path in the container, content)` to create before the start; readable by all users.
         mounts: `(path on this host, path in the container)`, read-only.
         env: Environment variables, sorted by name.
         gpus: Ask the engine for all GPUs.
         devices: CDI devices to ask for instead, such as `nvidia.com/gpu=0`.
         network: `none`, `host` or `default`.
-        user: Account to run as; empty means that of the image.
+        user: User to run as; empty for that of the image.
         timeout: Seconds after which the container is killed.
-        copy_out: Absolute path of one file in the container to read when the command has ended; empty for none.
-        shared: `(path on this host, path in the container)` that the command can change.
-        folder: Where the command starts; empty means where the image says.
+        copy_out: Absolute path of one file in the container to read after the command has ended; empty for none.
+        shared: `(path on this host, path in the container)`, writable.
+        folder: Working directory; empty for that of the image.
     """
 
     image: str
@@ -47,14 +47,14 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """How a container ended.
+    """Result of a container.
 
     Attributes:
-        status: Exit status; 137 when it was killed.
-        stdout: What it wrote, as bytes.
-        stderr: Likewise.
-        timed_out: Whether it was killed because its time was up.
-        copied: Content of `copy_out`; None when there was no such file.
+        status: Exit status; 137 if it was killed.
+        stdout: Standard output, as bytes.
+        stderr: Standard error, likewise.
+        timed_out: Whether it was killed by the timeout.
+        copied: Content of `copy_out`; None if there was no such file.
     """
 
     status: int

@@ -1,6 +1,6 @@
-"""Goes into a new root and becomes a command. Started as a program of its own: it uses the standard library only.
+"""Program that enters a new root and executes a command; it uses the standard library only.
 
-Usage: `python container_init.py TASK.json FD`; what goes wrong before the command is written to the open file FD.
+Usage: `python container_init.py TASK.json FD`; errors before the start of the command are written to the open file FD.
 `python container_init.py --cover COVER.json COMMAND…` is for `interpreter_guard.py`.
 """
 
@@ -54,9 +54,9 @@ def _mount(source: str, target: str, kind: str = "", flags: int = 0, options: st
 
 def _bind(source: str, target: str, *, writable: bool) -> None:
     _mount(source, target, flags=_BIND | _RECURSIVE)
-    # A remount changes one mount and none of those below it.
+    # A remount affects one mount only, none of those below it.
     for place in _mounts_below(target):
-        # What the source's file system forbids must be said again: without root rights it cannot be taken back.
+        # An unprivileged remount must repeat the restrictions of the source, which it may not clear.
         kept = os.statvfs(place).f_flag & (_READ_ONLY | _NO_SUID | _NO_DEVICES | _NO_EXEC)
         _mount("", place, flags=_BIND | _REMOUNT | _NO_SUID | _NO_DEVICES | kept | (0 if writable else _READ_ONLY))
 
@@ -91,7 +91,7 @@ def _build(task: dict[str, object]) -> None:
         _bind(str(bind["source"]), f"{root}{bind['target']}", writable=False)
     _mount("proc", f"{root}/proc", "proc", _NO_SUID | _NO_EXEC | _NO_DEVICES)
     _devices(f"{root}/dev", str(task["size"]))
-    # Only who rules over the network's namespace may mount this anew, without the file systems below it.
+    # A new sysfs, without the file systems below /sys, may only be mounted by the owner of the network namespace.
     _system(f"{root}/sys", fresh=not (task["host_network"] and task["map_accounts"]))
     for folder in cast("list[str]", task["empty"]):
         _mount("tmpfs", f"{root}{folder}", "tmpfs", _NO_SUID | _NO_DEVICES, f"mode=1777{task['size']}")
@@ -132,7 +132,7 @@ def _devices(place: str, size: str) -> None:
         _mount("devpts", f"{place}/pts", "devpts", _NO_SUID | _NO_EXEC, "newinstance,ptmxmode=0666,mode=0620")
         Path(place, "ptmx").symlink_to("pts/ptmx")
     except _Refused:
-        pass  # terminals are wanted by nobody here
+        pass  # no command needs a terminal
 
 
 def _system(place: str, *, fresh: bool) -> None:
@@ -157,7 +157,7 @@ def _protect(root: str, task: dict[str, object]) -> None:
 
 def _change_root(root: str) -> None:
     os.chdir(root)
-    # The old root goes on top of the new one, and away.
+    # pivot_root(".", ".") puts the old root on top of the new one: see NOTES of pivot_root(2).
     _call("pivot_root", b".", b".")
     _call("umount2", b".", ctypes.c_int(_DETACH))
     os.chdir("/")
@@ -191,7 +191,7 @@ def _change_account(uid: int, gid: int) -> None:
 
 
 def _map_this_account() -> None:
-    """Make a namespace of accounts with this one only; where the kernel makes none, its account still has no rights."""
+    """Make a user namespace with this user only; if the kernel refuses, the user still has no privileges."""
     uid, gid = os.geteuid(), os.getegid()
     _control(_CAN_BE_INSPECTED, 1)
     if _LIBC.unshare(ctypes.c_int(_NEW_ACCOUNTS)) == 0:
@@ -199,7 +199,7 @@ def _map_this_account() -> None:
 
 
 def _write_maps(uids: tuple[int, int], gids: tuple[int, int]) -> None:
-    # Bytes: encodings are imported, and in the new root there is nothing to import from.
+    # Bytes, since encodings are imported on demand, and the new root has no standard library.
     Path("/proc/self/setgroups").write_bytes(b"deny")
     Path("/proc/self/uid_map").write_bytes(b"%d %d 1" % uids)
     Path("/proc/self/gid_map").write_bytes(b"%d %d 1" % gids)
@@ -207,9 +207,7 @@ def _write_maps(uids: tuple[int, int], gids: tuple[int, int]) -> None:
 
 def _forbid_capabilities() -> None:
     for number in range(_LAST_CAPABILITY + 1):
-        _LIBC.prctl(
-            _DROP_BOUNDING, ctypes.c_ulong(number), 0, 0, 0
-        )  # those above the kernel's last are refused, rightly
+        _LIBC.prctl(_DROP_BOUNDING, ctypes.c_ulong(number), 0, 0, 0)  # numbers above the kernel's last one fail
     _LIBC.prctl(_AMBIENT, ctypes.c_ulong(_CLEAR_AMBIENT), 0, 0, 0)
 
 
@@ -238,7 +236,7 @@ def _become(task: dict[str, object]) -> NoReturn:
     os.umask(0o022)
     _limit(task)
     _drop_privileges(task)
-    # Changing the account takes this back.
+    # A change of the user resets it: https://man7.org/linux/man-pages/man2/prctl.2.html, PR_SET_PDEATHSIG.
     _control(_DIE_WITH_PARENT, signal.SIGKILL)
     os.chdir(str(task["folder"]))
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
@@ -246,7 +244,7 @@ def _become(task: dict[str, object]) -> NoReturn:
     _filter(task)
     command = cast("list[str]", task["command"])
     try:
-        os.execvpe(command[0], command, cast("dict[str, str]", task["env"]))  # noqa: S606  that is the purpose
+        os.execvpe(command[0], command, cast("dict[str, str]", task["env"]))  # noqa: S606  executes the command
     except (FileNotFoundError, NotADirectoryError):
         _end(f"exec: {command[0]}: executable file not found", 127)
     except OSError as error:
@@ -262,7 +260,7 @@ _PASSED_ON = ("LANG", "LC_ALL", "PATH", "PYTHONPATH", "SOURCE_DATE_EPOCH", "VIRT
 
 
 def cover(described: str, command: list[str]) -> NoReturn:
-    """Become a command for which the file of an interpreter is a script."""
+    """Execute a command for which a script covers the file of an interpreter."""
     plan = json.loads(Path(described).read_bytes())
     uid, gid = os.geteuid(), os.getegid()
     _call("unshare", ctypes.c_int(_NEW_MOUNTS | (_NEW_ACCOUNTS if uid else 0)))
@@ -271,11 +269,11 @@ def cover(described: str, command: list[str]) -> NoReturn:
     _mount("", "/", flags=_RECURSIVE | _PRIVATE)
     _mount(plan["interpreter"], plan["kept"], flags=_BIND)
     _mount(plan["script"], plan["interpreter"], flags=_BIND)
-    os.execv(command[0], command)  # noqa: S606  that is the purpose
+    os.execv(command[0], command)  # noqa: S606  executes the command
 
 
 def continue_inside(described: str, command: list[str], environ: dict[str, str]) -> NoReturn:
-    """Do in a sandbox what an interpreter was started for, in the same directory and with the same open streams."""
+    """Run an interpreter's command line in a sandbox, in the same directory and with the same open streams."""
     task = json.loads(Path(described).read_bytes())
     env = {name: environ[name] for name in _PASSED_ON if name in environ}
     env["HOME"] = "/tmp"  # noqa: S108  in the new root
@@ -285,7 +283,7 @@ def continue_inside(described: str, command: list[str], environ: dict[str, str])
 
 
 def main(described: str, trouble: int) -> NoReturn:
-    """Read the task, and do it in a child: only a child is in the new namespace of processes."""
+    """Read the task, and execute it in a child, since only a child is in the new PID namespace."""
     os.set_inheritable(trouble, False)  # noqa: FBT003  takes no keyword
     _run(json.loads(Path(described).read_bytes()), trouble)
 

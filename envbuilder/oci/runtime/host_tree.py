@@ -1,4 +1,4 @@
-"""A root for programs of this host: its programs and libraries, and nothing else of it."""
+"""Root file system with programs and libraries of this host, and nothing else of it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ _FILES = ("/etc/ld.so.cache", "/etc/localtime")
 
 
 def host_tree(folder: Path, program: Path, home: Path | None = None) -> tuple[tuple[str, str], ...]:
-    """Make a tree in an empty directory, and return what is to be mounted into it, as in `Task.mounts`.
+    """Create a root in an empty directory, and return the mounts for it, as in `Task.mounts`.
 
     Args:
-        folder: Becomes the tree: links such as /lib, as they are on this host.
-        program: What will be run.
-        home: Directory that holds what it needs, where that is not /usr; None for the program alone.
+        folder: Becomes the root; receives links such as /lib, as on this host.
+        program: Program to run.
+        home: Directory of files that it needs outside /usr; None for the program alone.
     """
     folder.chmod(0o755)
     mounts = ["/usr", *(path for path in _FILES if Path(path).exists())]

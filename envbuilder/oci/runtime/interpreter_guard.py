@@ -1,8 +1,8 @@
-"""Run a trusted program so that the interpreter it starts runs in a sandbox, each time.
+"""Sandbox for the interpreter that a trusted program starts.
 
-uv needs the network, logins and its cache; the build scripts of source distributions, which it starts by an interpreter
-of this host, get none of them. In a mount namespace of uv, the interpreter's file is covered by a script that enters
-the sandbox and continues there.
+uv needs the network, credentials and its cache; the build scripts of source distributions, which it runs by an
+interpreter of this host, must not have access to them. In a mount namespace for uv, the interpreter's file is covered
+by a script that enters the sandbox and continues there.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ container_init.continue_inside({task!r}, sys.argv, dict(os.environ))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guard:
-    """Puts the interpreter that a program starts into a sandbox, by namespaces of the kernel.
+    """Sandbox for the interpreter that a program starts, made of kernel namespaces.
 
     Attributes:
         work: For files of a run.
@@ -45,8 +45,8 @@ class Guard:
         """Prepare a sandbox for an interpreter.
 
         Args:
-            interpreter: Its file, without links.
-            shared: The only directory of this host that it can write.
+            interpreter: Its file, with links resolved.
+            shared: The only writable directory of this host.
 
         Returns:
             Words to put before the command of the program, which must be an absolute path.
@@ -85,16 +85,16 @@ class Guard:
 
 
 def _runner(interpreter: Path, kept: Path) -> Path:
-    """Return the Python that enters the sandbox: this one, at a place where it is not covered.
+    """Return the Python that enters the sandbox: the running one, at a path where it is not covered.
 
-    The interpreter may be one of 2016, which cannot read the module that enters.
+    The interpreter itself may be too old (2016) to run the module that enters the sandbox.
     """
     ours = Path(sys.executable).resolve()
     return kept if ours == interpreter.resolve() else ours
 
 
 def _kept_copy(interpreter: Path, home: Path) -> Path:
-    """Make a place at which the interpreter stays reachable, and finds its library."""
+    """Make a path at which the interpreter stays reachable and finds its library."""
     (home / "bin").mkdir(parents=True)
     (home / "lib").symlink_to(interpreter.parent.parent / "lib")
     kept = home / "bin" / interpreter.name

@@ -1,8 +1,8 @@
-"""The interpreter of an image where the kernel makes no namespaces, as in a container of a CI service.
+"""Sandbox for an image's interpreter on kernels without user namespaces, as in a container of a CI service.
 
-Landlock and a filter of system calls need no rights. The command can read its tree and nothing else, write nothing but
-its standard output, and reach neither network nor other processes. It is weaker than a sandbox with a root of its own:
-whether a file exists can be seen. So build scripts of packages do not run in it.
+Landlock and a filter of system calls need no privileges. The command can read its tree and nothing else, write nothing
+but its standard output, and reach neither network nor other processes. It is weaker than a sandbox with a root of its
+own, since the existence of files is visible. Therefore build scripts of packages do not run in it.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _READ = landlock_init.READ_FILE | landlock_init.EXECUTE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Landlock:
-    """The `Sandbox` over Landlock, for commands that need nothing but their tree.
+    """`Sandbox` by Landlock, for commands that need nothing but their tree.
 
     Attributes:
         work: For files of a run.
-        otherwise: Runs what needs more; None to refuse it.
-        refusal: Says why it is refused.
+        otherwise: Runs commands that need more; None to refuse them.
+        refusal: Error for refused commands.
     """
 
     work: Path
@@ -53,7 +53,7 @@ class Landlock:
         """See `Sandbox.run`.
 
         Raises:
-            ToolMissing: The task needs more than its tree, and nothing else runs it.
+            ToolMissing: The task needs more than its tree, and no other sandbox is available.
         """
         if task.mounts or task.shared or task.files or task.copy_out or task.host_network:
             if self.otherwise is not None:
@@ -67,7 +67,7 @@ class Landlock:
         return RunResult(status=ended.status, stdout=ended.stdout, stderr=ended.stderr, timed_out=ended.timed_out)
 
     def for_all(self, otherwise: Sandbox | None, refusal: ToolMissing) -> Landlock:
-        """Return this with what runs the rest, or else refuses it."""
+        """Return a copy that passes other commands to a sandbox, or refuses them."""
         return replace(self, otherwise=otherwise, refusal=refusal)
 
 
@@ -83,7 +83,7 @@ def _described(task: Task, folder: Path) -> dict[str, object]:
 
 
 def _rules(task: Task) -> Iterator[tuple[str, int]]:
-    """Yield what can be reached: all of the tree can be listed, and read but for what is hidden."""
+    """Yield the access rules: the whole tree can be listed, and read except for hidden paths."""
     yield str(task.tree), landlock_init.READ_DIR
     hidden = {task.tree / path.lstrip("/") for path in task.hidden}
     pending = [task.tree]

@@ -1,9 +1,9 @@
-"""Gives up rights by Landlock and a filter of system calls, and becomes a command.
+"""Program that drops privileges by Landlock and a filter of system calls, and executes a command.
 
-Started as a program of its own: it uses the standard library only.
+It uses the standard library only.
 
-Usage: `python landlock_init.py TASK.json FD`; what goes wrong before the command is written to the open file FD.
-Source: Linux, Documentation/userspace-api/landlock.rst, and include/uapi/linux/landlock.h of 6.12.
+Usage: `python landlock_init.py TASK.json FD`; errors before the start of the command are written to the open file FD.
+Source: https://www.kernel.org/doc/html/v6.12/userspace-api/landlock.html, and include/uapi/linux/landlock.h of 6.12.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _VERSION = 1
 _PATH_BENEATH = 1
 EXECUTE, _WRITE_FILE, READ_FILE, READ_DIR = (1 << bit for bit in range(4))
 _RIGHTS_OF_VERSION = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
-"""Rights on files that a version knows, as numbers of bits; later versions have no more."""
+"""Number of access rights on files in each version, as bits; later versions have no more."""
 
 _DIE_WITH_PARENT, _NO_NEW_PRIVILEGES, _SET_FILTER, _BY_PROGRAM = 1, 38, 22, 2
 _CAPABILITIES_3 = 0x20080522
 
 
 def version() -> int:
-    """Return the version of Landlock in this kernel; 0 when it has none or may not be used."""
+    """Return the version of Landlock in this kernel; 0 if it is missing or disabled."""
     return max(0, int(_LIBC.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint(_VERSION))))
 
 
@@ -42,7 +42,7 @@ def _checked(result: int, what: str) -> int:
 
 
 def _restrict(rules: list[tuple[str, int]]) -> None:
-    """Forbid all access to files but that of the rules: paths, and what may be done with them and all below."""
+    """Restrict access to files to the rules: paths, and the rights on each and everything below."""
     handled = (1 << _RIGHTS_OF_VERSION.get(version(), max(_RIGHTS_OF_VERSION.values()))) - 1
     attributes = struct.pack("=Q", handled)
     ruleset = _checked(_LIBC.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(8), ctypes.c_uint(0)), "landlock")
@@ -70,7 +70,7 @@ def _drop_rights(task: dict[str, object]) -> None:
 
 
 def main(described: str, trouble: int) -> NoReturn:
-    """Read the task and do it."""
+    """Read the task and execute it."""
     os.set_inheritable(trouble, False)  # noqa: FBT003  takes no keyword
     task = json.loads(Path(described).read_bytes())
     command = cast("list[str]", task["command"])
@@ -84,7 +84,7 @@ def main(described: str, trouble: int) -> NoReturn:
         os.write(trouble, str(error).encode("utf-8", "replace"))
         os._exit(125)
     try:
-        os.execve(command[0], command, cast("dict[str, str]", task["env"]))  # noqa: S606  that is the purpose
+        os.execve(command[0], command, cast("dict[str, str]", task["env"]))  # noqa: S606  executes the command
     except (FileNotFoundError, NotADirectoryError):
         _end(f"exec: {command[0]}: executable file not found", 127)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Limits of a command as the kernel, runc and file systems take them."""
+"""Resource limits of a command, in the forms of the kernel, runc and file systems."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from envbuilder.oci.runtime.processes import Ended
 from envbuilder.oci.runtime.sandbox import Limits, Task
 
 _COUNTED_APART = (5, 14)
-"""First kernel that counts the processes of an account in each namespace of accounts by itself (ucounts)."""
+"""First kernel that counts the processes of a user separately in each user namespace (ucounts)."""
 
 
 def rlimits(limits: Limits, *, shared_account: bool) -> Mapping[str, int]:
-    """Return limits of a process by their names in `resource`, none above what this process may have.
+    """Return the limits of a process by their names in `resource`, none above the limit of this process.
 
     Args:
-        limits: What was asked for.
-        shared_account: Whether the command runs as the caller, whose other processes an old kernel counts too.
+        limits: Requested limits.
+        shared_account: Whether the command runs as the caller, whose other processes count too on an old kernel.
     """
     others = _own_threads() if shared_account and limits.processes and kernel() < _COUNTED_APART else 0
     wanted = {
@@ -30,7 +30,7 @@ def rlimits(limits: Limits, *, shared_account: bool) -> Mapping[str, int]:
         "RLIMIT_CPU": limits.seconds,
         "RLIMIT_NPROC": limits.processes and limits.processes + others,
         "RLIMIT_FSIZE": limits.file,
-        # A core file would be written to the working directory, or handed to a program of this host.
+        # A core file would be written to the working directory, or passed to a program of this host.
         "RLIMIT_CORE": 0,
     }
     return {name: _lowered(name, value) for name, value in wanted.items() if value or name == "RLIMIT_CORE"}
@@ -42,15 +42,15 @@ def _lowered(name: str, value: int) -> int:
 
 
 def size_option(limits: Limits) -> str:
-    """Return the end of the options of a temporary file system."""
+    """Return the size as the end of the mount options of a tmpfs."""
     return f",size={limits.file}" if limits.file else ""
 
 
 def check_output(ended: Ended, task: Task) -> None:
-    """Raise if a command wrote more than is kept of it.
+    """Raise ToolFailed if a command exceeded the limit of its output.
 
     Raises:
-        ToolFailed: It did.
+        ToolFailed: The limit was exceeded.
     """
     if ended.flooded:
         raise ToolFailed(
@@ -65,7 +65,7 @@ def kernel() -> tuple[int, ...]:
 
 
 def _own_threads() -> int:
-    """Return how many threads this account has on this host."""
+    """Return the number of threads of this user on this host."""
     uid, total = os.getuid(), 0
     for path in Path("/proc").glob("[0-9]*"):
         try:

@@ -1,6 +1,6 @@
-"""Parts of `/proc` and `/sys` through which even an account without privileges could reach the host.
+"""Paths in `/proc` and `/sys` that expose the host even to unprivileged users.
 
-Source: the default lists of the Docker engine (moby, oci/defaults.go).
+Source: the default lists of the Docker engine, https://github.com/moby/moby/blob/v26.1.0/oci/defaults.go
 """
 
 from __future__ import annotations

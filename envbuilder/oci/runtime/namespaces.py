@@ -1,4 +1,4 @@
-"""Commands by the kernel's namespaces alone: no program is needed but Python."""
+"""Sandbox by kernel namespaces alone, without a program other than Python."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ INSIDE = Path(__file__).with_name("container_init.py")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Namespaces:
-    """The `Sandbox` over namespaces.
+    """`Sandbox` by kernel namespaces.
 
     Attributes:
         version: Release of the kernel.
         work: For files of a run.
-        as_root: Whether this process may make namespaces as root. Otherwise it makes a namespace of accounts first, in
-            which the account of the command is this one.
+        as_root: Whether this process may create namespaces as root. Otherwise it creates a user namespace first, in
+            which the user of the command is this one.
     """
 
     version: str
@@ -56,7 +56,7 @@ class Namespaces:
 
 
 def described(task: Task, skeleton: Skeleton, *, as_root: bool) -> dict[str, object]:
-    """Return a task as `container_init.py` reads it."""
+    """Return a task in the format of `container_init.py`."""
     return {
         "root": str(skeleton.root),
         "parts": [_plain(bind) for bind in skeleton.parts],

@@ -1,4 +1,4 @@
-"""What a command gets and leaves behind, none of which can be trusted: reading, opening to it, removing."""
+"""Untrusted files of a command: reading, permissions, removal."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from envbuilder.core.units import size
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 LARGEST = 512 << 20
-"""Bytes of a file that is read whole: the largest one that is expected is a wheel built from a source distribution."""
+"""Limit in bytes of a file that is read as a whole; the largest expected is a wheel built from source."""
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def read_inside(folder: Path, path: str, *, limit: int = LARGEST) -> bytes | None:
-    """A file below a folder, reached through no link; None when there is none.
+    """Return the content of a file below a directory without following links; None if there is none.
 
     Args:
-        folder: Where to begin.
-        path: Relative, as somebody else wrote it.
-        limit: Bytes that it may have.
+        folder: Top directory.
+        path: Relative path, untrusted.
+        limit: Maximum in bytes.
 
     Raises:
         VerificationFailed: It is larger.
@@ -58,10 +58,10 @@ def read_inside(folder: Path, path: str, *, limit: int = LARGEST) -> bytes | Non
 
 @contextmanager
 def scratch(work: Path) -> Iterator[Path]:
-    """A new folder, removed at the end with all that is in it.
+    """Create a directory that is removed at the end with its contents.
 
     Args:
-        work: Where to make it; made when it is missing.
+        work: Parent directory; created if it is missing.
     """
     work.mkdir(parents=True, exist_ok=True)
     folder = Path(mkdtemp(prefix="run-", dir=work))
@@ -72,7 +72,7 @@ def scratch(work: Path) -> Iterator[Path]:
 
 
 def open_to_all(folder: Path) -> None:
-    """Let every account read a folder that we made, whatever the umask and the archive in it said."""
+    """Make a directory of envbuilder readable by all users, regardless of the umask and the modes in an archive."""
     for place, _, names in os.walk(folder):
         _allow(Path(place), 0o555)
         for name in names:
@@ -87,7 +87,7 @@ def _allow(path: Path, rights: int) -> None:
 
 
 def discard(folder: Path) -> None:
-    """Remove a folder and all in it, also where its folders may not be written."""
+    """Remove a directory and its contents, also if directories in it are read-only."""
     for place, folders, _ in os.walk(folder):
         for name in folders:
             path = Path(place, name)

@@ -1,4 +1,4 @@
-"""Waiting for a process, but not for ever."""
+"""Processes with a timeout and a limit of output."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _PIECE = 1 << 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """How a process ended.
+    """Result of a process.
 
     Attributes:
-        status: As a shell gives it: 128 and the signal when one ended it; 137 when its time was up.
-        stdout: What it wrote.
-        stderr: Likewise.
-        timed_out: Whether it was killed because its time was up.
-        flooded: Whether it was killed because it wrote more than what is kept.
+        status: As in a shell: 128 plus the number of a fatal signal; 137 after the timeout.
+        stdout: Standard output.
+        stderr: Standard error.
+        timed_out: Whether it was killed by the timeout.
+        flooded: Whether it was killed because of too much output.
     """
 
     status: int
@@ -41,7 +41,7 @@ class Ended:
 
 
 def nothing_more() -> None:
-    """Killing the process group is enough."""
+    """Do nothing: killing the process group is enough."""
 
 
 def wait_for(  # noqa: PLR0913  one way to run a process
@@ -56,18 +56,18 @@ def wait_for(  # noqa: PLR0913  one way to run a process
     answer: IO[bytes] | None = None,
     limit: int = KEPT,
 ) -> Ended:
-    """Run a command until it ends or its time is up; after that nothing of it runs.
+    """Run a command until it ends or times out; no process of it is left afterwards.
 
     Args:
         command: Program and arguments.
         timeout: Seconds; may be infinite.
         environ: Its environment.
-        kill: Kills what killing the command's process group does not.
-        pass_fds: Further open files that it gets.
-        output: Gets what it writes as it comes; then nothing of it is kept.
-        given: Open file that becomes standard input; None for an empty one.
-        answer: Open file that becomes standard output; None keeps what is written.
-        limit: Bytes of both streams together that are kept; the command is killed when it writes more.
+        kill: Kills processes outside the command's process group.
+        pass_fds: Further open files to pass on.
+        output: Receives the output as it comes; it is not kept then.
+        given: Open file for standard input; None for an empty one.
+        answer: Open file for standard output; None to keep the output.
+        limit: Maximum of kept bytes of both streams together; the command is killed if it writes more.
     """
     process = subprocess.Popen(
         command,
@@ -102,12 +102,12 @@ def wait_for(  # noqa: PLR0913  one way to run a process
 
 
 class _Flooded(Exception):
-    """A process wrote more than what is kept."""
+    """A process exceeded the limit of its output."""
 
 
 @dataclass(kw_only=True)
 class _Kept:
-    """What a process wrote.
+    """Output of a process.
 
     Attributes:
         limit: Bytes of both streams together.
@@ -121,24 +121,24 @@ class _Kept:
         """Keep a piece.
 
         Raises:
-            _Flooded: It is too much.
+            _Flooded: The limit is exceeded.
         """
         fits = self.hear_what_fits(number, piece)
         if not fits:
             raise _Flooded
 
     def hear_what_fits(self, number: int, piece: bytes) -> bool:
-        """Keep as much of a piece as there is room for; tell whether that was all of it."""
+        """Keep a piece as far as the limit allows; return True if that was all of it."""
         room = self.limit - sum(map(len, self.streams.values()))
         self.streams[number] += piece[:room]
         return len(piece) <= room
 
 
 def _follow(process: subprocess.Popen[bytes], timeout: float, output: Callable[[int, bytes], object]) -> None:
-    """Hand on what a process writes until it has closed both streams and ended.
+    """Pass on the output of a process until it has closed both streams and ended.
 
     Raises:
-        subprocess.TimeoutExpired: Its time was up.
+        subprocess.TimeoutExpired: It timed out.
     """
     deadline = time.monotonic() + timeout
     with selectors.DefaultSelector() as streams:

@@ -1,4 +1,4 @@
-"""Start one of the programs of this package that give up rights and become a command."""
+"""Start of the programs of this package that drop privileges and execute a command."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from envbuilder.oci.runtime.sandbox import Task
 
 
 def launch(program: Path, described: Path, task: Task) -> Ended:
-    """Run a command of a task through a program that reads how.
+    """Run the command of a task by a program that reads a description.
 
     Args:
-        program: Takes the path of a JSON document, and an open file for what keeps it from becoming the command.
-        described: That document.
-        task: The task; its streams, time and output are used.
+        program: Its arguments are the path of a JSON document, and an open file for errors before the command.
+        described: The JSON document.
+        task: The task; its streams, timeout and output are used.
 
     Raises:
-        ToolFailed: The kernel does not allow what the program needs.
+        ToolFailed: The kernel refuses a step of the program.
     """
     reading, writing = os.pipe()
     try:

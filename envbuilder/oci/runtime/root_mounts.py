@@ -1,6 +1,6 @@
-"""A root for one run: an empty folder with the tree's parts mounted into it, so that the tree itself stays as it is.
+"""Root for one run: an empty directory with the parts of the tree mounted into it, so that the tree is not changed.
 
-Mount points that the tree lacks (a file in `/opt/deep`, the folder `/mnt/data`) exist in this root only.
+Mount points that the tree lacks (a file in `/opt/deep`, the directory `/mnt/data`) exist in this root only.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _LINKS = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bind:
-    """Something of this host in the new root.
+    """A bind mount of a path of this host into the new root.
 
     Attributes:
-        source: Where it is.
+        source: Path on this host.
         target: Absolute path in the root.
-        writable: Whether it can be changed there.
+        writable: Whether it is writable there.
     """
 
     source: Path
@@ -37,14 +37,14 @@ class Bind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skeleton:
-    """A root before anything is mounted.
+    """A root before the mounts.
 
     Attributes:
-        root: The folder that becomes the root.
-        binds: What to mount into it, in this order, after the file systems of `empty`.
-        parts: What to mount before that: the parts of the tree.
-        empty: Folders that get an empty file system of their own.
-        copied: Where `copy_out` will be on this host, as a folder and the path in it; empty for none.
+        root: The directory that becomes the root.
+        binds: Mounts in order, after the file systems of `empty`.
+        parts: Mounts of the parts of the tree, before those.
+        empty: Directories that receive an empty file system of their own.
+        copied: Location of `copy_out` on this host, as a directory and the path in it; empty for none.
     """
 
     root: Path
@@ -55,14 +55,14 @@ class Skeleton:
 
 
 def make_skeleton(task: Task, work: Path) -> Skeleton:
-    """Make the root for a task in an empty folder.
+    """Create the root for a task in an empty directory.
 
     Args:
-        task: What will be run.
-        work: Gets the root, the task's files, and what it leaves.
+        task: The task.
+        work: Receives the root, the task's files, and its output files.
 
     Raises:
-        UsageError: Something of the host that should be mounted is not there.
+        UsageError: A path of this host to mount does not exist.
     """
     kept = _holder(resolved(task.tree, task.copy_out)) if task.copy_out else ""
     binds = (*_mounts(task), *_files(task, work))
@@ -88,10 +88,10 @@ def make_skeleton(task: Task, work: Path) -> Skeleton:
 
 
 def resolved(tree: Path, path: str) -> str:
-    """An absolute path with the tree's links followed as from within the tree; what is missing is taken as written.
+    """Return an absolute path with links resolved inside the tree; missing parts are kept.
 
     Raises:
-        UsageError: The path is not absolute, or its links go round in circles.
+        UsageError: The path is not absolute, or has too many levels of symbolic links.
     """
     if not path.startswith("/"):
         raise UsageError(f"{path!r} is no absolute path")
@@ -115,7 +115,7 @@ def resolved(tree: Path, path: str) -> str:
 
 
 def _holder(path: str) -> str:
-    """The writable folder that a path is in; empty when it is in none."""
+    """Return the writable directory that contains a path; empty if there is none."""
     return next((folder for folder in WRITABLE if path.startswith(f"{folder}/")), "")
 
 
@@ -149,7 +149,7 @@ def _files(task: Task, work: Path) -> tuple[Bind, ...]:
 
 
 def _make_root(tree: Path, root: Path, targets: Sequence[str], folder: str) -> tuple[Bind, ...]:
-    """Make the folders that cannot be the tree's own, and say what of the tree goes into them."""
+    """Create the directories that cannot come from the tree, and return the mounts for the rest."""
     start = resolved(tree, folder)
     missing = [path for path in targets if not _there(tree, path)]
     missing += [] if _there(tree, start) or _below_own(start) else [start]
@@ -158,7 +158,7 @@ def _make_root(tree: Path, root: Path, targets: Sequence[str], folder: str) -> t
     for path in sorted(opened):
         place = root / path[1:]
         place.mkdir()
-        # runc gives an empty file system the mode of the folder that it is mounted on.
+        # runc gives an empty file system the mode of the directory that it is mounted on.
         place.chmod(0o1777 if path.endswith("tmp") else 0o755)
         (root / path[1:]).chmod(0o755)
         if _there(tree, path):
@@ -168,7 +168,7 @@ def _make_root(tree: Path, root: Path, targets: Sequence[str], folder: str) -> t
         if not place.exists() and not _below_own(path):
             place.mkdir(mode=0o755, parents=True)
         if path in WRITABLE:
-            place.chmod(0o1777)  # runc gives what it mounts there the mode of what was there
+            place.chmod(0o1777)  # runc copies the mode of the mount point
     return tuple(binds)
 
 
@@ -201,7 +201,7 @@ def _fill(tree: Path, root: Path, folder: str, opened: set[str]) -> list[Bind]:
 
 
 def _make_point(root: Path, bind: Bind) -> None:
-    """A place to mount on, when it is in the new root itself; otherwise the tree has it."""
+    """Create a mount point if it belongs to the new root; otherwise the tree has it."""
     place = root / bind.target[1:]
     if place.exists() or not place.parent.is_dir() or place.is_symlink():
         return

@@ -1,6 +1,6 @@
-"""Commands by runc, as root or as anybody.
+"""Sandbox by runc, as root or rootless.
 
-Source: OCI runtime specification 1.0.2, `config.json`; seen with runc 1.1.5.
+Source: https://github.com/opencontainers/runtime-spec/blob/v1.0.2/config.md; tested with runc 1.1.5.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from envbuilder.oci.runtime.seccomp import is_filtered, profile
 
 _SECONDS_TO_CLEAN = 30.0
 _RRO_RUNC, _RRO_KERNEL = (1, 1), (5, 12)
-"""First versions that make a mount read-only with all below it: runc's release notes of 1.1.0, mount_setattr(2)."""
+"""First versions with recursive read-only mounts: https://github.com/opencontainers/runc/pull/3272."""
 _CANNOT_START = (
     (re.compile(r"executable file not found|no such file or directory|not a directory"), 127),
     (re.compile(r"permission denied|exec format error|is a directory"), 126),
@@ -36,15 +36,15 @@ _CANNOT_START = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runc:
-    """The `Sandbox` over runc.
+    """`Sandbox` by runc.
 
     Attributes:
-        program: Where it is.
-        version: What it says of itself, such as `1.1.5`.
+        program: Path of the program.
+        version: Its reported version, such as `1.1.5`.
         filters: Whether it was built with libseccomp.
         work: For files of a run.
-        as_root: Whether this process may be root in a container without a mapping of accounts. Otherwise everything
-            runs as this account, which is root within.
+        as_root: Whether this process may be root in a container without a user namespace. Otherwise everything runs as
+            this user, which is root inside.
     """
 
     program: str
@@ -112,7 +112,7 @@ class Runc:
 
 
 def _complaint(log: Path) -> str:
-    """What runc says about a container that it could not start; empty when it could."""
+    """Return the error of runc for a container that it could not start; empty if it started."""
     lines = log.read_text("utf-8", "replace").splitlines() if log.is_file() else []
     for line in lines:
         try:
@@ -125,10 +125,10 @@ def _complaint(log: Path) -> str:
 
 
 def not_started(complaint: str) -> RunResult:
-    """The result for a command that cannot be started.
+    """Return the result for a command that cannot be started.
 
     Raises:
-        ToolFailed: It is not about the command.
+        ToolFailed: The error does not concern the command.
     """
     for pattern, status in _CANNOT_START:
         if "exec" in complaint and pattern.search(complaint):
@@ -143,14 +143,14 @@ def _numbers(version: str) -> tuple[int, ...]:
 def bundle(
     task: Task, skeleton: Skeleton, *, as_root: bool, filters: bool = False, deep: bool = False
 ) -> Mapping[str, object]:
-    """The configuration of a container, as `config.json` has it.
+    """Return the configuration of a container in the format of `config.json`.
 
     Args:
-        task: What is run.
+        task: The task.
         skeleton: Its root.
-        as_root: Whether accounts are those of this host.
+        as_root: Whether users are those of this host.
         filters: Whether runc can filter system calls.
-        deep: Whether runc can make a mount read-only with all below it.
+        deep: Whether runc supports recursive read-only mounts.
     """
     uid, gid = (task.uid, task.gid) if as_root else (0, 0)
     accounts = _accounts(task, as_root=as_root)
@@ -199,12 +199,12 @@ def _namespaces(task: Task, *, own_accounts: bool) -> Iterator[str]:
 
 
 def _accounts(task: Task, *, as_root: bool) -> dict[str, object]:
-    """The accounts that exist in a namespace of its own; nothing where those of this host are used."""
+    """Return the user and group mappings of a user namespace; empty if none is used."""
     if not as_root:
         return {"uidMappings": [_mapped(0, os.geteuid())], "gidMappings": [_mapped(0, os.getegid())]}
     if task.uid != FOREIGN:
         return {}
-    # runc itself prepares the root as account 0, and then becomes the other.
+    # runc itself prepares the root as user 0 before it changes the user.
     both = [_mapped(number, number) for number in (0, FOREIGN)]
     return {"uidMappings": both, "gidMappings": both}
 
@@ -222,7 +222,7 @@ def _mounts(task: Task, skeleton: Skeleton, *, as_root: bool, deep: bool) -> Ite
     yield _mount(f"{DEV}/pts", "devpts", "nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620")
     yield _mount(SHM, "tmpfs", "nosuid", "noexec", "nodev", "mode=1777", *size)
     if task.host_network and not as_root:
-        # Only who rules over the network's namespace may mount it anew, without the file systems below it.
+        # A new sysfs, without the file systems below /sys, may only be mounted by the owner of the network namespace.
         yield bind(Bind(source=Path(SYS), target=SYS))
     else:
         yield _mount(SYS, "sysfs", "nosuid", "noexec", "nodev", "ro")
@@ -236,9 +236,10 @@ def _mount(target: str, kind: str, *options: str) -> dict[str, object]:
 
 
 def _bind(bind: Bind, *, as_root: bool, deep: bool) -> dict[str, object]:
-    # What the source's file system forbids must be said again: without root rights it cannot be taken back.
+    # An unprivileged remount must repeat the restrictions of the source, which it may not clear.
     noexec = ["noexec"] if os.statvfs(bind.source).f_flag & os.ST_NOEXEC else []
-    # `ro` stops at mounts below. Where runc cannot go on, root leaves them out, and others have no rights in them.
+    # `ro` does not affect mounts below (https://github.com/opencontainers/runc/issues/2823). Without `rro`, root leaves
+    # them out; other users have no write access to them.
     whole = "rbind" if deep or bind.writable or not as_root else "bind"
     read_only = [] if bind.writable else ["ro", "rro"] if deep else ["ro"]
     options = [whole, "nosuid", "nodev", *noexec, *read_only]

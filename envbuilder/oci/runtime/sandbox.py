@@ -1,4 +1,4 @@
-"""The port to what runs a command in a root file system. One file per way beside this one."""
+"""Port to a sandbox, which runs a command in a root file system; each implementation is a file beside this one."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from envbuilder.oci.runtime.command import Output, RunResult
 
 GIB = 1 << 30
 FOREIGN = 65533
-"""Account and group that foreign code runs as where the caller is root. Debian reserves 65000 to 65533 (policy 9.2.2),
-so it owns nothing."""
+"""User and group of untrusted code if the caller is root. Debian reserves 65000 to 65533, so that they own no files:
+https://www.debian.org/doc/debian-policy/ch-opersys.html#uid-and-gid-classes"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Bounds of a command; 0 means that of the caller.
+    """Resource limits of a command; 0 for that of the caller.
 
     Attributes:
-        memory: Bytes of address space of each process; of all processes together where runc runs as root.
+        memory: Bytes of address space of each process; of all processes together if runc runs as root.
         seconds: Processor time of each process.
-        processes: How many processes and threads there may be at once. The kernel does not apply it to the account
-            root of this host, where only runc as root can.
-        file: Bytes of each file that is written, and of each temporary file system.
-        output: Bytes of standard output and error that are kept; a command that writes more is killed.
+        processes: Maximum of simultaneous processes and threads. The kernel does not apply it to root of this host;
+            only runc as root can.
+        file: Bytes of each written file, and of each temporary file system.
+        output: Maximum of kept bytes of standard output and error; a command that writes more is killed.
     """
 
     memory: int = 0
@@ -35,33 +35,33 @@ class Limits:
 
 
 BUILD_LIMITS = Limits(memory=3 * GIB, seconds=900, processes=512, file=4 * GIB, output=4 << 20)
-"""Of foreign code that runs during a lock, a build or a delivery. The largest need seen is 0.4 GiB and 60 s: bytecode
-of TensorFlow 2.15 (2026-11-22)."""
+"""Limits of untrusted code during a lock, a build or a delivery. The largest use measured is 0.4 GiB and 60 s, for the
+bytecode of TensorFlow 2.15 (2026-11-22)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """One command in a root file system, with nothing left to look up.
+    """One command in a root file system, with all settings resolved.
 
     Attributes:
-        tree: The root file system; it is never changed.
+        tree: The root file system; never changed.
         command: Program and arguments; at least one word.
-        env: The whole environment.
-        folder: Where the command starts, absolute in the tree; made when it is missing.
-        uid: Account to run as.
+        env: The complete environment.
+        folder: Working directory, absolute in the tree; created if it is missing.
+        uid: User to run as.
         gid: Its group.
-        asked: Whether that account was asked for; otherwise it is that of the image, and another one will do.
-        files: `(absolute path, content)`, readable by everybody.
+        asked: Whether the caller requested that user; otherwise it is the image's, and another one is acceptable.
+        files: `(absolute path, content)`, readable by all users.
         mounts: `(path on this host, absolute path)`, read-only.
-        host_network: Whether it shares the network of this host; otherwise it has none.
-        timeout: Seconds after which everything that it started is killed.
-        copy_out: Absolute path of one file to read when it has ended; empty for none.
-        shared: `(path on this host, absolute path)` that it can change.
-        output: Gets what it writes as it comes; then the result has none of it.
-        given: Open file that it reads as standard input; None for nothing.
-        answer: Open file that it writes standard output to; then the result has none of it.
-        limits: What it may use.
-        hidden: Absolute paths, without links, of files and folders of the tree that are empty for the command.
+        host_network: Whether it uses the network of this host; otherwise it has none.
+        timeout: Seconds after which all its processes are killed.
+        copy_out: Absolute path of one file to read after it has ended; empty for none.
+        shared: `(path on this host, absolute path)`, writable.
+        output: Receives the output as it comes; the result then has none.
+        given: Open file for standard input; None for an empty one.
+        answer: Open file for standard output; the result then has none.
+        limits: Resource limits.
+        hidden: Absolute paths, with links resolved, of files and directories of the tree that appear empty.
     """
 
     tree: Path
@@ -85,15 +85,15 @@ class Task:
 
 
 class Sandbox(Protocol):
-    """Runs commands.
+    """Sandbox for commands.
 
-    The tree is read-only; `/tmp`, `/run` and `/dev/shm` are empty and can be written. Nothing can gain privileges, and
-    there are no devices but those of every container.
+    The tree is read-only; `/tmp`, `/run` and `/dev/shm` are empty and writable. Processes cannot gain privileges, and
+    the only devices are those of every container.
     """
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Name."""
         ...
 
     @property
@@ -102,12 +102,12 @@ class Sandbox(Protocol):
         ...
 
     def run(self, task: Task) -> RunResult:
-        """Run a command; nothing of it runs any more, and nothing is left of it, when this returns or raises.
+        """Run a command; when this returns or raises, none of its processes and files is left.
 
-        A command that cannot be started is a result as in a shell: 127 not found, 126 not executable.
+        A command that cannot be started gives the status of a shell: 127 not found, 126 not executable.
 
         Raises:
-            ToolFailed: This way to run commands does not work here, or the command wrote more than its limit.
-            UsageError: The task asks for what this way cannot do.
+            ToolFailed: The sandbox does not work on this machine, or the command exceeded the limit of its output.
+            UsageError: The sandbox does not support the task.
         """
         ...

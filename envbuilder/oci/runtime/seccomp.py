@@ -1,8 +1,8 @@
-"""System calls that a command in a sandbox may not make.
+"""Filter of system calls for a command in a sandbox.
 
-Everything else is allowed: images bring programs that nobody knows. Source: the list of the Docker engine's default
-profile (moby, profiles/seccomp), the calls of the newer mount interface, and those that inspect other processes.
-Numbers: arch/x86/entry/syscalls/syscall_64.tbl of Linux 6.12.
+All other calls are allowed, since images contain arbitrary programs. Source: the Docker engine's default profile
+(https://github.com/moby/moby/tree/v26.1.0/profiles/seccomp), the calls of the newer mount interface, and those that
+inspect other processes. Numbers: https://github.com/torvalds/linux/blob/v6.12/arch/x86/entry/syscalls/syscall_64.tbl
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ ALONE: Mapping[str, int] = {
     "tgkill": 234,
     "tkill": 200,
 }
-"""What a command without namespaces may not do either: reach the network or other processes, or outlive its group."""
+"""Further refused calls without namespaces: those that reach the network or other processes, or leave the group."""
 
 _WITH_FLAGS = {"clone": 56, "unshare": 272}
 _CLONE3 = 435
@@ -89,7 +89,7 @@ _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
 
 
 def is_filtered() -> bool:
-    """Return True on a machine whose system calls these numbers belong to."""
+    """Return True on a machine with these numbers of system calls."""
     return os.uname().machine == "x86_64"
 
 
@@ -99,7 +99,8 @@ def program(more: Mapping[str, int] | None = None) -> bytes:
     Args:
         more: Further system calls to refuse, by name.
 
-    clone3 is refused as unknown, because its flags cannot be read by a filter; the C library then uses clone.
+    clone3 fails with ENOSYS, because a filter cannot read its flags; the C library then uses clone:
+    https://github.com/moby/moby/pull/42681.
     """
     # Targets: 0 allow, 1 not permitted, 2 not implemented, "next" the following instruction.
     refused = [(_EQUAL, number, 1, "next") for number in sorted({**_REFUSED, **(more or {})}.values())]

@@ -1,4 +1,4 @@
-"""Which way to run commands works on this machine: found out by running one."""
+"""Selection of the sandbox that works on this machine, by a trial run."""
 
 from __future__ import annotations
 
@@ -28,52 +28,52 @@ _HINT = (
 
 
 def choose(work: Path, search_path: str) -> Sandbox:
-    """The first way that works: runc as root, runc as anybody, namespaces as root, namespaces as anybody.
+    """Return the first working sandbox: runc as root, rootless runc, namespaces as root, rootless namespaces.
 
     Args:
         work: For files of runs; made when it is missing.
-        search_path: Folders to find programs in, as in PATH.
+        search_path: Directories to search for programs, as in PATH.
 
     Raises:
-        ToolMissing: None works; says why each does not.
+        ToolMissing: None works; states the reason for each.
     """
     return first_working(candidates(work, search_path))
 
 
 def confine(work: Path, search_path: str, *, allow_host: bool) -> Sandbox:
-    """Return what foreign code is run in: the sandbox that works here, or this machine itself if that is allowed.
+    """Return the sandbox for untrusted code that works on this machine, or this machine itself if that is allowed.
 
-    Where the kernel makes no namespaces, the interpreter of an image is confined by Landlock, and only build scripts
-    of packages are refused.
+    Without user namespaces, the interpreter of an image is confined by Landlock, and only build scripts of packages
+    are refused.
 
     Args:
         work: For files of runs; made when it is missing.
-        search_path: Directories to find programs in, as in PATH.
-        allow_host: Whether foreign code may run as the caller where there is no sandbox.
+        search_path: Directories to search for programs, as in PATH.
+        allow_host: Whether untrusted code may run as the caller if there is no sandbox.
 
     Raises:
-        ToolMissing: There is no sandbox, and nobody allowed to go without.
+        ToolMissing: There is no sandbox, and `allow_host` is not set.
     """
     otherwise = Unconfined(work=work) if allow_host else None
     return confined(candidates(work, search_path), otherwise, Landlock(work=work))
 
 
 def guard(work: Path, *, allow_host: bool) -> Guard | None:
-    """Return what puts the build scripts that uv runs into a sandbox; None to run them as the caller.
+    """Return the sandbox for the build scripts that uv runs; None to run them as the caller.
 
-    It needs namespaces of accounts. Errors as in `confine`.
+    It needs user namespaces. Errors as in `confine`.
     """
     way = Namespaces(version=os.uname().release, work=work, as_root=False)
     return None if confined((way,), Unconfined(work=work) if allow_host else None) is not way else Guard(work=work)
 
 
 def confined(ways: Sequence[Sandbox], otherwise: Sandbox | None, weaker: Landlock | None = None) -> Sandbox:
-    """Return the first of some ways that works, or another; errors as in `confine`.
+    """Return the first working sandbox, or a fallback; errors as in `confine`.
 
     Args:
         ways: Sandboxes for everything.
-        otherwise: Runs what no sandbox can; None to refuse it.
-        weaker: Runs what needs nothing but its tree; None for nothing.
+        otherwise: Runs commands if no sandbox works; None to refuse them.
+        weaker: Runs commands that need nothing but their tree; None for none.
     """
     try:
         return first_working(ways)
@@ -90,7 +90,7 @@ def confined(ways: Sequence[Sandbox], otherwise: Sandbox | None, weaker: Landloc
 
 
 def candidates(work: Path, search_path: str) -> tuple[Sandbox, ...]:
-    """All ways that there could be here, the best first."""
+    """Return all sandboxes for this machine, the best first."""
     as_root = (True, False) if os.geteuid() == 0 else (False,)
     program = shutil.which("runc", path=search_path)
     told = _told(program) if program else ""
@@ -106,7 +106,7 @@ def candidates(work: Path, search_path: str) -> tuple[Sandbox, ...]:
 
 
 def first_working(ways: Sequence[Sandbox]) -> Sandbox:
-    """The first of some ways that works; errors as in `choose`."""
+    """Return the first working sandbox; errors as in `choose`."""
     reasons = []
     for way in ways:
         reason = why_not(way)
@@ -118,9 +118,9 @@ def first_working(ways: Sequence[Sandbox]) -> Sandbox:
 
 
 def why_not(way: Sandbox) -> str:
-    """Why a way does not work; empty when it does.
+    """Return why a sandbox does not work; empty if it works.
 
-    It is asked for a program that is not there, in a tree that is empty: all else must have worked for it to find out.
+    The trial runs a missing program in an empty tree: status 127 shows that everything else has worked.
     """
     with tempfile.TemporaryDirectory() as tree:
         Path(tree).chmod(0o755)

@@ -1,6 +1,6 @@
-"""Commands without a sandbox, on this machine as the caller: only for those who allow it by an option.
+"""Commands without a sandbox, on this machine as the caller, if the user allows it by an option.
 
-Words of the command and of the environment that are absolute paths in the sandbox become those of this machine.
+Absolute sandbox paths in the command and the environment are translated to those of this machine.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _TEMPORARY = "/tmp"  # noqa: S108  in the sandbox
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unconfined:
-    """The `Sandbox` that is none: network, home directory and all that the caller may read and write are there.
+    """`Sandbox` without isolation: network, home directory and all files of the caller are accessible.
 
     Attributes:
         work: For files of a run.
@@ -61,7 +61,7 @@ class Unconfined:
 
 
 def on_this_host(word: str, task: Task, folder: Path) -> str:
-    """Return a word with the paths in it, between colons, as they are on this machine."""
+    """Return a word with the paths in it, separated by colons, translated to those of this machine."""
     return ":".join(_place(part, task, folder) for part in word.split(":")) if word.startswith("/") else word
 
 

@@ -1,7 +1,7 @@
-"""The headers of a tar, byte for byte our own.
+"""Tar headers with exactly defined bytes.
 
-The standard library's are left aside on purpose: what they are changed between Python versions (PAX headers, owner
-names). Here every header is plain USTAR unless a path is too long for it.
+The standard library's headers are not used, since they changed between Python versions (PAX headers, owner names).
+Every header is plain USTAR unless a path is too long for it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from envbuilder.oci.tar.members import Kind, Member
 
 BLOCK = 512
 END = bytes(2 * BLOCK)
-"""What a tar ends with."""
+"""End of a tar."""
 
 HARDLINK = b"1"
 _LONG_TARGET = b"K"
@@ -22,15 +22,15 @@ _PAX = b"x"
 
 
 def encoded(text: str) -> bytes:
-    """A path as it stands in a tar."""
+    """Return a path in the encoding of a tar."""
     return text.encode("utf-8", "surrogateescape")
 
 
 def ordered(members: Iterable[Member]) -> list[Member]:
-    """Members in the order of their paths as bytes, so that a folder comes before what it holds.
+    """Return members in the order of their paths as bytes, so that directories precede their contents.
 
     Raises:
-        ValueError: A path comes twice.
+        ValueError: A path occurs twice.
     """
     ordered = sorted(members, key=lambda member: encoded(member.path))
     for before, after in pairwise(ordered):
@@ -40,16 +40,16 @@ def ordered(members: Iterable[Member]) -> list[Member]:
 
 
 def padding(size: int) -> bytes:
-    """What follows a content of so many bytes."""
+    """Return the padding after a content of this size."""
     return bytes(-size % BLOCK)
 
 
 def headers(member: Member, *, link_to: str = "") -> Iterator[bytes]:
-    """All headers of one member: extended attributes, long names, then its own.
+    """Yield all headers of one member: extended attributes, long names, then its own.
 
     Args:
         member: The member.
-        link_to: Path of the member that it is a hard link to; empty when it is none.
+        link_to: Path of the member that it is a hard link to; empty if it is not one.
     """
     typeflag = HARDLINK if link_to else member.kind.value
     target = link_to or member.target
@@ -75,7 +75,7 @@ def _extra(typeflag: bytes, name: bytes, data: bytes) -> Iterator[bytes]:
 
 
 def _pax_record(key: str, value: bytes) -> bytes:
-    """`LENGTH KEY=VALUE`, where the length counts its own digits."""
+    """Return `LENGTH KEY=VALUE`, where the length includes its own digits."""
     rest = b" " + encoded(key) + b"=" + value + b"\n"
     length = len(rest)
     while len(str(length)) + len(rest) != length:
@@ -84,7 +84,7 @@ def _pax_record(key: str, value: bytes) -> bytes:
 
 
 def _split(name: bytes) -> tuple[bytes, bytes]:
-    """USTAR's prefix and name; the name is empty when no slash divides the path well enough."""
+    """Return USTAR's prefix and name; the name is empty if no slash divides the path suitably."""
     if len(name) <= 100:
         return b"", name
     slash = name.find(b"/", len(name) - 101, len(name) - 1)
@@ -113,7 +113,7 @@ def _header(name: bytes, prefix: bytes, typeflag: bytes, link: bytes, numbers: t
 
 
 def _number(value: int, width: int) -> bytes:
-    """Octal with a final NUL; GNU's base 256 when it does not fit (files from 8 GiB on, very large user ids)."""
+    """Return a number in octal with a final NUL; in GNU's base 256 if it does not fit (8 GiB, large user ids)."""
     if value < 8 ** (width - 1):
         return b"%0*o\0" % (width - 1, value)
     return b"\x80" + value.to_bytes(width - 1, "big")

@@ -1,4 +1,4 @@
-"""What a tar consists of, and the two places where it comes from: a folder, another tar."""
+"""Members of a tar, and their two sources: a directory and another tar."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ class Member:
     """One path of a tree.
 
     Attributes:
-        path: Relative, without `./` in front and without a final slash; `.` is the root itself. Bytes that are not
-            UTF-8 are kept as surrogates.
-        kind: What it is.
+        path: Relative, without a leading `./` and a final slash; `.` is the root itself. Bytes that are not UTF-8 are
+            kept as surrogates.
+        kind: Kind of the member.
         mode: Permission bits.
         mtime: Seconds since 1970.
         uid: Owner.
         gid: Group.
         size: Bytes of a file.
-        target: Where a symbolic link points.
+        target: Target of a symbolic link.
         device: Major and minor number of a device.
         xattrs: PAX name and value of extended attributes, sorted by name.
-        identity: Equal and not empty for members that are the same file (hard links).
-        open: Gives a stream whose next `size` bytes are the file.
+        identity: Equal and not empty for members that are hard links to one file.
+        open: Opens a stream whose next `size` bytes are the file.
     """
 
     path: str
@@ -65,22 +65,22 @@ class Member:
     open: Callable[[], BinaryIO] = _nothing
 
     def read(self) -> bytes:
-        """All bytes of the file."""
+        """Return the content of the file."""
         with self.open() as stream:
             return stream.read(self.size)
 
     def holding(self, data: bytes) -> Member:
-        """The same member with other content, no longer linked to any other."""
+        """Return the same member with other content, no longer linked to any other."""
         return replace(self, size=len(data), identity="", open=partial(BytesIO, data))
 
 
 def file_of(path: str, data: bytes, *, mtime: int, mode: int = 0o644) -> Member:
-    """A file that exists only in memory, owned by root."""
+    """Return a file that exists only in memory, owned by root."""
     return Member(path=path, kind=Kind.FILE, mode=mode, mtime=mtime).holding(data)
 
 
 def opened_at(path: Path, offset: int) -> BinaryIO:
-    """A file, to be read from this place on."""
+    """Open a file at an offset."""
     stream = path.open("rb")
     stream.seek(offset)
     return stream
@@ -93,14 +93,14 @@ def _keep_all(_path: str) -> bool:
 def of_folder(
     root: Path, *, epoch: int, wanted: Callable[[str], bool] = _keep_all, as_found: bool = False
 ) -> Iterator[Member]:
-    """What a folder on disk holds, without the folder itself, in no particular order.
+    """Yield the contents of a directory, without the directory itself, in no particular order.
 
     Args:
-        root: The folder.
+        root: The directory.
         epoch: Time stamp of every member.
-        wanted: Asked once for each relative path; a folder that is not wanted is not entered.
-        as_found: Keep owner and mode. Otherwise everything belongs to root, folders and executables are 0755 and other
-            files 0644, so that neither the account nor the umask that made the folder can be seen.
+        wanted: Called once for each relative path; a directory for which it returns False is not entered.
+        as_found: Keep owner and mode. Otherwise everything belongs to root, directories and executables are 0755 and
+            other files 0644, independent of user and umask.
     """
     pending = [""]
     while pending:
@@ -117,7 +117,7 @@ def of_folder(
 
 
 def on_disk(place: Path, path: str, *, mtime: int) -> Member:
-    """One file, folder, link or pipe of this machine under the name `path`, with owner and mode as found."""
+    """Return one file, directory, link or pipe of this machine as `path`, with its owner and mode."""
     status = place.lstat()
     kind = _kind_on_disk(status.st_mode, place)
     is_file = kind is Kind.FILE
@@ -144,20 +144,20 @@ def _kind_on_disk(mode: int, place: Path) -> Kind:
 
 
 def _plain(member: Member) -> Member:
-    # A symbolic link has 0777 on every Linux, so it comes out as 0755 like everything that has an x.
+    # A symbolic link has 0777 on every Linux, and becomes 0755 like every executable.
     mode = 0o755 if member.kind is Kind.FOLDER or member.mode & 0o111 else 0o644
     return replace(member, mode=mode, uid=0, gid=0)
 
 
 def of_tar(path: Path, subject: str = "") -> tuple[Member, ...]:
-    """What an uncompressed tar holds, in its own order; contents are read later, from the same file.
+    """Return the members of an uncompressed tar in its own order; contents are read later from the same file.
 
     Args:
         path: The tar.
-        subject: What it is called in errors; empty for its name.
+        subject: Its name in errors; empty for its file name.
 
     Raises:
-        BadArchive: This is not a tar, or it holds something that a `Member` cannot say, such as a sparse file.
+        BadArchive: The file is not a tar, or has an entry that a `Member` cannot represent, such as a sparse file.
     """
     found: dict[str, Member] = {}
     subject = subject or path.name
@@ -176,11 +176,11 @@ def of_tar(path: Path, subject: str = "") -> tuple[Member, ...]:
 
 
 def member_of(entry: TarEntry, opened: Callable[[], BinaryIO] = _nothing) -> Member:
-    """A member of a tar; what is a hard link there is a file.
+    """Return a member of a tar; a hard link becomes a file.
 
     Args:
-        entry: As it was read.
-        opened: Gives its content.
+        entry: The entry.
+        opened: Opens its content.
     """
     return Member(
         path=entry.path,

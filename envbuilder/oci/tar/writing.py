@@ -1,6 +1,6 @@
-"""Write a tree as a tar that depends on nothing but the tree.
+"""Writer of a tree as a tar that depends on nothing but the tree.
 
-The order is that of the paths as bytes, owner names are empty, and the headers are our own.
+The order is that of the paths as bytes, owner names are empty, and the headers are those of `headers.py`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from envbuilder.oci.tar.members import Kind, Member
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """A tar that was written.
+    """A written tar.
 
     Attributes:
-        path: Where it is.
-        sha256: 64 hexadecimal digits, of the file as it is on disk.
+        path: Path of the file.
+        sha256: 64 hexadecimal digits, of the file on disk.
         size: Bytes on disk.
     """
 
@@ -34,19 +34,19 @@ class Written:
 
 
 def write(members: Iterable[Member], out: Path, *, gzipped: bool = False) -> Written:
-    """Write members as a tar, sorted by path; `out` appears only when it is complete.
+    """Write members as a tar, sorted by path; `out` appears only after it is complete.
 
     Members that share a file (equal `identity`) become hard links to the first of them in that order. Contents are
-    streamed. The gzip variant (level 6, no name, no time) has equal bytes wherever zlib is the same library.
+    streamed. The gzip variant (level 6, no name, no time) has equal bytes with the same version of zlib.
 
     Args:
-        members: In any order; no path may come twice.
-        out: File to write; its folder must exist.
+        members: In any order; paths must be unique.
+        out: File to write; its directory must exist.
         gzipped: Compress.
 
     Raises:
         VerificationFailed: A file became shorter while it was read.
-        ValueError: A path comes twice.
+        ValueError: A path occurs twice.
     """
     with replacing(out) as stream:
         sink = _Sink(stream=stream, packer=zlib.compressobj(6, zlib.DEFLATED, 31) if gzipped else None)
@@ -58,7 +58,7 @@ def write(members: Iterable[Member], out: Path, *, gzipped: bool = False) -> Wri
 
 @dataclass(slots=True, kw_only=True)
 class _Sink:
-    """Counts and digests what reaches the disk."""
+    """Writer that counts and digests bytes written to disk."""
 
     stream: BinaryIO
     packer: zlib._Compress | None
