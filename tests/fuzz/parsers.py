@@ -267,7 +267,7 @@ PARSERS: Mapping[str, Parser] = {
     "layout": Parser(run=_layout, seeds=seeds.layouts),
     "configuration": Parser(run=_settings, seeds=seeds.configurations),
     "accounts": Parser(run=_passwd, seeds=lambda: seeds.PASSWD),
-    "manifest": Parser(run=_manifest, seeds=seeds.manifests),
+    "manifest": Parser(run=_manifest, seeds=seeds.manifests, refuses=(ValueError,)),
     "challenge": Parser(run=_challenge, seeds=lambda: seeds.CHALLENGES),
     "token": Parser(run=_token, seeds=lambda: seeds.TOKENS),
     "reference": Parser(
