@@ -27,8 +27,6 @@ from envbuilder.oci.runtime.command import RunRequest
 from tests.e2e.conftest import Ended, Tool
 from tests.e2e.environments import interpreter
 
-pytestmark = pytest.mark.xdist_group("engine")
-
 ROW = "tf-2.15-cpu"
 SOURCES_ROW = "tf-2.4-cpu"
 """Has distributions that come as source only."""
@@ -160,6 +158,7 @@ def test_another_python_makes_the_same_image(tool: Tool, assembled: Assembled, b
     _remove(tmp_path / "cache")
 
 
+@pytest.mark.xdist_group("engine")
 def test_the_engine_runs_it_and_is_sent_only_the_layers_that_an_own_package_changes(
     tool: Tool, assembled: Assembled, engine: ContainerEngine, tmp_path: Path
 ) -> None:

@@ -56,6 +56,14 @@ def layout(tool: Tool, assembled: dict[str, Any], tmp_path_factory: pytest.TempP
     return folder
 
 
+@pytest.fixture(scope="module")
+def unpacked(layout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The root file system as umoci unpacks it."""
+    bundle = tmp_path_factory.mktemp("umoci") / "bundle"
+    run(need("umoci"), "unpack", "--rootless", "--image", f"{layout}:{NAME}", bundle)
+    return bundle / "rootfs"
+
+
 def test_it_passes_its_validation_without_an_engine(tool: Tool, assembled: dict[str, Any]) -> None:
     report = ended_well(tool("validate", ROW, "--require", "cpu", "--json", DOCKER_HOST=NOBODY_ANSWERS)).document()
     assert report["passed"]
@@ -79,11 +87,10 @@ def test_other_surroundings_and_no_network_give_the_same_digest(tool: Tool, asse
     assert {attempt["manifest"] for attempt in document["attempts"]} == {assembled["manifest"]}
 
 
-def test_skopeo_and_umoci_read_it(layout: Path, assembled: dict[str, Any], tmp_path: Path) -> None:
+def test_skopeo_and_umoci_read_it(layout: Path, unpacked: Path, assembled: dict[str, Any]) -> None:
     seen = json.loads(run(need("skopeo"), "inspect", f"oci:{layout}:{NAME}"))
     assert seen["Digest"] == assembled["manifest"]
-    run(need("umoci"), "unpack", "--rootless", "--image", f"{layout}:{NAME}", tmp_path / "bundle")
-    assert (tmp_path / "bundle" / "rootfs" / _SITE / "tensorflow" / "__init__.py").is_file()
+    assert (unpacked / _SITE / "tensorflow" / "__init__.py").is_file()
 
 
 def test_an_image_of_a_registry_is_a_base_without_an_engine(
@@ -122,7 +129,6 @@ def test_a_changed_file_in_a_layout_is_named(
     assert largest.name in done.stderr + done.stdout
 
 
-def test_no_setting_of_this_host_is_in_the_image(layout: Path, tmp_path: Path) -> None:
-    run(need("umoci"), "unpack", "--rootless", "--image", f"{layout}:{NAME}", tmp_path / "bundle")
-    found = subprocess.run(["grep", "-rl", MARKER, tmp_path / "bundle"], capture_output=True, text=True, check=False)
+def test_no_setting_of_this_host_is_in_the_image(unpacked: Path) -> None:
+    found = subprocess.run(["grep", "-rl", MARKER, unpacked.parent], capture_output=True, text=True, check=False)
     assert found.returncode == 1, found.stdout

@@ -55,11 +55,12 @@ class Prepared:
 
 @pytest.fixture(scope="module")
 def prepared(tool: Tool, tmp_path_factory: pytest.TempPathFactory) -> Prepared:
-    """The row assembled once; every test begins with a copy of what that left."""
+    """The row assembled once, in a cache of its own: every test begins with a copy, and other tests leave much more."""
     folder = tmp_path_factory.mktemp("faults")
-    done = tool("build", ROW, "--engine", "assemble")
+    seed = folder / "seed"
+    done = tool("build", ROW, "--engine", "assemble", ENVBUILDER_CACHE=str(seed))
     assert done.status == 0, done.stderr
-    seed, other = _copied(tool.cache, folder / "seed"), _copied(tool.cache, folder / "other")
+    other = _copied(seed, folder / "other")
     spec = f'environment: "{ROW}"\npackages: [{", ".join(OWN)}]\n'
     (folder / "envbuilder.yaml").write_text(spec, encoding="utf-8")
     locked = tool("lock", folder=folder, ENVBUILDER_CACHE=str(other))

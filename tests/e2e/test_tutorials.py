@@ -20,8 +20,6 @@ from tests.command_tree import commands
 from tests.e2e.conftest import Tool
 from tests.unit.incontainer.interpreters import interpreters
 
-pytestmark = pytest.mark.xdist_group("engine")
-
 PAGES = sorted(
     path for path in (Path(__file__).parents[2] / "docs" / "tutorials").glob("*.md") if path.stem != "README"
 )
@@ -63,6 +61,12 @@ def steps(mark: list[str], text: str) -> list[Step]:
     ]
 
 
+def groups(page: Path) -> tuple[pytest.MarkDecorator, ...]:
+    """Return the group of a page that uses the engine; the others run beside it."""
+    uses_engine = any("engine" in mark for mark, _, _ in blocks(page))
+    return (pytest.mark.xdist_group("engine"),) if uses_engine else ()
+
+
 @pytest.fixture(scope="module")
 def environ(tool: Tool) -> Iterator[dict[str, str]]:
     """This checkout's `envbuilder`, its `uv`, every interpreter of pyenv by its name, and the cache of the other tests.
@@ -89,7 +93,7 @@ def run(step: Step, folder: Path, environ: dict[str, str]) -> None:
         rest = rest.split(line, 1)[1]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [pytest.param(page, marks=groups(page), id=page.stem) for page in PAGES])
 def test_a_page_can_be_typed_as_it_stands(page: Path, tmp_path: Path, environ: dict[str, str]) -> None:
     tmp_path.chmod(0o777)  # as the pages say, the account of the image must be able to use the directory
     for mark, text, _ in blocks(page):
