@@ -1,7 +1,7 @@
-"""The directories of the cache: whose they are, what each holds, how much, whether somebody uses it, and removing it.
+"""Directories of the cache: ownership, content, size, use, and removal.
 
-Programs are run out of the cache. So everything in it must belong to this account or to root, and nobody else may be
-able to write there.
+Programs in the cache are executed. Therefore everything in it must belong to this user or to root, and must not be
+writable by others.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class Room:
 
     Attributes:
         name: Its name.
-        holds: What it holds.
-        entries: Pattern of the names in it; nothing else in it is ever removed, so a cache that was put into a
-            directory with other things does not take them away.
-        remade: Whether its content only saves time, so that `cache prune` removes it without `--all`.
-        marker: File that a directory in it has; empty for none. Names that begin with a dot need none.
-        kept: Whether even `cache prune --all` leaves it, because it protects: small files.
-        leftovers: Pattern of the names of what only a killed process leaves; None if nothing is recognized by its name.
+        holds: Description of its content.
+        entries: Pattern of the names in it; nothing else is ever removed, so that unrelated files in the directory of a
+            cache are kept.
+        remade: Whether its content can be made again, so that `cache prune` removes it without `--all`.
+        marker: File that each directory in it contains; empty for none. Names that begin with a dot need none.
+        kept: Whether even `cache prune --all` keeps it, because it serves security; the files are small.
+        leftovers: Pattern of the names of files of killed processes; None if they have no distinctive names.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Room:
     leftovers: re.Pattern[str] | None = None
 
     def owns(self, path: Path) -> bool:
-        """Return True if something in the directory is ours."""
+        """Return True if an entry of the directory belongs to envbuilder."""
         if not self.entries.fullmatch(path.name):
             return False
         return not self.marker or path.name.startswith(".") or (path / self.marker).is_file()
@@ -92,14 +92,14 @@ ROOMS = (
 
 
 def check_owner(cache: Path, uid: int | None = None) -> None:
-    """Check that nobody else could have changed what a cache holds. A cache of root may be read by everybody.
+    """Raise UsageError if another user could have changed the cache; a cache of root may be readable by all.
 
     Args:
         cache: The cache directory, which need not exist.
-        uid: Account that uses it; None for that of this process.
+        uid: User of the cache; None for that of this process.
 
     Raises:
-        UsageError: The cache, or a directory in it, belongs to another account, or others may write there.
+        UsageError: The cache, or a directory in it, belongs to another user, or is writable by others.
     """
     inside = [cache / name for name in (_LOCKS, STORE, *(room.name for room in ROOMS))]
     with suppress(OSError), os.scandir(cache / STORE) as found:
@@ -110,10 +110,10 @@ def check_owner(cache: Path, uid: int | None = None) -> None:
 
 
 def room_of(cache: Path, name: str) -> Path:
-    """Return a directory of the cache, which is made if this account may do so.
+    """Return a directory of the cache; create it if this user may do so.
 
     Raises:
-        UsageError: As in `check_owner`; or the cache does not exist and cannot be made.
+        UsageError: As in `check_owner`; or the cache does not exist and cannot be created.
     """
     check_owner(cache)
     try:
@@ -128,10 +128,10 @@ def room_of(cache: Path, name: str) -> Path:
 
 
 def use_room(cache: Path, name: str) -> tuple[Path, int | None]:
-    """Return a directory of the cache, and a file descriptor that keeps others from pruning it until it is closed.
+    """Return a directory of the cache, and a file descriptor that prevents pruning until it is closed.
 
-    If nobody else uses the directory, what killed processes left there is removed first. The descriptor is None in a
-    cache that this account may only read.
+    If the directory is unused, the files of killed processes are removed first. The descriptor is None in a cache that
+    this user may only read.
 
     Raises:
         UsageError: As in `room_of`.
@@ -156,7 +156,7 @@ def use_room(cache: Path, name: str) -> tuple[Path, int | None]:
 
 @contextmanager
 def unused(cache: Path, name: str) -> Iterator[bool]:
-    """Yield True and keep others out of a directory while the block runs; False when somebody uses it."""
+    """Yield True and lock a directory while the block runs; yield False if it is in use."""
     place = cache / _LOCKS
     handle = _opened(place / name)
     try:
@@ -166,7 +166,7 @@ def unused(cache: Path, name: str) -> Iterator[bool]:
 
 
 def entries_of(cache: Path, room: Room) -> tuple[Path, ...]:
-    """Return what is ours in a directory of the cache, sorted; nothing when it is a link to somewhere else."""
+    """Return envbuilder's entries of a directory of the cache, sorted; none if it is a link."""
     place = cache / room.name
     if place.is_symlink() or not place.is_dir():
         return ()
@@ -174,7 +174,7 @@ def entries_of(cache: Path, room: Room) -> tuple[Path, ...]:
 
 
 def bytes_of(*paths: Path) -> int:
-    """Return the bytes on disk of files and directories, a file with several names once; links are not followed."""
+    """Return the bytes on disk of files and directories; count hard links once, and do not follow links."""
     seen: set[tuple[int, int]] = set()
     total = 0
     for path in (each for root in paths for each in _walk(root)):
@@ -187,9 +187,9 @@ def bytes_of(*paths: Path) -> int:
 
 
 def remove(path: Path) -> int:
-    """Remove a file or a directory, also where directories may not be written; return the bytes freed.
+    """Remove a file or a directory, also if directories are read-only; return the bytes freed.
 
-    What cannot be removed stays, and does not count. Links are removed, never followed.
+    Entries that cannot be removed are kept and not counted. Links are removed, never followed.
     """
     before = bytes_of(path)
     if path.is_dir() and not path.is_symlink():
@@ -217,7 +217,7 @@ def _opened(path: Path) -> int:
 
 
 def _make_private(path: Path) -> None:
-    """Make a directory, and those above it, so that only this account can enter them, whatever the umask is."""
+    """Create a directory and its parents with access for this user only, regardless of the umask."""
     for each in (*reversed(path.parents), path):
         if not each.is_dir():
             each.mkdir(mode=0o700, exist_ok=True)
@@ -227,7 +227,7 @@ def _check_owner(path: Path, uid: int) -> None:
     try:
         statuses = [path.lstat(), path.stat()]
     except OSError:
-        return  # It is not there, or leads nowhere.
+        return  # It is missing, or a dangling link.
     for status in statuses:
         if status.st_uid not in {0, uid}:
             raise UsageError(
@@ -254,7 +254,7 @@ def _others_may_write(status: os.stat_result, uid: int) -> bool:
 
 
 def _is_private_group(gid: int, uid: int) -> bool:
-    """Return True if an account is the only one in a group that has its name, as on systems with a umask of 002."""
+    """Return True if a user is the only one in the group of the same name, as on systems with a umask of 002."""
     try:
         account, group = pwd.getpwuid(uid), grp.getgrgid(gid)
     except KeyError:
@@ -270,7 +270,7 @@ def _account(uid: int) -> str:
 
 
 def _walk(root: Path) -> Iterator[Path]:
-    """Yield a path and all below it, each directory before what it holds."""
+    """Yield a path and all below it, parents first."""
     yield root
     if root.is_dir() and not root.is_symlink():
         for place, folders, files in os.walk(root):

@@ -1,4 +1,4 @@
-"""JSON with one way to write each value, so that equal documents are equal bytes."""
+"""Canonical JSON: equal values give equal bytes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from envbuilder.core.digests import digest_of
 
 _ERRORS = "surrogatepass"
-"""A lone surrogate stands for a byte of a file name that is not UTF-8; `json.loads` reads it back."""
+"""A lone surrogate represents a byte of a file name that is not UTF-8; `json.loads` restores it."""
 
 
 def canonical_json(value: object) -> bytes:
@@ -31,9 +31,9 @@ def indented_json(value: object) -> bytes:
 
 
 def inputs_digest(inputs: object) -> str:
-    """Return `sha256:…` of everything that decides a result, such as the content of a layer.
+    """Return the `sha256:…` of everything that decides a result, such as the content of a layer.
 
-    The form differs from `canonical_json`, with spaces and in ASCII: keys of layers and digests of requests are in
-    locks, registries and `matrices/`, so it must never change.
+    The format differs from `canonical_json`: it has spaces and is ASCII. It must never change, since keys of layers and
+    digests of requests are in locks, registries and `matrices/`.
     """
     return digest_of(json.dumps(inputs, sort_keys=True).encode())

@@ -1,4 +1,4 @@
-"""sha256 digests as images, locks and caches name them: `sha256:` and 64 hexadecimal digits."""
+"""sha256 digests in the form of images, locks and caches: `sha256:` and 64 hexadecimal digits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DIGEST = re.compile(rf"{_PREFIX}[0-9a-f]{{64}}")
 
 
 def is_digest(text: object) -> TypeGuard[str]:
-    """Return True if a value is a text of `sha256:` and 64 lower-case hexadecimal digits."""
+    """Return True if a value is a string of `sha256:` and 64 lower-case hexadecimal digits."""
     return isinstance(text, str) and _DIGEST.fullmatch(text) is not None
 
 
@@ -22,7 +22,7 @@ def sha256_digest(text: object) -> str:
     """Return a digest unchanged.
 
     Raises:
-        ValueError: The value is something else; a name from outside never becomes a path.
+        ValueError: The value is something else; untrusted names never become paths.
 
     Example:
         >>> sha256_digest("sha256:12")

@@ -1,4 +1,4 @@
-"""Read from an ELF file what it needs of other libraries, where it looks for them, and where its data lies."""
+"""Dependencies, search paths and data sections of an ELF file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from envbuilder.core.versions import Release
 T = TypeVar("T")
 
 _MOST = 1 << 14
-"""More sections, dependencies or symbol versions than this means that a table is broken."""
+"""Maximum of sections, dependencies or symbol versions; more indicate a damaged table."""
 
 _TEXTS = frozenset({"DT_NEEDED", "DT_SONAME", "DT_RUNPATH", "DT_RPATH"})
 _LONGEST_TEXT = 1 << 16
@@ -33,7 +33,7 @@ _BROKEN = (
     ELFError, ConstructError, struct.error, ValueError, OverflowError, LookupError, TypeError, AttributeError,
     AssertionError, MemoryError,
 )  # fmt: skip
-"""What pyelftools raises for damaged files, seen with made-up ones: it follows tables before it doubts them."""
+"""Exceptions of pyelftools for damaged files, as observed in tests: it reads tables without checking them first."""
 
 
 _NVCC_SECTIONS = frozenset({".nv_fatbin", "__nv_relfatbin"})
@@ -41,7 +41,7 @@ _NVCC_SECTIONS = frozenset({".nv_fatbin", "__nv_relfatbin"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataSection:
-    """A section of a library that holds data.
+    """A section of a library with data.
 
     Attributes:
         name: Such as `.rodata`.
@@ -55,20 +55,20 @@ class DataSection:
 
     @property
     def family(self) -> str:
-        """Whose kernels lie here: nvcc puts its kernels into sections of their own, MLIR does not."""
+        """Kernel family of the section: nvcc puts its kernels into sections of their own, MLIR does not."""
         return "cuda" if self.name in _NVCC_SECTIONS else "mlir"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedObject:
-    """What an ELF file says about other libraries.
+    """Contents of an ELF file.
 
     Attributes:
         machine: Processor in the words of pyelftools.
         soname: Its own name for dependencies on it; empty without one.
         needed: Dependencies, in file order.
-        runpath: Folders of its RUNPATH, or else RPATH, in file order, each once: wheels repeat them a hundred times.
-        versions: Newest version that it needs by kind: `GLIBC`, `GLIBCXX`, `CXXABI`; without those it needs not.
+        runpath: Directories of its RUNPATH, or else RPATH, in file order, without the many duplicates of wheels.
+        versions: Newest required version by kind: `GLIBC`, `GLIBCXX`, `CXXABI`; without kinds that are not required.
         data: Sections with data that is in the file, in file order.
     """
 
@@ -98,7 +98,7 @@ class SearchPath:
 
 @contextmanager
 def reading_elf() -> Iterator[None]:
-    """Whatever pyelftools stumbles over in the block becomes `Damaged`."""
+    """Translate all errors of pyelftools in the block into Damaged."""
     try:
         yield
     except _BROKEN as error:
@@ -109,7 +109,7 @@ def open_elf(stream: BinaryIO) -> ELFFile:
     """Open an ELF file.
 
     Raises:
-        Damaged: It is none, or its tables cannot be.
+        Damaged: It is not an ELF file, or its tables are inconsistent.
     """
     with reading_elf():
         elf = ELFFile(stream)
@@ -123,7 +123,7 @@ def read_shared_object(elf: ELFFile) -> SharedObject:
     """Read an open ELF file.
 
     Raises:
-        Damaged: Its tables point nowhere.
+        Damaged: Its tables have invalid offsets.
     """
     with reading_elf():
         sections = tuple(elf.iter_sections())
@@ -180,7 +180,7 @@ def _symbol_names(elf: ELFFile) -> Iterator[int]:
 
 
 def _tags(sections: Iterable[Section]) -> Iterator[tuple[str, str]]:
-    """The entries of the dynamic section that are texts."""
+    """Yield the string entries of the dynamic section."""
     for section in sections:
         if isinstance(section, DynamicSection):
             for tag in _few(section.iter_tags(), "entries in the dynamic section"):
@@ -204,7 +204,7 @@ def _names(section: GNUVerNeedSection) -> Iterator[str]:
 
 
 def _few(items: Iterator[T], what: str) -> Iterator[T]:
-    """The items, but no endless row of them."""
+    """Yield the items; raise Damaged if there are too many."""
     yield from islice(items, _MOST)
     if next(items, None) is not None:
         raise Damaged(f"an ELF file with more than {_MOST} {what}")
@@ -221,7 +221,7 @@ def _newest(names: Iterable[str]) -> dict[str, Release]:
 
 
 def _data(sections: Iterable[Section], size: int) -> Iterator[DataSection]:
-    """Sections that are loaded, stand in the file and are not instructions."""
+    """Yield sections that are loaded, have content in the file and are not instructions."""
     for section in sections:
         flags = section["sh_flags"]
         loaded = flags & SH_FLAGS.SHF_ALLOC and not flags & SH_FLAGS.SHF_EXECINSTR

@@ -1,6 +1,6 @@
-"""The whole error tree: every failure that is ours, its exit code, and the next command to type.
+"""Error classes with exit codes and hints.
 
-Anything that is not an `EnvbuilderError` is a bug and keeps its traceback.
+Any other exception is a bug and keeps its traceback.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _EXAMPLES = ("USER:PASSWORD", "USER")
 
 
 def without_logins(text: str) -> str:
-    """Return a text whose addresses have neither user nor password.
+    """Return a text with user and password removed from its addresses.
 
     Example:
         >>> without_logins("no answer from https://me:pass/w@rd@index.example/simple/, team/tf@sha256:12")
@@ -27,17 +27,17 @@ def _without_login(address: re.Match[str]) -> str:
     login, at, rest = address[0].removeprefix("://").rpartition("@")
     if rest.startswith("sha256:"):
         login, at, rest = login.rpartition("@")
-    # A password that is not quoted may hold any character of an address, and a path may hold an @.
+    # An unquoted password may contain any character of an address, and a path may contain an @.
     is_login = at and login not in _EXAMPLES and (":" in login or "/" not in login)
     return f"://{rest}" if is_login else address[0]
 
 
 class EnvbuilderError(Exception):
-    """Root of all errors that a user can cause or mend; none repeats a user or a password of an address.
+    """Base class of all errors that a user can cause or fix; messages contain no credentials of an address.
 
     Attributes:
         exit_code: Status of the process when this error ends it; one per family, listed in docs/exit-codes.md.
-        hint: What to do next, as a sentence or a command; empty when there is nothing better than the message.
+        hint: The next step, as a sentence or a command; empty if there is nothing to add to the message.
     """
 
     exit_code: ClassVar[int] = 70
@@ -50,21 +50,21 @@ class EnvbuilderError(Exception):
 
 
 class UsageError(EnvbuilderError):
-    """The command line asks for something that does not exist or does not go together."""
+    """The command line requests something that does not exist or cannot be combined."""
 
     exit_code = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """One thing wrong in one place of a file that a person wrote.
+    """One problem at one position of a file that a user wrote.
 
     Attributes:
-        file: Path as the user knows it.
-        line: Line in that file, from 1; 0 when the whole file is meant.
+        file: Path as given by the user.
+        line: Line in that file, from 1; 0 for the whole file.
         field: Dotted path of the field, such as `bases[1].python`; empty for the document itself.
-        problem: What is wrong, without the place.
-        hint: How to mend it; may be empty.
+        problem: The problem, without the position.
+        hint: Remedy; may be empty.
     """
 
     file: str
@@ -81,7 +81,7 @@ class Fault:
 
 
 class InvalidInput(EnvbuilderError):
-    """A matrix, spec, lock or facts file is wrong; carries every fault found, not only the first.
+    """A matrix, spec, lock or facts file is invalid; carries all faults, not only the first.
 
     Attributes:
         faults: All faults, in file and line order; at least one.
@@ -100,11 +100,11 @@ class InvalidInput(EnvbuilderError):
 
 
 class UnknownEnvironment(UsageError):
-    """No row of the catalog has this id.
+    """No environment of the catalog has this id.
 
     Attributes:
-        asked: The id that was given.
-        nearest: Ids that look most like it, best first; may be empty.
+        asked: The given id.
+        nearest: Similar ids, best first; may be empty.
     """
 
     def __init__(self, asked: str, nearest: tuple[str, ...]) -> None:
@@ -116,22 +116,22 @@ class UnknownEnvironment(UsageError):
 
 
 class ResolutionFailed(EnvbuilderError):
-    """The packages that were asked for do not go together, or are not on the index."""
+    """The requested packages conflict, or are not on the index."""
 
     exit_code = 4
 
 
 class SourceUnreachable(EnvbuilderError):
-    """A package index, registry or mirror did not give what was asked for."""
+    """A package index, registry or mirror did not deliver the requested data."""
 
     exit_code = 5
 
 
 class NoUsableBase(SourceUnreachable):
-    """No base of the environment can be had from here.
+    """No base of the environment is available on this machine.
 
     Attributes:
-        refusals: `(base id, reason)` for every base tried, in the row's order of preference.
+        refusals: `(base id, reason)` for every base tried, in the environment's order of preference.
     """
 
     def __init__(self, environment: str, refusals: tuple[tuple[str, str], ...], *, hint: str) -> None:
@@ -141,17 +141,17 @@ class NoUsableBase(SourceUnreachable):
 
 
 class EngineError(EnvbuilderError):
-    """The container engine is not there, went away, or refused a request."""
+    """The container engine is missing, went away, or refused a request."""
 
     exit_code = 6
 
 
 class EngineUnavailable(EngineError):
-    """No container engine answers."""
+    """No container engine responds."""
 
 
 class EngineLost(EngineError):
-    """The engine stopped answering in the middle of a request."""
+    """The engine stopped responding during a request."""
 
 
 class DiskFull(EngineError):
@@ -170,7 +170,7 @@ class BuildFailed(EnvbuilderError):
     """A step of the build failed.
 
     Attributes:
-        step: Name of the step as the Dockerfile calls it; empty when the engine did not say.
+        step: Name of the step in the Dockerfile; empty if the engine did not report it.
     """
 
     exit_code = 7
@@ -181,18 +181,18 @@ class BuildFailed(EnvbuilderError):
 
 
 class VerificationFailed(EnvbuilderError):
-    """Something that was fetched or built is not what its digest says."""
+    """Something that was downloaded or built does not match its digest."""
 
     exit_code = 8
 
 
 class ToolMissing(EnvbuilderError):
-    """A program that this command needs is not installed."""
+    """A required program is not installed."""
 
     exit_code = 9
 
 
 class ToolFailed(EnvbuilderError):
-    """A program that this command ran ended with an error."""
+    """A program failed."""
 
     exit_code = 9

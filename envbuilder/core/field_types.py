@@ -1,4 +1,4 @@
-"""Types of fields whose text has a grammar, for dataclasses that `core/structure.py` reads."""
+"""Field types with a grammar, for dataclasses read by `core/structure.py`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from envbuilder.core.yaml.image_paths import image_path
 
 
 def within(least: int, most: int, why: str = "") -> Parsed:
-    """Return the rule for a whole number between two others; `why` is added to the problem."""
+    """Return the rule for an integer in a range; `why` is added to the problem."""
 
     def check(number: int) -> int:
         if not least <= number <= most:
@@ -26,7 +26,7 @@ def within(least: int, most: int, why: str = "") -> Parsed:
 
 
 def or_empty(parse: Callable[[str], str]) -> Parsed:
-    """Return the rule for a text that is empty or has a grammar."""
+    """Return the rule for a text that is empty or follows a grammar."""
     return Parsed(lambda text: parse(text) if text else "")
 
 

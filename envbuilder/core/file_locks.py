@@ -1,4 +1,4 @@
-"""Locks between processes: the kernel's, on an open file, which end with the process."""
+"""Kernel locks between processes on open files, which end with the process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from envbuilder.core.errors import LocksUnsupported
 
 _UNSUPPORTED = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
-"""What NFS without lockd, and Lustre mounted without `flock`, answer.
+"""Errors of NFS without lockd, and of Lustre mounted without `flock`.
 
 Source: flock(2), https://doc.lustre.org/lustre_manual.xhtml (mount option `flock`), read 2026-11.
 """
@@ -49,7 +49,7 @@ def hold(handle: int, place: Path, *, shared: bool = False) -> None:
     Args:
         handle: File descriptor.
         place: Path of the file, for errors.
-        shared: Let others hold a shared lock at the same time.
+        shared: Allow others to hold a shared lock at the same time.
 
     Raises:
         LocksUnsupported: The file system has no locks.
@@ -62,7 +62,7 @@ def hold(handle: int, place: Path, *, shared: bool = False) -> None:
 
 
 def hold_now(handle: int, place: Path) -> bool:
-    """Lock an open file if nobody holds it; return False if somebody does.
+    """Lock an open file without waiting; return False if it is locked already.
 
     Raises:
         LocksUnsupported: The file system has no locks.

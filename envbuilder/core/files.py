@@ -1,4 +1,4 @@
-"""Files that appear under their name only when they are complete, and files that are opened without waiting."""
+"""Atomic writing of files, and opening of files without blocking."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from typing import BinaryIO
 
 CHUNK = 1 << 20
 _RECORD_LIMIT = 64 << 20
-"""Bytes of a JSON file of ours; the manifest of a tree with 200,000 files has 30 MiB."""
+"""Limit in bytes of a JSON file of envbuilder; the manifest of a tree with 200,000 files has 30 MiB."""
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _NOT_REGULAR = "is not a regular file"
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A new file beside `path` that takes its name, flushed to disk, when the block ends without an error.
+    """Create a file beside `path` that replaces it, flushed to disk, when the block ends without an error.
 
-    After an error nothing is left behind and an older file under the name is untouched.
+    After an error it is removed, and an older file of the name is kept.
     """
-    # The name must differ between processes and threads, not be repeatable: it never outlives the block.
+    # The name must differ between processes and threads; it need not be reproducible, since it is temporary.
     part = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
     try:
         with naming(path.parent), part.open("xb") as stream:
@@ -40,7 +40,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def naming(folder: Path) -> Iterator[None]:
-    """Add a directory to the error of a full disk: a failed write does not say where it went."""
+    """Add a directory to the error of a full disk, which does not state where the write failed."""
     try:
         yield
     except OSError as error:
@@ -54,7 +54,7 @@ def open_regular(path: Path) -> BufferedReader:
 
     Raises:
         OSError: It cannot be opened, or is something else: a directory, pipe, socket or device, or a file of `/proc`,
-            whose content the kernel makes while it is read.
+            whose content the kernel generates while it is read.
     """
     # Without O_NONBLOCK a pipe is only open when somebody writes into it.
     try:
@@ -75,7 +75,7 @@ def read_regular(path: Path, limit: int) -> bytes:
     """Return the content of a regular file.
 
     Raises:
-        OSError: As `open_regular`; or it has more than `limit` bytes.
+        OSError: As `open_regular`; or it is larger than `limit` bytes.
     """
     with open_regular(path) as stream:
         content = stream.read(limit + 1)
@@ -100,13 +100,13 @@ def _proc_device() -> int:
 
 
 def read_json(path: Path) -> object:
-    """Return the content of a JSON file that envbuilder wrote, which may have been damaged since.
+    """Return the content of a JSON file of envbuilder, which may have been damaged since.
 
     Raises:
         OSError: It cannot be read.
-        ValueError: It is not a regular file, is larger than any that we write, or is not JSON.
+        ValueError: It is not a regular file, is too large, or is not JSON.
     """
-    # Opening a named pipe would wait for somebody to write into it.
+    # Opening a named pipe would wait for a writer.
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as stream:
         status = os.fstat(handle)

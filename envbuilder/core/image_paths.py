@@ -1,7 +1,7 @@
-"""Paths in an image that packages and own files must not bring.
+"""Paths in an image that packages and own files must not contain.
 
-The rules are the same wherever the files come from: wheels and Debian packages when a layer is made, `files:` and
-`allow:` when a spec or a lock is read, and a finished image in `validate --tier static`.
+The rules are the same for all sources of files: wheels and Debian packages when a layer is made, `files:` and `allow:`
+when a spec or a lock is read, and a finished image in `validate --tier static`.
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ from envbuilder.core.image_layout import OURS, PYTHON, VENV
 from envbuilder.core.memory_policy import START_NAME
 
 WHITEOUT = ".wh."
-"""Prefix of names that remove a file of a lower layer. Source: OCI image specification, "Whiteouts"."""
+"""Prefix of names that remove a file of a lower layer. Source:
+https://github.com/opencontainers/image-spec/blob/v1.1.0/layer.md#whiteouts"""
 
 MERGED = ("bin", "lib", "lib32", "lib64", "libx32", "sbin")
-"""Directories of the root that are links to those below `/usr` in Debian since bookworm, and in our Debian bases.
+"""Root directories that are links into `/usr` in Debian since bookworm, and in the Debian bases of envbuilder.
 
 Source: https://wiki.debian.org/UsrMerge.
 """
 
 _SYSTEM_PATH = re.compile(r"/[A-Za-z0-9][A-Za-z0-9._+@-]*(?:/[A-Za-z0-9._+@-]+)+")
-"""What file names of OS packages consist of, without the wildcards of shells."""
+"""Characters of file names of OS packages, without the wildcards of shells."""
 
 _OURS = tuple(f"{each}/" for each in (VENV, PYTHON, OURS))
 _LONGEST_NAME = 255
@@ -36,7 +37,7 @@ _ENVIRONMENT = re.compile(
 )
 _CODE = re.compile(rf".*(?:\.py|\.so(?:\.[0-9.]+)?)|{VENV}/bin/[^/]+")
 _SHARED = re.compile(r".*/site-packages/(?:tests?|docs?|examples?|benchmarks?)/.*")
-"""Folders at the top of `site-packages` that several distributions install by mistake, and that no program imports."""
+"""Top-level directories of `site-packages` that several distributions install by mistake and no program imports."""
 
 _PROGRAM = re.compile(
     rf"(?:{VENV}/bin|usr/local/s?bin)/("
@@ -46,14 +47,14 @@ _PROGRAM = re.compile(
     r"tar|tee|test|timeout|touch|tr|true|umount|uname|uniq|wc|which|xargs"
     r")"
 )
-"""Programs of the base and of the driver that scripts and validation start by name. These folders are first in PATH.
+"""Files that hide a program of the base or the driver that scripts start by name: their directories are first in PATH.
 
 Source: the programs of Debian's essential packages that shell scripts use, apt, and nvidia-smi (2026-11-22).
 """
 
 
 def impossible(path: str) -> str:
-    """Return why no file of an image can have a relative path; empty if one can.
+    """Return why a relative path is not possible in an image; empty if it is.
 
     Example:
         >>> impossible("usr/bin/.wh.python3")
@@ -70,7 +71,7 @@ def impossible(path: str) -> str:
 
 
 def is_ours(path: str) -> bool:
-    """Return True if a relative path lies in a folder that envbuilder fills."""
+    """Return True if a relative path is in a directory of envbuilder."""
     return path.startswith(_OURS) or f"{path}/" in _OURS
 
 
@@ -95,7 +96,7 @@ def is_code(path: str) -> bool:
 
 
 def shadowed(path: str) -> str:
-    """Return the program of the base that a file hides because its folder is first in PATH; empty for none.
+    """Return the program of the base that a file hides because its directory is first in PATH; empty for none.
 
     Example:
         >>> shadowed("opt/venv/bin/env"), shadowed("opt/venv/bin/pip")
@@ -106,7 +107,7 @@ def shadowed(path: str) -> str:
 
 
 def merged(path: str) -> str:
-    """Return a relative path as it is where `/bin`, `/lib` and the like are links to directories below `/usr`.
+    """Return a relative path with `/bin`, `/lib` and the like replaced by the directories below `/usr`.
 
     Example:
         >>> merged("bin/su"), merged("usr/bin/su"), merged("etc/x")
@@ -117,10 +118,10 @@ def merged(path: str) -> str:
 
 
 def privileged_allowed(allow: Iterable[str]) -> frozenset[str]:
-    """Return the relative paths of programs of the system that may keep the rights of another account.
+    """Return the relative paths of system programs that may keep set-user-ID and set-group-ID bits.
 
     Args:
-        allow: Paths of a spec or a lock; those below the virtual environment say nothing about rights.
+        allow: Paths of a spec or a lock; those below the virtual environment are ignored.
 
     Example:
         >>> privileged_allowed(["/bin/su", "/opt/venv/bin/env"])
@@ -130,7 +131,7 @@ def privileged_allowed(allow: Iterable[str]) -> frozenset[str]:
 
 
 def allowable(text: str) -> str:
-    """Return a path that a spec allows packages to bring, unchanged.
+    """Return a path that a spec may allow packages to install, unchanged.
 
     Raises:
         ValueError: It is neither a file of the virtual environment nor a program of the system, or it is one that must

@@ -1,7 +1,7 @@
-"""Commands that install a dependency of this package into its own environment.
+"""Commands that install a dependency of envbuilder into its own environment.
 
-The distribution `envbuilder` of the public index is another project, so no hint may name it: its extras and itself are
-installed from the repository.
+The distribution `envbuilder` of the public index is another project, so that no hint may name it: envbuilder and its
+extras are installed from the repository.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from packaging.requirements import Requirement
 
 
 def install_command(package: str, *, again: bool = False) -> str:
-    """Return the command that installs a dependency, in the version that this package wants.
+    """Return the command that installs a dependency in the required version.
 
     Args:
         package: Name of the distribution.
-        again: Replace what is installed.
+        again: Whether to replace the installed one.
     """
     python = shlex.quote(sys.executable)
     with_uv = package != "uv" and find_spec("pip") is None and find_spec("uv") is not None

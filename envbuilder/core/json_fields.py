@@ -1,6 +1,6 @@
-"""Fields of JSON documents from outside, read without trusting their shape.
+"""Fields of untrusted JSON documents, read without assumptions on their shape.
 
-A missing field, or one of another type, is the empty value of the type that was asked for.
+A missing field, or one of another type, gives the empty value of the requested type.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Record: TypeAlias = Mapping[str, object]
 
 
 def parsed(content: bytes) -> object:
-    """Return the value that a JSON document holds; None if it is not JSON."""
+    """Return the value of a JSON document; None if it is not JSON."""
     try:
         return load_json(content)
     except BadJson:
@@ -22,7 +22,7 @@ def parsed(content: bytes) -> object:
 
 
 def at(value: object, *path: str) -> object:
-    """Return the value under nested keys; None as soon as one of them is missing."""
+    """Return the value under nested keys; None if one of them is missing."""
     for key in path:
         if not isinstance(value, Mapping):
             return None
@@ -37,7 +37,7 @@ def text(value: object, *path: str) -> str:
 
 
 def number(value: object, *path: str) -> int:
-    """Return the whole number under nested keys; 0 if there is none."""
+    """Return the integer under nested keys; 0 if there is none."""
     found = at(value, *path)
     return found if isinstance(found, int) else 0
 

@@ -1,4 +1,4 @@
-"""JSON from outside: bounded in bytes, depth and digits, and without what readers of JSON understand differently."""
+"""Untrusted JSON: bounded in bytes, depth and digits, without constructs that parsers interpret differently."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections import Counter
 from typing import NoReturn
 
 LARGEST = 64 << 20
-"""Bytes of a document. The largest honest ones, facts of a machine with eight GPUs, have less than a megabyte."""
+"""Bytes of a document. The largest valid ones, facts of a machine with eight GPUs, have less than a megabyte."""
 
 _DEEPEST = 64
 _LONGEST_NUMBER = 20  # digits of the largest number of 64 bits
@@ -17,7 +17,7 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 
 class BadJson(ValueError):
-    """A text is not JSON, or passes a limit."""
+    """A text is not JSON, or exceeds a limit."""
 
 
 def load_json(content: str | bytes, *, limit: int = LARGEST, surrogates: bool = False) -> object:
@@ -25,12 +25,12 @@ def load_json(content: str | bytes, *, limit: int = LARGEST, surrogates: bool = 
 
     Args:
         content: The document; bytes are UTF-8.
-        limit: Bytes that it may have.
-        surrogates: Accept text with lone surrogates, which cannot be written as UTF-8.
+        limit: Maximum in bytes.
+        surrogates: Accept lone surrogates, which cannot be encoded as UTF-8.
 
     Raises:
-        BadJson: It is not JSON; is longer, or nested deeper, than it may be; has a number that is no finite number of
-            64 bits; or has a key twice.
+        BadJson: It is not JSON; is too long or nested too deep; has a number that is not a finite number of 64 bits; or
+            has a key twice.
 
     Example:
         >>> load_json('{"a": [1, 2.5]}')
@@ -67,7 +67,7 @@ def load_object(content: str | bytes, *, surrogates: bool = False) -> dict[str, 
     """Read a JSON document that is an object; arguments as in `load_json`.
 
     Raises:
-        BadJson: As `load_json`, or it is something else.
+        BadJson: As `load_json`, or it is not an object.
     """
     found = load_json(content, surrogates=surrogates)
     if not isinstance(found, dict):
@@ -76,7 +76,7 @@ def load_object(content: str | bytes, *, surrogates: bool = False) -> dict[str, 
 
 
 def printable(text: str) -> str:
-    """Return a text without lone surrogates, which JSON can carry and UTF-8 cannot."""
+    """Return a text without lone surrogates, which JSON can contain but UTF-8 cannot."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Memory policies: how TensorFlow may take the memory of each GPU, and the one way to write that down."""
+"""Memory policies of TensorFlow for each GPU, and their canonical text."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from enum import StrEnum
 from envbuilder.core.image_layout import HOOK_FILE
 
 VARIABLE = "ENVBUILDER_MEMORY"
-"""Environment variable that holds the policy in a container; overrides that of the image."""
+"""Environment variable with the policy of a container; overrides that of the image."""
 
 HOOK = "memory-hook"
 """Name of the hook among the tools of a lock."""
 
 START_NAME = "envbuilder_memory.pth"
-"""Name of the file in `site-packages` that holds `START`."""
+"""Name of the file in `site-packages` with `START`."""
 
 START = (
     f'import os; os.environ.get("{VARIABLE}", "all") in ("", "all") or eval(compile('
     f'open("/{HOOK_FILE}").read().partition("# --- the rest")[0], "/{HOOK_FILE}", "exec"), '
     f'{{"__name__": "envbuilder_memory_start", "__file__": "/{HOOK_FILE}"}})'
 )
-"""The line of a .pth file that runs the hook at the start of the interpreter, unless TensorFlow's default holds."""
+"""Line of a .pth file that runs the hook at the start of the interpreter, unless the policy is the default."""
 
 LEAST = 256 << 20
-"""Bytes of the smallest limit: the libraries alone (cuBLAS, cuDNN) want workspaces of tens of MiB."""
+"""Smallest limit in bytes; the workspaces of cuBLAS and cuDNN alone need tens of MiB."""
 
 _UNITS = {"GiB": 1 << 30, "GB": 10**9, "MiB": 1 << 20, "MB": 10**6, "KiB": 1 << 10, "": 1}
-"""Bytes of each unit, in the order in which one is chosen for writing."""
+"""Bytes of each unit, in the order of preference for output."""
 
 _SIZE = re.compile(r"([0-9]{1,19})(GiB|GB|MiB|MB|KiB|)")
 _SHARE = re.compile(r"[01](\.[0-9]{1,9})?")
@@ -37,10 +37,10 @@ _EXPECTED = "all, growth, fraction:0.8, limit:4GiB or async-allocator"
 
 
 class Way(StrEnum):
-    """How the memory of a GPU is taken.
+    """Mode of allocating the memory of a GPU.
 
-    `all`: TensorFlow's default, nearly everything at start. `growth`: as it is needed, never given back. `fraction`:
-    a part of the device's memory. `limit`: so many bytes. `async-allocator`: by CUDA's pool, as it is needed.
+    `all`: TensorFlow's default, nearly all memory at the start. `growth`: on demand, never released. `fraction`: a part
+    of the device's memory. `limit`: a number of bytes. `async-allocator`: by CUDA's pool, on demand.
     """
 
     ALL = "all"
@@ -52,10 +52,10 @@ class Way(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuMemory:
-    """What holds for one GPU.
+    """Policy for one GPU.
 
     Attributes:
-        way: How the memory is taken.
+        way: Mode of allocation.
         share: Part of the device's memory, above 0 and at most 1; 0 for every other way.
         limit: Bytes; 0 for every other way.
     """
@@ -75,7 +75,7 @@ class GpuMemory:
 
     @property
     def words(self) -> str:
-        """What TensorFlow does, for people."""
+        """Behaviour of TensorFlow, in words."""
         match self.way:
             case Way.ALL:
                 return "nearly all of it at start, as TensorFlow does by itself"
@@ -91,10 +91,10 @@ class GpuMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryPolicy:
-    """How TensorFlow takes GPU memory.
+    """Policy for all GPUs.
 
     Attributes:
-        gpus: One entry holds for every GPU; several hold for one GPU each, in the order of TensorFlow.
+        gpus: A single entry applies to every GPU; several apply to one GPU each, in the order of TensorFlow.
     """
 
     gpus: tuple[GpuMemory, ...] = (GpuMemory(way=Way.ALL),)
@@ -104,12 +104,12 @@ class MemoryPolicy:
 
     @property
     def is_default(self) -> bool:
-        """Whether TensorFlow does this by itself."""
+        """True if the policy is TensorFlow's default."""
         return all(gpu.way is Way.ALL for gpu in self.gpus)
 
     @property
     def is_async(self) -> bool:
-        """Whether CUDA's own pool is used."""
+        """True if CUDA's own pool is used."""
         return self.gpus[0].way is Way.ASYNC
 
 
@@ -118,10 +118,10 @@ GROWTH = MemoryPolicy(gpus=(GpuMemory(way=Way.GROWTH),))
 
 
 def parse(text: str) -> MemoryPolicy:
-    """Read the canonical text, or another spelling of the same policy.
+    """Parse the canonical text, or another spelling of the same policy.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is not a memory policy.
 
     Example:
         >>> str(parse("limit:4096MiB,growth"))
@@ -131,10 +131,10 @@ def parse(text: str) -> MemoryPolicy:
 
 
 def parse_one(text: str) -> GpuMemory:
-    """Read what holds for one GPU.
+    """Parse the policy for one GPU.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is not a memory policy.
     """
     name, colon, amount = text.partition(":")
     if name == Way.FRACTION and colon:
@@ -147,7 +147,7 @@ def parse_one(text: str) -> GpuMemory:
 
 
 def fraction(text: str) -> GpuMemory:
-    """A part of a device's memory, such as `0.8`.
+    """Return the policy for a part of a device's memory, such as `0.8`.
 
     Raises:
         ValueError: Not above 0 and at most 1; above 1 TensorFlow would use memory of the host.
@@ -160,10 +160,10 @@ def fraction(text: str) -> GpuMemory:
 
 
 def limit(text: str) -> GpuMemory:
-    """So many bytes, such as `4GiB`.
+    """Return the policy for a number of bytes, such as `4GiB`.
 
     Raises:
-        ValueError: No whole number with a known unit, or less than `LEAST`.
+        ValueError: It is not an integer with a known unit, or is less than `LEAST`.
     """
     match = _SIZE.fullmatch(text)
     if not match:
@@ -175,10 +175,10 @@ def limit(text: str) -> GpuMemory:
 
 
 def together(gpus: tuple[GpuMemory, ...]) -> MemoryPolicy:
-    """One policy from what holds for each GPU.
+    """Return one policy from those of each GPU.
 
     Raises:
-        ValueError: They cannot hold in one process.
+        ValueError: They cannot be combined in one process.
     """
     ways = {gpu.way for gpu in gpus}
     if Way.ASYNC in ways and len(gpus) > 1:

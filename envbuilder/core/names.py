@@ -1,4 +1,4 @@
-"""Grammar of the names in specs and locks: none of them can be a path, an option of a program, or code."""
+"""Grammar of the names in specs and locks, none of which can be a path, an option of a program, or code."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from envbuilder.core.references import normalized
 from envbuilder.core.versions import Release
 
 LARGEST_ID = 2**31 - 2
-"""Largest number of an account; larger ones have a meaning of their own (-1) or are negative to some programs."""
+"""Largest user id; larger ones have a special meaning (-1) or are negative for some programs."""
 
 LARGEST_FILE = 2**40
 """Bytes of the largest file that a lock may name: 1 TiB."""
 
 LATEST_TIME = 2**33 - 1
-"""Seconds since 1970 that a header of a tar archive can hold in octal digits (year 2242)."""
+"""Maximum of seconds since 1970 in octal digits of a tar header (year 2242)."""
 
 _LONGEST = 255
 _ID = re.compile(r"[a-z0-9]+(?:[._-]+[a-z0-9]+)*")
@@ -41,7 +41,7 @@ def row_id(text: str) -> str:
     """Return the id of an environment or a base, unchanged; it is also one part of the name of an image.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is invalid.
     """
     if len(text) > _LONGEST_ID or not _ID.fullmatch(text):
         raise ValueError(
@@ -55,7 +55,7 @@ def layer_id(text: str) -> str:
     """Return the id of a layer, such as `cuda.nvidia-cudnn-cu11`, unchanged.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is invalid.
     """
     if len(text) > _LONGEST or not _ID.fullmatch(text):
         raise ValueError(f"{shown(text)} is not the id of a layer")
@@ -66,9 +66,9 @@ def media_type(text: str) -> str:
     """Return a media type, unchanged.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is invalid.
 
-    Source: RFC 6838, section 4.2.
+    Source: https://www.rfc-editor.org/rfc/rfc6838#section-4.2
     """
     if len(text) > _LONGEST or not _MEDIA_TYPE.fullmatch(text):
         raise ValueError(f"{shown(text)} is not a media type")
@@ -79,7 +79,7 @@ def python_version(text: str) -> Release:
     """Return the version of an interpreter, such as `3.8` or `3.8.18`.
 
     Raises:
-        ValueError: It is none of Python 3.
+        ValueError: It is not a version of Python 3.
     """
     if not _PYTHON.fullmatch(text):
         raise ValueError(f"{shown(text)} is not a version of Python 3, such as 3.8 or 3.8.18")
@@ -87,10 +87,10 @@ def python_version(text: str) -> Release:
 
 
 def file_name(text: str) -> str:
-    """Return the name of a file, unchanged: one part of a path that no program takes for an option.
+    """Return the name of a file, unchanged: one part of a path that no program interprets as an option.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is invalid.
 
     Example:
         >>> file_name("cpython-3.8.18-x86_64-linux-gnu.tar.gz")
@@ -106,7 +106,7 @@ def distribution_version(text: str) -> str:
     """Return the version of a Python distribution, unchanged.
 
     Raises:
-        ValueError: It is none by PEP 440.
+        ValueError: It is invalid by PEP 440.
     """
     try:
         Version(text)
@@ -123,8 +123,8 @@ def distribution_file(text: str) -> str:
     Raises:
         ValueError: It is neither.
 
-    Source: PyPA, "Binary distribution format" and "Source distribution format"; older source distributions have names
-    that are not escaped and other suffixes.
+    Source: https://packaging.python.org/en/latest/specifications/ (binary and source distribution formats); older
+    source distributions have names that are not escaped and other suffixes.
     """
     if len(text) > _LONGEST or not (_WHEEL.fullmatch(text) or _SOURCES.fullmatch(text)):
         raise ValueError(f"{shown(text)} is not the name of a wheel or of a source distribution")
@@ -132,12 +132,12 @@ def distribution_file(text: str) -> str:
 
 
 def is_file_of(file: str, name: str, version: str) -> bool:
-    """Return True if a wheel or a source distribution is one of this release.
+    """Return True if a wheel or a source distribution belongs to this release.
 
     Args:
         file: Its file name, by `distribution_file`.
         name: Normalized name.
-        version: Version by PEP 440. That of a source distribution is not compared: older ones spell it freely.
+        version: Version by PEP 440. That of a source distribution is not compared, since older ones spell it freely.
 
     Example:
         >>> is_file_of("Keras_Applications-1.0.8-py3-none-any.whl", "keras-applications", "1.0.8")
@@ -159,9 +159,9 @@ def debian_name(text: str) -> str:
     """Return the name of a Debian package, unchanged.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is invalid.
 
-    Source: Debian policy manual, section 5.6.1.
+    Source: https://www.debian.org/doc/debian-policy/ch-controlfields.html, section 5.6.1.
     """
     if len(text) > _LONGEST or not _DEBIAN_NAME.fullmatch(text):
         raise ValueError(f"{shown(text)} is not the name of a Debian package")
@@ -172,7 +172,7 @@ def debian_suite(text: str) -> str:
     """Return the name of a Debian suite, unchanged.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is invalid.
     """
     if len(text) > _LONGEST or not _DEBIAN_SUITE.fullmatch(text):
         raise ValueError(f"{shown(text)} is not the name of a Debian suite")
@@ -183,9 +183,9 @@ def debian_version(text: str) -> str:
     """Return the version of a Debian package, unchanged.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is invalid.
 
-    Source: Debian policy manual, section 5.6.12.
+    Source: https://www.debian.org/doc/debian-policy/ch-controlfields.html, section 5.6.12.
     """
     if len(text) > _LONGEST or not _DEBIAN_VERSION.fullmatch(text):
         raise ValueError(f"{shown(text)} is not the version of a Debian package")
@@ -196,7 +196,7 @@ def debian_file(text: str) -> str:
     """Return the path of a .deb file below the address of a Debian archive, unchanged.
 
     Raises:
-        ValueError: It is none, or leads out of the archive.
+        ValueError: It is invalid, or leads out of the archive.
     """
     parts = text.split("/")
     if len(text) > 1024 or not text.endswith(".deb") or not all(map(_DEBIAN_PART.fullmatch, parts)):
@@ -208,7 +208,7 @@ def library_name(text: str) -> str:
     """Return the file name of a shared library, unchanged.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is invalid.
     """
     if len(text) > _LONGEST or not _LIBRARY.fullmatch(text):
         raise ValueError(f"{shown(text)} is not the name of a library")
@@ -216,10 +216,10 @@ def library_name(text: str) -> str:
 
 
 def account_name(text: str) -> str:
-    """Return the name of an account, unchanged.
+    """Return the name of a user, unchanged.
 
     Raises:
-        ValueError: It is none by the rules of useradd, or root.
+        ValueError: It is invalid by the rules of useradd, or root.
     """
     if not _ACCOUNT.fullmatch(text) or text == "root":
         raise ValueError(f"{shown(text)} is not the name of an ordinary account")
@@ -227,7 +227,7 @@ def account_name(text: str) -> str:
 
 
 def variable_problem(name: str) -> str:
-    """Return what is wrong with the name of an environment variable of an image; empty when nothing is."""
+    """Return the problem with the name of an image's environment variable; empty if it is valid."""
     if not _VARIABLE.fullmatch(name):
         return "is not a variable name"
     if _SECRET.search(name):
@@ -236,5 +236,5 @@ def variable_problem(name: str) -> str:
 
 
 def shown(text: str) -> str:
-    """Return a text from outside in quotes and without control characters, cut off where it is long."""
+    """Return an untrusted text in quotes, without control characters, and truncated if it is long."""
     return repr(str(text) if len(text) <= 80 else f"{text[:79]}…")

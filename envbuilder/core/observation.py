@@ -1,4 +1,4 @@
-"""A fact that was seen, or the reason why not."""
+"""A fact that was observed, or the reason why it was not."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Seen(Generic[T]):
     """A fact.
 
     Attributes:
-        value: What was seen.
-        seconds: How long looking took.
+        value: The observed value.
+        seconds: Duration of the observation.
     """
 
     value: T
@@ -27,14 +27,14 @@ class Seen(Generic[T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unseen:
-    """A fact that could not be seen.
+    """A fact that could not be observed.
 
     Attributes:
-        kind: Name of the exception, or `Signal`, `Timeout`, `Exit` when the process ended, `NotReached` when an earlier
-            fact failed, `NotAsked` when the request left it out.
-        message: The error's text; the signal's name for `Signal`.
-        trace: Last lines of the traceback, or of what the process wrote.
-        seconds: How long looking took.
+        kind: Name of the exception, or `Signal`, `Timeout`, `Exit` if the process ended, `NotReached` if an earlier
+            fact failed, `NotAsked` if the request left it out.
+        message: The text of the error; the name of the signal for `Signal`.
+        trace: Last lines of the traceback, or of the output of the process.
+        seconds: Duration of the observation.
     """
 
     kind: Annotated[str, At("error", "type")]
@@ -44,7 +44,7 @@ class Unseen:
 
     @property
     def headline(self) -> str:
-        r"""The line that says most: the first, or the error at the end of a traceback that stands in the message.
+        r"""Most informative line: the first, or the error at the end of a traceback in the message.
 
         Example:
             >>> Unseen(kind="ImportError", message="Traceback:\n  File x\nImportError: no libx\n\nSee y").headline
@@ -58,12 +58,12 @@ class Unseen:
 
     @property
     def summary(self) -> str:
-        """Kind and headline; the kind only once."""
+        """Kind and headline, without repeating the kind."""
         return self.headline if self.headline.startswith(f"{self.kind}:") else f"{self.kind}: {self.headline}"
 
     @property
     def text(self) -> str:
-        """Everything that was written about it, for searching."""
+        """Complete text of the failure, for searching."""
         return "\n".join((self.kind, self.message, *self.trace))
 
 

@@ -1,4 +1,4 @@
-"""Names of things that live elsewhere: images, registries, distributions."""
+"""Names of images, registries and distributions."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ _REGISTRY = re.compile(
     r"(?:[A-Za-z0-9]+(?:[.-]+[A-Za-z0-9]+)*|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,5}))?(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*"
 )
 _LONGEST_REPOSITORY = 255
-"""Source: docker/distribution reference, `NameTotalLengthMax`."""
+"""Source: https://github.com/distribution/reference/blob/main/reference.go, `NameTotalLengthMax`."""
 
 _LARGEST_PORT = 65535
 _TAG = re.compile(r"\w[\w.-]{0,127}", re.ASCII)
 _DISTRIBUTION = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 _COMPONENT = re.compile(r"[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*")
-"""One part of the path of a repository. Source: OCI distribution specification, "Pulling manifests"."""
+"""One part of the path of a repository. Source:
+https://github.com/opencontainers/distribution-spec/blob/v1.1.0/spec.md#pulling-manifests"""
 
 _LONGEST_COMPONENT = 128
 _RESERVED = re.compile(r"base|proving-.*")
@@ -26,12 +27,12 @@ _RUN_OF_SEPARATORS = re.compile(r"[-_.]+")
 
 
 def normalized(name: str) -> str:
-    """The normalized name of a distribution.
+    """Return the normalized name of a distribution.
 
     Raises:
-        ValueError: This is not a distribution name.
+        ValueError: It is not a distribution name.
 
-    Source: PyPA "Names and normalization" (formerly PEP 503).
+    Source: https://packaging.python.org/en/latest/specifications/name-normalization/ (formerly PEP 503).
 
     Example:
         >>> normalized("Keras_Preprocessing")
@@ -46,7 +47,7 @@ def image_name(text: str) -> str:
     """Return the name of an image below `envbuilder/`, unchanged.
 
     Raises:
-        ValueError: It is not one part of a repository, or belongs to images that envbuilder makes for itself.
+        ValueError: It is not one part of a repository, or is reserved for envbuilder's own images.
 
     Example:
         >>> image_name("vision")
@@ -62,10 +63,10 @@ def image_name(text: str) -> str:
 
 
 def registry_address(text: str) -> str:
-    """Return `HOST[:PORT]` of a registry, with a path where it serves images of others below one, unchanged.
+    """Return `HOST[:PORT]` of a registry, with a path if it mirrors other images below one, unchanged.
 
     Raises:
-        ValueError: It is none. The message does not repeat credentials.
+        ValueError: It is invalid. The message does not repeat credentials.
 
     Example:
         >>> registry_address("localhost:5000")
@@ -80,18 +81,18 @@ def registry_address(text: str) -> str:
 
 
 def repository_of(name: str) -> str:
-    """Return the repository of an image that is built here without a tag of its own."""
+    """Return the repository of an image that is built without a tag of its own."""
     return f"envbuilder/{name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageRef:
-    """Where an image is: a repository with a tag, a digest, or both.
+    """Reference to an image: a repository with a tag, a digest, or both.
 
     Attributes:
-        repository: With the registry's host in front where it is not the engine's default.
-        tag: Empty when only the digest names the image.
-        digest: `sha256:…`, or empty when only the tag names the image.
+        repository: Preceded by the registry's host if it is not the engine's default.
+        tag: Empty if only the digest names the image.
+        digest: `sha256:…`, or empty if only the tag names the image.
 
     Example:
         >>> str(ImageRef.parse("localhost:5000/team/tf:1"))
@@ -104,7 +105,7 @@ class ImageRef:
 
     @classmethod
     def parse(cls, text: str) -> ImageRef:
-        """Read `repository[:tag][@digest]`; a missing tag and digest mean the tag `latest`.
+        """Parse `repository[:tag][@digest]`; a missing tag and digest mean the tag `latest`.
 
         Raises:
             ValueError: The text is not an image reference.
@@ -123,11 +124,11 @@ class ImageRef:
         return cls(repository=repository, tag=tag or ("" if digest else "latest"), digest=digest)
 
     def at_registry(self, registry: str) -> ImageRef:
-        """The same image in a mirror, such as `localhost:5000`."""
+        """Return the same image in a mirror, such as `localhost:5000`."""
         return ImageRef(repository=f"{registry}/{self.repository}", tag=self.tag, digest=self.digest)
 
     def with_registry(self) -> ImageRef:
-        """Return the same image with the host of Docker's default registry, where the reference names none.
+        """Return the same image, with the host of Docker's default registry if the reference names none.
 
         Example:
             >>> str(ImageRef.parse("nvidia/cuda:11.0.3").with_registry())

@@ -1,9 +1,9 @@
-"""Frozen dataclasses from plain JSON or YAML values and back, driven by their type hints.
+"""Conversion of plain JSON or YAML values to frozen dataclasses and back, driven by type hints.
 
-`load(kind, dump(value)) == value`. A hint says everything about a field: `str`, `int`, `bool`, `float`, `Release`, a
-string enumeration, `tuple[X, ...]`, `X | None` or another dataclass; `Annotated` adds what a type cannot say by the
-classes below, from `Parsed` to `Omitted`. A field that is absent or null takes its default, else None where the hint
-allows it; a field that has its default is not written.
+`load(kind, dump(value)) == value`. The hint of a field decides its conversion: `str`, `int`, `bool`, `float`,
+`Release`, a string enumeration, `tuple[X, ...]`, `X | None` or another dataclass; `Annotated` adds rules that a type
+cannot express, by the classes below, from `Parsed` to `Omitted`. A field that is absent or null takes its default,
+else None if the hint allows it; a field with its default value is not written.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ Path: TypeAlias = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mismatch:
-    """One value that is not what its hint says.
+    """One value that does not match its hint.
 
     Attributes:
-        path: Names of fields and numbers of entries, from the root of the document.
-        problem: What is wrong with it.
-        hint: What to write instead; may be empty.
+        path: Names of fields and indexes of entries, from the root of the document.
+        problem: The problem.
+        hint: Correct value; may be empty.
     """
 
     path: Path
@@ -40,13 +40,13 @@ class Mismatch:
 
     @property
     def field(self) -> str:
-        """The path as text, such as `bases[1].python`."""
+        """Path as text, such as `bases[1].python`."""
         text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path)
         return text.removeprefix(".")
 
 
 class Mismatched(ValueError):
-    """A document is not what its type says.
+    """A document does not match its type.
 
     Attributes:
         mismatches: All of them, in the order of the fields.
@@ -59,12 +59,12 @@ class Mismatched(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """How the documents of one kind differ from others.
+    """Differences between the kinds of documents.
 
     Attributes:
-        mapping: Problem of a value that should be a mapping.
-        text: Checks or repairs every text; its `ValueError` is the problem.
-        closed: Whether a field that no type knows is a mismatch.
+        mapping: Problem text for a value that should be a mapping.
+        text: Checks or corrects every text; its `ValueError` is the problem.
+        closed: Whether an unknown field is a mismatch.
     """
 
     mapping: str = "must be an object"
@@ -74,12 +74,12 @@ class Dialect:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A value that a function reads, such as `Annotated[str, Parsed(normalized)]`.
+    """A value that a function parses, such as `Annotated[str, Parsed(normalized)]`.
 
     Attributes:
-        parse: Turns what the document holds into the value; its `ValueError` is the problem.
+        parse: Converts the document's value; its `ValueError` is the problem.
         of: Type in the document; `object` for any.
-        write: Turns the value into what the document holds.
+        write: Converts the value into the document's.
     """
 
     parse: Callable[[Any], object]
@@ -89,7 +89,7 @@ class Parsed:
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """Position of a field in its object, instead of its name; without names its fields are those of the object."""
+    """Position of a field in its object, instead of its name; without names, its fields are those of the object."""
 
     names: tuple[str, ...]
 
@@ -99,7 +99,7 @@ class At:
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """A value that an object with this one field wraps."""
+    """A value wrapped in an object with this one field."""
 
     name: str
 
@@ -129,7 +129,7 @@ class Tagged:
 
 @dataclass(frozen=True, slots=True)
 class Unique:
-    """A list of which no two entries have the same values in these fields."""
+    """A list without two entries that have the same values in these fields."""
 
     names: tuple[str, ...]
 
@@ -139,7 +139,7 @@ class Unique:
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """A field that stands in the document, and must, exactly when the field `name` before it has this text."""
+    """A field that is present, and required, if and only if the preceding field `name` has this text."""
 
     name: str
     value: str
@@ -147,20 +147,20 @@ class When:
 
 @dataclass(frozen=True, slots=True)
 class Omitted:
-    """A field that no document has; it has its default."""
+    """A field that is in no document; it has its default."""
 
 
 def load(kind: type[T], value: object, *, dialect: Dialect | None = None, at: Path = ()) -> T:
-    """Return the dataclass that a plain value stands for.
+    """Return the dataclass for a plain value.
 
     Args:
         kind: The dataclass, or another supported hint.
-        value: What a reader of JSON or YAML gives.
-        dialect: How strict to be; None accepts unknown fields.
-        at: Where the value stands in its document, for the mismatches.
+        value: Output of a JSON or YAML parser.
+        dialect: Strictness; None accepts unknown fields.
+        at: Position of the value in its document, for the mismatches.
 
     Raises:
-        Mismatched: With everything that is wrong.
+        Mismatched: With all mismatches.
     """
     reading = _Reading(dialect or Dialect())
     found = _converter(cast("Any", kind)).load(value, at, reading)
@@ -171,12 +171,12 @@ def load(kind: type[T], value: object, *, dialect: Dialect | None = None, at: Pa
 
 
 def dump(value: object) -> dict[str, Any]:
-    """Return a dataclass as plain values, in the order of its fields; `load` gives it back."""
+    """Return a dataclass as plain values, in the order of its fields; the inverse of `load`."""
     return cast("dict[str, Any]", _converter(cast("Any", type(value))).dump(value))
 
 
 class _Wrong:
-    """Stands for a value that was refused, or for the default of a field that has none."""
+    """Marker for a refused value, or for the default of a field that has none."""
 
 
 _WRONG: Final = _Wrong()
@@ -184,7 +184,7 @@ _REQUIRED: Final = _Wrong()
 
 
 class _Reading:
-    """One call of `load`: what is wrong so far, and which names each mapping may have."""
+    """State of one call of `load`: the problems so far, and the known names of each mapping."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
@@ -202,7 +202,7 @@ class _Reading:
             return self.refuse(path, str(error))
 
     def mapping(self, value: object, path: Path, known: set[str] | None) -> Mapping[str, object] | None:
-        """Return a value that is a mapping, and remember which names are known in it (None: any)."""
+        """Return a value that is a mapping, and record its known names (None: any)."""
         if not isinstance(value, dict):
             self.refuse(path, self.dialect.mapping)
             return None
@@ -327,7 +327,7 @@ def _optional(hint: Any) -> _Converter:  # noqa: ANN401
     inner = _converter(bare)
 
     def load_value(value: object, path: Path, reading: _Reading) -> object:
-        # Programs write empty text, and "nan", for what they do not know.
+        # Programs write an empty text, or "nan", for unknown values.
         unknown = value is None or (value == "" and bare is not str) or (bare is float and value in _NOT_FINITE)
         return None if unknown else inner.load(value, path, reading)
 
@@ -431,11 +431,11 @@ class _Member:
 
     Attributes:
         name: Its name.
-        names: Where it stands in the object.
+        names: Its position in the object.
         converter: For its values.
-        default: `_REQUIRED` when it has none.
-        optional: Whether None is a value.
-        when: On what it depends that it stands in the object; None: on nothing.
+        default: `_REQUIRED` if it has none.
+        optional: Whether None is allowed.
+        when: Condition for its presence in the object; None for none.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Text files that a person, or a program elsewhere, wrote."""
+"""Text files written by users or other programs."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from envbuilder.core.errors import Fault, InvalidInput
 from envbuilder.core.files import read_regular
 
 LONGEST = 64 << 20
-"""Bytes of a file: facts of a large machine have less than one, the largest file of the catalog a quarter."""
+"""Limit in bytes: facts of a large machine have less than 1 MiB, the largest file of the catalog a quarter of it."""
 
 
 def read_text(file: Path) -> str:
     """Return the text of a regular UTF-8 file.
 
     Raises:
-        InvalidInput: It cannot be read, is too long, is something else than a file, or is not UTF-8 text.
+        InvalidInput: It cannot be read, is too large, is not a file, or is not UTF-8 text.
     """
     try:
         return _decoded(read_regular(file, LONGEST), str(file))
@@ -25,14 +25,14 @@ def read_text(file: Path) -> str:
 
 
 def read_stream(stream: BinaryIO, name: str) -> str:
-    """Return the UTF-8 text that comes from a stream, such as standard input.
+    """Return the UTF-8 text of a stream, such as standard input.
 
     Args:
         stream: Read to its end.
         name: Its name in faults.
 
     Raises:
-        InvalidInput: It cannot be read, is too long, or is not UTF-8 text.
+        InvalidInput: It cannot be read, is too large, or is not UTF-8 text.
     """
     try:
         content = stream.read(LONGEST + 1)
@@ -45,7 +45,7 @@ def read_stream(stream: BinaryIO, name: str) -> str:
 
 def _decoded(content: bytes, name: str) -> str:
     try:
-        # As text files are read: a line ends with \r\n, \r or \n.
+        # Universal newlines, as for text files: a line ends with \r\n, \r or \n.
         return content.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         raise _fault(name, "cannot be read: is not UTF-8 text") from error

@@ -1,11 +1,11 @@
-"""Manifests of directory trees in the cache: whether a tree still holds what was unpacked.
+"""Manifests of directory trees in the cache, which detect changes after unpacking.
 
-A manifest lies beside its tree, never in it. Its first line has the digest of what the file system says about every
-entry (mode, owner, size, times, inode), which is compared at each use, and the digest of the list that follows: path,
-mode, owner, size, and sha256 or target of every entry. The list is compared when the metadata differ, as after a copy
-to another disk, and by `envbuilder cache verify`.
+A manifest is beside its tree, never in it. Its first line has the digest of the metadata of every entry (mode, owner,
+size, times, inode), which is compared at each use, and the digest of the list that follows: path, mode, owner, size,
+and sha256 or target of every entry. The list is compared if the metadata differ, as after a copy to another disk, and
+by `envbuilder cache verify`.
 
-Metadata suffice at each use because no account but root can set the time of the last change of an inode (ctime):
+Metadata suffice at each use because only root can set the time of the last change of an inode (ctime):
 https://man7.org/linux/man-pages/man7/inode.7.html
 """
 
@@ -29,11 +29,11 @@ _HEAD = 512
 _THREADS = 4
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _Entry: TypeAlias = tuple[str, int, int, int, int, str]
-"""Path, mode, owner, group, size (0 for all but files), and sha256, target, or first name of the same file."""
+"""Path, mode, owner, group, size (0 except for files), and sha256, target, or first name of the same file."""
 
 
 class State(Enum):
-    """What a manifest says about a tree: the same, the same with other metadata, changed, or nothing."""
+    """Result of the comparison of a tree with its manifest: same, same with other metadata, changed, or no manifest."""
 
     SAME = auto()
     COPIED = auto()
@@ -42,26 +42,26 @@ class State(Enum):
 
 
 def manifest_of(tree: Path) -> Path:
-    """Return where the manifest of a tree is, or would be."""
+    """Return the path of the manifest of a tree, which need not exist."""
     return tree.with_name(f".{tree.name}.manifest")
 
 
 def write_manifest(tree: Path) -> None:
-    """Write the manifest of a tree that is complete.
+    """Write the manifest of a complete tree.
 
     Raises:
         OSError: A file cannot be read.
     """
-    # A change after this line shows at the next use.
+    # A change after this line is detected at the next use.
     metadata = _metadata(tree)
     _write(tree, metadata, _body(tree))
 
 
 def holds(tree: Path) -> bool:
-    """Return True if a tree is what was unpacked.
+    """Return True if a tree is unchanged since it was unpacked.
 
-    Reads the files only if the metadata of an entry differ. A tree whose content is right then gets a manifest with its
-    new metadata.
+    Files are read only if the metadata of an entry differ. If their content is unchanged, the manifest is rewritten
+    with the new metadata.
     """
     return compare(tree) in {State.SAME, State.COPIED}
 
@@ -71,7 +71,7 @@ def compare(tree: Path, *, fully: bool = False) -> State:
 
     Args:
         tree: The tree.
-        fully: Read all files, whatever their metadata say.
+        fully: Whether to read all files, regardless of their metadata.
     """
     try:
         with open_regular(manifest_of(tree)) as stream:
@@ -94,7 +94,7 @@ def compare(tree: Path, *, fully: bool = False) -> State:
 
 
 def differences(tree: Path) -> list[str]:
-    """Return the paths of a tree that are not as in its manifest, sorted.
+    """Return the paths of a tree that differ from its manifest, sorted.
 
     Raises:
         OSError: The tree or its manifest cannot be read.
@@ -114,9 +114,9 @@ def _write(tree: Path, metadata: str, body: bytes) -> None:
 
 
 def _metadata(tree: Path) -> str:
-    """Return the digest of what the file system says about a tree.
+    """Return the digest of the metadata of a tree.
 
-    The times of the root are left out: renaming a directory changes them.
+    The times of the root are left out, since renaming a directory changes them.
     """
     digest = hashlib.sha256()
     for path, status in _walk(tree):
@@ -141,7 +141,7 @@ def _entries(tree: Path) -> list[_Entry]:
     contents: dict[str, str] = {}
     for path, status in found:
         if stat.S_ISLNK(status.st_mode):
-            contents[path] = os.readlink(tree / path)  # noqa: PTH115  a Path is not the text of a link
+            contents[path] = os.readlink(tree / path)  # noqa: PTH115  a Path would change the text of the link
         elif stat.S_ISREG(status.st_mode) and first.setdefault(status.st_ino, path) == path:
             files[path] = status.st_size
         elif stat.S_ISREG(status.st_mode):
@@ -172,7 +172,7 @@ def _digest(path: str) -> str:
 
 
 def _walk(tree: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield the root as an empty path, and then every entry below it, in an order that depends on the names only."""
+    """Yield the root as an empty path, then every entry below it, in an order that depends on the names only."""
     status = tree.lstat()
     if not stat.S_ISDIR(status.st_mode):
         raise NotADirectoryError(f"{tree} is not a directory")

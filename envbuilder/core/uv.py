@@ -1,4 +1,4 @@
-"""The uv program: its settings, one way to run it, and one way to tell that the index did not answer."""
+"""The uv program: settings, execution, and detection of an unreachable index."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _UNREACHABLE = (
 
 
 def settings_files(environ: Mapping[str, str], home: Path) -> list[Path]:
-    """Return the settings files that uv is told to read, the first one first.
+    """Return the settings files that uv may read, in order of precedence.
 
-    Those of the current directory and of the directories above it (`uv.toml`, `[tool.uv]` in `pyproject.toml`) are not
-    among them: they belong to whoever wrote the repository, and could add a package index.
+    Those of the current directory and its parents (`uv.toml`, `[tool.uv]` in `pyproject.toml`) are excluded: they come
+    from the author of a repository, who may be untrusted, and could add a package index.
 
     Args:
         environ: `UV_CONFIG_FILE` and the directories of XDG.
-        home: Directory of the user.
+        home: Home directory of the user.
     """
     named = environ.get("UV_CONFIG_FILE")
     if named:
@@ -42,9 +42,9 @@ def settings_files(environ: Mapping[str, str], home: Path) -> list[Path]:
 
 
 def uv_environ(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment for uv: it reads one settings file, that of the user or else of the system, or none.
+    """Return the environment for uv, so that it reads one settings file, of the user or else of the system, or none.
 
-    Source: uv documentation, "Configuration files": a file that is named replaces all that uv would discover.
+    Source: https://docs.astral.sh/uv/concepts/configuration-files/: a given file replaces all that uv would discover.
     """
     own = {name: value for name, value in child_environ(environ).items() if name != "UV_NO_CONFIG"}
     if environ.get("UV_NO_CONFIG"):
@@ -62,9 +62,9 @@ class Uv:
 
     Attributes:
         program: Path of the program.
-        cache: Directory for what uv keeps.
-        environ: Environment of the process: proxies, CA bundle and index come from here.
-        index: Address of a package index; empty means that of uv's settings.
+        cache: Cache directory of uv.
+        environ: Environment of the process, with proxies, CA bundle and index.
+        index: Address of a package index; empty for that of uv's settings.
     """
 
     program: Path
@@ -83,13 +83,13 @@ class Uv:
         """Run uv without letting it fetch interpreters or read settings of the current directory.
 
         Args:
-            arguments: What to do.
+            arguments: Command and options.
             timeout: Seconds.
             silence: As for `run_process`.
             before: Words before the command, of what confines the interpreters that it starts.
 
         Returns:
-            None when it succeeded, else what it wrote to standard error.
+            None if it succeeded, else its standard error.
 
         Raises:
             SourceUnreachable: It did not end in time or made no progress, or the index wants other credentials.
@@ -105,10 +105,10 @@ class Uv:
         return output.rstrip() if status else None
 
     def find_python(self, series: str) -> Path | None:
-        """Return the interpreter of this host that uv would build with, without links; None if there is none.
+        """Return the interpreter of this host that uv would build with, with links resolved; None if there is none.
 
         Args:
-            series: Wanted major and minor version; another one will do.
+            series: Preferred major and minor version; another one is acceptable.
         """
         for wanted in ([series], []):
             done = subprocess.run(
@@ -130,7 +130,7 @@ class Uv:
 
 
 def index_is_silent(output: str) -> bool:
-    """Whether what uv wrote says that the index could not be reached."""
+    """Return True if the output of uv states that the index could not be reached."""
     return any(sign in output for sign in _UNREACHABLE)
 
 
@@ -138,7 +138,7 @@ def read_pylock(text: str) -> dict[str, object]:
     """Return the content of a lock file that uv wrote; its texts and numbers come from the index.
 
     Raises:
-        ToolFailed: It is not TOML, nested too deep, or has a number without end.
+        ToolFailed: It is not TOML, nested too deep, or has a number of excessive length.
     """
     try:
         return tomllib.loads(text)
@@ -147,5 +147,5 @@ def read_pylock(text: str) -> dict[str, object]:
 
 
 def unknown_form() -> ToolFailed:
-    """The error for an answer of uv in another form than that of its releases."""
+    """Return the error for output of uv in an unknown format."""
     return ToolFailed("uv wrote its resolution in a form that is not known here", hint="install uv 0.13")

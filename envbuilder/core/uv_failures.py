@@ -1,4 +1,4 @@
-"""Failures of uv that are not about packages: of this machine, of its clock, of credentials."""
+"""Failures of uv that do not concern packages: of this machine, of its clock, of credentials."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CLOCK = re.compile(
     r"invalid peer certificate: "
     r"(?:Expired|NotValidYet|certificate (?:has )?expired|certificate (?:is )?not (?:yet )?valid)"
 )
-"""Words of rustls: the variants of `CertificateError`, and their texts since 0.23."""
+"""Texts of rustls: the variants of `CertificateError`, and their messages since 0.23."""
 
 _SYSTEM = re.compile(r"\(os error (\d{1,5})\)|\bOs \{ code: (\d{1,5})")
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -26,11 +26,11 @@ _SIZE_SIGNAL = signal.SIGXFSZ
 
 
 def failure_of(status: int, output: str, places: str) -> EnvbuilderError | None:
-    """Return why uv failed; None when it is about packages, or the index is silent.
+    """Return why uv failed; None if it concerns packages, or the index does not respond.
 
     Args:
         status: Its exit status, negative for a signal.
-        output: What it wrote to standard error.
+        output: Its standard error.
         places: The directories that it writes into, for errors.
     """
     if _NOT_ALLOWED in output:

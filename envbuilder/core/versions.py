@@ -1,4 +1,4 @@
-"""Dotted release numbers of things that do not follow PEP 440: CUDA, cuDNN, drivers, interpreters, glibc."""
+"""Dotted release numbers outside PEP 440: CUDA, cuDNN, drivers, interpreters, glibc."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import lru_cache, total_ordering
 
 _RELEASE = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18}){0,15}")
-"""Bounded: Python refuses to convert numbers of thousands of digits."""
+"""Bounded, since Python refuses to convert numbers of thousands of digits."""
 
 
-# The same few hundred numbers are compared again and again: parsing them once makes a judgement several times faster.
+# Cached: a judgement compares the same few hundred numbers repeatedly, and is several times faster this way.
 @lru_cache(maxsize=4096)
 def _parts(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split("."))
@@ -53,7 +53,7 @@ class Release:
 
     @property
     def parts(self) -> tuple[int, ...]:
-        """The numbers, most significant first."""
+        """All numbers, most significant first."""
         return _parts(self.text)
 
     @property
@@ -62,12 +62,12 @@ class Release:
 
     @property
     def major(self) -> int:
-        """The first number."""
+        """First number."""
         return self.parts[0]
 
     @property
     def series(self) -> str:
-        """The first two numbers as text.
+        """First two numbers as text.
 
         Example:
             >>> Release("3.8.20").series
@@ -76,7 +76,7 @@ class Release:
         return "{}.{}".format(*self.head(2))
 
     def head(self, count: int) -> tuple[int, ...]:
-        """The first `count` numbers, padded with zeros."""
+        """Return the first `count` numbers, padded with zeros."""
         return (*self.parts, *([0] * count))[:count]
 
     def __eq__(self, other: object) -> bool:
@@ -93,7 +93,7 @@ class Release:
 
 
 def release_of(text: str) -> Release | None:
-    """Return the release that a text from outside names; None when it is none, such as a number of a hundred digits.
+    """Return the release in an untrusted text; None if it is not one, such as a number of a hundred digits.
 
     Example:
         >>> release_of("535.104.05"), release_of("9" * 100)

@@ -13,17 +13,17 @@ _MAGIC = b"!<arch>\n"
 _HEAD = 60
 _END_OF_HEAD = b"`\n"
 _MOST_PARTS = 16
-"""A .deb has three parts, and signers add one or two."""
+"""A .deb has three parts; signatures add one or two."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArPart:
-    """Where a part lies.
+    """Position of a part.
 
     Attributes:
         name: Its name, without a final slash.
-        offset: Where it begins.
-        size: Its bytes.
+        offset: Offset of its content.
+        size: Size in bytes.
     """
 
     name: str
@@ -35,7 +35,7 @@ def parts(stream: BinaryIO) -> dict[str, ArPart]:
     """Return the parts of an archive by name, in its order.
 
     Raises:
-        BadArchive: This is no ar archive, a part reaches over its end, or two have the same name.
+        BadArchive: The file is not an ar archive, a part extends beyond its end, or two have the same name.
     """
     end = os.fstat(stream.fileno()).st_size
     stream.seek(0)

@@ -1,7 +1,7 @@
-"""Write files, directories and links below one directory, and nowhere else.
+"""Writer of files, directories and links below one directory, and nowhere else.
 
-Every directory on the way is opened by its own handle and without following a link, so a link that lies there already,
-or that somebody puts there meanwhile, is an error and never a way out.
+Every directory of a path is opened by its own handle and without following links, so that a link in the path, even one
+that another process creates meanwhile, is an error.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Below:
-    """Writes below a directory; for one thread at a time.
+    """Writer below a directory; for one thread at a time.
 
-    All paths are those that `relative_path` takes. Directories above a path are made when they are missing. Something
-    that is no directory is replaced by what takes its name; a directory is not.
+    All paths are those that `relative_path` accepts. Missing parent directories are created. Existing entries are
+    replaced, except directories.
 
     Args:
         root: An existing directory.
@@ -44,10 +44,10 @@ class Below:
         os.close(self._root)
 
     def folder(self, path: str, mode: int = 0o755) -> None:
-        """Make a directory, unless it is there.
+        """Create a directory, unless it exists.
 
         Raises:
-            BadArchive: It would be outside, below a link, or in place of something else.
+            BadArchive: It would be outside, below a link, or replace something else.
             OSError: The file system refuses it.
         """
         path = relative_path(path)
@@ -62,7 +62,7 @@ class Below:
     def file(
         self, path: str, *, mode: int, mtime: int | None = None, owner: tuple[int, int] | None = None
     ) -> Iterator[BinaryIO]:
-        """Make a file; it has its mode, time and owner when the block ends.
+        """Create a file; it has its mode, time and owner when the block ends.
 
         Args:
             path: Its path.
@@ -84,7 +84,7 @@ class Below:
     def symlink(
         self, path: str, target: str, *, mtime: int | None = None, owner: tuple[int, int] | None = None
     ) -> None:
-        """Make a symbolic link; where it points is up to the caller. Raises as `file`."""
+        """Create a symbolic link; the caller checks its target. Raises as `file`."""
         parent, name = self._free(path)
         os.symlink(target, name, dir_fd=parent)
         if owner:
@@ -93,10 +93,10 @@ class Below:
             os.utime(name, (mtime, mtime), dir_fd=parent, follow_symlinks=False)
 
     def hard_link(self, path: str, to: str) -> None:
-        """Give a second name to a file that lies below the directory.
+        """Create a second name for a file below the directory.
 
         Raises:
-            BadArchive: As in `folder`, or `to` is no file there.
+            BadArchive: As in `folder`, or `to` is not a file there.
             OSError: The file system refuses it.
         """
         to = relative_path(to)
@@ -113,7 +113,7 @@ class Below:
             raise BadArchive(f"hard link to {to!r}, which is not a file of the archive") from error
 
     def describe(self, path: str, *, mode: int, mtime: int | None = None, owner: tuple[int, int] | None = None) -> None:
-        """Give a directory its mode, time and owner, when all that lies in it was written. Raises as `folder`."""
+        """Set mode, time and owner of a directory, after its contents are written. Raises as `folder`."""
         handle = self._open(path, path, make=False)
         try:
             _describe(handle, mode, mtime, owner)
@@ -121,7 +121,7 @@ class Below:
             os.close(handle)
 
     def _free(self, path: str) -> tuple[int, str]:
-        """Handle of the directory of a path, and the name in it, which is free."""
+        """Return the handle of the parent directory of a path, and its name, which does not exist there."""
         path = relative_path(path)
         if path == ".":
             raise BadArchive("something that is not a directory has the name of the directory itself")
@@ -163,7 +163,7 @@ def _made(part: str, parent: int, subject: str) -> int:
     try:
         return _opened(part, parent, subject)
     except FileNotFoundError:
-        # Another thread may make it at the same time.
+        # Another thread may create it at the same time.
         with suppress(FileExistsError):
             os.mkdir(part, 0o755, dir_fd=parent)
         return _opened(part, parent, subject)

@@ -1,4 +1,4 @@
-"""Unpacked streams of gzip, bzip2 and xz, bounded in memory and size."""
+"""Decompressed streams of gzip, bzip2 and xz, bounded in memory and size."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from envbuilder.core.archives.member_names import BadArchive
 
 _BUFFER = 1 << 18
 _XZ_MEMORY = 256 << 20
-"""Bytes that a decompressor of xz may take; a dictionary of `xz -9` needs 65 MiB."""
+"""Memory limit of a decompressor of xz in bytes; a dictionary of `xz -9` needs 65 MiB."""
 
 _BROKEN = (zlib.error, lzma.LZMAError, EOFError, gzip.BadGzipFile)
 _MAGIC = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ\0": "xz"}
 
 
 def packing_of(stream: BinaryIO) -> str:
-    """Return `gz`, `bz2` or `xz` by the first bytes of a stream that is at its beginning; empty for anything else."""
+    """Return `gz`, `bz2` or `xz` by the first bytes of a stream at its start; empty for anything else."""
     head = stream.read(6)
     stream.seek(0)
     return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), "")
@@ -31,15 +31,15 @@ def packing_of(stream: BinaryIO) -> str:
 
 @contextmanager
 def unpacked(stream: BinaryIO, packing: str, budget: Budget) -> Iterator[BinaryIO]:
-    """Open a packed stream.
+    """Open a compressed stream.
 
     Args:
-        stream: What is packed.
-        packing: `gz`, `bz2`, `xz`, or empty for a stream that is not packed.
-        budget: Pays for each byte that comes out.
+        stream: The compressed stream.
+        packing: `gz`, `bz2`, `xz`, or empty for an uncompressed stream.
+        budget: Charged for each decompressed byte.
 
     Raises:
-        BadArchive: It is damaged, or gives more than the budget allows; also from within the block.
+        BadArchive: It is damaged, or exceeds the budget; also from within the block.
     """
     try:
         with io.BufferedReader(Bounded(_OPENERS[packing](stream), budget), _BUFFER) as reader:
@@ -54,7 +54,7 @@ def unpacked(stream: BinaryIO, packing: str, budget: Budget) -> Iterator[BinaryI
 
 
 class _Xz:
-    """Streams of xz one after the other, each within a limit of memory, which `lzma.open` does not have."""
+    """Concatenated streams of xz with a limit of memory, which `lzma.open` does not have."""
 
     def __init__(self, source: BinaryIO) -> None:
         self._source = source
@@ -62,7 +62,7 @@ class _Xz:
         self._pending = b""
 
     def read(self, size: int, /) -> bytes:
-        """The next bytes; none only at the end."""
+        """Return the next bytes; none only at the end."""
         while True:
             if self._object.eof:
                 self._pending = (self._object.unused_data or self._source.read(_BUFFER)).lstrip(b"\0")

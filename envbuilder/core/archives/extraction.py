@@ -1,4 +1,4 @@
-"""Extract untrusted archives below one directory.
+"""Extraction of untrusted archives below one directory.
 
 `tarfile` has a filter for this only from Python 3.11.4 on; Debian 12 ships 3.11.2
 (https://docs.python.org/3/library/tarfile.html#extraction-filters).
@@ -28,9 +28,9 @@ def extract(archive: Path, target: Path) -> None:
     """Extract a tar, compressed or not, or a zip below a directory.
 
     Nothing is written outside the directory or through a symbolic link. Refused are absolute names, names and links
-    that lead outside, devices and pipes, and what breaks a limit of `LIMITS`. Owners are not restored. Permissions are
-    reduced: only the owner can write, the set-user-ID, set-group-ID and sticky bits are cleared, and nobody can
-    execute what the owner cannot.
+    that lead outside, devices and pipes, and archives that exceed `LIMITS`. Owners are not restored. Permissions are
+    reduced: only the owner can write, the set-user-ID, set-group-ID and sticky bits are cleared, and files that the
+    owner cannot execute are not executable.
 
     Args:
         archive: The file.
@@ -45,14 +45,14 @@ def extract(archive: Path, target: Path) -> None:
             _extract_zip(archive, below)
         else:
             links = _extract_tar(archive, below)
-            # A link that stays inside by its text can leave through another link, even one that is extracted after it.
+            # A link whose target is inside can lead outside through another link, even one that is extracted later.
             for name in links:
                 if not _stays_inside(target / name, target):
                     raise BadArchive(f"the symbolic link {name!r} leads outside")
 
 
 def _extract_tar(archive: Path, below: Below) -> list[str]:
-    """Extract a tar; gives the paths of its symbolic links."""
+    """Extract a tar; return the paths of its symbolic links."""
     links = []
     with ExitStack() as stack:
         packed = stack.enter_context(archive.open("rb"))
@@ -63,7 +63,7 @@ def _extract_tar(archive: Path, below: Below) -> list[str]:
             _extract_entry(entry, tar, below)
             if entry.flag == tar_file.SYMLINK:
                 links.append(entry.path)
-        # The checksum of a packed stream stands at its end.
+        # The checksum of a compressed stream is at its end.
         while stream.read(CHUNK):
             pass
     return links
@@ -108,5 +108,5 @@ def _checked_target(entry: TarEntry) -> str:
 
 
 def _stays_inside(link: Path, target: Path) -> bool:
-    # Unlike Path.resolve, realpath takes a loop of links as it is; one leads nowhere.
+    # Unlike Path.resolve, realpath does not raise for a loop of links, which is harmless.
     return Path(os.path.realpath(link)).is_relative_to(os.path.realpath(target))

@@ -1,4 +1,4 @@
-"""Limits on what an archive may hold, checked while it is read."""
+"""Limits on the contents of an archive, checked while it is read."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from envbuilder.core.archives.member_names import BadArchive
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What an archive may hold.
+    """Limits on the contents of an archive.
 
     Attributes:
         member: Bytes of one member; TensorFlow's largest library has 1.0 GB (2.20).
-        total: Bytes of everything in it.
+        total: Bytes of all members.
         members: Number of members; tensorflow 2.17.1 has 25,448.
         names: Bytes of all names; those of tensorflow 2.17.1 have 2 MB.
-        ratio: Bytes unpacked for each packed one. Of 219 wheels and 425 packages of Debian 12 none had more than 15.
-        free: Bytes unpacked that need no ratio.
+        ratio: Decompressed bytes for each compressed one. Of 219 wheels and 425 packages of Debian 12 none had more
+            than 15.
+        free: Decompressed bytes that are allowed regardless of the ratio.
 
     Source:
-        The wheels and packages that a dozen environments of the catalog download, measured 2026-11-22. Deflate can
-        give 1032 bytes for one, xz 7,000.
+        The wheels and packages of a dozen environments of the catalog, measured 2026-11-22. The maximum ratio of
+        deflate is 1032 (https://zlib.net/zlib_tech.html), that of xz 7,000.
     """
 
     member: int = 16 << 30
@@ -39,11 +40,11 @@ LIMITS = Limits()
 
 
 class Budget:
-    """Counts what an archive gives while it is read.
+    """Remaining budget of an archive while it is read.
 
     Args:
-        packed: Bytes of the archive as it is packed.
-        limits: What it may give.
+        packed: Bytes of the compressed archive.
+        limits: The limits.
     """
 
     def __init__(self, packed: int, limits: Limits = LIMITS) -> None:
@@ -54,10 +55,10 @@ class Budget:
         self._names = 0
 
     def spend(self, size: int) -> None:
-        """Count bytes that were unpacked.
+        """Count decompressed bytes.
 
         Raises:
-            BadArchive: There are too many.
+            BadArchive: The limit is exceeded.
         """
         self._bytes += size
         if self._bytes > self._total:
@@ -68,7 +69,7 @@ class Budget:
 
         Args:
             name: Its name.
-            size: Bytes that it claims.
+            size: Size that the archive states.
 
         Raises:
             BadArchive: There are too many members, or this one is too large.
@@ -82,19 +83,19 @@ class Budget:
 
 
 class Source(Protocol):
-    """Where bytes come from."""
+    """A stream of bytes."""
 
     def read(self, size: int, /) -> bytes:
-        """The next bytes; fewer only at the end."""
+        """Return the next bytes; fewer only at the end."""
         ...
 
 
 class Bounded(io.RawIOBase):
-    """What a decompressor gives, as long as a budget allows.
+    """Output of a decompressor, limited by a budget.
 
     Args:
         source: The decompressor.
-        budget: Pays for each byte.
+        budget: Charged for each byte.
     """
 
     def __init__(self, source: Source | IO[bytes], budget: Budget) -> None:

@@ -1,17 +1,17 @@
-"""Names of members of archives, as paths below one directory."""
+"""Names of archive members, as paths below one directory."""
 
 from __future__ import annotations
 
 from envbuilder.core.errors import VerificationFailed
 
 LONGEST_PATH = 3500
-"""Bytes; Linux takes 4096, and the directory that a path is below needs some of them."""
+"""Bytes; the limit of Linux is 4096, including the parent directory."""
 
 LONGEST_PART = 255
 """Bytes; the limit of ext4, XFS, Btrfs, tmpfs and overlayfs."""
 
 DEEPEST = 256
-"""Parts of a path; what goes through a tree, also in the standard library, may call itself for each."""
+"""Parts of a path; functions that walk a tree, also in the standard library, may recurse for each."""
 
 
 class BadArchive(VerificationFailed):
@@ -25,14 +25,14 @@ def relative_path(name: str) -> str:
         The path; `.` for the directory itself.
 
     Raises:
-        BadArchive: The name is empty, absolute, too long or too deep, or has `..` or NUL.
+        BadArchive: The name is empty, absolute, too long or too deep, or contains `..` or NUL.
     """
     parts = [part for part in name.split("/") if part not in {"", "."}]
     if not name:
         raise BadArchive("a member has no name")
     if name.startswith("/") or ".." in parts or "\0" in name:
         raise BadArchive(f"the path {name[:300]!r} leads outside")
-    # Most names are short, and need no encoding.
+    # Most names are short and need not be encoded.
     if len(name) * 4 > LONGEST_PART:
         _require_short(name, parts)
     return "/".join(parts) or "."
@@ -58,7 +58,7 @@ def link_target(target: str) -> str:
     """Return the target of a symbolic link unchanged.
 
     Raises:
-        BadArchive: It is empty, has NUL, or is longer than Linux allows.
+        BadArchive: It is empty, contains NUL, or is longer than Linux allows.
     """
     if not target or "\0" in target or len(_encoded(target)) > LONGEST_PATH:
         raise BadArchive(f"a symbolic link to {target[:80]!r} is not possible")
@@ -66,16 +66,16 @@ def link_target(target: str) -> str:
 
 
 def link_below(path: str, target: str) -> str:
-    """Return the target of a symbolic link in a tree of an image so that it stays inside wherever the tree lies.
+    """Return the target of a symbolic link in an image's tree so that it stays inside, wherever the tree is.
 
-    An absolute target is one from the root of the tree, and `..` at the root is the root, as it is in a container.
+    An absolute target is relative to the root of the tree, and `..` at the root is the root, as in a container.
 
     Args:
         path: Relative path of the link; no directory above it may be a symbolic link.
-        target: What the image says.
+        target: The target in the image.
 
     Returns:
-        A relative target with `..` only at its beginning. Since every link of the tree is like that, and lies in real
+        A relative target with `..` only at its beginning. Since every link of the tree is of this form and below real
         directories, a path through any number of them stays inside.
     """
     parts = path.split("/")[:-1]

@@ -1,7 +1,7 @@
-"""Reading a tar from front to end, trusting nothing in it.
+"""Sequential reader of an untrusted tar.
 
-The standard library's reader is left aside on purpose: it needs a stream that can go back, follows its own rules for
-links and long names, takes a broken header for the end, and goes round for ever when a size is negative
+The standard library's reader is not used: it needs a seekable stream, follows its own rules for links and long names,
+takes a damaged header for the end, and loops endlessly if a size is negative
 (https://github.com/python/cpython/issues/130577).
 """
 
@@ -28,24 +28,24 @@ _FLAGS = {
 _XATTR = "SCHILY.xattr."
 _SPARSE = "GNU.sparse."
 _DIGITS = 19
-"""A number of 64 bits has no more."""
+"""Maximum of digits of a number of 64 bits."""
 
 _LARGEST_ID = (1 << 32) - 2
-"""The kernel takes 2^32 - 1 for "no account"."""
+"""User ids; for the kernel, 2^32 - 1 stands for no user."""
 
 _TIMES = range(-(1 << 31), 1 << 34)
-"""Seconds since 1970 that ext4 can hold."""
+"""Seconds since 1970 that ext4 can represent."""
 
 
 class TarStream(Protocol):
-    """Where the bytes of a tar come from."""
+    """Stream of a tar."""
 
     def read(self, size: int, /) -> bytes:
-        """The next bytes, fewer only at the end."""
+        """Return the next bytes, fewer only at the end."""
         ...
 
     def skip(self, size: int, /) -> int:
-        """Leave out bytes; gives how many there were to leave out."""
+        """Skip bytes; return how many there were."""
         ...
 
 
@@ -54,18 +54,18 @@ class TarEntry:
     """One member of a tar.
 
     Attributes:
-        path: Relative, as `relative_path` gives it.
-        flag: What it is: one of the constants of this module.
+        path: Relative, in the form of `relative_path`.
+        flag: Type: one of the constants of this module.
         mode: Permission bits.
         mtime: Seconds since 1970.
         uid: Owner.
         gid: Group.
         size: Bytes of a file.
-        target: Where a symbolic link points, as the tar says.
-        link_to: Path of the member that it is a hard link to; empty when it is none.
+        target: Target of a symbolic link, unchecked.
+        link_to: Path of the member that it is a hard link to; empty if it is not one.
         device: Major and minor number of a device.
         xattrs: PAX name and value of extended attributes, sorted by name.
-        offset: Where its content begins in the tar.
+        offset: Offset of its content in the tar.
     """
 
     path: str
@@ -87,8 +87,8 @@ class TarReader:
 
     Args:
         stream: The tar.
-        subject: What it is called in errors.
-        budget: Counts the members; None for the usual limits. Bytes are counted by who unpacks the stream.
+        subject: Its name in errors.
+        budget: Counts the members; None for the usual limits. The decompressor of the stream counts bytes.
     """
 
     def __init__(self, stream: TarStream, subject: str, budget: Budget | None = None) -> None:
@@ -101,10 +101,10 @@ class TarReader:
         self._extra_bytes = 0
 
     def entries(self) -> Iterator[TarEntry]:
-        """The members in their order; the content of one can be read until the next is asked for.
+        """Yield the members in order; the content of one can be read until the next is requested.
 
         Raises:
-            BadArchive: The tar is broken, or has a member of a kind, name, owner or time that no tree can have.
+            BadArchive: The tar is damaged, or has a member with an unsupported type, name, owner or time.
         """
         common: dict[str, str] = {}
         extra = _Extra()
@@ -128,7 +128,7 @@ class TarReader:
             raise BadArchive(f"{self._subject} has a broken header: {error}") from error
 
     def content(self) -> Iterator[bytes]:
-        """The content of the last member, in pieces of at most 1 MiB."""
+        """Yield the content of the last member, in pieces of at most 1 MiB."""
         while self._content:
             piece = self._read(min(self._content, _CHUNK))
             if not piece:
@@ -173,7 +173,7 @@ class TarReader:
         return data
 
     def _records(self, info: tarfile.TarInfo) -> dict[str, str]:
-        """The records of a PAX header: `LENGTH KEY=VALUE` and a line end, where the length counts itself."""
+        """Return the records of a PAX header: `LENGTH KEY=VALUE` and a newline; the length includes itself."""
         data, records = self._whole(info.size).rstrip(b"\0"), dict[str, str]()
         at = 0
         while at < len(data):
@@ -227,7 +227,7 @@ def _path_of(name: str, flag: bytes) -> str:
 
 @dataclass(slots=True)
 class _Extra:
-    """What headers before a member say about it."""
+    """Information on a member from the headers before it."""
 
     path: str = ""
     target: str = ""
@@ -242,7 +242,7 @@ class _Extra:
 
 
 def _number(records: dict[str, str], key: str, otherwise: float, allowed: range) -> int:
-    """A number of a header, which a PAX record replaces; fractions of a second are left out."""
+    """Return a number of a header, or of the PAX record that replaces it; drop fractions of a second."""
     number = int(otherwise)
     if value := records.get(key, ""):
         whole = value.partition(".")[0] if key == "mtime" else value
@@ -261,10 +261,10 @@ def _xattrs(records: dict[str, str]) -> tuple[tuple[str, bytes], ...]:
 
 
 class PlainStream:
-    """A stream that need not be able to go back, such as what a decompressor gives.
+    """A stream that need not be seekable, such as a decompressor.
 
     Args:
-        source: Gives fewer bytes than asked for only at its end.
+        source: Returns fewer bytes than requested only at its end.
     """
 
     def __init__(self, source: BinaryIO) -> None:
@@ -283,11 +283,11 @@ class PlainStream:
 
 
 class FileStream:
-    """An uncompressed tar on disk, whose contents need not be read.
+    """An uncompressed tar on disk, whose contents can be skipped.
 
     Args:
-        file: The file, at its beginning.
-        size: Its bytes.
+        file: The file, at its start.
+        size: Size in bytes.
     """
 
     def __init__(self, file: BinaryIO, size: int) -> None:

@@ -1,7 +1,7 @@
-"""Open zip files whose directory can be believed: names, places, sizes and number of members.
+"""Reader of zip files with a verified directory: names, positions, sizes and number of members.
 
-`zipfile` compares the CRC and the size of a member when it is read; it does not notice members that overlap, or more of
-them than memory has room for.
+`zipfile` verifies the CRC and the size of a member when it is read; it does not detect members that overlap, or too
+many members for the memory.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ _LOCAL_HEADER = struct.Struct("<4s22xHH")
 _ENCRYPTED = 0x1
 _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 _DEFLATE_RATIO = 1032
-"""No deflate stream gives more (https://zlib.net/zlib_tech.html, "Maximum Compression Factor")."""
+"""Maximum of deflate (https://zlib.net/zlib_tech.html, "Maximum Compression Factor")."""
 
 LIMITS = Limits(members=100_000)
 """A wheel of 150,000 empty files takes 850 MB of memory to assemble (2026-11-22)."""
 
 _LARGEST_DIRECTORY = 32 << 20
-"""Bytes; that of tensorflow 2.17.1 has 3.2 MB."""
+"""Bytes of the directory; tensorflow 2.17.1 has 3.2 MB."""
 
 _END = struct.Struct("<4s6xHI6x")
 _MANY = 0xFFFF
-"""Members that a directory with 64-bit numbers claims here."""
+"""Value of this field if the number of members is in a directory with 64-bit numbers."""
 _END64 = struct.Struct("<4s36xQ8x")
 _LOCATOR = struct.Struct("<4s4xQ4x")
 _BROKEN = (
     zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, struct.error,
     OverflowError, LookupError,
 )  # fmt: skip
-"""What zipfile raises for files that are no zip, damaged, or packed in a way that it does not know."""
+"""Exceptions of zipfile for files that are not zip files, damaged, or compressed by an unsupported method."""
 
 
 @contextmanager
@@ -48,10 +48,10 @@ def opened(path: Path, limits: Limits = LIMITS) -> Iterator[ZipContent]:
 
     Args:
         path: The file.
-        limits: What it may hold.
+        limits: The limits.
 
     Raises:
-        BadArchive: It is no zip file, is damaged, or its directory cannot be true; also from within the block.
+        BadArchive: It is not a zip file, is damaged, or its directory is inconsistent; also from within the block.
         OSError: It cannot be read.
     """
     try:
@@ -66,10 +66,10 @@ def opened(path: Path, limits: Limits = LIMITS) -> Iterator[ZipContent]:
 
 
 class ZipContent:
-    """An open zip file with a checked directory.
+    """An open zip file with a verified directory.
 
     Attributes:
-        archive: For reading members; each is compared with its CRC and size at its end.
+        archive: For reading members; CRC and size of each are verified at its end.
         members: In the order of the directory.
     """
 
@@ -87,7 +87,7 @@ class ZipContent:
         self._require_apart()
 
     def offset(self, info: zipfile.ZipInfo) -> int:
-        """Return where the content of a member begins in the file."""
+        """Return the offset of a member's content in the file."""
         return self._offsets[id(info)]
 
     def _require_apart(self) -> None:
@@ -101,7 +101,7 @@ class ZipContent:
 
 def _require_plain(info: zipfile.ZipInfo) -> None:
     name = info.filename
-    # zipfile cuts a name at its NUL, and newer Pythons take another one from an extra field.
+    # zipfile truncates a name at NUL, and newer Pythons replace it by that of an extra field.
     if name != info.orig_filename:
         raise BadArchive(f"the path {info.orig_filename!r} has a second form {name!r}")
     if "\\" in name:
@@ -119,23 +119,23 @@ def _require_plain(info: zipfile.ZipInfo) -> None:
 
 
 def _content_offset(stream: BinaryIO, info: zipfile.ZipInfo) -> int:
-    if info.header_offset < 0:  # so zipfile counts when the beginning of a file is missing
+    if info.header_offset < 0:  # zipfile's value if the beginning of a file is missing
         raise BadArchive(f"{info.filename} lies before the beginning of the file")
     stream.seek(info.header_offset)
     signature, name_size, extra_size = _LOCAL_HEADER.unpack(stream.read(_LOCAL_HEADER.size))
     if signature != b"PK\x03\x04":
         raise BadArchive(f"{info.filename} is not where the directory says")
-    # The extra fields in front of the content may differ from those of the directory, its name may not.
+    # The extra fields before the content may differ from those of the directory, but not its name.
     if stream.read(name_size) != info.orig_filename.encode("utf-8" if info.flag_bits & 0x800 else "cp437"):
         raise BadArchive(f"{info.filename} has another name where it lies")
     return int(info.header_offset + _LOCAL_HEADER.size + name_size + extra_size)
 
 
 def _require_small_directory(stream: BinaryIO) -> int:
-    """Look at the end of a zip file, where the size of its directory is, before zipfile reads all of it.
+    """Check the size of the directory at the end of a zip file, before zipfile reads all of it.
 
     Returns:
-        Members that it claims, modulo 65,536; 65,535 where another place says how many.
+        Stated number of members, modulo 65,536; 65,535 if the number is in another record.
     """
     claimed = _MANY
     size = stream.seek(0, os.SEEK_END)
@@ -144,7 +144,7 @@ def _require_small_directory(stream: BinaryIO) -> int:
     at = tail.rfind(b"PK\x05\x06")
     if 0 <= at <= len(tail) - _END.size:
         _, claimed, directory = _END.unpack_from(tail, at)
-        # Pythons differ in where they look for the second end: where its locator says, or right before the locator.
+        # Python versions search the zip64 end record at the position in its locator, or right before the locator.
         locator = at - _LOCATOR.size
         if locator >= 0 and tail[locator:].startswith(b"PK\x06\x07"):
             _, offset = _LOCATOR.unpack_from(tail, locator)

@@ -1,7 +1,7 @@
-"""Connections that give up on a server whose head of an answer does not end.
+"""Connections with a time limit for the head of a response.
 
-The timeout of a socket begins anew with every byte: without a limit for the whole head a server that sends one byte a
-minute keeps a client for days.
+The timeout of a socket restarts with every byte: without a limit for the whole head, a server that sends one byte per
+minute blocks a client for days.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from envbuilder.core.http.limits import SECONDS
 
 @contextmanager
 def _watched(opened: socket.socket, limit: float) -> Iterator[None]:
-    """Shut a connection down when the block takes longer than a limit in seconds.
+    """Shut a connection down if the block exceeds a limit in seconds.
 
     Raises:
-        TimeoutError: It took longer.
+        TimeoutError: The limit was exceeded.
     """
     ended = threading.Event()
 
@@ -39,7 +39,7 @@ def _watched(opened: socket.socket, limit: float) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
-        if ended.is_set():  # a head that ends early is taken for a whole one
+        if ended.is_set():  # http.client takes a truncated head for a complete one
             raise TimeoutError
 
 
@@ -67,7 +67,7 @@ class WatchedResponse(client.HTTPResponse):
         if limit is None:
             super().begin()
             return
-        # What is allowed until the first byte is not allowed between the bytes behind it.
+        # The longer timeout until the first byte does not apply between later bytes.
         limit = min(limit, self.most)
         self._opened.settimeout(limit)
         with _watched(self._opened, limit):
@@ -87,16 +87,16 @@ class SecureConnection(HTTPSConnection):
 
 
 class PlainPool(HTTPConnectionPool):
-    """Connections by http."""
+    """Connection pool for http."""
 
     ConnectionCls = PlainConnection
 
 
 class SecurePool(HTTPSConnectionPool):
-    """Connections by https."""
+    """Connection pool for https."""
 
     ConnectionCls = SecureConnection
 
 
 POOLS: dict[str, type[HTTPConnectionPool]] = {"http": PlainPool, "https": SecurePool}
-"""Classes of the pools, by scheme."""
+"""Pool classes by scheme."""

@@ -1,4 +1,4 @@
-"""Credentials for package indexes and mirrors: from their addresses, from the environment and from netrc."""
+"""Credentials for package indexes and mirrors, from their addresses, the environment and netrc."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 from envbuilder.core.http.origins import origin, scheme_of, without_login
 
 LOGIN_HINT = "name user and password in the address (--index https://USER:PASSWORD@HOST/PATH), or the host in ~/.netrc"
-"""The hint of an error about missing or wrong credentials."""
+"""Hint of errors about missing or wrong credentials."""
 
 _ANY_HOST = "default"
 
@@ -23,8 +23,8 @@ class Login:
     """User and password.
 
     Attributes:
-        user: Name of the user; may be empty when a token is all that is needed.
-        password: Never shown.
+        user: User name; may be empty if a token is enough.
+        password: Never printed.
     """
 
     user: str
@@ -32,17 +32,17 @@ class Login:
 
     @property
     def authorization(self) -> str:
-        """The value of the header `Authorization`."""
+        """Value of the header `Authorization`."""
         return f"Basic {base64.b64encode(f'{self.user}:{self.password}'.encode()).decode('ascii')}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protected:
-    """An address below which credentials may be used.
+    """An address for which credentials may be used, including all addresses below it.
 
     Attributes:
         url: Address without user and password.
-        login: Credentials; None leaves them to netrc.
+        login: Credentials; None to use netrc.
     """
 
     url: str
@@ -51,10 +51,10 @@ class Protected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Logins:
-    """Credentials, and the addresses that may get them.
+    """Credentials, and the addresses that may receive them.
 
     Attributes:
-        indexes: Package indexes that were named; their credentials are for their own origins only.
+        indexes: Package indexes that were configured; their credentials are for their own origins only.
         hosts: Credentials of netrc by host. The entry `default` is used for the origins of `indexes` only.
     """
 
@@ -62,10 +62,10 @@ class Logins:
     hosts: Mapping[str, Login] = field(default_factory=dict)
 
     def find(self, url: str) -> Login | None:
-        """Return the credentials for an address; None for an address that gets none.
+        """Return the credentials for an address; None if it must not receive any.
 
-        An address gets those that are written in it, else those of an index on its origin, else those that netrc has
-        for its host. Netrc is not used over plain http, except for an origin that is an index.
+        The order is: those in the address itself, those of an index on its origin, those of netrc for its host. Netrc
+        is not used over plain http, except for the origin of an index.
 
         Example:
             >>> here = Login(user="me", password="secret")
@@ -89,7 +89,7 @@ class Logins:
 
 
 def login_in(url: str) -> Login | None:
-    """Return the user and the password that are written in an address; None when there are none.
+    """Return the user and the password in an address; None if it has none.
 
     Example:
         >>> login_in("https://me:p%40ss@index.example/simple/").authorization
@@ -103,17 +103,17 @@ def login_in(url: str) -> Login | None:
 
 
 def protected(url: str, login: Login | None = None) -> Protected:
-    """Return an address with the credentials that are written in it, else with others.
+    """Return an address with the credentials in it, else with others.
 
     Args:
         url: Address, with or without credentials.
-        login: Credentials to use when the address has none.
+        login: Credentials to use if the address has none.
     """
     return Protected(url=without_login(url), login=login_in(url) or login)
 
 
 def with_login(logins: Logins, url: str) -> Logins:
-    """Return credentials with those that are written in an address, for all of its origin; it may have none.
+    """Return credentials extended by those in an address, if any, for its whole origin.
 
     Example:
         >>> with_login(Logins(), "http://me:secret@mirror.example/debian").find("http://mirror.example/pool/x.deb")
@@ -129,7 +129,7 @@ def with_login(logins: Logins, url: str) -> Logins:
 def netrc_logins(environ: Mapping[str, str], home: Path) -> dict[str, Login]:
     """Return the credentials of `NETRC`, else of `~/.netrc`, by host.
 
-    A file that is missing or cannot be parsed gives none, as for pip and uv.
+    The result is empty if the file is missing or cannot be parsed, as for pip and uv.
     """
     path = environ.get("NETRC") or os.fspath(home / ".netrc")
     try:
@@ -140,6 +140,6 @@ def netrc_logins(environ: Mapping[str, str], home: Path) -> dict[str, Login]:
 
 
 def _shared(index: str, url: str) -> int:
-    """Return how many directories at the beginning of two paths are the same."""
+    """Return the number of leading directories that two paths have in common."""
     one, other = (PurePosixPath(urlsplit(each).path).parts for each in (index, url))
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))

@@ -1,4 +1,4 @@
-"""Words for a connection that failed; the messages of urllib3 hold addresses, and those can hold secrets."""
+"""Messages for failed connections, since those of urllib3 contain addresses, which may contain secrets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class BadAddress(OSError):
 
 
 def words_of(error: BaseException) -> str:
-    """Return what went wrong with a connection, without any address."""
+    """Return the failure of a connection in words, without any address."""
     from urllib3 import exceptions  # noqa: PLC0415  its import takes 70 ms
 
     if isinstance(error, Stalled):
@@ -42,14 +42,14 @@ def words_of(error: BaseException) -> str:
 
 
 def is_stalled(error: BaseException) -> bool:
-    """Return True if a server did not answer in time, or too slowly."""
+    """Return True if a server did not respond in time, or too slowly."""
     from urllib3 import exceptions  # noqa: PLC0415  see above
 
     return isinstance(error, Stalled | exceptions.ReadTimeoutError)
 
 
 def _of_tls(message: str) -> str:
-    # OpenSSL's words for X509_V_ERR_CERT_HAS_EXPIRED and X509_V_ERR_CERT_NOT_YET_VALID: x509_txt.c.
+    # OpenSSL's texts for X509_V_ERR_CERT_HAS_EXPIRED and X509_V_ERR_CERT_NOT_YET_VALID: x509_txt.c.
     if "certificate has expired" in message or "certificate is not yet valid" in message:
         return CLOCK
     return CERTIFICATE if "CERTIFICATE" in message else NO_TLS

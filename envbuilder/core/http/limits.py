@@ -1,4 +1,4 @@
-"""How slow servers and how long their answers may be."""
+"""Limits on the slowness of servers and the size of their responses."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from dataclasses import dataclass
 from typing import Protocol
 
 SECONDS = 20.0
-"""Seconds that a server may be silent, or take for the head of an answer."""
+"""Seconds that a server may be silent, or take for the head of a response."""
 
 WINDOW = 12.0
-"""Seconds that a body may arrive slower than `LEAST`: two tries take less than a minute."""
+"""Seconds that a body may arrive slower than `LEAST`; two attempts take less than a minute."""
 
 LEAST = 1 << 10
-"""Bytes in a second, on average over `WINDOW`."""
+"""Bytes per second, on average over `WINDOW`."""
 
 MOST_STALLS = 2
-"""How often a server may stall without `PROGRESS` in between."""
+"""Number of stalls of a server without `PROGRESS` in between."""
 
 PROGRESS = 1 << 20
-"""Bytes after which a transfer counts as one that gets on."""
+"""Bytes that count as progress of a transfer."""
 
 MOST_WAITED = 60.0
-"""Seconds that are waited in all because a server asks for it (`Retry-After`)."""
+"""Seconds in all that are waited at a server's request (`Retry-After`)."""
 
 
 class Stalled(OSError):
@@ -39,7 +39,7 @@ class GivenUp(Stalled):
 
 
 class TooLong(Exception):
-    """A body has more bytes than it may have."""
+    """A body is larger than its limit."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(f"the server sent more than {limit} bytes")
@@ -47,10 +47,10 @@ class TooLong(Exception):
 
 
 class Pace:
-    """Measures a body while it arrives.
+    """Speed measurement of a body while it arrives.
 
     Args:
-        clock: Seconds since any moment; never goes back.
+        clock: Returns seconds since an arbitrary moment; monotonic.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -59,10 +59,10 @@ class Pace:
         self._got = 0
 
     def got(self, count: int) -> None:
-        """Count bytes that have just arrived.
+        """Count received bytes.
 
         Raises:
-            Stalled: They come too slowly.
+            Stalled: The body is too slow.
         """
         self._got += count
         passed = self._clock() - self._since
@@ -75,14 +75,14 @@ class Pace:
 
 @dataclass(slots=True)
 class _Spent:
-    """What a server has spent of what is tolerated.
+    """Used share of a server's tolerance.
 
     Attributes:
         stalls: Stalls since the last `PROGRESS` bytes.
-        stalled: When the last one ended.
+        stalled: End of the last one.
         got: Bytes since then.
-        waited: Seconds that were waited because it asked for it.
-        until: When the last such wait ends.
+        waited: Seconds waited at its request.
+        until: End of the last such wait.
     """
 
     stalls: int = 0
@@ -93,14 +93,14 @@ class _Spent:
 
 
 class Tolerance:
-    """What is tolerated of each server in one run, whatever the number of requests; may be used by several threads.
+    """Tolerance for each server in one run, regardless of the number of requests; thread-safe.
 
-    A server is given up when it stalls `MOST_STALLS` times without `PROGRESS` bytes in between, each time in a request
-    that began after the time before: transfers that break off together are one stall. It may ask for `MOST_WAITED`
-    seconds of waiting in all; waits at the same time count once.
+    No further requests are sent to a server after `MOST_STALLS` stalls without `PROGRESS` bytes in between, each in a
+    request that began after the previous stall: transfers that fail together count as one stall. It may request
+    `MOST_WAITED` seconds of waiting in all; simultaneous waits count once.
 
     Args:
-        clock: Seconds since any moment; never goes back.
+        clock: Returns seconds since an arbitrary moment; monotonic.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -120,7 +120,7 @@ class Tolerance:
         return Attempt(tolerance=self, server=server, began=self._clock())
 
     def granted(self, server: str, asked: float) -> float:
-        """Return the seconds to wait of those that a server asks for (`Retry-After`); 0 when it has spent its share."""
+        """Return the seconds to wait of those that a server requests (`Retry-After`); 0 if its limit is reached."""
         with self._lock:
             spent, now = self._spent(server), self._clock()
             until = max(spent.until, now)
@@ -130,14 +130,14 @@ class Tolerance:
             return min(asked, spent.until - now)
 
     def stalled(self, server: str, began: float) -> None:
-        """Count a stall of a request that began at a moment."""
+        """Count a stall of a request that began at a given time."""
         with self._lock:
             spent = self._spent(server)
             if not spent.stalls or began >= spent.stalled:
                 spent.stalls, spent.stalled, spent.got = spent.stalls + 1, self._clock(), 0
 
     def moved(self, server: str, count: int) -> None:
-        """Count bytes that arrived, or that the server took."""
+        """Count bytes that were received or sent."""
         with self._lock:
             spent = self._spent(server)
             spent.got += count
@@ -153,9 +153,9 @@ class Attempt:
     """One request to a server.
 
     Attributes:
-        tolerance: Told about stalls and progress.
-        server: Which server.
-        began: When, by the clock of `tolerance`.
+        tolerance: Receives stalls and progress.
+        server: The server.
+        began: Start, by the clock of `tolerance`.
     """
 
     tolerance: Tolerance
@@ -163,7 +163,7 @@ class Attempt:
     began: float
 
     def moved(self, count: int) -> None:
-        """Count bytes that arrived, or that the server took."""
+        """Count bytes that were received or sent."""
         self.tolerance.moved(self.server, count)
 
     def stalled(self) -> None:
@@ -172,18 +172,18 @@ class Attempt:
 
 
 class Body(Protocol):
-    """What can be read."""
+    """A readable body."""
 
     def read(self, size: int) -> bytes:
-        """Return the next bytes, no more than `size`; none at the end."""
+        """Return the next bytes, at most `size`; none at the end."""
         ...
 
 
 def whole(body: Body, limit: int) -> bytes:
-    """Return a body that may have so many bytes.
+    """Return a body of limited size.
 
     Raises:
-        TooLong: It has more.
+        TooLong: It exceeds the limit.
     """
     parts, left = [], limit + 1
     while left and (part := body.read(left)):
@@ -195,10 +195,10 @@ def whole(body: Body, limit: int) -> bytes:
 
 
 def decimal(header: str | None, most: int) -> int:
-    r"""Return the number of a header such as `Content-Length` or `Retry-After`; 0 when it has none.
+    r"""Return the number in a header such as `Content-Length` or `Retry-After`; 0 if it has none.
 
     Args:
-        header: Its value; None when it is missing.
+        header: Its value; None if it is missing.
         most: Returned for larger numbers.
 
     Example:

@@ -1,4 +1,4 @@
-"""Origins of addresses: what credentials may not leave."""
+"""Origins of addresses, which credentials must not leave."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 
 def is_loopback(host: str) -> bool:
-    """Return True if `host[:port]` is this machine by its name or address alone.
+    """Return True if `host[:port]` names this machine, without a name lookup.
 
     Example:
         >>> [is_loopback(host) for host in ("localhost:5000", "127.0.0.1", "[::1]:80", "registry.example")]
@@ -44,7 +44,7 @@ def without_login(url: str) -> str:
 
 
 def scheme_of(url: str) -> str:
-    """Return the scheme of an address; empty when it is no address.
+    """Return the scheme of an address; empty if it is not a valid address.
 
     Example:
         >>> scheme_of("https://index.example/simple/"), scheme_of("http://["), scheme_of("http://index.example:99999/")

@@ -1,4 +1,4 @@
-"""Which proxy of the environment an address goes through."""
+"""Selection of the proxy for an address from the environment."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from envbuilder.core.http.origins import is_loopback
 
 
 def proxy_for(url: str, environ: Mapping[str, str]) -> str:
-    """The proxy for an address; empty when it is reached directly, as this machine itself always is.
+    """Return the proxy for an address; empty for a direct connection, as always to this machine itself.
 
     Example:
         >>> environ = {"HTTPS_PROXY": "proxy.example:3128", "NO_PROXY": ".lan,10.0.0.0/8"}

@@ -1,4 +1,4 @@
-"""Trusted certificates: which variable names them, for this process, for the programs that it starts and for builds."""
+"""Trusted certificates: the variables that name them, for this process, its child processes and builds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from envbuilder.core.errors import UsageError
 
 CA_VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT")
-"""Variables that name certificates. The first one that is set holds everywhere; the others are not read."""
+"""Variables that name certificates. The first one that is set is used everywhere; the others are ignored."""
 
 _BEGIN = b"-----BEGIN CERTIFICATE-----"
 _END = b"-----END CERTIFICATE-----"
@@ -25,7 +25,7 @@ class UnreadableCertificates(UsageError):
 
 
 def ca_variable(environ: Mapping[str, str]) -> str:
-    """Return the variable that names the trusted certificates; empty when none is set.
+    """Return the variable that names the trusted certificates; empty if none is set.
 
     Example:
         >>> ca_variable({"PIP_CERT": "/a.pem", "REQUESTS_CA_BUNDLE": "/b.pem"})
@@ -37,7 +37,7 @@ def ca_variable(environ: Mapping[str, str]) -> str:
 def trust(environ: Mapping[str, str]) -> ssl.SSLContext:
     """Return a context that trusts the certificates of `ca_variable`, else those of this machine.
 
-    The variable names a file or, as OpenSSL makes it, a directory.
+    The variable names a file, or a directory in the format of OpenSSL.
 
     Raises:
         UnreadableCertificates: They cannot be read.
@@ -52,7 +52,7 @@ def trust(environ: Mapping[str, str]) -> ssl.SSLContext:
 
 
 def ca_bundle(environ: Mapping[str, str]) -> bytes:
-    """Return the certificates of `ca_variable` in one text; empty when none is set.
+    """Return the certificates of `ca_variable` in one text; empty if none is set.
 
     Raises:
         UnreadableCertificates: They cannot be read.
@@ -64,7 +64,7 @@ def ca_bundle(environ: Mapping[str, str]) -> bytes:
     try:
         if not path.is_dir():
             return path.read_bytes()
-        # The directory has each certificate under its hash, and usually under its own name too.
+        # The directory contains each certificate under its hash, and usually under its own name too.
         contents = [file.read_bytes() for file in sorted(path.iterdir()) if file.is_file()]
     except OSError:
         raise UnreadableCertificates(name) from None

@@ -16,7 +16,7 @@ from envbuilder.core.http.origins import scheme_of, without_login
 
 
 class Answer(Protocol):
-    """What a server sends."""
+    """A response."""
 
     @property
     def status(self) -> int:
@@ -25,16 +25,16 @@ class Answer(Protocol):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Headers; names in any case."""
+        """Headers; names are case-insensitive."""
         ...
 
     def read(self, size: int) -> bytes:
-        """Return the next bytes, no more than `size`; none at the end."""
+        """Return the next bytes, at most `size`; none at the end."""
         ...
 
 
 class Web:
-    """Sends requests that only read; may be used by several threads.
+    """Sender of requests that only read; thread-safe.
 
     Args:
         environ: As for `Client`.
@@ -50,12 +50,12 @@ class Web:
 
     @contextmanager
     def asked(self, url: str, headers: Mapping[str, str], *, method: str = "GET") -> Iterator[Answer]:
-        """Yield the answer of a server, whatever its status, or a local file; redirects are followed.
+        """Yield the response of a server, whatever its status, or a local file; follow redirects.
 
         Raises:
-            OSError: No answer, or it broke off. The message holds no address.
+            OSError: No response, or an incomplete one. The message contains no address.
             Stalled: The server is silent, or slower than `LEAST`, or was so before.
-            UsageError: Proxy or certificates of the environment cannot be used.
+            UsageError: Proxy or certificates of the environment are invalid.
         """
         if scheme_of(url) == "file":
             with Path(unquote(urlsplit(url).path)).open("rb") as stream:
@@ -86,7 +86,7 @@ class Web:
 
 
 def _redirected(url: str, place: str) -> str:
-    """The address that an answer redirects to."""
+    """Return the address that a response redirects to."""
     try:
         found = urljoin(without_login(url), place)
     except ValueError:
@@ -99,7 +99,7 @@ def _redirected(url: str, place: str) -> str:
 
 
 class _FileAnswer:
-    """A local file as an answer."""
+    """A local file as a response."""
 
     status = 200
 

@@ -1,7 +1,7 @@
-"""Values to canonical YAML: one spelling for every value, so that equal values are equal bytes.
+"""Canonical YAML: equal values give equal bytes.
 
-Every text is written as a JSON string, which is also a YAML string: no quoting rule of YAML can surprise. Whoever
-writes decides the order of keys and entries; nothing is sorted behind their back.
+Every text is written as a JSON string, which is also a YAML string, so that the quoting rules of YAML do not matter.
+The caller decides the order of keys and entries; nothing is sorted.
 """
 
 from __future__ import annotations

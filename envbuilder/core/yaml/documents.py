@@ -1,7 +1,7 @@
-"""YAML text to nodes that know their line, without YAML's surprises.
+"""YAML text as nodes with line numbers, without ambiguous constructs.
 
-PyYAML silently lets the last of two equal keys win, reads `3.10` as the number 3.1 and `no` as false. A document with
-such a thing is refused here, with the line.
+PyYAML silently uses the last of two equal keys, and reads `3.10` as the number 3.1 and `no` as false. Documents with
+such constructs are refused here, with the line.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _SURPRISES = {
 _BOOLEANS = {"true": True, "false": False}
 _MAX_DEPTH = 40
 _LONGEST = 4 << 20
-"""Characters of a document: the longest file of the catalog has a quarter of a million."""
+"""Maximum of characters of a document; the longest file of the catalog has a quarter of a million."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scalar:
-    """Text, an integer, a truth value or nothing."""
+    """Text, integer, boolean or null."""
 
     line: int
     value: str | int | bool | None
@@ -55,11 +55,11 @@ Node: TypeAlias = Scalar | Sequence | Mapping
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A document with what is wrong in its spelling.
+    """A document with its faults of spelling.
 
     Attributes:
-        root: The top node; where there is a fault, the text as it was written.
-        faults: Surprises, in document order.
+        root: Top node; in place of a faulty value, its text.
+        faults: Ambiguous constructs, in document order.
     """
 
     root: Node
@@ -67,14 +67,14 @@ class Document:
 
 
 def parse(text: str, file: str) -> Node:
-    """Read one YAML document without surprises.
+    """Parse one YAML document without ambiguous constructs.
 
     Args:
         text: The document.
         file: Its path, for the faults.
 
     Raises:
-        InvalidInput: Not YAML, or one of the surprises; all of them are listed.
+        InvalidInput: Not YAML, or ambiguous; all faults are listed.
     """
     document = read(text, file)
     if document.faults:
@@ -83,7 +83,7 @@ def parse(text: str, file: str) -> Node:
 
 
 def read(text: str, file: str) -> Document:
-    """Read one YAML document, and go on where it has surprises, so that the fields can be looked at too.
+    """Parse one YAML document, and continue after ambiguous constructs, so that the fields can be checked too.
 
     Raises:
         InvalidInput: Not YAML, nested too deep, or with an alias.
@@ -108,7 +108,7 @@ def read(text: str, file: str) -> Document:
 
 
 def _refuse_traps(text: str, file: str) -> None:
-    """Look at the events first: building nodes recurses (in C, without a limit), and aliases can grow without one."""
+    """Check the events before nodes are built, which recurses (in C, without a limit) and expands aliases."""
     depth = 0
     for event in yaml.parse(text, Loader=_LOADER):
         if isinstance(event, yaml.CollectionStartEvent):

@@ -1,4 +1,4 @@
-"""Typed access to the fields of a document; collects every fault before it raises."""
+"""Typed access to the fields of a document, with all faults raised together."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ E = TypeVar("E", bound=StrEnum)
 
 
 class Fields:
-    """The fields of one mapping.
+    """Fields of one mapping.
 
-    Every accessor notes a fault and returns a harmless value of the right type when the field is missing or wrong, so
-    that one reading finds all faults; `Reader.finish` then notes unknown fields and raises all of them together, so
-    that no half-read value escapes.
+    Every accessor records a fault and returns a harmless value of the right type if the field is missing or wrong, so
+    that one pass finds all faults; `Reader.finish` then records unknown fields and raises all faults together, so
+    that no partially read value is used.
 
     Attributes:
         line: Line of the mapping.
@@ -40,37 +40,37 @@ class Fields:
         reader.watch(self)
 
     def fault(self, name: str, problem: str, hint: str = "") -> None:
-        """Note that a field is wrong."""
+        """Record a fault of a field."""
         node = self._entries.get(name)
         self._reader.fault(node.line if node else self.line, self._at(name), problem, hint)
 
     @property
     def is_faulty(self) -> bool:
-        """Whether anything in the whole document is wrong so far."""
+        """True if the document has a fault so far."""
         return self._reader.is_faulty
 
     def fault_at(self, path: str, problem: str) -> None:
-        """Note that something deeper is wrong, by a dotted path such as `bases[1].python`; takes the nearest line."""
+        """Record a fault at a dotted path such as `bases[1].python`, with the nearest line."""
         self._reader.fault(line_of(self._node, path), path, problem)
 
     def has(self, name: str) -> bool:
-        """Whether the field is there and not empty (null)."""
+        """Return True if the field is present and not null."""
         self._known.add(name)
         node = self._entries.get(name)
         return node is not None and not (isinstance(node, Scalar) and node.value is None)
 
     def text(self, name: str, default: str | None = None) -> str:
-        """Text on one line; required unless there is a default."""
+        """Return a text on one line; required unless there is a default."""
         return self.value(name, str, fallback="", default=default)
 
     def value(self, name: str, parse: Callable[[str], T], *, fallback: T, default: T | None = None) -> T:
-        """Text that `parse` turns into a value; its `ValueError` becomes the fault.
+        """Return the value that `parse` makes of a text; its `ValueError` becomes the fault.
 
         Args:
             name: The field.
-            parse: Reads the text.
-            fallback: Harmless value to go on with after a fault.
-            default: Used when the field is absent; None makes the field required.
+            parse: Parses the text.
+            fallback: Harmless value after a fault.
+            default: Used if the field is absent; None makes the field required.
         """
         if self.has(name):
             return self._reader.scalar(self._entries[name], self._at(name), parse, fallback)
@@ -80,15 +80,15 @@ class Fields:
         return default
 
     def release(self, name: str, default: Release | None = None) -> Release:
-        """A dotted release number."""
+        """Return a dotted release number."""
         return self.value(name, Release, fallback=Release("0"), default=default)
 
     def day(self, name: str) -> date:
-        """A day, `"2023-06-01"`."""
+        """Return a day, `"2023-06-01"`."""
         return self.value(name, date.fromisoformat, fallback=date.min)
 
     def flag(self, name: str, *, default: bool) -> bool:
-        """`true` or `false`."""
+        """Return a boolean."""
         if not self.has(name):
             return default
         node = self._entries[name]
@@ -100,13 +100,13 @@ class Fields:
     def integer(
         self, name: str, default: int | None = None, *, least: int | None = None, most: int | None = None, why: str = ""
     ) -> int:
-        """A whole number.
+        """Return an integer.
 
         Args:
             name: The field.
-            default: Used when the field is absent; None makes the field required.
+            default: Used if the field is absent; None makes the field required.
             least: Smallest number; given together with `most`.
-            most: Largest number; None means any.
+            most: Largest number; None for any.
             why: Reason for the bounds, for the fault.
         """
         if not self.has(name):
@@ -122,7 +122,7 @@ class Fields:
         return node.value
 
     def choice(self, name: str, choices: type[E], default: E | None = None) -> E:
-        """One value of a string enumeration."""
+        """Return one value of a string enumeration."""
 
         def parse(text: str) -> E:
             try:
@@ -134,7 +134,7 @@ class Fields:
         return self.value(name, parse, fallback=next(iter(choices)), default=default)
 
     def texts(self, name: str, parse: Callable[[str], T], *, required: bool = False) -> tuple[T, ...]:
-        """A list of texts in file order; absent means empty."""
+        """Return a list of texts in file order; empty if absent."""
         if not self.has(name):
             if required:
                 self.fault(name, "is missing")
@@ -142,7 +142,7 @@ class Fields:
         return self._reader.texts(self._entries[name], self._at(name), parse)
 
     def children(self, name: str, *, required: bool = False) -> tuple[Fields, ...]:
-        """A list of mappings; absent means empty."""
+        """Return a list of mappings; empty if absent."""
         if not self.has(name):
             if required:
                 self.fault(name, "is missing")
@@ -160,7 +160,7 @@ class Fields:
         )
 
     def child(self, name: str) -> Fields:
-        """A mapping; absent is a fault."""
+        """Return a mapping; record a fault if it is absent."""
         if not self.has(name):
             self.fault(name, "is missing")
             return Fields(self._reader, Mapping(line=self.line, entries=()), self._at(name)).muted()
@@ -170,7 +170,7 @@ class Fields:
         return Fields(self._reader, node, self._at(name))
 
     def pairs(self, name: str, parse: Callable[[str], T]) -> tuple[tuple[str, T], ...]:
-        """A mapping from names to texts, in file order; absent means empty."""
+        """Return a mapping from names to texts, in file order; empty if absent."""
         if not self.has(name):
             return ()
         node = self._entries[name]
@@ -182,20 +182,20 @@ class Fields:
         return tuple((key, value) for key, value in read if value is not None)
 
     def node(self, name: str) -> Node | None:
-        """A field as it was written, for one that may have several shapes; None when it is not there."""
+        """Return the node of a field that may have several shapes; None if it is absent."""
         return self._entries[name] if self.has(name) else None
 
     def read(self, node: Node, path: str, parse: Callable[[str], T]) -> T | None:
-        """One text of such a field; notes the fault and gives None when it is refused."""
+        """Parse one text of such a field; record a fault and return None if it is refused."""
         return self._reader.scalar(node, path, parse, None)
 
     def muted(self) -> Fields:
-        """The same fields without further faults: their absence has been reported once."""
+        """Return the same fields without further faults, after their absence was reported."""
         self._reader = Reader(self._reader.file)
         return self
 
     def report_unknown(self) -> None:
-        """Note every field that nobody asked for; close spellings are suggested."""
+        """Record every unknown field, with similar names as suggestions."""
         for name, node in self._entries.items():
             if name not in self._known:
                 near = difflib.get_close_matches(name, sorted(self._known), 1)
@@ -207,7 +207,7 @@ class Fields:
 
 
 class Reader:
-    """Collects the faults of one document."""
+    """Collector of the faults of one document."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -215,7 +215,7 @@ class Reader:
         self._opened: list[Fields] = []
 
     def document(self, text: str) -> Fields:
-        """The fields of a YAML document; its surprises are noted.
+        """Return the fields of a YAML document; record its faults of spelling.
 
         Raises:
             InvalidInput: Not YAML.
@@ -225,27 +225,27 @@ class Reader:
         return self.root(document.root)
 
     def root(self, node: Node) -> Fields:
-        """The fields of a document that was parsed before."""
+        """Return the fields of a parsed document."""
         if self.is_mapping(node, ""):
             return Fields(self, node, "")
         return Fields(self, Mapping(line=1, entries=()), "").muted()
 
     def fault(self, line: int, field: str, problem: str, hint: str = "") -> None:
-        """Note that something is wrong; one fault for each field, the first is the cause of the others."""
+        """Record a fault; keep only the first of each field, which is the cause of the others."""
         if not any(known.field == field and known.line == line for known in self._faults):
             self._faults.append(Fault(file=self.file, line=line, field=field, problem=problem, hint=hint))
 
     @property
     def is_faulty(self) -> bool:
-        """Whether a fault was noted."""
+        """True if a fault was recorded."""
         return bool(self._faults)
 
     def watch(self, fields: Fields) -> None:
-        """Remember a mapping, to look for its unknown fields at the end."""
+        """Remember a mapping, to check for unknown fields at the end."""
         self._opened.append(fields)
 
     def close(self) -> tuple[Fault, ...]:
-        """Note all fields that nobody asked for, and give every fault of this document."""
+        """Record all unknown fields, and return every fault of this document."""
         for fields in self._opened:
             fields.report_unknown()
         self._opened.clear()
@@ -262,14 +262,14 @@ class Reader:
             raise InvalidInput(faults)
 
     def is_mapping(self, node: Node, path: str) -> TypeGuard[Mapping]:
-        """Whether a node has fields; notes the fault when it has not."""
+        """Return True if a node is a mapping; record a fault if not."""
         if isinstance(node, Mapping):
             return True
         self.fault(node.line, path, "must have fields (`name: value`)")
         return False
 
     def scalar(self, node: Node, path: str, parse: Callable[[str], T], spare: S) -> T | S:
-        """One text through a parser; notes the fault and gives the spare value when it is refused."""
+        """Parse one text; record a fault and return the spare value if it is refused."""
         if not isinstance(node, Scalar) or not isinstance(node.value, str):
             self.fault(node.line, path, "must be text", _quoted(node))
             return spare
@@ -283,7 +283,7 @@ class Reader:
             return spare
 
     def texts(self, node: Node, path: str, parse: Callable[[str], T]) -> tuple[T, ...]:
-        """A list of texts through a parser; refused entries are noted and left out."""
+        """Parse a list of texts; record a fault for refused entries and leave them out."""
         if not isinstance(node, Sequence):
             self.fault(node.line, path, "must be a list")
             return ()
@@ -292,7 +292,7 @@ class Reader:
 
 
 def line_of(node: Node, path: str) -> int:
-    """Line of the node at a dotted path, or of its deepest ancestor that is there."""
+    """Return the line of the node at a dotted path, or of its deepest existing ancestor."""
     while path:
         key, rest = path, ""
         if not (isinstance(node, Mapping) and path in dict(node.entries)):

@@ -1,4 +1,4 @@
-"""Paths in an image, as people write them."""
+"""Parser of image paths in YAML files."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ _ACCOUNTS = frozenset({"/etc/passwd", "/etc/group", "/etc/shadow", "/etc/gshadow
 _OF_THE_SYSTEM = frozenset(
     {"bin", "boot", "dev", "lib", "lib32", "lib64", "libx32", "proc", "run", "sbin", "sys", "tmp", "usr", "var"}
 )
-"""Folders at the top that belong to the base, or that are hidden when a container runs."""
+"""Top-level directories that belong to the base, or that are hidden in a running container."""
 
 
 def image_path(text: str) -> str:
-    """Where an own file lies in an image, unchanged.
+    """Return the path of an own file in an image, unchanged.
 
     Raises:
-        ValueError: It is not an absolute path in its shortest form, no layer can hold it, or it lies where the base or
-            envbuilder has its files.
+        ValueError: It is not an absolute path in its shortest form, is not possible in a layer, or is in a directory of
+            the base or envbuilder.
     """
     if not text.startswith("/") or posixpath.normpath(text) != text or text.startswith("//") or text == "/":
         raise ValueError(f"{text!r} is not an absolute path in the image")

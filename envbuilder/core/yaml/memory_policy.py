@@ -1,4 +1,4 @@
-"""The memory policy as people write it: one text, one mapping, or a list of these."""
+"""Parser of a memory policy in YAML: a text, a mapping, or a list of these."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _AMOUNTS = {"fraction": fraction, "limit": limit}
 
 
 def memory_policy(fields: Fields, name: str) -> MemoryPolicy:
-    """Read a memory policy; faults are noted with their line. TensorFlow's default when the field is absent.
+    """Read a memory policy, by default that of TensorFlow; record faults with their line.
 
     `growth`, `{limit: "4GiB"}` and `["growth", {fraction: "0.8"}]` are policies.
     """
@@ -32,7 +32,7 @@ def memory_policy(fields: Fields, name: str) -> MemoryPolicy:
 
 
 def _gpu(fields: Fields, node: Node, path: str) -> GpuMemory | None:
-    """What holds for one GPU; None when it is at fault."""
+    """Return the policy for one GPU; None if it is faulty."""
     if not isinstance(node, Mapping):
         return fields.read(node, path, parse_one)
     if len(node.entries) != 1 or node.entries[0][0] not in _AMOUNTS:

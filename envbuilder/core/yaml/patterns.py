@@ -1,4 +1,4 @@
-"""Regular expressions out of data: accepted only when no line can make them slow."""
+"""Check of regular expressions in data, which accepts only those that no input can make slow."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _REPEATS = (_constants.MAX_REPEAT, _constants.MIN_REPEAT, _constants.POSSESSIVE_
 def pattern(text: str) -> str:
     r"""Check that a regular expression is bounded: no repeat inside a repeat, none longer than `LONGEST_REPEAT`.
 
-    With both bounds the work on a line grows with its length, and not with its square.
+    With both bounds, the time for a line is linear in its length.
 
     Raises:
-        ValueError: It does not compile, or a line could make it slow.
+        ValueError: It does not compile, or an input could make it slow.
 
     Example:
         >>> pattern(r"version (?P<version>[0-9.]{1,20})")
@@ -34,7 +34,7 @@ def pattern(text: str) -> str:
     return text
 
 
-def _check(parsed: Any, *, inside: bool) -> None:  # noqa: ANN401  the parser of the standard library has no types
+def _check(parsed: Any, *, inside: bool) -> None:  # noqa: ANN401  the standard library's parser is untyped
     for operation, argument in parsed:
         if operation in _REPEATS:
             _, most, repeated = argument

@@ -1,4 +1,4 @@
-"""From nodes back to the plain values that `canonical.dump` takes, to change a file and write it again."""
+"""Conversion of nodes to the plain values of `canonical.dump`, to change a file and write it again."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from envbuilder.core.yaml.documents import Mapping, Node, Sequence
 
 
 def plain_of(node: Node) -> Plain:
-    """The value of a node, without its lines.
+    """Return the value of a node, without its lines.
 
     Raises:
-        ValueError: Something has no value (`null`).
+        ValueError: A value is `null`.
     """
     if isinstance(node, Mapping):
         return {name: plain_of(value) for name, value in node.entries}

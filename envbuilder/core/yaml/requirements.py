@@ -1,4 +1,4 @@
-"""Package requirements and names as people write them."""
+"""Parsers of package requirements and names in YAML files."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from envbuilder.core.names import debian_name, debian_version, shown
 
 
 def requirement(text: str) -> str:
-    """A PEP 508 requirement without marker and address, unchanged.
+    """Return a PEP 508 requirement without marker and address, unchanged.
 
     Raises:
-        ValueError: It is none; an address or a marker would make the lock depend on more than names and versions.
+        ValueError: It is invalid, or has an address or a marker; the lock depends on names and versions only.
     """
     try:
         parsed = Requirement(text)
@@ -28,7 +28,7 @@ def requirement_name(text: str) -> str:
     """Return the normalized name of the distribution that a requirement is for.
 
     Raises:
-        ValueError: It is no requirement.
+        ValueError: It is not a requirement.
 
     Example:
         >>> requirement_name("Keras_Tuner[tensorflow]>=1.1")
@@ -41,10 +41,10 @@ def requirement_name(text: str) -> str:
 
 
 def pep440(text: str) -> Version:
-    """A version of a Python distribution.
+    """Return the version of a Python distribution.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is invalid.
     """
     try:
         return Version(text)
@@ -53,10 +53,10 @@ def pep440(text: str) -> Version:
 
 
 def os_package(text: str) -> str:
-    """A Debian package, `name` or `name=version`, unchanged.
+    """Return a Debian package, `name` or `name=version`, unchanged.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is invalid.
     """
     name, equals, version = text.partition("=")
     try:
@@ -69,7 +69,7 @@ def os_package(text: str) -> str:
 
 
 def sha256(text: str) -> str:
-    """64 lower-case hexadecimal digits, unchanged.
+    """Return 64 lower-case hexadecimal digits, unchanged.
 
     Raises:
         ValueError: It is something else.

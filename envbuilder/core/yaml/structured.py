@@ -1,4 +1,4 @@
-"""YAML documents to dataclasses; every fault has its line."""
+"""Conversion of YAML documents to dataclasses, with a line for every fault."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ def structured(
     without: Collection[str] = (),
     check: Callable[[T], Iterable[Mismatch]] = lambda _: (),
 ) -> T:
-    """Return the dataclass that a document is.
+    """Return the dataclass for a document.
 
     Args:
         kind: The dataclass.
-        document: What `documents.read` gave.
+        document: Result of `documents.read`.
         file: Its path, for the faults.
-        without: Fields at the top that are not of the dataclass.
-        check: Rules between fields; asked when every field is right by itself.
+        without: Top-level fields that are not part of the dataclass.
+        check: Rules between fields; called if every field is valid by itself.
 
     Raises:
-        InvalidInput: With every fault, also those of the spelling.
+        InvalidInput: With all faults, including those of spelling.
     """
     value = value_of(document.root)
     if isinstance(value, dict):
@@ -63,7 +63,7 @@ def value_of(node: Node) -> object:
 
 
 def _faults(document: Document, mismatches: Iterable[Mismatch], file: str) -> tuple[Fault, ...]:
-    """Return all faults; of several in one field the first, which is the cause of the others."""
+    """Return all faults; keep only the first of each field, which is the cause of the others."""
     found = {(fault.line, fault.field): fault for fault in document.faults}
     for each in mismatches:
         line = _line(document.root, each.path)
@@ -73,7 +73,7 @@ def _faults(document: Document, mismatches: Iterable[Mismatch], file: str) -> tu
 
 
 def _line(node: Node, path: Path) -> int:
-    """Return the line of the node at a path, or of its deepest ancestor that is there."""
+    """Return the line of the node at a path, or of its deepest existing ancestor."""
     for step in path:
         inner: Node | None = None
         if isinstance(node, Mapping) and isinstance(step, str):
