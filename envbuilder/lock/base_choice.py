@@ -1,4 +1,4 @@
-"""Choice among the bases of a row for a spec, with the reason for each refusal."""
+"""Choice among the bases of an environment for a spec, with the reason for each refusal."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class PythonSource(Protocol):
 def choose(
     row: Environment, spec: Spec, locate: Callable[[BaseChoice], Location]
 ) -> tuple[Located, tuple[Refused, ...]]:
-    """Return the first available base, in the row's order of preference.
+    """Return the first available base, in the environment's order of preference.
 
     Args:
         row: The environment.
@@ -46,7 +46,7 @@ def choose(
         The base, and the refusals before it, in the order in which they were tried.
 
     Raises:
-        UsageError: The spec names a base or an interpreter that the row does not have.
+        UsageError: The spec names a base or an interpreter that the environment does not have.
         NoUsableBase: No base is available; carries the reasons.
     """
     refusals: list[Refused] = []

@@ -1,4 +1,4 @@
-"""Files of one interpreter: the result of a resolution, or the closure shipped with a row."""
+"""Files of one interpreter: the result of a resolution, or the closure shipped with an environment."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Closure:
 
     Attributes:
         python: Interpreter, major and minor.
-        answers: `(base id, digest of the request)` in the order of the row's bases.
+        answers: `(base id, digest of the request)` in the order of the environment's bases.
         packages: Distributions to install, sorted by name.
         build: Build dependencies of source distributions, sorted by name; empty if there are none.
     """

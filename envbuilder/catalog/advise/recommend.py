@@ -114,7 +114,7 @@ def _nearest(ranked: tuple[Advice, ...]) -> tuple[Advice, ...]:
     found: dict[frozenset[Topic], Advice] = {}
     for advice in ranked:
         found.setdefault(frozenset(change.topic for change in advice.changes), advice)
-    # Drop an advice whose changes include all changes of another one.
+    # Drop an advice that needs all kinds of change of another one, and more.
     return tuple(
         advice for topics, advice in found.items() if not any(other < topics for other in found if other is not topics)
     )

@@ -101,7 +101,8 @@ class ZipContent:
 
 def _require_plain(info: zipfile.ZipInfo) -> None:
     name = info.filename
-    # zipfile truncates a name at NUL, and newer Pythons replace it by that of an extra field.
+    # zipfile truncates a name at NUL, and from Python 3.12 on replaces it by that of an extra field:
+    # https://github.com/python/cpython/issues/86094
     if name != info.orig_filename:
         raise BadArchive(f"the path {info.orig_filename!r} has a second form {name!r}")
     if "\\" in name:
@@ -144,7 +145,8 @@ def _require_small_directory(stream: BinaryIO) -> int:
     at = tail.rfind(b"PK\x05\x06")
     if 0 <= at <= len(tail) - _END.size:
         _, claimed, directory = _END.unpack_from(tail, at)
-        # Python versions search the zip64 end record at the position in its locator, or right before the locator.
+        # Python versions read the zip64 end record at the position in its locator, or right before the locator:
+        # https://github.com/python/cpython/issues/139700
         locator = at - _LOCATOR.size
         if locator >= 0 and tail[locator:].startswith(b"PK\x06\x07"):
             _, offset = _LOCATOR.unpack_from(tail, locator)

@@ -241,7 +241,7 @@ class Reader:
         return bool(self._faults)
 
     def watch(self, fields: Fields) -> None:
-        """Remember a mapping, to check for unknown fields at the end."""
+        """Record a mapping, to check for unknown fields at the end."""
         self._opened.append(fields)
 
     def close(self) -> tuple[Fault, ...]:

@@ -33,7 +33,7 @@ _LIMITS = Limits(processes=4096, output=1 << 20)
 _FULL = ("no space left on device", "disk quota exceeded")
 
 
-def write_squashfs(  # noqa: PLR0913  each says something else
+def write_squashfs(  # noqa: PLR0913  independent options
     image: AssembledImage, store: Store, out: Path, *, epoch: int, search_path: str, sandbox: Callable[[], Sandbox]
 ) -> None:
     """Write an image as a squashfs; the same image gives the same bytes with the same mksquashfs.

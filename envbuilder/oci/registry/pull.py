@@ -87,7 +87,7 @@ def fetch_blob(
     fetch_blobs(client, reference, (blob,), store, listener=listener)
 
 
-def fetch_blobs(  # noqa: PLR0913  two of them say how
+def fetch_blobs(  # noqa: PLR0913  two are options
     client: RegistryClient,
     reference: ImageRef,
     blobs: Sequence[Descriptor],

@@ -47,7 +47,7 @@ class _Fate(Enum):
     SENT = auto()
 
 
-def push(  # noqa: PLR0913  two of them say how
+def push(  # noqa: PLR0913  two are options
     client: RegistryClient,
     image: AssembledImage,
     reference: ImageRef,

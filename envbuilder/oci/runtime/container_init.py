@@ -56,7 +56,8 @@ def _bind(source: str, target: str, *, writable: bool) -> None:
     _mount(source, target, flags=_BIND | _RECURSIVE)
     # A remount affects one mount only, none of those below it.
     for place in _mounts_below(target):
-        # An unprivileged remount must repeat the restrictions of the source, which it may not clear.
+        # An unprivileged remount must repeat the restrictions of the source, which it may not clear:
+        # https://man7.org/linux/man-pages/man7/mount_namespaces.7.html
         kept = os.statvfs(place).f_flag & (_READ_ONLY | _NO_SUID | _NO_DEVICES | _NO_EXEC)
         _mount("", place, flags=_BIND | _REMOUNT | _NO_SUID | _NO_DEVICES | kept | (0 if writable else _READ_ONLY))
 
@@ -91,7 +92,8 @@ def _build(task: dict[str, object]) -> None:
         _bind(str(bind["source"]), f"{root}{bind['target']}", writable=False)
     _mount("proc", f"{root}/proc", "proc", _NO_SUID | _NO_EXEC | _NO_DEVICES)
     _devices(f"{root}/dev", str(task["size"]))
-    # A new sysfs, without the file systems below /sys, may only be mounted by the owner of the network namespace.
+    # A new sysfs, without the file systems below /sys, may only be mounted by the owner of the network namespace:
+    # https://github.com/torvalds/linux/blob/v6.12/fs/sysfs/mount.c
     _system(f"{root}/sys", fresh=not (task["host_network"] and task["map_accounts"]))
     for folder in cast("list[str]", task["empty"]):
         _mount("tmpfs", f"{root}{folder}", "tmpfs", _NO_SUID | _NO_DEVICES, f"mode=1777{task['size']}")
@@ -157,7 +159,7 @@ def _protect(root: str, task: dict[str, object]) -> None:
 
 def _change_root(root: str) -> None:
     os.chdir(root)
-    # pivot_root(".", ".") puts the old root on top of the new one: see NOTES of pivot_root(2).
+    # This puts the old root on top of the new one: https://man7.org/linux/man-pages/man2/pivot_root.2.html, NOTES.
     _call("pivot_root", b".", b".")
     _call("umount2", b".", ctypes.c_int(_DETACH))
     os.chdir("/")

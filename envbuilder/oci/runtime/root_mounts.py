@@ -158,7 +158,7 @@ def _make_root(tree: Path, root: Path, targets: Sequence[str], folder: str) -> t
     for path in sorted(opened):
         place = root / path[1:]
         place.mkdir()
-        # runc gives an empty file system the mode of the directory that it is mounted on.
+        # runc gives a tmpfs the mode of its mount point: https://github.com/opencontainers/runc/issues/3911
         place.chmod(0o1777 if path.endswith("tmp") else 0o755)
         (root / path[1:]).chmod(0o755)
         if _there(tree, path):

@@ -222,7 +222,8 @@ def _mounts(task: Task, skeleton: Skeleton, *, as_root: bool, deep: bool) -> Ite
     yield _mount(f"{DEV}/pts", "devpts", "nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620")
     yield _mount(SHM, "tmpfs", "nosuid", "noexec", "nodev", "mode=1777", *size)
     if task.host_network and not as_root:
-        # A new sysfs, without the file systems below /sys, may only be mounted by the owner of the network namespace.
+        # A new sysfs, without the file systems below /sys, may only be mounted by the owner of the network namespace:
+        # https://github.com/torvalds/linux/blob/v6.12/fs/sysfs/mount.c
         yield bind(Bind(source=Path(SYS), target=SYS))
     else:
         yield _mount(SYS, "sysfs", "nosuid", "noexec", "nodev", "ro")
@@ -236,7 +237,8 @@ def _mount(target: str, kind: str, *options: str) -> dict[str, object]:
 
 
 def _bind(bind: Bind, *, as_root: bool, deep: bool) -> dict[str, object]:
-    # An unprivileged remount must repeat the restrictions of the source, which it may not clear.
+    # An unprivileged remount must repeat the restrictions of the source, which it may not clear:
+    # https://man7.org/linux/man-pages/man7/mount_namespaces.7.html
     noexec = ["noexec"] if os.statvfs(bind.source).f_flag & os.ST_NOEXEC else []
     # `ro` does not affect mounts below (https://github.com/opencontainers/runc/issues/2823). Without `rro`, root leaves
     # them out; other users have no write access to them.
