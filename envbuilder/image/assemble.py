@@ -1,4 +1,4 @@
-"""Locks to images, without a daemon: fetch what is missing, make each layer once, write the manifests."""
+"""Assembly of images without a daemon: fetch what is missing, make each layer once, write the manifests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from envbuilder.lock.lock import Lock
 from envbuilder.oci.images import AssembledImage, Descriptor, ImageLayerPin, LayerFormat
 
 _FROM_OUTSIDE = ("libcuda.so.1", "libnvidia-ml.so.1", "libnvidia-ptxjitcompiler.so.1", "ld-linux-x86-64.so.2")
-"""The driver brings these when a container starts, and the loader is none."""
+"""The driver provides these when a container starts; the last one is the loader itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,11 +31,11 @@ class Assembled:
     """One image that was assembled.
 
     Attributes:
-        lock: Its lock, which names the image now.
-        plan: What was followed.
+        lock: Its lock, which now contains the digests of the image.
+        plan: The plan that was followed.
         image: The image; its layers are in the store.
-        made: Ids of the layers that were made now; the others were there.
-        notes: What readers should know: paths that two distributions have, libraries that nobody brings.
+        made: Ids of the layers that were made by this run; the others were in the store.
+        notes: Messages for the user: paths that two distributions contain, missing libraries.
     """
 
     lock: Lock
@@ -70,19 +70,19 @@ def assemble(
     *,
     digests_only: bool = False,
 ) -> Assembly:
-    """Assemble the images of some locks; a layer that several of them have is made once.
+    """Assemble the images of some locks; a layer that several of them share is made once.
 
     Args:
-        locks: What to assemble.
+        locks: The locks.
         layer_format: How layers are packed.
         context: What they are assembled with.
-        listener: Told about progress.
-        digests_only: Make only layers that nobody knows yet: afterwards the digests are right, and layers may be
+        listener: Receives progress events.
+        digests_only: Make only layers whose digests are unknown: afterwards the digests are right, and layers may be
             missing in the store.
 
     Raises:
-        SourceUnreachable: A file cannot be had.
-        VerificationFailed: Something is not what a digest of a lock says; or a library that the image needs is missing.
+        SourceUnreachable: A file is unavailable.
+        VerificationFailed: A file does not match its digest in a lock, or a library that the image needs is missing.
         BuildFailed: A source distribution cannot be built.
         ToolFailed: The image's interpreter cannot be run here.
         DiskFull: There is no room.
@@ -134,7 +134,7 @@ def _finished(done: Draft, making: Making, layer_format: LayerFormat, context: A
 
 
 def _compare(lock: Lock, image: AssembledImage, layer_format: LayerFormat) -> None:
-    """Whether an image is the one that its lock names, when it names one in this format."""
+    """Return True if an image is the one that its lock names, when the lock names one in this format."""
     pinned = lock.image
     if pinned is None or pinned.format is not layer_format or pinned.manifest == image.manifest.descriptor.digest:
         return
@@ -150,10 +150,10 @@ def _compare(lock: Lock, image: AssembledImage, layer_format: LayerFormat) -> No
 
 
 def _missing_libraries(records: Sequence[LayerRecord], done: Draft) -> tuple[str, ...]:
-    """Libraries that a wheel asks for and nobody brings.
+    """Return the libraries that a wheel requires and that are missing from the image.
 
     Raises:
-        VerificationFailed: Some of them are a matter of one more OS package.
+        VerificationFailed: Some of them belong to known OS packages that the spec does not request.
     """
     here = provided(done.ingredients.base.members()) | {name for record in records for name in record.brings}
     missing = sorted({name for record in records for name in record.needs} - here - {*_FROM_OUTSIDE})

@@ -18,7 +18,7 @@ from envbuilder.lock.lockfile import digest
 
 
 class PortsOfSources(Protocol):
-    """Gives what assembling needs of the world."""
+    """A factory of the ports that assembling needs."""
 
     def __call__(self, sources: Sources, *, jobs: int, offline: bool) -> AssemblyContext:
         """Return the ports that fetch from these sources."""
@@ -30,10 +30,10 @@ class AssembleBuilder:
     """The `ImageBuilder` that needs no container engine.
 
     Attributes:
-        ports: What assembling needs.
-        deliver_ports: What delivering needs.
-        records: Remembers the images.
-        keep_lock: Takes each lock, with the digests of its image, when everything is delivered.
+        ports: Returns the ports for assembling.
+        deliver_ports: The ports for delivering.
+        records: Records the images.
+        keep_lock: Receives each lock, with the digests of its image, after delivery.
     """
 
     ports: PortsOfSources

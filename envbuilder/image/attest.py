@@ -1,4 +1,4 @@
-"""The documents that go with an image."""
+"""Documents that are attached to an image."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from envbuilder.oci.images import AssembledImage, LayerFormat
 
 
 def attest(lock: Lock, image: AssembledImage, layer_format: LayerFormat) -> AssembledImage:
-    """An image with its bill of materials (CycloneDX) and its provenance (in-toto) attached."""
+    """Return an image with its bill of materials (CycloneDX) and its provenance (in-toto) attached."""
     name = digest(lock)
     created = datetime.fromtimestamp(lock.epoch, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     documents = (

@@ -25,13 +25,13 @@ from envbuilder.oci.tar.members import Member, of_folder
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseContents:
-    """Open the bases of locks.
+    """Factory of the contents of bases.
 
     Attributes:
         debian: Makes Debian trees.
-        registry_mirror: Registry to ask in place of the one that a lock names; empty for none.
+        registry_mirror: Registry that replaces the one that a lock names; empty for none.
         connect: Opens a client for registries.
-        store: Gets the layers of registry images.
+        store: Receives the layers of registry images.
         runner: Unpacks registry images.
         listener: Receives the progress of transfers.
     """

@@ -1,4 +1,4 @@
-"""The port to an engine of `build`: what it builds, how, and what comes out. Each engine is a file of its own.
+"""The port to an engine of `build`: requests, options and results. Each engine is a file of its own.
 
 A further engine is a class with the method of `ImageBuilder`, a name in `Engine`, and a line in `wiring.engines`.
 """
@@ -23,7 +23,7 @@ _TAG_DIGITS = 12
 
 
 class Engine(StrEnum):
-    """Which engine makes an image, or has it; `auto` stands for the first one that can."""
+    """The engine that makes an image, or has it; `auto` selects the first available one."""
 
     AUTO = "auto"
     DOCKER = "docker"
@@ -31,7 +31,7 @@ class Engine(StrEnum):
 
 
 class Feature(StrEnum):
-    """What only some engines support, by the option of `build` that asks for it."""
+    """A feature that only some engines support, named by its option of `build`."""
 
     OUTPUT = "--output"
     LOAD = "--load"
@@ -46,7 +46,7 @@ class ImageRequest:
     Attributes:
         lock: Its lock.
         sources: Where to fetch from.
-        names: `repository:tag` that it gets.
+        names: `repository:tag` of the image.
     """
 
     lock: Lock
@@ -56,7 +56,7 @@ class ImageRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildOptions:
-    """How to build, for every engine; what an engine does not support is a `Feature`, or without effect.
+    """Options of a build, for every engine; an option that an engine does not support is a `Feature`, or has no effect.
 
     Attributes:
         push: Push every name to its registry.
@@ -80,19 +80,19 @@ class BuildOptions:
 
     @property
     def features(self) -> frozenset[Feature]:
-        """What the engine has to support."""
+        """Features that the engine has to support."""
         asked = {Feature.OUTPUT: self.output is not None, Feature.LOAD: self.load, Feature.OFFLINE: self.offline}
         return frozenset(feature for feature, is_asked in asked.items() if is_asked)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivered:
-    """Where an image went, beside the engine or the store that made it.
+    """Destinations that received an image, beside the engine or the store that made it.
 
     Attributes:
-        output: What was written; None for nothing.
-        loaded: What the container engine got; None when it was not asked.
-        pushes: What registries got.
+        output: Path that was written; None for none.
+        loaded: Result of loading it into the container engine; None if that was not requested.
+        pushes: Results of the pushes to registries.
     """
 
     output: Path | None = None
@@ -102,12 +102,12 @@ class Delivered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildRun:
-    """What was done to build an image; images that were built together share it.
+    """The steps and the duration of a build; images that were built together share it.
 
     Attributes:
         steps: In the order in which they began.
         seconds: Wall time.
-        builder: Which builder of the engine ran; empty for an engine that has only one.
+        builder: Builder of the engine; empty for an engine that has only one.
         downloaded: Bytes that were downloaded; None for an engine that does not count them.
     """
 
@@ -122,12 +122,12 @@ class BuiltLayer:
     """One layer of an image.
 
     Attributes:
-        title: What it holds, in words.
+        title: Description of its content.
         size: Bytes: packed where the digest is known, else as the engine counts them.
-        id: Name of the layer in the plan; empty for an engine that has layers of its own.
+        id: Name of the layer in the plan; empty for an engine with layers of its own.
         digest: Digest of the packed layer; empty when the engine keeps none.
         diff_id: Digest of its content; empty likewise.
-        made: Whether it was made now; None when the engine does not say.
+        made: True if it was made by this build; None if the engine does not report it.
     """
 
     title: str
@@ -144,14 +144,14 @@ class BuiltImage:
 
     Attributes:
         lock: Its lock, with the digests of the image where the engine computes them.
-        names: `repository:tag` that it has.
+        names: `repository:tag` of the image.
         id: Digest of its configuration; of its manifest in an engine with the containerd store.
-        manifest: Digest of its manifest; empty when only a registry makes one.
+        manifest: Digest of its manifest; empty if only a registry makes one.
         size: Bytes of all layers, as those of the layers are counted.
         layers: Lowest first; empty ones are left out.
-        run: What was done.
-        delivered: Where it went.
-        notes: What readers should know about it.
+        run: Steps and duration of the build.
+        delivered: Destinations that received it.
+        notes: Messages for the user.
     """
 
     lock: Lock
@@ -171,7 +171,7 @@ class ImageBuilder(Protocol):
     def build(
         self, requests: Sequence[ImageRequest], options: BuildOptions, listener: Listener
     ) -> tuple[BuiltImage, ...]:
-        """Build images: nothing that their locks do not name, never on another base.
+        """Build images from the pins of their locks only, and only on the base of the lock.
 
         Returns:
             Shape: one image for each request, in their order.
@@ -179,7 +179,7 @@ class ImageBuilder(Protocol):
         Raises:
             EngineUnavailable: The engine needs a daemon, and none answers.
             SourceUnreachable: A base, archive, index or registry cannot be reached.
-            VerificationFailed: Something is not what a lock says.
+            VerificationFailed: A file does not match the lock.
             BuildFailed: A step failed.
             ToolFailed: The image's interpreter cannot be run here.
             DiskFull: There is no room.
@@ -188,7 +188,7 @@ class ImageBuilder(Protocol):
 
 
 def default_names(lock: Lock) -> tuple[str, ...]:
-    """Return `envbuilder/NAME` as `latest` and by the digest of the lock; NAME is that of the lock, or its row."""
+    """Return `envbuilder/NAME` as `latest` and by the digest of the lock; NAME is that of the lock, or of its row."""
     short = digest(lock).removeprefix("sha256:")[:_TAG_DIGITS]
     repository = repository_of(lock.name or lock.environment)
     return (f"{repository}:latest", f"{repository}:{short}")

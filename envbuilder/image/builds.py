@@ -1,4 +1,4 @@
-"""What goes into a container engine and what comes out: builds, pushes and runs, as values."""
+"""Requests to a container engine and their results: builds, pushes and runs, as values."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ NO_COMPILER = (
     "of the environment, put it on a package index of your own (`sources: index:`), and take the package out of "
     "`source_builds:`. No engine here has a compiler, CMake or a build backend other than setuptools"
 )
-"""What helps when a source distribution needs more than setuptools; the same for every engine."""
+"""Hint for a source distribution that needs more than setuptools; the same for every engine."""
 
 
 class Builder(StrEnum):
-    """Which builder of the engine makes the image."""
+    """The builder of the engine that makes the image."""
 
     BUILDKIT = "buildkit"
     CLASSIC = "classic"
@@ -26,18 +26,18 @@ class Builder(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineInfo:
-    """The engine that answers.
+    """A container engine and its properties.
 
     Attributes:
         name: `docker`.
         version: Version of the engine, such as `20.10.24`.
         api: Version of its API.
         storage: Storage driver, such as `overlay2` or `overlayfs` (containerd store).
-        gpus: Whether it can hand GPUs to a container (NVIDIA runtime or CDI).
-        sessionless_buildkit: Whether `POST /build?version=2` works without a client session.
-        root: Folder of its data; empty when it does not tell.
-        rootless: Whether it runs without root.
-        mirrors: Addresses that it asks before its default registry, in its order.
+        gpus: True if it can give GPUs to a container (NVIDIA runtime or CDI).
+        sessionless_buildkit: True if `POST /build?version=2` works without a client session.
+        root: Directory of its data; empty if it does not report it.
+        rootless: True if it runs without root.
+        mirrors: Mirrors of its default registry, in order.
         context: Name of the Docker context that names it; empty for none.
     """
 
@@ -60,7 +60,7 @@ class ImageInfo:
     Attributes:
         id: `sha256:…` of its configuration (or manifest, with the containerd store).
         tags: `repository:tag`, sorted.
-        digests: `repository@sha256:…` under which a registry knows it, sorted.
+        digests: `repository@sha256:…` by which a registry has it, sorted.
         diff_ids: `sha256:…` of each uncompressed layer, lowest first.
         labels: Sorted by name.
         size: Bytes of all layers, uncompressed.
@@ -74,18 +74,18 @@ class ImageInfo:
     size: int
 
     def label(self, name: str) -> str:
-        """Value of a label; empty when it is not set."""
+        """Return the value of a label; empty if it is not set."""
         return dict(self.labels).get(name, "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildRequest:
-    """What to build.
+    """A directory to build, with the options of the engine.
 
     Attributes:
-        folder: Rendered folder; its `Dockerfile` is built with the folder as context.
+        folder: Rendered directory; its `Dockerfile` is built with the directory as context.
         tags: `repository:tag` to give the image, only when the whole build has succeeded.
-        builder: Which builder to use.
+        builder: Builder to use.
         args: Build arguments, sorted by name. Proxy settings belong here: the engine keeps them out of the history.
         network: `host` or `default`.
         use_cache: False builds every step again.
@@ -101,20 +101,20 @@ class BuildRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepStarted:
-    """A step of the build begins."""
+    """The start of a build step."""
 
     step: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepFinished:
-    """A step of the build is done.
+    """The end of a build step.
 
     Attributes:
         step: Same text as in its `StepStarted`.
         seconds: Its own duration as the engine measured it; 0 when cached.
-        cached: Whether the engine took it from its cache.
-        error: What went wrong; empty on success.
+        cached: True if the engine took it from its cache.
+        error: Error message; empty on success.
     """
 
     step: str
@@ -128,7 +128,7 @@ class LogLine:
     """One line that a step wrote.
 
     Attributes:
-        step: The step; empty when the engine did not say.
+        step: The step; empty if the engine did not report it.
         text: Without line end and without terminal control sequences.
     """
 
@@ -153,7 +153,7 @@ class ImageLayer:
     """One layer of a built image, lowest first.
 
     Attributes:
-        created_by: Instruction that made it, shortened by nobody.
+        created_by: Instruction that made it, in full.
         size: Bytes, uncompressed.
     """
 
@@ -168,8 +168,8 @@ class BuildResult:
     Attributes:
         image: The image.
         layers: Its layers that are not empty, lowest first.
-        steps: What the engine did.
-        builder: Which builder did it.
+        steps: The steps of the engine.
+        builder: The builder that was used.
         seconds: Wall time of the whole request.
     """
 
@@ -182,13 +182,13 @@ class BuildResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadResult:
-    """An assembled image that an engine has now.
+    """An assembled image that was loaded into an engine.
 
     Attributes:
         image: The image as the engine has it.
         sent_bytes: Bytes of layers that were sent.
         sent_layers: Layers that were sent.
-        present_layers: Layers that the engine had already.
+        present_layers: Layers that the engine had before.
     """
 
     image: ImageInfo

@@ -28,16 +28,16 @@ _COPY = "copy it again from where it was made"
 
 
 def bundle(lock: Lock, out: Path, store: Store, digests: Iterable[str]) -> Written:
-    """Write a bundle; same lock, same bytes.
+    """Write a bundle; the same lock gives the same bytes.
 
     Args:
-        lock: The lock, which goes into it too.
+        lock: The lock, which is part of the bundle.
         out: File to write.
-        store: Has every file.
+        store: Contains every file.
         digests: Digests of the files that a rebuild needs.
 
     Raises:
-        SourceUnreachable: A file of the lock is not here and cannot be fetched.
+        SourceUnreachable: A file of the lock is not in the store and cannot be fetched.
         VerificationFailed: The store is damaged.
         DiskFull: There is no room.
     """
@@ -68,7 +68,7 @@ def _there(digest: str, lock: Lock, store: Store) -> Path:
 
 
 def _name_of(digest: str, lock: Lock) -> str:
-    """Return what a lock calls a file."""
+    """Return the name of a file in a lock."""
     os_packages: tuple[OsPackagePin, ...] = (*lock.base.packages, *lock.os_packages)
     names = {
         lock.python.sha256: lock.python.file,
@@ -81,17 +81,17 @@ def _name_of(digest: str, lock: Lock) -> str:
 
 
 def open_bundle(path: Path, store: Store, check: Callable[[BinaryIO], None] = lambda _: None) -> Lock:
-    """Take the files of a bundle into the store, each compared with its name; gives its lock.
+    """Add the files of a bundle to the store, each verified by its name, and return its lock.
 
-    Hashes prove only that the files are those of the lock in the same archive: who made both is proven by a signature.
+    Hashes prove only that the files belong to the lock in the same archive; a signature proves the author of both.
 
     Args:
         path: The bundle.
-        store: Where its files go.
-        check: Refuses a bundle that is not signed as it should be; called before anything is read.
+        store: Receives its files.
+        check: Raises if the bundle is not signed as required; called before anything is read.
 
     Raises:
-        UsageError: It is no bundle.
+        UsageError: It is not a bundle.
         VerificationFailed: It is damaged, or refused by `check`.
         DiskFull: There is no room.
     """
@@ -142,7 +142,7 @@ def _take(digest: str, content: Iterable[bytes], store: Store, path: Path) -> No
 
 
 def files_of(lock: Lock) -> tuple[str, ...]:
-    """Digests of every file that a lock names and that can be kept: packages, .debs, archive, own files, own tools."""
+    """Return the digests of all files of a lock: packages, .debs, interpreter archive, own files, own tools."""
     os_packages: tuple[OsPackagePin, ...] = (*lock.base.packages, *lock.os_packages)
     hashes = [
         *(pin.sha256 for pin in lock.packages),

@@ -1,4 +1,4 @@
-"""Report and prune what the cache directory holds."""
+"""Usage report and pruning of the cache directory."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _KNOWN = "layers"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What a store holds.
+    """The content of a store, in bytes.
 
     Attributes:
-        images: Names that images have here, each with its distinct bytes and those that no other image needs.
+        images: Names of the images, each with its distinct bytes and those that no other image needs.
         layers: Bytes of layers that an image needs.
         loose: Bytes of layers that no image needs.
-        files: Bytes of everything else: what was downloaded.
+        files: Bytes of everything else: downloads.
         beside: Bytes of partial downloads and of unpacked bases for compiling.
     """
 
@@ -36,11 +36,11 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pruned:
-    """What was removed.
+    """The result of pruning.
 
     Attributes:
         freed: Bytes.
-        in_use: Directories of which something is in use by another command and was left, by name.
+        in_use: Names of directories with content that another command uses and that was kept.
     """
 
     freed: int
@@ -48,7 +48,7 @@ class Pruned:
 
 
 def usage(store: Store, records: Records) -> Usage:
-    """Look at a store; no content is read."""
+    """Return the usage of a store; no content is read."""
     images = tuple(records.images())
     sizes = {digest: size for digest, size, _ in store.entries()}
     needed = [_digests(kept) for kept in images]
@@ -56,7 +56,7 @@ def usage(store: Store, records: Records) -> Usage:
     used = {digest for digests in needed for digest in digests}
     rows = []
     for kept, digests in zip(images, needed, strict=True):
-        # Two names of one image share everything, and neither would free anything.
+        # Two names of one image share everything, so removing one of them frees nothing.
         others = {digest for other, their in zip(images, needed, strict=True) if other != kept for digest in their}
         rows.append((kept, _sum(sizes, digests), _sum(sizes, digests - others)))
     return Usage(
@@ -74,7 +74,7 @@ def room_usage(cache: Path) -> tuple[tuple[Room, int], ...]:
 
 
 def prune(cache: Path, store: Store, records: Records, *, everything: bool) -> Pruned:
-    """Remove what can be made or fetched again, and is not in use.
+    """Remove everything that can be made or fetched again and is not in use.
 
     Waits until no build uses the store.
 
@@ -118,7 +118,7 @@ def _prune_store(store: Store, records: Records, *, everything: bool) -> int:
 
 
 def _prune_trees(cache: Path, store: Store, images: frozenset[str]) -> tuple[int, bool]:
-    """Remove unpacked trees of images that are gone; return the bytes freed, and True if one is in use."""
+    """Remove unpacked trees of deleted images; return the bytes freed, and True if a tree is in use."""
     gone = [path for path in entries_of(cache, TREES) if _image_of(path) not in images or path.suffix == ".part"]
     held = [path for path in gone if path.suffix != ".part" and store.is_held(in_use(_image_of(path)))]
     return sum(remove(path) for path in gone if path not in held), bool(held)

@@ -1,4 +1,4 @@
-"""The port to a container engine. One file per engine beside this one."""
+"""The port to a container engine. Each engine is one file beside this one."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ Listener: TypeAlias = Callable[[BuildEvent], None]
 
 
 class ContainerEngine(Protocol):
-    """What the workflows need of a container engine.
+    """The operations of a container engine.
 
     Every method raises `EngineUnavailable` when no engine answers, `EngineLost` when it stops answering in the
     middle, and `DiskFull` when it runs out of space.
     """
 
     def info(self) -> EngineInfo:
-        """The engine that answers."""
+        """Return the properties of the engine."""
         ...
 
     def image(self, reference: str) -> ImageInfo | None:
-        """The image that the engine has under this reference or id; None when it has none. Never pulls."""
+        """Return the image with this reference or id; None if the engine has none. Never pulls."""
         ...
 
     def registry_digest(self, reference: ImageRef) -> str:
-        """The manifest digest that a registry gives for a reference, without pulling.
+        """Return the manifest digest that a registry has for a reference, without pulling.
 
         Raises:
             SourceUnreachable: The registry does not answer, or has no such image.
@@ -48,24 +48,24 @@ class ContainerEngine(Protocol):
         ...
 
     def load(self, archive: Path) -> ImageInfo:
-        """Take an image from a `docker save` archive that holds exactly one."""
+        """Load an image from a `docker save` archive that holds exactly one."""
         ...
 
     def load_image(self, image: AssembledImage, store: Store, tags: tuple[str, ...]) -> LoadResult:
-        """Take an assembled image, of which only the layers are sent that the engine lacks.
+        """Load an assembled image; only the layers that the engine lacks are sent.
 
         Args:
             image: The image.
-            store: Has its layers; they are verified. What is attached to the image stays behind.
-            tags: `repository:tag` that it gets when it is there and found to be right; may be none.
+            store: Contains its layers; they are verified. Attachments of the image are not loaded.
+            tags: `repository:tag` that it gets after it was loaded and verified; may be empty.
 
         Raises:
-            VerificationFailed: What the engine has then is not this image; or a layer is damaged, or not in the store.
+            VerificationFailed: The loaded image is a different one, or a layer is damaged or missing from the store.
         """
         ...
 
     def save(self, reference: str, archive: Path) -> None:
-        """Write an image into a `docker save` archive, which `load` takes.
+        """Write an image into a `docker save` archive, for `load`.
 
         Raises:
             EngineError: There is no such image.
@@ -74,25 +74,25 @@ class ContainerEngine(Protocol):
         ...
 
     def tag(self, image_id: str, reference: ImageRef) -> None:
-        """Give an image another name."""
+        """Add a name to an image."""
         ...
 
     def untag(self, reference: str) -> None:
-        """Take a name from an image; an image without any other name goes with it."""
+        """Remove a name of an image; the engine deletes an image without any other name."""
         ...
 
     def build(self, request: BuildRequest, listener: Listener) -> BuildResult:
-        """Build a rendered folder; cancels the build in the engine when interrupted (`KeyboardInterrupt`).
+        """Build a rendered directory; cancels the build in the engine when interrupted (`KeyboardInterrupt`).
 
         Raises:
             BuildFailed: A step failed; carries its name and the end of its output.
             SourceUnreachable: A base or package source did not answer.
-            VerificationFailed: Something fetched was not what its digest says.
+            VerificationFailed: A fetched file does not match its digest.
         """
         ...
 
     def push(self, reference: ImageRef, listener: Listener) -> PushResult:
-        """Send a tagged image to the registry that its name says.
+        """Push a tagged image to the registry of its name.
 
         Raises:
             SourceUnreachable: The registry does not answer or refuses.
@@ -100,34 +100,34 @@ class ContainerEngine(Protocol):
         ...
 
     def execute(self, container: str, command: tuple[str, ...], timeout: float) -> RunResult:
-        """Run a command in a container that is running already; it is left alone afterwards.
+        """Run a command in a running container, which keeps running.
 
         Args:
             container: Name or id.
-            command: Program and arguments; it has to end by itself, engines cannot end it.
-            timeout: Seconds after which it is given up.
+            command: Program and arguments; it has to end by itself, because engines cannot stop it.
+            timeout: Seconds to wait for it.
 
         Raises:
-            EngineError: There is no such container, or it does not run.
+            EngineError: There is no such container, or it is not running.
         """
         ...
 
     def has_gpus(self, container: str) -> bool:
-        """Whether a container was given GPUs."""
+        """Return True if a container was given GPUs."""
         ...
 
     def run(self, request: RunRequest) -> RunResult:
-        """Run a command in a new container, and remove the container whatever happens."""
+        """Run a command in a new container, and remove the container in any case."""
         ...
 
     def follow(self, request: RunRequest, output: Output) -> int:
-        """Like `run`, to its end however long it takes, handing on what it writes as it comes.
+        """Run a command in a new container without time limit, and pass on its output as it is written.
 
         Args:
-            request: What to run; its `timeout` and `copy_out` do not count.
-            output: Gets what it writes.
+            request: Command to run; its `timeout` and `copy_out` are ignored.
+            output: Receives the output.
 
         Returns:
-            Its exit status; 127 and 126 when it cannot be started, as in a shell.
+            Its exit status; 127 and 126 if it cannot be started, as in a shell.
         """
         ...

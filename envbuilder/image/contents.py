@@ -1,4 +1,4 @@
-"""What an image holds, as its layers say it; nothing of it was run."""
+"""The content of an image, read from its layers without running anything."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class LibraryFile:
 
     Attributes:
         path: Relative path in the image.
-        needed: Names of the libraries that it asks for, in file order.
-        search: Folders of its RUNPATH or RPATH, in file order, with `$ORIGIN`.
-        damage: Why it cannot be read; empty when it can.
+        needed: Names of the libraries that it requires, in file order.
+        search: Directories of its RUNPATH or RPATH, in file order, with `$ORIGIN`.
+        damage: Reason why it cannot be read; empty if it can.
     """
 
     path: str
@@ -27,23 +27,23 @@ class LibraryFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageContent:
-    """An image, looked into without running it.
+    """The content of an image.
 
     Attributes:
-        manifest: Digest of its manifest; empty where an engine keeps none.
+        manifest: Digest of its manifest; empty if the engine keeps none.
         diff_ids: Digest of each layer's tar, lowest first.
-        assembled: Whether it says that it was assembled, so that its layers are a function of its lock.
+        assembled: True if its metadata says that it was assembled, so that its layers depend on its lock alone.
         labels: Its labels.
         env: Its environment variables.
-        user: Account that it runs as.
+        user: User that it runs as.
         folder: Working directory.
-        paths: Every path, relative, without folders; of a symbolic link where it points, else empty.
+        paths: Every path, relative, without directories, with the target of a symbolic link, else empty.
         libraries: Every ELF file, sorted by path.
         texts: Small files that checks read, by relative path: the lock, metadata of distributions, loader settings,
             lists of OS packages, settings of the virtual environment.
-        privileged: Programs with the rights of another account, each with `set-user-ID`, `set-group-ID` or
+        privileged: Programs that run with the rights of another user, each with `set-user-ID`, `set-group-ID` or
             `capabilities`.
-        removed: Paths that whiteouts remove in layers that were assembled, in their order.
+        removed: Paths that whiteouts remove in assembled layers, in their order.
         digests: sha256 (64 hexadecimal digits) of files that checks compare, by relative path.
     """
 
@@ -64,14 +64,14 @@ class ImageContent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContentExpectation:
-    """What the content of an image must be.
+    """The required content of an image.
 
     Attributes:
         lock: All pins.
         lock_text: Canonical text of the pins, which is in the image.
         labels: As the plan says.
         env: As the plan says.
-        lock_is_inside: Whether the lock was read from the image, where it cannot name the image itself.
+        lock_is_inside: True if the lock was read from the image, where it cannot contain the image's own digest.
     """
 
     lock: Lock

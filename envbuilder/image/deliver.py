@@ -1,4 +1,4 @@
-"""An assembled image to where it is wanted: a folder, an archive, a squashfs, an engine, a registry."""
+"""Delivery of an assembled image: to a directory, an archive, a squashfs, an engine, a registry."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _SQUASHES = (".sqsh", ".squashfs", ".sqfs")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Destinations:
-    """Where an image goes, beside the store.
+    """The destinations of an image, beside the store.
 
     Attributes:
-        names: `repository:tag` that it gets.
-        output: A folder (OCI layout), a `.tar` (OCI archive that Docker loads too) or a `.sqsh`; None for none.
-        load: Give it to the container engine.
-        push: Send it to the registries of its names.
-        epoch: Time stamp of what has one.
+        names: `repository:tag` of the image.
+        output: A directory (OCI layout), a `.tar` (OCI archive that Docker loads too) or a `.sqsh`; None for none.
+        load: Load it into the container engine.
+        push: Push it to the registries of its names.
+        epoch: Time stamp for formats that have one.
     """
 
     names: tuple[str, ...]
@@ -42,14 +42,14 @@ class Destinations:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliverPorts:
-    """What delivering needs of the world.
+    """The ports for delivering.
 
     Attributes:
-        store: Has the layers.
-        engine: Takes an image.
-        push: Sends an image to a registry.
-        search_path: Folders of programs, as in PATH.
-        sandbox: Gives what programs that read an image run in.
+        store: Contains the layers.
+        engine: Loads an image.
+        push: Pushes an image to a registry.
+        search_path: Directories of programs, as in PATH.
+        sandbox: Returns the sandbox for programs that read an image.
     """
 
     store: Store
@@ -60,14 +60,14 @@ class DeliverPorts:
 
 
 def deliver(image: AssembledImage, wanted: Destinations, ports: DeliverPorts, listener: Listener) -> Delivered:
-    """Bring an image to all its destinations.
+    """Deliver an image to all its destinations.
 
     Raises:
         EngineError: The engine refuses it.
-        SourceUnreachable: A registry does not take it.
-        UsageError: Something else lies where it should be written.
+        SourceUnreachable: A registry does not accept it.
+        UsageError: The output path holds something else.
         ToolMissing: A squashfs needs mksquashfs.
-        VerificationFailed: The store is damaged, or the other side has something else now.
+        VerificationFailed: The store is damaged, or the destination received something else.
     """
     if wanted.output:
         write_output(image, wanted, ports)
@@ -81,7 +81,7 @@ def deliver(image: AssembledImage, wanted: Destinations, ports: DeliverPorts, li
 
 
 def write_output(image: AssembledImage, wanted: Destinations, ports: DeliverPorts) -> None:
-    """Write an image to a path; its ending says in which form."""
+    """Write an image to a path; its suffix selects the format."""
     output = wanted.output
     if output is None:
         return

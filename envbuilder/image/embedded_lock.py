@@ -1,4 +1,4 @@
-"""The lock that an image carries."""
+"""The lock that an image contains."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ _GIVING_UP = 60.0
 
 
 class ImageEngine(Protocol):
-    """The part of a container engine that looking inside an image needs; assembled images have one without a daemon."""
+    """The part of a container engine for looking inside an image; assembled images have one without a daemon."""
 
     def info(self) -> EngineInfo:
-        """What runs the commands."""
+        """Return the properties of what runs the commands."""
         ...
 
     def image(self, reference: str) -> ImageInfo | None:
-        """The image under this reference or id; None when there is none."""
+        """Return the image with this reference or id; None if there is none."""
         ...
 
     def run(self, request: RunRequest) -> RunResult:
-        """Run a command in a new container, which is gone afterwards."""
+        """Run a command in a new container, which is removed afterwards."""
         ...
 
 
 def no_hook() -> UsageError:
-    """A policy was asked for, and the image has nothing that would obey it."""
+    """Return the error for a memory policy and an image without the hook that applies it."""
     return UsageError(
         "the image was made before there were memory policies at run time",
         hint="lock and build it again: `envbuilder lock`, `envbuilder build`",
@@ -42,12 +42,12 @@ def no_hook() -> UsageError:
 
 
 def lock_inside(engine: ImageEngine, image: str) -> Lock:
-    """The lock that an image was made from; errors as in `lock_of`."""
+    """Return the lock that an image was made from; errors as in `lock_of`."""
     return lock_of(engine.run(RunRequest(image=image, command=("/bin/cat", LOCK_IN_IMAGE), timeout=_GIVING_UP)), image)
 
 
 def lock_of(shown: RunResult, place: str) -> Lock:
-    """The lock that a command has shown.
+    """Return the lock in the output of a command.
 
     Raises:
         UsageError: There is none.
@@ -56,11 +56,11 @@ def lock_of(shown: RunResult, place: str) -> Lock:
 
 
 def lock_in(content: bytes | None, place: str) -> Lock:
-    """The lock in a file of an image.
+    """Return the lock in a file of an image.
 
     Args:
-        content: The file; None when there is none.
-        place: Where, for errors.
+        content: The file; None if it does not exist.
+        place: Its location, for errors.
 
     Raises:
         UsageError: There is none.

@@ -1,4 +1,4 @@
-"""Fetch every file that a lock needs into the store, as for a bundle."""
+"""Collection of every file that a lock needs in the store, as for a bundle."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from envbuilder.oci.store import Store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gatherer:
-    """Fetch the files of locks.
+    """Fetches the files of locks.
 
     Attributes:
-        store: Gets every file.
+        store: Receives every file.
         files: Finds interpreter archives and tools.
         packages: Fetches Python packages.
         debian: Fetches OS packages.
@@ -36,7 +36,7 @@ class Gatherer:
     progress: Callable[[str], None]
 
     def gather(self, lock: Lock) -> tuple[str, ...]:
-        """Fetch what the store lacks of a lock; return the digests of all files that a rebuild needs.
+        """Fetch the files of a lock that are not in the store; return the digests of all files that a rebuild needs.
 
         Raises:
             SourceUnreachable: A file is not on this machine and cannot be fetched.

@@ -1,4 +1,4 @@
-"""Settings of this host that single steps of a Docker build need to reach their sources."""
+"""Host settings that single steps of a Docker build need to reach their sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looking into the layers of an image without unpacking it: paths, libraries, small texts, digests."""
+"""Inspection of the layers of an image without unpacking it: paths, libraries, small texts, digests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from envbuilder.oci.tar.members import Kind, Member
 
 _ELF = b"\x7fELF"
 _COMPARED = re.compile(rf".*/site-packages/.*|(?!usr/(?!local/)|lib|bin/|sbin/|var/|{PYTHON}/).*")
-"""What distributions bring, and wherever own files may lie."""
+"""Files whose digests are recorded: those of distributions, and the places of own files."""
 
 _TEXTS = re.compile(
     rf"{re.escape(LOCK_FILE)}|etc/ld\.so\.conf|etc/ld\.so\.conf\.d/[^/]+|"
@@ -31,16 +31,16 @@ _LARGEST_TEXT = 1 << 25
 _WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"
 _AT_ONCE = 2
 _BY_PATH = ("libraries", "texts", "digests", "privileged")
-"""What is known of files beside their paths."""
+"""Attributes of files, by path."""
 
 _CAPABILITIES = "SCHILY.xattr.security.capability"
 _ASSEMBLED = "envbuilder: "
-"""What the history of an image says about layers that were assembled."""
+"""Marker of assembled layers in the history of an image."""
 
 
 @dataclass(kw_only=True)
 class _Layer:
-    """What one layer adds and takes away; see `ImageContent` for the fields."""
+    """The files that one layer adds and removes; see `ImageContent` for the fields."""
 
     paths: dict[str, str] = field(default_factory=dict)
     libraries: dict[str, LibraryFile] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class _Layer:
     diff_id: str = ""
 
     def removed(self) -> Iterator[str]:
-        """Paths that whiteouts remove."""
+        """Return the paths that whiteouts remove."""
         yield from self.gone
         yield from (f"{folder}/*".lstrip("/") for folder in self.emptied)
 
@@ -66,14 +66,14 @@ def survey(
     read_library: Callable[[str, BinaryIO], LibraryFile],
     work: Path,
 ) -> ImageContent:
-    """Look into an image.
+    """Return the content of an image.
 
     Args:
-        layers: Each brings one layer's blob into a file; lowest first.
+        layers: Each writes one layer's blob into a file; lowest first.
         config: The image's configuration.
-        manifest: Digest of its manifest; empty where there is none.
+        manifest: Digest of its manifest; empty if there is none.
         read_library: Reads an ELF file.
-        work: Folder for layers and libraries while they are read.
+        work: Directory for layers and libraries while they are read.
 
     Raises:
         VerificationFailed: A layer is damaged.
@@ -105,14 +105,14 @@ def survey(
 
 
 class _Look:
-    """Reading one layer from front to end."""
+    """A pass over one layer."""
 
     def __init__(self, read_library: Callable[[str, BinaryIO], LibraryFile]) -> None:
         self.layer = _Layer()
         self._read_library = read_library
 
     def at(self, blob: Path) -> _Layer:
-        """What a blob holds."""
+        """Return the content of a blob."""
         with unpacked(blob) as stream:
             tar = LayerTar(stream, blob.name)
             for each in tar.members():
@@ -175,7 +175,7 @@ def _rights(member: Member) -> str:
 
 
 def _lay(whole: _Layer, layer: _Layer) -> None:
-    """Put a layer on top of those below."""
+    """Merge a layer with those below."""
     for path in layer.gone:
         _take_away(whole, path, itself=True)
     for path in layer.emptied:
@@ -201,7 +201,7 @@ def _add_folders(known: set[str], folder: str) -> None:
 
 
 def _link(whole: _Layer, path: str, first: str) -> None:
-    """Put a second name of a file."""
+    """Add a hard link."""
     whole.paths[path] = whole.paths.get(first, "")
     for name in _BY_PATH:
         known = getattr(whole, name)
@@ -240,10 +240,10 @@ def _described(config: Mapping[str, object], manifest: str) -> ImageContent:
 
 
 def _assembled(config: Mapping[str, object]) -> int:
-    """How many of the layers were assembled; they are the upper ones."""
+    """Return the number of assembled layers, which are the upper ones."""
     return sum(text(each, "created_by").startswith(_ASSEMBLED) for each in records(config, "history"))
 
 
 def config_of(content: bytes) -> Mapping[str, object]:
-    """The configuration of an image as a mapping; empty when it is none."""
+    """Return the configuration of an image as a mapping; empty if it is not one."""
     return record(parsed(content))

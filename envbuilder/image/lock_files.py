@@ -17,12 +17,12 @@ from envbuilder.oci.store import Store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockFiles:
-    """Find the files of locks on this machine.
+    """The files of locks on this machine.
 
     Attributes:
-        store: Holds the probe, the memory hook and own files.
-        files: Holds interpreter archives and programs.
-        own_tools: Content of the tools that come with envbuilder, by name.
+        store: Contains the probe, the memory hook and own files.
+        files: Contains interpreter archives and programs.
+        own_tools: Content of envbuilder's own tools, by name.
     """
 
     store: Store
@@ -30,7 +30,7 @@ class LockFiles:
     own_tools: Mapping[str, bytes]
 
     def own_pins(self) -> tuple[ToolPin, ...]:
-        """Put the tools of this version into the store, and return their pins, sorted by name."""
+        """Add the tools of this version to the store, and return their pins, sorted by name."""
         return tuple(
             ToolPin(name=name, version=__version__, sha256=self.store.put(content).removeprefix("sha256:"))
             for name, content in sorted(self.own_tools.items())

@@ -1,4 +1,4 @@
-"""Lock to a folder that builds."""
+"""Rendering of a lock as a directory that can be built."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MARKER = ".rendered-by-envbuilder"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostFile:
-    """Something that this host needs to reach its sources; mounted for single build steps.
+    """A file with a setting that this host needs to reach its sources; mounted for single build steps.
 
     Attributes:
         name: `ca.pem`, `uv.toml` or `sources.list`.
@@ -32,23 +32,23 @@ class HostFile:
 
 
 def rendered(lock: Lock, templates: Path) -> Rendered:
-    """The files of a lock; pure but for reading the templates."""
+    """Return the files of a lock; pure except for reading the templates."""
     return render(plan(lock, digest(lock)), dump(replace(lock, name="")), templates)
 
 
 def write(files: Rendered, folder: Path, find: Callable[[str], Path | None], host: tuple[HostFile, ...] = ()) -> None:
-    """Write a rendered folder.
+    """Write a rendered directory.
 
     Args:
-        files: What to write.
+        files: Files to write.
         folder: New, empty, or rendered before; nothing else is overwritten.
-        find: Where a file with this sha256 is.
-        host: Settings of this host to put beside it.
+        find: Returns the path of the file with a sha256.
+        host: Host settings to write beside them.
 
     Raises:
-        UsageError: The folder holds something else.
-        SourceUnreachable: A file that the lock names by hash is not here.
-        BadArchive: A file would be outside the folder, or below a link.
+        UsageError: The directory holds something else.
+        SourceUnreachable: A file that the lock names by hash is not on this machine.
+        BadArchive: A file would be outside the directory, or below a link.
     """
     _make_room(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -69,7 +69,7 @@ def write(files: Rendered, folder: Path, find: Callable[[str], Path | None], hos
             with source.open("rb") as content, below.file(attachment.path, mode=mode) as target:
                 shutil.copyfileobj(content, target, CHUNK)
         for file in host:
-            # It may hold a password.
+            # It may contain a password.
             with below.file(f"host/{file.name}", mode=0o600) as target:
                 target.write(file.content)
 

@@ -1,4 +1,4 @@
-"""Build a lock twice, as differently as one machine allows, and compare."""
+"""Reproducibility test: build a lock twice in different surroundings, and compare."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from envbuilder.oci.store import Store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What a build must not depend on.
+    """Surroundings of a build, which must not affect its result.
 
     Attributes:
         name: One word.
         environ: Environment variables.
-        umask: Mask of new files.
-        jobs: How many layers are made at once.
-        user: Account to run as; empty for the own one.
+        umask: Umask of the process.
+        jobs: Maximum number of layers made at once.
+        user: User to run as; empty for the current one.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Attempt:
     """One build.
 
     Attributes:
-        surroundings: Where it was made.
+        surroundings: The surroundings of the build.
         manifest: Digest of the manifest.
         layers: Id and digest of each layer, lowest first.
         seconds: Wall time.
@@ -64,13 +64,13 @@ ODD = Surroundings(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReproducePorts:
-    """What reproducing needs of the world.
+    """The ports for reproducing.
 
     Attributes:
-        store: Has every file of the lock.
-        gather: Makes sure of that; gives the digests.
-        build: Builds a lock file in a folder with an empty cache but for the given store, and no network.
-        work: Folder for the two builds; removed by its owner.
+        store: Contains every file of the lock.
+        gather: Fetches missing files; returns the digests.
+        build: Builds a lock file in a directory with a store as the only cache content, without network.
+        work: Directory for the two builds; removed by its owner.
     """
 
     store: Store
@@ -80,10 +80,10 @@ class ReproducePorts:
 
 
 def reproduce(lock: Lock, surroundings: Iterable[Surroundings], ports: ReproducePorts) -> tuple[Attempt, ...]:
-    """Build a lock once in each of some surroundings, from its files alone: no layer made before is used.
+    """Build a lock once in each of some surroundings, from its files alone; cached layers are not used.
 
     Raises:
-        SourceUnreachable: A file of the lock cannot be had.
+        SourceUnreachable: A file of the lock is unavailable.
         BuildFailed: One of the builds failed.
         DiskFull: There is no room for them.
     """
@@ -98,14 +98,14 @@ def reproduce(lock: Lock, surroundings: Iterable[Surroundings], ports: Reproduce
 
 
 def differences(attempts: Iterable[Attempt]) -> tuple[str, ...]:
-    """Ids of the layers that differ between any two attempts, lowest first."""
+    """Return the ids of the layers that differ between any two attempts, lowest first."""
     listed = [dict(attempt.layers) for attempt in attempts]
     names: Mapping[str, None] = dict.fromkeys(name for layers in listed for name in layers)
     return tuple(name for name in names if len({layers.get(name) for layers in listed}) > 1)
 
 
 def _prepare(folder: Path, lock: Lock, digests: Iterable[str], store: Store) -> None:
-    """A folder with the lock, and a cache that has its files."""
+    """Prepare a directory with the lock, and a cache with its files."""
     folder.mkdir(parents=True)
     fresh = Store(folder=folder / "cache" / "store")
     for digest in digests:

@@ -16,17 +16,17 @@ class FollowingEngine(ImageEngine, Protocol):
     """The part of a container engine that running a command needs."""
 
     def follow(self, request: RunRequest, output: Output) -> int:
-        """Run a command in a new container to its end; gives its exit status."""
+        """Run a command in a new container to its end; return its exit status."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """A command that can be run.
+    """A command that is ready to run.
 
     Attributes:
-        request: What the engine is asked for.
-        memory: The GPU memory policy that will hold, and where it comes from, in words; empty when nobody declared one.
+        request: The request for the engine.
+        memory: The effective GPU memory policy and its origin, in words; empty if none is declared.
     """
 
     request: RunRequest
@@ -40,12 +40,12 @@ def prepare(
 
     Args:
         engine: Runs it.
-        request: What was asked for.
-        memory: Policy in place of the image's own; None leaves it.
-        gpus: Whether it gets GPUs; None means if there are any.
+        request: The original request.
+        memory: Policy that replaces the image's own; None keeps it.
+        gpus: True to use GPUs; None uses them if there are any.
 
     Raises:
-        UsageError: There is no such image, or it has nothing that would obey a memory policy.
+        UsageError: There is no such image, or it has no hook that applies a memory policy.
     """
     found = engine.image(request.image)
     if found is None:

@@ -1,4 +1,4 @@
-"""What a build of a lock trusts, in sentences, and which of it this account was told before."""
+"""Statements about the trust that a build of a lock requires, and records of those already shown."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origins:
-    """Where a run fetches from, as texts without credentials.
+    """The sources of a run, as texts without credentials.
 
     Attributes:
         index: Package index.
         debian: Debian archive.
         registry: Registry of the base image; empty for the one in its name.
-        bundle: What comes before all of these, and whether it is signed; empty without a bundle.
-        offline: Nothing is fetched.
+        bundle: Bundle that is used before all of these, and its signature; empty without a bundle.
+        offline: True if nothing is fetched.
     """
 
     index: str
@@ -35,15 +35,15 @@ class Origins:
 
 
 def trusted_by_lock(lock: Lock, origins: Origins, own_tools: Mapping[str, str]) -> tuple[str, ...]:
-    """Say what a build of a lock takes from others.
+    """Return the statements about a build of a lock.
 
     Args:
         lock: All pins.
-        origins: Where they come from.
-        own_tools: The sha256 of each tool that comes with this envbuilder, by name.
+        origins: The sources of the pins.
+        own_tools: The sha256 of each of envbuilder's own tools, by name.
 
     Returns:
-        One sentence for each source, then those whose code is run.
+        One sentence for each source, then those about code that is run.
     """
     return (
         *_sources(lock, origins),
@@ -55,7 +55,7 @@ def trusted_by_lock(lock: Lock, origins: Origins, own_tools: Mapping[str, str]) 
 
 
 def trusted_by_spec(spec: Spec, origins: Origins, *, index_is_default: bool) -> tuple[str, ...]:
-    """Say what locking a spec takes from others than by default."""
+    """Return the statements about locking a spec, as far as it deviates from the defaults."""
     said: list[str] = []
     if not index_is_default:
         said.append(f"package index: {origins.index}")
@@ -74,7 +74,7 @@ def trusted_by_spec(spec: Spec, origins: Origins, *, index_is_default: bool) -> 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """Records of what was said once, by digest.
+    """Records of statements that were shown, by digest.
 
     Attributes:
         folder: Directory of the records.
@@ -83,7 +83,7 @@ class Told:
     folder: Path
 
     def is_new(self, lock: Lock, sentences: tuple[str, ...]) -> bool:
-        """Return True if this was not said of this lock before, and remember it; True again if that is not possible."""
+        """Return True if this was not shown for this lock before, and record it; also True if it cannot be recorded."""
         text = "\n".join((digest(lock), *sentences))
         record = self.folder / hashlib.sha256(text.encode()).hexdigest()
         if record.is_file():

@@ -1,4 +1,4 @@
-"""Read everything in the cache and compare it with what is known of it."""
+"""Verification of everything in the cache."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Part:
     """A part of the cache that was read.
 
     Attributes:
-        holds: What it holds.
-        count: How many of them.
+        holds: Description of its content.
+        count: Number of its items.
         bytes: Bytes on disk.
     """
 
@@ -43,12 +43,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damage:
-    """Something in the cache that is not what it should be.
+    """A damaged item in the cache.
 
     Attributes:
-        path: Where it is.
-        reason: What is wrong.
-        removed: Whether it was removed.
+        path: Its path.
+        reason: Reason why it is invalid.
+        removed: True if it was removed.
     """
 
     path: Path
@@ -58,12 +58,12 @@ class Damage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheState:
-    """What was found in a cache.
+    """The result of verifying a cache.
 
     Attributes:
-        parts: What was read.
-        damaged: What is damaged, sorted by path.
-        unchecked: Names of directories of which nothing says what they should contain, sorted.
+        parts: Parts that were read.
+        damaged: Damaged items, sorted by path.
+        unchecked: Names of directories without recorded digests, sorted.
     """
 
     parts: tuple[Part, ...]
@@ -74,14 +74,14 @@ class CacheState:
 def verify_cache(
     cache: Path, store: Store, records: Records, say: Callable[[str], None], *, removing: bool
 ) -> CacheState:
-    """Read a cache as a whole.
+    """Read and verify a whole cache.
 
     Args:
         cache: The cache directory.
         store: The store in it.
         records: Its records.
         say: Progress callback; receives one line of text.
-        removing: Remove what is damaged, unless a command uses it; waits until no build uses the store.
+        removing: Remove damaged items, unless a command uses them; waits until no build uses the store.
     """
     with store.alone() if removing else store.used():
         parts: list[Part] = []
@@ -106,7 +106,7 @@ def verify_cache(
 
 
 def _checks(cache: Path, store: Store) -> Iterator[tuple[str, list[Path], Callable[[Path], str]]]:
-    """Yield what there is to read: what it is called, its paths, and what says what is wrong with one of them."""
+    """Yield the parts to read: a description, the paths, and a function that returns what is wrong with a path."""
     bases = cache / "bases"
     yield "downloads and layers", _files_in(_named(store.folder / "sha256", _TWO_DIGITS), _REST), _wrong_blob
     yield (
@@ -122,7 +122,7 @@ def _checks(cache: Path, store: Store) -> Iterator[tuple[str, list[Path], Callab
 
 
 def _named(directory: Path, names: re.Pattern[str]) -> list[Path]:
-    """Return what has one of our names in a directory, sorted; nothing else in it is ours."""
+    """Return the paths with our names in a directory, sorted; others are ignored."""
     try:
         return sorted(path for path in directory.iterdir() if names.fullmatch(path.name))
     except OSError:
@@ -130,7 +130,7 @@ def _named(directory: Path, names: re.Pattern[str]) -> list[Path]:
 
 
 def _files_in(directories: list[Path], names: re.Pattern[str]) -> list[Path]:
-    """Return what has one of our names in some directories, sorted; what leads elsewhere stands for itself."""
+    """Return the files with our names in some directories, sorted; links that lead outside are returned themselves."""
     found = [[path] if path.is_symlink() else _named(path, names) for path in directories]
     return [path for paths in found for path in paths]
 
@@ -159,7 +159,7 @@ def _differs(path: Path, digest: str) -> str:
 
 
 def _wrong_tree(store: Store, kind: str, path: Path) -> str:
-    # Whoever unpacks one holds this until the manifest is written.
+    # The process that unpacks a tree holds this lock until the manifest is written.
     with store.only_one(f"{kind}-{path.name}"):
         state = compare(path, fully=True)
         if state is State.UNKNOWN:

@@ -1,6 +1,7 @@
-"""Documents about an image as artefacts that refer to it.
+"""Documents about an image as OCI artifacts that refer to it.
 
-Source: OCI image specification 1.1, "Guidelines for artifact usage" and the field `subject`.
+Source: OCI image specification 1.1, "Guidelines for artifact usage" and the field `subject`,
+https://github.com/opencontainers/image-spec/blob/v1.1.0/manifest.md
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from envbuilder.oci.images import MANIFEST_TYPE, Descriptor, Document
 def attached(
     documents: Iterable[tuple[str, str, bytes]], subject: Descriptor, created: str
 ) -> tuple[tuple[Document, Document], ...]:
-    """Each document with the manifest that attaches it to an image.
+    """Return each document with the manifest that attaches it to an image.
 
     Args:
         documents: Media type, file name and content.

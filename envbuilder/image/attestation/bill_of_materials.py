@@ -1,8 +1,9 @@
-"""The bill of materials of an image, as CycloneDX: everything that its lock names, with hashes.
+"""The bill of materials of an image, as CycloneDX: every pin of its lock, with hashes.
 
-It is a function of the lock: no time but the lock's, no random number.
+It depends on the lock alone: it contains no other time and no random number.
 
-Source: CycloneDX 1.6; package URLs as the purl specification has them for pypi, deb and generic.
+Source: https://cyclonedx.org/docs/1.6/json/; package URLs (pypi, deb, generic) follow
+https://github.com/package-url/purl-spec
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ _NAMESPACE = uuid.UUID("6f0a3e0c-5f0c-5d7e-9d55-0a5f0f3c1f6e")
 
 
 def bill_of_materials(lock: Lock, digest: str) -> bytes:
-    """The bill of materials of a lock.
+    """Return the bill of materials of a lock.
 
     Args:
-        lock: What is in the image.
+        lock: All pins of the image.
         digest: Digest of the lock, which names the document.
     """
     components = list(_components(lock))

@@ -1,8 +1,8 @@
-"""How an image was made, as an in-toto statement with SLSA provenance.
+"""The provenance of an image: an in-toto statement with SLSA provenance.
 
-Like the bill of materials it is a function of the lock: it does not say when or where, because that changes nothing.
+Like the bill of materials it depends on the lock alone: it does not contain the time or place of the build.
 
-Source: in-toto attestation framework, Statement v1; SLSA v1.0, Provenance.
+Source: https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md, https://slsa.dev/spec/v1.0/provenance
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _BUILD_TYPE = "urn:envbuilder:assemble:v1"
 
 
 def provenance(lock: Lock, digest: str, image: AssembledImage, layer_format: LayerFormat, version: str) -> bytes:
-    """The statement about an image.
+    """Return the provenance statement of an image.
 
     Args:
-        lock: What it was made from.
+        lock: The lock that it was made from.
         digest: Digest of the lock.
         image: The image.
         layer_format: How its layers are packed.

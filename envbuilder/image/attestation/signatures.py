@@ -15,11 +15,11 @@ from envbuilder.core.files import replacing
 SUFFIX = ".sig"
 
 _NAMESPACE = "envbuilder-bundle"
-"""What the signatures are for: one that was made for something else is refused. Source: PROTOCOL.sshsig of OpenSSH."""
+"""Namespace of the signatures; a signature made for another purpose is refused. Source: PROTOCOL.sshsig of OpenSSH."""
 
 _SIGNER = "envbuilder"
 _LARGEST = 1 << 16
-"""Bytes of a key or a signature that are read; RSA keys of 16,384 bits have about 3 KiB."""
+"""Maximum size of a key or a signature in bytes; RSA keys of 16,384 bits have about 3 KiB."""
 
 _PUBLIC_KEY = re.compile(
     r"(?P<key>(?:ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(?:256|384|521)|sk-ssh-ed25519@openssh\.com|"
@@ -29,16 +29,16 @@ _FINGERPRINT = re.compile(r"key (SHA256:[A-Za-z0-9+/=]+)")
 
 
 def sign(path: Path, key: Path, *, environ: Mapping[str, str]) -> Path:
-    """Sign a file; the signature lies beside it, with the suffix `.sig`.
+    """Sign a file; the signature is written beside it, with the suffix `.sig`.
 
     Args:
-        path: What is signed.
+        path: File to sign.
         key: Private SSH key, or a public one whose private key is in the agent.
-        environ: Environment of the process, for the agent and for asking for a passphrase.
+        environ: Environment of the process, for the agent and for the passphrase prompt.
 
     Raises:
         ToolMissing: There is no ssh-keygen.
-        ToolFailed: It refuses the key.
+        ToolFailed: ssh-keygen refuses the key.
     """
     signature = path.with_name(path.name + SUFFIX)
     with path.open("rb") as stream:
@@ -54,11 +54,11 @@ def sign(path: Path, key: Path, *, environ: Mapping[str, str]) -> Path:
 
 
 def verify(stream: BinaryIO, path: Path, key: Path, *, environ: Mapping[str, str]) -> str:
-    """Make sure that a file was signed with one of some keys.
+    """Raise VerificationFailed unless a file was signed with one of some keys.
 
     Args:
-        stream: The open file, at its beginning; what is read from it afterwards is what was checked.
-        path: Its path; the signature lies beside it.
+        stream: The open file, at its beginning; the caller reads the verified bytes from the same stream.
+        path: Its path; the signature is beside it.
         key: File of public SSH keys, one on each line.
         environ: Environment of the process.
 
@@ -66,7 +66,7 @@ def verify(stream: BinaryIO, path: Path, key: Path, *, environ: Mapping[str, str
         Fingerprint of the key that signed.
 
     Raises:
-        UsageError: There are no public keys in the file.
+        UsageError: The file contains no public keys.
         VerificationFailed: There is no signature, or one by another key or of another file.
         ToolMissing: There is no ssh-keygen.
     """
@@ -92,7 +92,7 @@ def verify(stream: BinaryIO, path: Path, key: Path, *, environ: Mapping[str, str
 
 
 def _signers(key: Path) -> str:
-    """Return the keys of a file in the form that ssh-keygen compares with; options in it are not taken over."""
+    """Return the keys of a file in the form that ssh-keygen compares with, without their options."""
     try:
         lines = _read(key).decode("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:

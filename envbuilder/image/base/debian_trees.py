@@ -1,4 +1,4 @@
-"""Debian trees: fetch, verify and unpack their packages, and keep the result."""
+"""Debian trees: their packages are fetched, verified and unpacked, and the result is kept."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def no_archive(subject: str, error: type[SourceUnreachable | UsageError]) -> NoR
 
 @dataclass(frozen=True, kw_only=True)
 class DebianTrees:
-    """Unpack Debian packages into trees, and keep these.
+    """Trees of Debian packages, kept in a store.
 
     Attributes:
         store: Keeps .debs and lists.
         trees: Keeps trees.
-        archive: Where packages come from; its address is empty if none is configured.
+        archive: The archive of the packages; its address is empty if none is configured.
         work: Directory for what is unpacked.
         progress: Progress callback; receives one line of text.
         offline: Refuse to download anything.
@@ -65,11 +65,11 @@ class DebianTrees:
     offline: bool = False
 
     def unpack(self, system: BaseSystem) -> DebianTree:
-        """Make a tree of the newest packages of a suite: no root, no scripts, no other program.
+        """Make a tree of the newest packages of a suite, without root, scripts or other programs.
 
         Raises:
             SourceUnreachable: The archive does not answer.
-            ResolutionFailed: The packages of the base do not go together.
+            ResolutionFailed: The packages of the base conflict.
         """
         self.progress(f"looking for the packages of {system.id}")
         index = self._reachable().index(system.suite, system.components)
@@ -82,11 +82,11 @@ class DebianTrees:
         return self.trees.put(replace(made, missing=tree.missing), current=False)
 
     def provide(self, lock: Lock) -> DebianTree:
-        """Return the tree of a lock: kept, from a bundle, or made again from its packages.
+        """Return the tree of a lock: from the store, from a bundle, or made again from its packages.
 
         Raises:
-            SourceUnreachable: It is not here, and cannot be made.
-            VerificationFailed: What was made of the packages is another tree.
+            SourceUnreachable: It is not on this machine, and cannot be made.
+            VerificationFailed: The packages result in another tree.
         """
         pin, allowed = lock.base, lock.allowed_privileged
         tree = self.trees.get(pin.id, pin.digest)
@@ -115,7 +115,7 @@ class DebianTrees:
         return OsPackages(pins=resolve(index, wanted, have=have), missing=index.missing)
 
     def added(self, lock: Lock, base: Iterable[Member]) -> tuple[Member, ...]:
-        """Return what the OS packages of a lock add to its base; contents are read from a tar in the store."""
+        """Return the files that the OS packages of a lock add to its base, with contents in a tar of the store."""
         if not lock.unpacks_os_packages:
             return ()
         self.fetch(lock.os_packages)
@@ -204,10 +204,10 @@ class DebianTrees:
         return self.work
 
     def _reachable(self) -> DebianArchive:
-        """Return the archive.
+        """Return the archive, if it may be used.
 
         Raises:
-            SourceUnreachable: Nothing may be downloaded, or no archive is configured.
+            SourceUnreachable: Downloads are not allowed, or no archive is configured.
         """
         if self.offline:
             raise SourceUnreachable(

@@ -1,4 +1,4 @@
-"""A tree as an archive for `docker load`, with an image id that is known before it is loaded."""
+"""A tree as an archive for `docker load`, with an image id that is known in advance."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from envbuilder.oci.tar import writing as tarball
 from envbuilder.oci.tar.members import Kind, Member, file_of, on_disk
 
 
-def docker_archive(  # noqa: PLR0913  each says something else about one image
+def docker_archive(  # noqa: PLR0913  each describes a different property of one image
     tree: DebianTree,
     out: Path,
     *,
@@ -24,14 +24,14 @@ def docker_archive(  # noqa: PLR0913  each says something else about one image
     tags: tuple[str, ...] = (),
     added: Path | None = None,
 ) -> DockerArchive:
-    """Wrap a tree as an image of one layer, or of two; the layers are streamed from their tars.
+    """Write a tree as an image of one layer, or of two; the layers are streamed from their tars.
 
     Args:
         tree: Its digest must be that of its tar; the engine checks it when it loads the archive.
         out: File to write.
         epoch: The image's creation time, in seconds since 1970.
         labels: Labels of the image.
-        tags: `repository:tag` that the engine gives the image; they are no part of its id.
+        tags: `repository:tag` that the engine gives the image; the id does not depend on them.
         added: Tar of the OS packages on the tree; None for none.
     """
     layers = {"layer.tar": (tree.path, tree.digest), **({"added.tar": (added, digest_of_file(added))} if added else {})}

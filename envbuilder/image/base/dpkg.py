@@ -12,7 +12,7 @@ _UPSTREAM = re.compile(r"(?:\d+:)?(\d+(?:\.\d+)*)")
 
 
 def upstream(packages: Iterable[OsPackagePin], name: str) -> Release | None:
-    """The version that the authors of a package gave it, as far as it is a dotted number; None when it is not there.
+    """Return the upstream version of a package, as far as it is a dotted number; None if the package is missing.
 
     Example:
         >>> upstream([OsPackagePin(name="libc6", version="2.36-9+deb12u10")], "libc6")

@@ -23,7 +23,7 @@ class FileStore(Store):
         return next((path for path in sorted(place.glob("[!.]*")) if path.is_file()), place / "file")
 
     def add(self, file: Path) -> str:
-        """Copy a file in; the same content twice is one file.
+        """Add a copy of a file; identical content is stored once.
 
         Returns:
             Its sha256, 64 hexadecimal digits.
@@ -47,7 +47,7 @@ class FileStore(Store):
         return self.verified(digest) if is_digest(digest) and self.has(digest) else None
 
     def named(self, pattern: str) -> tuple[Path, ...]:
-        """Files whose name matches a shell pattern, sorted by name and hash."""
+        """Return the files whose name matches a shell pattern, sorted by name and hash."""
         return tuple(sorted(self.folder.glob(f"*/{pattern}"), key=lambda path: (path.name, path.parent.name)))
 
 

@@ -1,4 +1,4 @@
-"""The CPython installations of this machine, and which of them can become an interpreter archive for a base."""
+"""CPython installations of this machine as sources of interpreter archives."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from envbuilder.image.base.python_files import TOP, select
 from envbuilder.image.base.python_survey import Survey, library_dirs
 from envbuilder.oci.tar.members import Kind
 
-# Below the home directory, where no variable says otherwise.
+# Relative to the home directory, used when no variable names another place.
 _CONDA = ("miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba")
 
 
@@ -25,8 +25,8 @@ class InstalledPython:
 
     Attributes:
         program: Its path.
-        version: Full version; the one that was asked for where the program does not run.
-        problem: Why it cannot become an archive, in words that follow its path; empty when it can.
+        version: Full version; the requested one where the program does not run.
+        problem: Why it cannot become an archive, worded to follow its path; empty if it can.
     """
 
     program: Path
@@ -40,14 +40,14 @@ def installed_program(version: Release, environ: Mapping[str, str]) -> str:
 
 
 def installed_pythons(version: Release, glibc: Release | None, host: Host) -> Iterator[InstalledPython]:
-    """Find the installations of a version, each once, the newest first.
+    """Return the installations of a version, each once, the newest first.
 
-    pyenv, uv, asdf, mise and conda are looked for where they keep theirs, then PATH and `/usr`.
+    Searched are the directories of pyenv, uv, asdf, mise and conda, then PATH and `/usr`.
 
     Args:
         version: Full (`3.8.18`) or not (`3.8`).
-        glibc: C library of the base that it is meant for; None for any.
-        host: What the programs are run with. `HOME`, `PATH` and the variables of the tools named above are read.
+        glibc: C library of the intended base; None for any.
+        host: Runs the programs. `HOME`, `PATH` and the variables of the tools named above are read.
     """
     found: dict[Path, tuple[Path, Interpreter]] = {}
     refused: list[InstalledPython] = []
@@ -81,7 +81,7 @@ def _programs(version: Release, environ: Mapping[str, str]) -> tuple[Path, ...]:
 
 
 def _roots(series: str, environ: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
-    """Directories of tools that install Pythons, and where those are below."""
+    """Return the directories of tools that install Pythons, and the place of the installations below each."""
     home = Path(environ.get("HOME") or "/root")
     data = Path(environ.get("XDG_DATA_HOME") or home / ".local/share")
     yield Path(environ.get("UV_PYTHON_INSTALL_DIR") or data / "uv/python"), f"cpython-{series}.*/bin"
@@ -95,7 +95,7 @@ def _roots(series: str, environ: Mapping[str, str]) -> Iterator[tuple[Path, str]
 
 
 def _path(environ: Mapping[str, str]) -> Iterator[Path]:
-    """Directories of PATH without those of shims, which run another program or none."""
+    """Return the directories of PATH without those of shims, which run another program or none."""
     for text in (*environ.get("PATH", "").split(":"), "/usr/local/bin", "/usr/bin"):
         if text.startswith("/") and Path(text).name != "shims":
             yield Path(text)

@@ -1,4 +1,4 @@
-"""Ask an installed Python what it is, and refuse what cannot become an archive."""
+"""Identification of an installed Python, and refusal of those that cannot become an archive."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Interpreter:
 
     Attributes:
         version: Full version, such as `3.8.18`.
-        prefix: Folder that holds its `bin` and `lib`, without symbolic links.
+        prefix: Directory that holds its `bin` and `lib`, without symbolic links.
     """
 
     version: Release
@@ -38,7 +38,7 @@ class Interpreter:
 
     @property
     def series(self) -> str:
-        """The version as its folders are named, such as `3.8`."""
+        """The version as its directories are named, such as `3.8`."""
         return self.version.series
 
 
@@ -46,7 +46,7 @@ def identify(program: Path, host: Host) -> Interpreter:
     """Find the installation behind a Python program: itself, a shim, or a virtual environment made from it.
 
     Raises:
-        UsageError: This is no Python 3, not a plain release of CPython for Linux on x86-64, or the one that belongs to
+        UsageError: This is no plain release of CPython 3 for Linux on x86-64, or the one that belongs to
             the operating system.
     """
     try:
@@ -66,7 +66,7 @@ def identify(program: Path, host: Host) -> Interpreter:
 
 
 def _refusal(answers: dict[str, str]) -> tuple[str, str] | None:
-    """What is wrong and what to do, or None."""
+    """Return the problem and its remedy, or None."""
     prefix, flags, version = answers["prefix"], answers["flags"].replace("m", ""), answers["version"]
     if answers["implementation"] != "cpython":
         return f"it is {answers['implementation']}, and TensorFlow has wheels for CPython only", "name a CPython"

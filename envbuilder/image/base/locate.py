@@ -22,7 +22,7 @@ from envbuilder.lock.lock import BasePin, PythonPin, Sources
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DebianBases:
-    """Debian trees: one that was made before, else a new one.
+    """Debian trees: an existing one, else a new one.
 
     Attributes:
         store: Trees made before.
@@ -41,8 +41,8 @@ class DebianBases:
         """See `BaseSource.locate`.
 
         Raises:
-            VerificationFailed: The archive is not what it claims to be: whoever answers may not choose the next base.
-            ToolMissing, UsageError: That cannot be found out here.
+            VerificationFailed: The archive is not authentic; a forged answer must not choose the next base.
+            ToolMissing, UsageError: The signature cannot be checked on this machine.
         """
         try:
             tree = self.store.current(system.id) or self.make(system, sources)
@@ -57,13 +57,13 @@ class DebianBases:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PythonArchives:
-    """Interpreter archives: those that the user names, those packed before, then uv's managed ones.
+    """Interpreter archives: those that the user names, those in the store, then uv's managed ones.
 
     Attributes:
-        store: Archives packed before, or named before.
-        fetch: Gets uv's managed interpreter of a version into a folder and packs it.
+        store: Archives packed or named before.
+        fetch: Gets uv's managed interpreter of a version into a directory and packs it.
         installed: Finds installations of a version on this machine for a C library. They are offered in the hint of
-            a refusal, not packed unasked: two machines would silently get different images.
+            a refusal, not packed automatically: two machines would silently get different images.
     """
 
     store: FileStore
@@ -89,7 +89,7 @@ class PythonArchives:
         return self._refused(version, glibc, [*dict.fromkeys(reasons), fetched])
 
     def _fetched(self, version: Release, glibc: Release) -> PythonPin | str:
-        """Return the pin of uv's interpreter, or the reason why there is none."""
+        """Return the pin of uv's interpreter, or the reason why it is unavailable."""
         with tempfile.TemporaryDirectory(prefix="envbuilder-python-") as folder:
             try:
                 archive = self.fetch(version, Path(folder))
@@ -101,7 +101,7 @@ class PythonArchives:
             return pin_of(archive)
 
     def _refused(self, version: Release, glibc: Release, reasons: list[str]) -> Refused:
-        """Refuse a version, and offer the installation of this machine that can become an archive, if there is one."""
+        """Return the refusal of a version; its hint names a suitable installation of this machine, if any."""
         offered = None
         for python in self.installed(version, glibc):
             if not python.problem:
@@ -125,7 +125,7 @@ def _elsewhere(version: Release, glibc: Release) -> str:
 
 
 def _trouble(archive: PythonArchive, glibc: Release) -> str:
-    """Why an archive cannot run on a base with this C library; empty when it can."""
+    """Return the reason why an archive cannot run on a base with this C library; empty if it can."""
     if archive.glibc > glibc:
         return f"{archive.path.name} needs glibc {archive.glibc}, the base has {glibc}"
     if archive.library_dirs:
@@ -134,7 +134,7 @@ def _trouble(archive: PythonArchive, glibc: Release) -> str:
 
 
 def pin_of_tree(tree: DebianTree) -> BasePin:
-    """The pin of a tree."""
+    """Return the pin of a tree."""
     return BasePin(
         id=tree.id,
         kind=BaseKind.DEBIAN,

@@ -1,4 +1,4 @@
-"""Interpreter archives of the cache, without reading each of them again."""
+"""Interpreter archives of the cache, with a stored description so that each is read only once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from envbuilder.image.base.file_store import FileStore
 from envbuilder.image.base.python_survey import inspect
 
 _NOTE = ".interpreter.json"
-"""Beside an archive: what `inspect` found, which takes about a second. The directory is named by the sha256."""
+"""The result of `inspect` beside an archive, since it takes a second. The directory is named by the sha256."""
 
 
 def packed_pythons(store: FileStore) -> tuple[PackedPython, ...]:
@@ -49,5 +49,5 @@ def _surveyed(archive: Path) -> PackedPython | None:
             note = {"version": str(found.version), "glibc": str(found.glibc)}
             stream.write(canonical_json(note))
     except OSError:
-        pass  # A cache that cannot be written to is read anew each time.
+        pass  # If the cache cannot be written to, the archives are read again each time.
     return PackedPython(version=found.version, glibc=found.glibc)

@@ -1,4 +1,4 @@
-"""The rights of another account: programs of the system lose them, unless the spec allows it."""
+"""Set-user-ID and set-group-ID programs: they lose these bits unless the spec allows them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from envbuilder.core.image_paths import merged
 from envbuilder.oci.tar.members import Kind, Member
 
 _SET_IDS = 0o6000
-"""The set-user-ID and the set-group-ID bit. Source: inode(7)."""
+"""The set-user-ID and the set-group-ID bit. Source: https://man7.org/linux/man-pages/man7/inode.7.html"""
 
 
 def is_privileged(member: Member) -> bool:
     """Return True for a set-user-ID or set-group-ID program.
 
-    A directory with the set-group-ID bit is none: it decides about the group of new files only.
+    A directory with the set-group-ID bit is not one: the bit only sets the group of new files.
     """
     return member.kind is Kind.FILE and bool(member.mode & _SET_IDS)
 

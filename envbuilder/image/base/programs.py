@@ -1,4 +1,4 @@
-"""The port to other programs, and the one adapter that really starts them."""
+"""The port to other programs, and the adapter that runs them."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _TAIL = 40
 
 
 def ignore_line(_line: str) -> None:
-    """Listen to nothing."""
+    """Ignore a line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """How a program ended.
+    """The result of a program.
 
     Attributes:
         status: Exit status; negative when a signal ended it.
-        stdout: All that it wrote there.
+        stdout: Its complete standard output.
         tail: The last 40 lines that it wrote to stderr, oldest first.
     """
 
@@ -35,7 +35,7 @@ class Ran:
 
 
 class Run(Protocol):
-    """Starts a program without a shell and without standard input, with umask 022, and waits for its end."""
+    """Runs a program without a shell and without standard input, with umask 022, and waits for its end."""
 
     def __call__(
         self, command: Sequence[str], *, environ: Mapping[str, str], folder: Path, on_line: LineListener = ignore_line
@@ -46,22 +46,22 @@ class Run(Protocol):
             command: Program and arguments.
             environ: Its whole environment.
             folder: Its working directory.
-            on_line: Gets each line of stderr as it is written.
+            on_line: Receives each line of stderr as it is written.
 
         Raises:
-            OSError: The program cannot be started; `FileNotFoundError` when it is not there.
+            OSError: The program cannot be started; `FileNotFoundError` if it does not exist.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """What is used of the machine that a base is made on.
+    """The access to the machine that a base is made on.
 
     Attributes:
-        environ: Environment of this process; each user takes from it what it names.
-        run: Starts programs.
-        listener: Gets every line that a long-running program writes, without credentials.
+        environ: Environment of this process.
+        run: Runs programs.
+        listener: Receives every line that a long-running program writes, without credentials.
     """
 
     environ: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""Which shared libraries a base brings."""
+"""Shared libraries that a base provides."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from envbuilder.oci.tar.members import Kind, Member
 _FOLDERS = frozenset(
     {"lib", "usr/lib", "lib64", "usr/lib64", "lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu", "usr/local/lib"}
 )
-"""Where the loader looks by itself on Debian and Ubuntu."""
+"""Default directories of the loader on Debian and Ubuntu."""
 
 _LIBRARY = re.compile(r"(?:lib|ld-)[^/]*\.so(?:\.[^/]*)?")
 _CONFIGURED = re.compile(r"etc/ld\.so\.conf\.d/[^/]+\.conf")
@@ -32,14 +32,14 @@ PACKAGES = {
     "libXext.so.6": "libxext6",
     "libz.so.1": "zlib1g",
 }
-"""The Debian package that brings a library which wheels often take for granted.
+"""The Debian package of each library that wheels often need without declaring it.
 
 Source: Debian bookworm, package pages and `dpkg -S`, 2026-11. To add one: `dpkg -S SONAME` on a machine that has it.
 """
 
 
 def provided(members: Iterable[Member]) -> frozenset[str]:
-    """Names of the libraries that the loader finds in a tree: in its default folders, and those it is configured for.
+    """Return the names of the libraries that the loader finds in a tree: in its default and its configured directories.
 
     Args:
         members: The tree.

@@ -1,4 +1,4 @@
-"""Make an archive of an installed CPython that runs wherever it is unpacked, and read such archives."""
+"""Archives of an installed CPython that run wherever they are unpacked: making and reading them."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def pack(interpreter: Path, out: Path, *, epoch: int, host: Host) -> PythonArchi
 
     Left out: third-party packages, bytecode, tests, pip, tkinter, IDLE, static libraries, headers other than
     `pyconfig.h` and `patchlevel.h`. The same installation gives the same bytes, also from a copy at another place.
-    Before the archive gets its name it is unpacked elsewhere and started there.
+    The archive is unpacked elsewhere and started there before it gets its name.
 
     Args:
         interpreter: Program of the installation, or of a virtual environment made from it.
-        out: Folder for the archive, which is named `cpython-<version>-x86_64-linux-gnu.tar.gz`.
+        out: Directory for the archive, which is named `cpython-<version>-x86_64-linux-gnu.tar.gz`.
         epoch: Time stamp of everything in it.
         host: Its whole environment is passed on to the interpreter.
 
@@ -65,7 +65,7 @@ def pack(interpreter: Path, out: Path, *, epoch: int, host: Host) -> PythonArchi
 
 
 def _try(archive: PythonArchive, scratch: Path, host: Host) -> tuple[str, ...]:
-    """Start the packed interpreter at a place that it does not know, and import what it should have.
+    """Run the packed interpreter at another place, and import its optional modules.
 
     Returns:
         Optional modules that it lacks, sorted.
@@ -91,7 +91,7 @@ def _try(archive: PythonArchive, scratch: Path, host: Host) -> tuple[str, ...]:
 
 
 def _require_own(answer: dict[str, str], top: Path, archive: PythonArchive) -> None:
-    """Whether it really runs from where it was unpacked, not from the installation that it was made from."""
+    """Raise UsageError unless the interpreter runs from where it was unpacked."""
     places = [answer["prefix"], *answer["libraries"]]
     strange = [place for place in places if not re.match(re.escape(str(top)) + "(/|$)", place)]
     if strange:

@@ -1,4 +1,4 @@
-"""Which files of an installed CPython go into an archive, and how they lose the place they were installed at."""
+"""Selection of the files of an installed CPython for an archive, independent of the installation's path."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from envbuilder.image.base.interpreter import Interpreter
 from envbuilder.oci.tar.members import Kind, Member, of_folder, on_disk
 
 TOP = "python"
-"""The only folder at the root of an archive, as in python-build-standalone."""
+"""The only directory at the root of an archive, as in python-build-standalone."""
 
 HOME = f"/{PYTHON}"
-"""Prefix that the text files of an archive name; where images have it."""
+"""Prefix in the text files of an archive: the place of the interpreter in images."""
 
-# Below lib/pythonX.Y. Images have no pip, no display and no compiler, and TensorFlow runs nobody's tests.
+# Below lib/pythonX.Y. Images have no pip, no display and no compiler, and run no test suites.
 _LEFT_OUT = (
     r"(.*/)?__pycache__",
     r".*\.(pyc|pyo|a|exe)",
@@ -42,7 +42,7 @@ _BUILD_PREFIX = re.compile(r"'prefix': '(/[^']+)'")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """What goes into an archive.
+    """The files of an archive.
 
     Attributes:
         members: With paths as in the archive, unordered.
@@ -54,10 +54,10 @@ class Selection:
 
 
 def select(interpreter: Interpreter, *, epoch: int) -> Selection:
-    """Choose the files of an installation and make them independent of its place.
+    """Select the files of an installation and make them independent of its place.
 
     Raises:
-        UsageError: The folders are not laid out like an installed CPython.
+        UsageError: The directories do not have the layout of an installed CPython.
     """
     _require_layout(interpreter)
     found = [*of_folder(interpreter.prefix, epoch=epoch, wanted=_wanted(interpreter.series))]
@@ -98,7 +98,7 @@ def _wanted(series: str) -> Callable[[str], bool]:
 
 
 def _programs(interpreter: Interpreter, epoch: int) -> Iterator[Member]:
-    """The interpreter under its full name, and two links to it, whatever stands in `bin`."""
+    """Return the interpreter under its full name, and two links to it, regardless of the content of `bin`."""
     name = f"python{interpreter.series}"
     program = (interpreter.prefix / "bin" / name).resolve()
     yield replace(on_disk(program, f"bin/{name}", mtime=epoch), mode=0o755, uid=0, gid=0)
@@ -107,7 +107,7 @@ def _programs(interpreter: Interpreter, epoch: int) -> Iterator[Member]:
 
 
 def _places(interpreter: Interpreter, found: list[Member]) -> tuple[str, ...]:
-    """Prefixes that files may name, longest first: where it is, and where it was built for."""
+    """Return the prefixes that files may name, longest first: the current one, and the one it was built for."""
     places = {str(interpreter.prefix)}
     for member in found:
         if _REWRITTEN.fullmatch(member.path) and member.path.endswith(".py"):
@@ -139,13 +139,13 @@ def _moved_text(data: bytes, places: tuple[str, ...]) -> bytes:
 
 @cache
 def _naming(places: tuple[str, ...]) -> re.Pattern[bytes]:
-    """Any of the places as a whole path; matches nothing when there are none."""
+    """Return a pattern for any of the places as a whole path; it matches nothing when there are none."""
     known = b"|".join(re.escape(os.fsencode(place)) for place in places) or b"(?!)"
     return re.compile(_NOT_INSIDE + b"(?:" + known + rb")(?![\w.-])")
 
 
 def _moved_library(data: bytes, path: str, places: tuple[str, ...]) -> bytes:
-    """Let an ELF file look for libraries beside itself instead of where it was installed.
+    """Make an ELF file look for libraries beside itself instead of where it was installed.
 
     The new text is written over the old one, so it works only where it is not longer and nothing else uses the old.
     """

@@ -1,4 +1,4 @@
-"""Read what an interpreter archive holds without running anything in it."""
+"""Reader of interpreter archives; nothing in them is run."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _PROGRAM = re.compile(rf"{TOP}/bin/python3\.\d+")
 _PATCHLEVEL = re.compile(rf"{TOP}/include/python3\.\d+m?/patchlevel\.h")
 _VERSION = re.compile(rb'^#define PY_VERSION\s+"(3\.\d+\.\d+)\+?"', re.MULTILINE)
 _LARGEST_LIBRARY = 1 << 30
-"""Bytes of a file that is read whole, to look for ELF in it."""
+"""Maximum size of a file that is read as a whole to look for ELF in it, in bytes."""
 
 _UNREADABLE = (BadArchive, Damaged, OSError, ValueError)
 _X86_64 = "x64"
-"""In the words of pyelftools."""
+"""The architecture as named by pyelftools."""
 
 _NONE = Release("0")
 
@@ -39,10 +39,10 @@ def inspect(archive: Path) -> PythonArchive:
     """Read an archive made by `pack`, or a python-build-standalone one of the kind `install_only`.
 
     Returns:
-        What is known without running it: `missing` is None and `leftovers` is empty.
+        The static properties: `missing` is None and `leftovers` is empty.
 
     Raises:
-        InvalidInput: The file is not there, is no such archive, or is for another system.
+        InvalidInput: The file is missing, is not such an archive, or is for another system.
     """
     try:
         survey = _survey(archive)
@@ -72,12 +72,12 @@ def _invalid(archive: Path, problem: str) -> InvalidInput:
 
 @dataclass(slots=True, kw_only=True)
 class Survey:
-    """What was met among the files of an interpreter; all paths are those in its archive.
+    """The files of an interpreter; all paths are those in its archive.
 
     Attributes:
         names: Paths.
         libraries: ELF files by path.
-        version: From `patchlevel.h`; empty until that was met.
+        version: From `patchlevel.h`; empty until it was read.
     """
 
     names: set[str] = field(default_factory=set)
@@ -99,11 +99,11 @@ class Survey:
 
     @property
     def glibc(self) -> Release:
-        """Newest glibc symbol version that any of the libraries asks for."""
+        """Newest glibc symbol version that any of the libraries requires."""
         return max((elf.versions.get("GLIBC", _NONE) for elf in self.libraries.values()), default=_NONE)
 
     def needs(self) -> tuple[str, ...]:
-        """Sonames that none of the files has, sorted."""
+        """Return the sonames that none of the files has, sorted."""
         own = {PurePosixPath(name).name for name in self.names} | {elf.soname for elf in self.libraries.values()}
         return tuple(sorted({soname for elf in self.libraries.values() for soname in elf.needed} - own))
 

@@ -24,9 +24,9 @@ class RegistryContent:
     """A base whose layers stay as they are.
 
     Attributes:
-        find: Asks the registry for the image.
-        fetch: Gets layers into the store.
-        read: All members of the image, merged; its layers are in the store.
+        find: Returns the image from the registry.
+        fetch: Downloads layers into the store.
+        read: Returns all members of the image, merged; its layers are in the store.
     """
 
     find: Callable[[], RemoteImage]
@@ -35,7 +35,7 @@ class RegistryContent:
 
     @cached_property
     def image(self) -> RemoteImage:
-        """The image as the registry names it."""
+        """The image as named by the registry."""
         return self.find()
 
     @property
@@ -59,25 +59,25 @@ class RegistryContent:
         return self._document
 
     def provide(self) -> None:
-        """Get all its layers."""
+        """Fetch all its layers."""
         self.fetch(self.image.layers)
 
     def tar(self) -> Path:
-        """Never asked: nothing has to be packed."""
+        """Raise an error: a registry image needs no packing."""
         raise UsageError("a registry image is no tree")
 
     def added(self) -> Iterable[Member]:
-        """OS packages on it.
+        """Refuse OS packages on it.
 
         Raises:
-            UsageError: Always: apt of the image would have to be run.
+            UsageError: Always: apt would have to run inside the image.
         """
         raise UsageError(
             "OS packages on a registry image need an engine", hint="--engine docker, or a Debian base: --base ID"
         )
 
     def members(self) -> Iterable[Member]:
-        """Everything, merged."""
+        """Return all members, merged."""
         return self._members
 
     @cached_property

@@ -14,11 +14,11 @@ from envbuilder.oci.tar.members import Member, of_tar
 
 @dataclass(frozen=True)
 class TreeContent:
-    """A tree that is opened when it is first needed.
+    """A tree that is opened on first use.
 
     Attributes:
-        find_tree: Gets the tree; called at most once.
-        unpack_added: What the OS packages add to these members.
+        find_tree: Returns the tree; called at most once.
+        unpack_added: Returns the files that the OS packages add to these members.
     """
 
     find_tree: Callable[[], DebianTree]
@@ -26,27 +26,27 @@ class TreeContent:
 
     @property
     def layers(self) -> tuple[ImageLayerPin, ...]:
-        """None: a tree has to be packed."""
+        """Empty: a tree has to be packed."""
         return ()
 
     @property
     def config(self) -> Mapping[str, object]:
-        """Nothing."""
+        """Empty: a tree has no configuration."""
         return {}
 
     def provide(self) -> None:
-        """Nothing: a tree is opened when it is packed."""
+        """Do nothing: a tree is opened when it is packed."""
 
     def tar(self) -> Path:
-        """The tree as a tar."""
+        """Return the tree as a tar."""
         return self._tree.path
 
     def added(self) -> Iterable[Member]:
-        """What the OS packages add, folders before what they hold."""
+        """Return the files of the OS packages, directories before their content."""
         return self._added
 
     def members(self) -> Iterable[Member]:
-        """Everything; what was added comes last."""
+        """Return all members; those of the OS packages come last."""
         return (*self._members, *self._added)
 
     @cached_property

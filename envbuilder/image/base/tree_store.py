@@ -1,4 +1,4 @@
-"""Debian trees that were made before, kept in the cache folder."""
+"""Debian trees, kept in the cache directory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DIGEST = 100
 class DebianStore:
     """Trees as `<id>/<first 12 digits of the digest>.tar`, each with a `.json` beside it.
 
-    Several processes may use one store: a tree is there when its `.json` is there, which is written last, and writers
+    Several processes may use one store: a tree exists when its `.json` exists, which is written last, and writers
     of one base wait for each other.
 
     Attributes:
@@ -41,7 +41,7 @@ class DebianStore:
         """Return the tree of a base that was last made the current one; its content is not read.
 
         Returns:
-            None when there is none, its description is damaged, or it is not known to be without set-user-ID programs.
+            None if there is none, its description is damaged, or it may contain set-user-ID programs.
         """
         pointer = self._place(base) / _CURRENT
         try:
@@ -53,14 +53,14 @@ class DebianStore:
         return tree if tree and tree.cleared is not None else None
 
     def all(self) -> Iterator[DebianTree]:
-        """All trees whose description can be read, sorted by path; their content is not read."""
+        """Return all trees with a readable description, sorted by path; their content is not read."""
         for path in sorted(self.folder.glob("[!.]*/*.json")):
             tree = _described(path.with_suffix(".tar"), path.parent.name)
             if tree:
                 yield tree
 
     def get(self, base: str, digest: str) -> DebianTree | None:
-        """The tree of a base with this digest, after reading all of it; None when it is not here.
+        """Return the tree of a base with this digest, after reading all of it; None if it is not in the store.
 
         Raises:
             VerificationFailed: The file is not what its description says; it is gone then.
@@ -71,19 +71,19 @@ class DebianStore:
         return tree
 
     def put(self, tree: DebianTree, *, current: bool = True) -> DebianTree:
-        """Take a tree into the store; its tar is moved, not copied.
+        """Add a tree to the store; its tar is moved, not copied.
 
         Args:
             tree: The tree.
             current: Make it the current one of its base.
 
         Returns:
-            The tree with its new place.
+            The tree with its new path.
         """
         place = self._place(tree.id)
         place.mkdir(parents=True, exist_ok=True)
         kept = replace(tree, path=place / f"{_short(tree.digest)}.tar")
-        # Given back also when this process is killed.
+        # The lock is released also when this process is killed.
         with locked(place / "lock"):
             _move(tree.path, kept.path)
             with replacing(_manifest_of(kept.path)) as stream:
@@ -104,12 +104,12 @@ class DebianStore:
 
 
 def _described(path: Path, base: str) -> DebianTree | None:
-    """Return the tree in a file; None when it is not what is written beside it, as far as its size tells."""
+    """Return the tree in a file; None if its size or name does not match its description."""
     try:
         tree = _load(read_json(_manifest_of(path)), path)
         size = path.stat().st_size
     except (OSError, ValueError, KeyError, TypeError):
-        # A cache may forget: what cannot be read is made again.
+        # The cache may be damaged: a tree that cannot be read is made again.
         return None
     return tree if (tree.id, tree.size) == (base, size) and path.stem == _short(tree.digest) else None
 
@@ -161,10 +161,10 @@ def _dump(tree: DebianTree) -> bytes:
 
 
 def _load(document: object, path: Path) -> DebianTree:
-    """Return what a description says.
+    """Return the content of a description.
 
     Raises:
-        ValueError, KeyError, TypeError: It is not one of ours.
+        ValueError, KeyError, TypeError: It is not a description.
     """
     if not isinstance(document, dict) or document["schema"] != 1 or not is_digest(document["digest"]):
         raise ValueError(f"{path} is not described")
@@ -192,7 +192,7 @@ def _release(text: str) -> Release:
 
 
 def _package(name: str, version: str, sha256: str = "", file: str = "", size: int = 0) -> OsPackagePin:
-    """One package; trees of older versions have name and version only."""
+    """Return one package; trees of older versions have name and version only."""
     name, version, sha256, file = (_typed(each, str) for each in (name, version, sha256, file))
     return OsPackagePin(name=name, version=version, sha256=sha256, file=file, size=_typed(size, int))
 

@@ -1,4 +1,4 @@
-"""What bases are made of: Debian trees and packed interpreters, as values."""
+"""Debian trees and packed interpreters, as values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from envbuilder.core.versions import Release
 from envbuilder.lock.lock import OsPackagePin
 
 EPOCH = 1_700_000_000
-"""Time stamp of everything in a base or an interpreter archive: 2023-11-14T22:13:20Z. Any fixed moment would do."""
+"""Time stamp of everything in a base or an interpreter archive: 2023-11-14T22:13:20Z, chosen arbitrarily."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class DebianTree:
         glibc: Version of the package `libc6`.
         missing: Suites of updates that the archive did not have.
         cleared: Programs whose set-user-ID and set-group-ID bits were cleared, as relative paths, sorted; None for a
-            tree of which that is not known, such as one that kept them because it is older than this rule.
+            tree where this is unknown, such as one from before this rule.
     """
 
     id: str
@@ -61,16 +61,16 @@ class PythonArchive:
     """A CPython for Linux on x86-64 that runs wherever it is unpacked.
 
     Attributes:
-        path: The `.tar.gz`; everything in it is below the folder `python`.
+        path: The `.tar.gz`; everything in it is below the directory `python`.
         version: Full version, such as `3.8.18`.
         sha256: Of the file.
         size: Bytes of the file.
         glibc: Newest glibc symbol version that any of its libraries asks for.
-        needs: Sonames that the archive does not hold and the base must have, sorted.
-        library_dirs: Folders in the archive that must be on the library path before it starts, because its
+        needs: Sonames that the archive does not contain and the base must provide, sorted.
+        library_dirs: Directories in the archive that must be on the library path before it starts, because its
             `libpython` is bound to the place where it was built; empty when it finds everything itself.
-        missing: Optional standard modules that could not be imported, sorted; None when nobody tried.
-        leftovers: Files in the archive that still name the folder it was packed from, sorted.
+        missing: Optional standard modules that could not be imported, sorted; None if this was not tested.
+        leftovers: Files in the archive that still name the directory it was packed from, sorted.
     """
 
     path: Path

@@ -1,4 +1,4 @@
-"""Get a CPython through uv, which knows the builds of python-build-standalone and their digests."""
+"""CPython from uv, which knows the builds of python-build-standalone and their digests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def from_uv(version: Release, *, uv: Path, folder: Path, host: Host) -> Path:
     Args:
         version: Full (`3.8.18`) or not (`3.8`, the newest that this uv knows).
         uv: The program.
-        folder: Where uv puts it; kept between calls, so that the second one downloads nothing.
+        folder: Install directory of uv; kept between calls, so that the second one downloads nothing.
         host: Its whole environment is passed on, and with it uv's own settings for mirrors and certificates.
 
     Returns:

@@ -14,13 +14,13 @@ from envbuilder.lock.lock import Lock, ToolName, ToolPin
 
 
 def find_uv() -> Path:
-    """Where uv is.
+    """Return the path of uv.
 
     Raises:
         ToolMissing: The uv package is not installed beside this one.
     """
     try:
-        import uv  # noqa: PLC0415  only the verbs that lock or build need it
+        import uv  # noqa: PLC0415  only the commands that lock or build need it
 
         return Path(uv.find_uv_bin())
     except (ImportError, FileNotFoundError) as error:
@@ -28,7 +28,7 @@ def find_uv() -> Path:
 
 
 def uv_version(uv: Path, host: Host) -> str:
-    """Version of a uv program, such as `0.13.8`.
+    """Return the version of a uv program, such as `0.13.8`.
 
     Raises:
         ToolFailed: It does not start.
@@ -41,7 +41,7 @@ def uv_version(uv: Path, host: Host) -> str:
 
 
 def uv_pin(uv: Path, files: FileStore, host: Host) -> ToolPin:
-    """Put a uv program into a store, where a build finds it by hash, and return its pin."""
+    """Add a uv program to a store, where a build finds it by hash, and return its pin."""
     return ToolPin(name=ToolName.UV, version=uv_version(uv, host), sha256=files.add(uv))
 
 
@@ -57,7 +57,7 @@ def provide_uv(lock: Lock, files: FileStore, *, uv: Uv, folder: Path, progress: 
 
     Raises:
         SourceUnreachable: The index does not answer, or has no such version.
-        VerificationFailed: The program is not the one of the lock.
+        VerificationFailed: The program does not match the lock.
     """
     files.add(uv.program)
     pin = lock.tool(ToolName.UV)
@@ -67,16 +67,16 @@ def provide_uv(lock: Lock, files: FileStore, *, uv: Uv, folder: Path, progress: 
 
 
 def fetch_uv(pin: ToolPin, *, uv: Uv, folder: Path) -> Path:
-    """Get another release of uv from the package index: the program in its wheel, which is compared before any use.
+    """Fetch another release of uv from the package index: the program in its wheel, verified before use.
 
     Args:
         pin: Version and sha256 of the program.
         uv: The uv that fetches it.
-        folder: Where it is put.
+        folder: Directory for the program.
 
     Raises:
         SourceUnreachable: The index does not answer, or has no such version.
-        VerificationFailed: The program is not the one of the pin.
+        VerificationFailed: The program does not match the pin.
     """
     command = ["pip", "install", "--quiet", "--no-deps", "--only-binary", ":all:", "--target", str(folder)]
     release = f"{ToolName.UV}=={pin.version}"

@@ -1,4 +1,4 @@
-"""The requests to the Docker engine that envbuilder makes: typed, and with only our errors coming out.
+"""The requests to the Docker engine that envbuilder makes: typed, and with only our own exceptions.
 
 Only this module, `docker_client` and `docker_errors` import the SDK, which takes 0.3 s.
 """
@@ -30,11 +30,11 @@ _Item = TypeVar("_Item")
 
 
 class DockerApi:
-    """One engine that answered.
+    """A connection to one engine.
 
     Args:
         client: The SDK.
-        context: Name of the Docker context that led here; empty for none.
+        context: Name of the Docker context that names the engine; empty for none.
     """
 
     def __init__(self, client: DockerClient, *, context: str = "") -> None:
@@ -42,17 +42,17 @@ class DockerApi:
         self.context = context
 
     def version(self) -> Record:
-        """What `GET /version` says."""
+        """Return the answer of `GET /version`."""
         with translated():
             return self._client.version()
 
     def system(self) -> Record:
-        """What `GET /info` says."""
+        """Return the answer of `GET /info`."""
         with translated():
             return self._client.info()
 
     def inspect_image(self, reference: str) -> Record | None:
-        """What the engine knows about an image; None when it has none of this name."""
+        """Return the engine's description of an image; None if it has none of this name."""
         with translated():
             try:
                 return self._client.inspect_image(reference)
@@ -60,54 +60,54 @@ class DockerApi:
                 return None
 
     def history(self, image: str) -> Sequence[Record]:
-        """How the layers of an image were made, highest first."""
+        """Return the history of the layers of an image, highest first."""
         with translated():
             return self._client.history(image)
 
     def distribution(self, reference: str, refusal: Refusal) -> Record:
-        """What a registry says about an image."""
+        """Return a registry's description of an image."""
         with translated(refusal):
             return self._client.inspect_distribution(reference)
 
     def tag(self, image: str, reference: ImageRef) -> None:
-        """Give an image a name; takes the name from the image that had it."""
+        """Add a name to an image; another image with this name loses it."""
         with translated():
             self._client.tag(image, reference.repository, reference.tag)
 
     def untag(self, reference: str) -> None:
-        """Take a name from an image; an image without any other name goes with it."""
+        """Remove a name of an image; the engine deletes an image without any other name."""
         with translated():
             self._client.remove_image(reference, noprune=True)
 
     def pull(self, reference: ImageRef, refusal: Refusal) -> Iterator[Record]:
-        """Fetch an image; gives the engine's progress messages."""
+        """Pull an image; yield the engine's progress messages."""
         with translated(refusal):
             yield from self._client.pull(
                 reference.repository, tag=reference.digest or reference.tag, stream=True, decode=True
             )
 
     def push(self, reference: ImageRef, refusal: Refusal) -> Iterator[Record]:
-        """Send an image; gives the engine's progress messages."""
+        """Push an image; yield the engine's progress messages."""
         with translated(refusal), self._client.patient():
             yield from self._client.push(reference.repository, tag=reference.tag, stream=True, decode=True)
 
     def load(self, archive: Path) -> Iterator[Record]:
-        """Take the images of an archive, streamed from disk; gives the engine's progress messages."""
+        """Load the images of an archive, streamed from disk; yield the engine's progress messages."""
         with translated(), self._client.patient(), archive.open("rb") as stream:
             yield from self._client.load_image(stream)
 
     def load_stream(self, pieces: Iterator[bytes]) -> Iterator[Record]:
-        """Take an image from an archive that is made as it is sent; gives the engine's progress messages."""
+        """Load an image from an archive that is generated while it is sent; yield the engine's progress messages."""
         with translated(), self._client.patient():
             yield from self._client.load_image(pieces)
 
     def save(self, reference: str) -> Iterator[bytes]:
-        """`GET /images/…/get`: the image as an archive, in pieces."""
+        """Yield an image as an archive, in pieces (`GET /images/…/get`)."""
         with translated(), self._client.patient():
             yield from self._client.get_image(reference)
 
     def images(self) -> Sequence[Record]:
-        """All images that are not steps of others, in short: without their layers."""
+        """Return a summary of all images that are not intermediate steps of others."""
         with translated():
             return self._client.images()
 
@@ -118,13 +118,13 @@ class DockerApi:
         refusal: Refusal,
         consume: Callable[[Record], None],
     ) -> None:
-        """Run a build to its end, or until `consume` raises; then the connection is closed, which the engine notices.
+        """Run a build to its end, or until `consume` raises; closing the connection then stops the build.
 
         Args:
             context: The tar stream.
             params: Query of `POST /build`.
-            refusal: What it means when the engine takes no build at all.
-            consume: Is given each message.
+            refusal: The error to raise when the engine refuses the build.
+            consume: Receives each message.
         """
         with translated(refusal):
             response = self._client.post_build(context, params)
@@ -135,12 +135,12 @@ class DockerApi:
             response.close()
 
     def cancel_build(self, build_id: str) -> None:
-        """Stop a BuildKit build; one that does not run any more is no error."""
+        """Stop a BuildKit build; do nothing if it has ended."""
         with translated():
             self._client.cancel_build(build_id)
 
     def create(self, spec: ContainerSpec) -> None:
-        """Create a container that cannot gain privileges; its output is kept by the engine until it is removed."""
+        """Create a container that cannot gain privileges; the engine keeps its output until it is removed."""
         gpus = [DeviceRequest(count=-1, capabilities=[["gpu"]])] if spec.gpus and not spec.devices else []
         named = [DeviceRequest(driver="cdi", device_ids=list(spec.devices))] if spec.devices else []
         mounts = [Mount(target, source, type="bind", read_only=True) for source, target in spec.mounts]
@@ -167,18 +167,18 @@ class DockerApi:
 
     @contextmanager
     def attached(self, container: str) -> Iterator[Iterator[tuple[int, bytes]]]:
-        """Listen to a container that is not started yet; gives the stream's number and a piece of it, as they come."""
+        """Attach to a container that is not started yet; yield the number of the stream and a piece of it."""
         with translated(), self._client.attached(container) as pieces:
             yield pieces
 
     def inspect_container(self, container: str) -> Record:
-        """What the engine knows about a container."""
+        """Return the engine's description of a container."""
         with translated():
             found: Record = self._client.inspect_container(container)
         return found
 
     def start_command(self, container: str, command: tuple[str, ...]) -> str:
-        """Prepare a command in a running container; gives its id."""
+        """Prepare a command in a running container; return its id."""
 
         def refusal(said: str) -> EnvbuilderError:
             return EngineError(f"nothing can be run in {container}: {said}", hint="`docker ps` lists what is running")
@@ -187,12 +187,12 @@ class DockerApi:
             return str(self._client.exec_create(container, list(command))["Id"])
 
     def follow_command(self, command: str) -> Iterator[tuple[bytes | None, bytes | None]]:
-        """Start a prepared command; gives pieces of its standard output and error as they come."""
+        """Start a prepared command; yield pieces of its standard output and error."""
         with translated(), self._client.patient():
             yield from self._client.exec_start(command, stream=True, demux=True)
 
     def command_status(self, command: str) -> int | None:
-        """Exit status of a command that has ended."""
+        """Return the exit status of a command that has ended."""
         with translated():
             status = self._client.exec_inspect(command)["ExitCode"]
         return int(status) if status is not None else None
@@ -203,7 +203,7 @@ class DockerApi:
             self._client.put_archive(container, "/", archive)
 
     def get(self, container: str, path: str) -> Iterable[bytes] | None:
-        """A tar archive with one path of a container; None when there is no such path."""
+        """Return a tar archive with one path of a container; None if the path does not exist."""
         with translated():
             try:
                 pieces, _ = self._client.get_archive(container, path)
@@ -217,20 +217,20 @@ class DockerApi:
             self._client.start(container)
 
     def wait(self, container: str, seconds: float) -> int | None:
-        """Exit status of a container; None when it still runs after so many seconds."""
+        """Return the exit status of a container; None if it still runs after so many seconds."""
         with translated():
             try:
                 return number(self._client.wait(container, timeout=seconds), "StatusCode")  # type: ignore[arg-type]
             except requests.exceptions.ReadTimeout:
                 return None
             except requests.exceptions.ConnectionError as error:
-                # The engine sends its headers at once, so the time can also run out while the body is read.
+                # The engine sends its headers at once, so the timeout can also occur while the body is read.
                 if "timed out" in str(error).lower():
                     return None
                 raise
 
     def kill(self, container: str) -> None:
-        """Kill a container; one that has just ended by itself is no error."""
+        """Kill a container; do nothing if it has ended."""
         with translated():
             try:
                 self._client.kill(container)
@@ -239,12 +239,12 @@ class DockerApi:
                     raise
 
     def output(self, container: str, *, stderr: bool) -> bytes:
-        """All that a container wrote to one of its two streams."""
+        """Return the complete output of a container on one of its two streams."""
         with translated():
             return self._client.logs(container, stdout=not stderr, stderr=stderr)
 
     def remove(self, container: str) -> None:
-        """Remove a container, running or not; one that does not exist is no error."""
+        """Remove a container, running or not; do nothing if it does not exist."""
         with translated():
             try:
                 self._client.remove_container(container, v=True, force=True)
@@ -253,14 +253,14 @@ class DockerApi:
 
 
 def open_api(environ: Mapping[str, str], *, timeout: int = TIMEOUT_SECONDS) -> DockerApi:
-    """Connect to the engine that DOCKER_HOST or a context names, or to the default socket.
+    """Connect to the engine named by DOCKER_HOST or a context, or to the default socket.
 
     Args:
         environ: Environment variables.
-        timeout: Seconds that it has for each answer.
+        timeout: Seconds that the engine has for each answer.
 
     Raises:
-        EngineUnavailable: None answers, or the context does not exist.
+        EngineUnavailable: No engine answers, or the context does not exist.
     """
     where = endpoint(environ)
     try:
@@ -278,7 +278,7 @@ def open_api(environ: Mapping[str, str], *, timeout: int = TIMEOUT_SECONDS) -> D
 
 def _settings(where: Endpoint, environ: Mapping[str, str]) -> dict[str, Any]:
     if not where.context:
-        # An empty mapping would make the SDK look into os.environ behind our back.
+        # An empty mapping would make the SDK read os.environ.
         return {**kwargs_from_env(environment={"DOCKER_HOST": "", **environ})}
     if where.tls is None:
         return {"base_url": where.host}
@@ -291,7 +291,7 @@ def _settings(where: Endpoint, environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _knock(address: str) -> None:
-    """See whether anybody listens at a Unix socket: the SDK would find out too, but leave its own socket open."""
+    """Raise EngineUnavailable if nothing listens at a Unix socket; the SDK would detect it too, but leak its socket."""
     if address.startswith(_UNIX):
         try:
             with socket.socket(socket.AF_UNIX) as probe:

@@ -1,4 +1,4 @@
-"""One build from context to tagged image, through BuildKit or the classic builder."""
+"""One build from context to tagged image, by BuildKit or the classic builder."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Reader(Protocol):
 
 
 class _BuildkitReader:
-    """Picks the trace out of BuildKit's messages."""
+    """Reader of BuildKit's trace among its messages."""
 
     def __init__(self) -> None:
         self._trace = TraceReader()
@@ -44,7 +44,7 @@ class _BuildkitReader:
         try:
             yield from self._trace.feed(text(message, "aux"))
         except MalformedMessage as error:
-            # Progress is for people: a build is not lost over it, but neither is the message dropped in silence.
+            # Progress is only displayed: a malformed message is reported, but does not stop the build.
             yield LogLine(step="", text=f"(a progress message of the engine cannot be read: {error})")
 
     def finish(self) -> Iterator[BuildEvent]:
@@ -52,7 +52,7 @@ class _BuildkitReader:
 
 
 class _Progress:
-    """Hands each message on as events, and remembers what the result needs."""
+    """Converts each message to events, and records the data of the result."""
 
     def __init__(self, reader: _Reader, listener: Listener) -> None:
         self.journal = BuildJournal()
@@ -78,16 +78,16 @@ class _Progress:
 def build(
     api: DockerApi, request: BuildRequest, listener: Listener, *, clock: Callable[[], float], build_id: str
 ) -> BuildResult:
-    """Build a folder.
+    """Build a directory.
 
-    Tags are given here and not by the engine (its parameter `t`): then an interrupted or failed build cannot leave one.
+    Tags are given here and not by the engine (its parameter `t`): an interrupted or failed build thus leaves none.
 
     Args:
         api: The engine.
         request: What to build.
-        listener: Is told of everything as it happens; what it raises cancels the build.
+        listener: Receives all events; an exception from it cancels the build.
         clock: Seconds; only differences count.
-        build_id: Names this build within the engine, so that it can be cancelled.
+        build_id: Id of this build within the engine, used to cancel it.
     """
     began = clock()
     names = tuple(ImageRef.parse(tag) for tag in request.tags)
@@ -116,7 +116,7 @@ def _follow(api: DockerApi, request: BuildRequest, progress: _Progress, build_id
     except EnvbuilderError:
         raise
     except BaseException:
-        # Closing the connection stops either builder; asking as well does so behind a proxy that holds it open.
+        # Closing the connection stops either builder; the request also works behind a proxy that keeps it open.
         with suppress(EnvbuilderError):
             api.cancel_build(build_id)
         raise
@@ -130,7 +130,7 @@ def _query(request: BuildRequest, build_id: str) -> dict[str, object]:
         "networkmode": request.network,
         "nocache": "0" if request.use_cache else "1",
         "buildid": build_id,
-        # The classic builder's intermediate containers: removed whether their step succeeds or not.
+        # The classic builder's intermediate containers: removed even if their step fails.
         "rm": "1",
         "forcerm": "1",
     }
@@ -145,7 +145,7 @@ def _judge(progress: _Progress) -> None:
 
 
 def _give_names(api: DockerApi, image_id: str, names: tuple[ImageRef, ...]) -> None:
-    """Give all names or, when interrupted in between, none."""
+    """Add all names or, if interrupted, none."""
     given: list[tuple[ImageRef, Record | None]] = []
     try:
         for name in names:

@@ -1,4 +1,4 @@
-"""From the words of a failed build to the error that says what to do about it."""
+"""Errors with remedies, derived from the messages of a failed build."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from envbuilder.image.builds import NO_COMPILER
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Symptom:
-    """Words that give a cause away.
+    """A pattern that identifies a cause.
 
     Attributes:
-        engine: Pattern in the engine's own message; None where only a step's output tells.
-        output: Pattern in one of the last lines of the step that failed; None where only the engine's message tells.
-        error: The error that it is.
-        says: Its first words.
-        hint: What to do.
+        engine: Pattern in the engine's own message; None if only a step's output identifies the cause.
+        output: Pattern in one of the last lines of the failed step; None if only the engine's message does.
+        error: Class of the error.
+        says: First words of its message.
+        hint: The remedy.
     """
 
     engine: str | None
@@ -28,7 +28,7 @@ class Symptom:
     hint: str
 
     def fits(self, message: str, output: tuple[str, ...]) -> bool:
-        """Whether the pattern for the message, or that for the output, is found; case does not matter."""
+        """Return True if the pattern for the message, or that for the output, is found; case is ignored."""
         seen = self.engine is not None and re.search(self.engine, message, re.IGNORECASE) is not None
         return seen or any(self.output and re.search(self.output, line, re.IGNORECASE) for line in output)
 
@@ -42,7 +42,7 @@ _UNANSWERED = (
     r"error sending request|dns error|could not resolve|temporary failure (resolving|in name resolution)|"
     r"connection refused|failed to establish a new connection|network is unreachable|no route to host"
 )
-# The engine's message only: a step that prints "sh: nvcc: not found" does not miss its base.
+# The engine's message only: a step that prints "sh: nvcc: not found" does not lack its base.
 _NO_BASE = (
     r"pull access denied|manifest unknown|manifest for .* not found|repository .* not found|"
     r"failed to (resolve source metadata|do request|fetch oauth token|authorize)|: not found$|"
@@ -54,7 +54,7 @@ _NO_WHEEL = (
     r"(command|unable to execute) '?\S*(gcc|g\+\+|cc|nvcc)(?!\w)"
 )
 
-# Ordered: a full disk also breaks checksums, and a wrong checksum is worse news than a slow network.
+# Ordered: a full disk also causes wrong checksums, and a wrong checksum is more serious than a slow network.
 SYMPTOMS: tuple[Symptom, ...] = (
     Symptom(
         engine=_NO_SPACE,
@@ -116,15 +116,15 @@ SYMPTOMS: tuple[Symptom, ...] = (
 
 
 def explain(message: str, *, step: str = "", output: tuple[str, ...] = ()) -> EnvbuilderError:
-    """The error for a build that failed.
+    """Return the error for a failed build.
 
     Args:
-        message: What the engine said, as it said it.
-        step: The step that failed; empty when the engine did not say.
+        message: The engine's message, unchanged.
+        step: The failed step; empty if the engine did not report it.
         output: Last lines of that step's output, oldest first.
 
     Returns:
-        Shape: The first of `SYMPTOMS` that fits; `BuildFailed` when none does. All carry step, message and output.
+        Shape: The first match in `SYMPTOMS`; `BuildFailed` if none matches. All carry step, message and output.
     """
     for symptom in SYMPTOMS:
         if symptom.fits(message, output):
@@ -141,5 +141,5 @@ def _story(says: str, message: str, step: str, output: tuple[str, ...]) -> str:
 
 
 def _short(command: str) -> str:
-    """A command on one line and without its mounts, which are the same for every step."""
+    """Return a command on one line and without its mounts, which are the same for every step."""
     return " ".join(re.sub(r"--mount=\S+", "", command).split())

@@ -1,4 +1,4 @@
-"""What a build did, gathered from its events: its steps, and the end of each one's output."""
+"""Journal of a build, collected from its events: its steps, and the end of each one's output."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from envbuilder.image.builds import BuildEvent, BuildStep, LogLine, StepFinished, StepStarted
 
 TAIL_LINES = 20
-# BuildKit's own reading of the context and of the base's manifest: worth a line only when it costs time.
+# BuildKit's internal steps for the context and the base's manifest: shown only if they take time.
 _INTERNAL = "[internal]"
 _NOTICEABLE_SECONDS = 0.05
-# Steps that BuildKit stops because another one failed are victims, not causes.
+# BuildKit cancels other steps when one fails; these are not the cause.
 _STOPPED = "context canceled"
 
 
@@ -23,10 +23,10 @@ class _Tally:
 
 
 class BuildJournal:
-    """Takes note of events and answers for the result.
+    """Collects events for the result of a build.
 
     Attributes:
-        failed_step: The first step that failed by itself; empty while none has.
+        failed_step: The first step that failed by itself; empty if none has.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class BuildJournal:
         self._tallies: dict[str, _Tally] = {}
 
     def note(self, event: BuildEvent) -> None:
-        """Take one event into account."""
+        """Record one event."""
         match event:
             case StepStarted(step=step):
                 self._tallies.setdefault(step, _Tally())
@@ -53,7 +53,7 @@ class BuildJournal:
             self.failed_step = event.step
 
     def steps(self) -> tuple[BuildStep, ...]:
-        """All steps in the order in which they started, without internal ones that took no time."""
+        """Return all steps in the order of their start, without internal ones that took no time."""
         return tuple(
             BuildStep(name=name, seconds=tally.seconds, cached=tally.cached)
             for name, tally in self._tallies.items()
@@ -61,5 +61,5 @@ class BuildJournal:
         )
 
     def tail(self, step: str) -> tuple[str, ...]:
-        """The last lines that a step wrote, oldest first, at most `TAIL_LINES`."""
+        """Return the last lines of the output of a step, oldest first, at most `TAIL_LINES`."""
         return tuple(self._tallies[step].tail) if step in self._tallies else ()

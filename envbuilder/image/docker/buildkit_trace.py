@@ -1,6 +1,7 @@
 """BuildKit's progress messages (`moby.buildkit.trace`) as build events.
 
-Source: moby/buildkit `api/services/control/control.proto`, message StatusResponse, the same from Engine 18.09 to 28.5.
+Source: message StatusResponse, the same from Engine 18.09 to 28.5,
+https://github.com/moby/buildkit/blob/master/api/services/control/control.proto
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ class Vertex:
     """State of one step at one moment; the engine repeats it whenever it changes.
 
     Attributes:
-        digest: Names the step within a build.
-        name: Such as `[2/3] RUN make`.
-        cached: Whether the engine took it from its cache.
+        digest: Identifies the step within a build.
+        name: Display name, such as `[2/3] RUN make`.
+        cached: True if the engine took it from its cache.
         started: Nanoseconds since 1970; None before it began.
         completed: Likewise; None while it runs.
-        error: Empty while nothing went wrong.
+        error: Error message; empty if there is none.
     """
 
     digest: str = ""
@@ -41,7 +42,7 @@ class Vertex:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VertexStatus:
-    """How far a transfer within a step has come, in bytes."""
+    """Progress of a transfer within a step, in bytes."""
 
     id: str = ""
     name: str = ""
@@ -51,7 +52,7 @@ class VertexStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VertexLog:
-    """A piece of the output of a step; it need not end with a line.
+    """A piece of the output of a step; it need not end at a line end.
 
     Attributes:
         vertex: Digest of the step.
@@ -92,7 +93,7 @@ def decode(aux: str) -> StatusResponse:
 
 
 def _last(message: Field) -> dict[int, Field]:
-    # The last occurrence of a field that is not repeated counts, says the wire format.
+    # The last occurrence of a field that is not repeated wins: https://protobuf.dev/programming-guides/encoding/
     return {field.number: field for field in fields(message.payload)}
 
 
@@ -139,9 +140,9 @@ def _moment(timestamp: Field | None) -> int | None:
 
 
 class TraceReader:
-    """Turns the sequence of states that the engine sends into what happened in between.
+    """Converts the sequence of states that the engine sends to events.
 
-    BuildKit opens a step more than once: first to look into its cache, then to do the work. Each opening gives a
+    BuildKit opens a step more than once: first to look into its cache, then to run it. Each opening gives a
     `StepStarted` and a `StepFinished`, so the seconds of a step are the sum over its openings.
     """
 
@@ -152,13 +153,13 @@ class TraceReader:
         self._lines: dict[tuple[str, int], LineSplitter] = {}
 
     def feed(self, aux: str) -> Iterator[BuildEvent]:
-        """The events that one trace message tells of.
+        """Return the events of one trace message.
 
         Raises:
-            MalformedMessage: The message cannot be read; the reader is as it was before.
+            MalformedMessage: The message cannot be read; the reader keeps its state.
         """
         response = decode(aux)
-        # What a step wrote arrives in the message of its end at the latest, and belongs before that end.
+        # The output of a step arrives with the message of its end at the latest, and is reported before that end.
         for vertex in response.vertexes:
             yield from self._begin(vertex)
         for log in response.logs:
@@ -197,7 +198,7 @@ class TraceReader:
 
 
 def _moved(status: VertexStatus) -> Iterator[Transfer]:
-    # Statuses such as "exporting layers" count nothing: they are phases of a step, not bytes on their way.
+    # Statuses such as "exporting layers" are phases of a step, not transfers.
     if status.current > 0 or status.total > 0:
         item = status.id if status.name in {"", status.id} else f"{status.name} {status.id}"
         yield Transfer(item=item, current=max(0, status.current), total=max(0, status.total))

@@ -13,15 +13,15 @@ from envbuilder.oci.transfers import Transfer
 
 _STEP = re.compile(r"Step (?P<index>\d+)/\d+ : .*")
 _CACHED = " ---> Using cache"
-# What the builder itself says about its intermediate containers and images.
+# Messages of the builder about its intermediate containers and images.
 _BOOKKEEPING = re.compile(r" ---> (Running in )?[0-9a-f]{12}|Removing intermediate container [0-9a-f]{12}")
 _BUILT = re.compile(r"Successfully (built|tagged) .*")
 
 
 class ClassicReader:
-    """Follows a build through `Step 3/12 : RUN …` lines; it does one step at a time.
+    """Reader of `Step 3/12 : RUN …` lines of the classic builder, which runs one step at a time.
 
-    The engine sends no times, so a step lasts from its line to that of the next one, by the clock given.
+    The engine sends no times, so a step lasts from its line to that of the next one, by the given clock.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -33,7 +33,7 @@ class ClassicReader:
         self._cached = False
 
     def feed(self, message: Record) -> Iterator[BuildEvent]:
-        """The events that one message tells of."""
+        """Return the events of one message."""
         for line in self._splitter.feed(text(message, "stream").encode("utf-8", "replace")):
             yield from self._line(line)
         if number(message, "progressDetail", "current"):
@@ -46,10 +46,10 @@ class ClassicReader:
             yield from self.finish(failure(message))
 
     def finish(self, error: str = "") -> Iterator[BuildEvent]:
-        """What was still open when the engine said no more.
+        """Return the events for the open step at the end of the stream.
 
         Args:
-            error: Why the last step failed; empty when it did not.
+            error: Reason why the last step failed; empty if it did not.
         """
         for line in self._splitter.flush():
             yield from self._line(line)
@@ -60,7 +60,7 @@ class ClassicReader:
 
     def _line(self, line: str) -> Iterator[BuildEvent]:
         step = _STEP.fullmatch(line)
-        # A step that prints "Step 9/9 : …" itself does not count: the builder never skips a number.
+        # The builder never skips a number, so a "Step 9/9 : …" line in the output of a step is not mistaken for a step.
         if step and int(step["index"]) == self._index + 1:
             yield from self._next(line)
         elif line == _CACHED:

@@ -1,4 +1,4 @@
-"""The SDK's low-level client, with what it lacks for builds."""
+"""The SDK's low-level client, extended for builds."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ TIMEOUT_SECONDS = 60
 
 
 class DockerClient(docker.APIClient):
-    """The SDK's client with the private request methods declared, and the types that its stubs leave open.
+    """The SDK's client with the private request methods declared, and the types that its stubs omit.
 
-    The public API has no way to ask for BuildKit (docker-py #2230, and #3344, which was not merged).
+    The public API cannot request BuildKit: https://github.com/docker/docker-py/issues/2230; and
+    https://github.com/docker/docker-py/pull/3344, which was not merged.
     """
 
     if TYPE_CHECKING:
@@ -31,22 +32,22 @@ class DockerClient(docker.APIClient):
         def _stream_helper(self, response: requests.Response, *, decode: bool) -> Iterator[Record]: ...
 
         def inspect_image(self, image: str) -> Record:
-            """`GET /images/…/json`."""
+            """Return the answer of `GET /images/…/json`."""
 
         def inspect_distribution(self, image: str) -> Record:  # type: ignore[override]
-            """`GET /distribution/…/json`."""
+            """Return the answer of `GET /distribution/…/json`."""
 
         def history(self, image: str) -> Sequence[Record]:
-            """`GET /images/…/history`."""
+            """Return the answer of `GET /images/…/history`."""
 
         def images(self) -> Sequence[Record]:  # type: ignore[override]
-            """`GET /images/json`."""
+            """Return the answer of `GET /images/json`."""
 
         def load_image(self, data: IO[bytes] | Iterator[bytes]) -> Iterator[Record]:  # type: ignore[override]
-            """`POST /images/load`."""
+            """Load an archive (`POST /images/load`)."""
 
     def post_build(self, context: Iterator[bytes], params: Mapping[str, object]) -> requests.Response:
-        """Start a build; the answer is a stream of messages."""
+        """Start a build; return its stream of messages."""
         response = self._post(
             self._url("/build"),
             data=context,
@@ -59,7 +60,7 @@ class DockerClient(docker.APIClient):
         return response
 
     def messages(self, response: requests.Response) -> Iterator[Record]:
-        """The JSON messages of a streamed answer."""
+        """Yield the JSON messages of a streamed answer."""
         return self._stream_helper(response, decode=True)
 
     def cancel_build(self, build_id: str) -> None:
@@ -68,7 +69,7 @@ class DockerClient(docker.APIClient):
 
     @contextmanager
     def attached(self, container: str) -> Iterator[Iterator[tuple[int, bytes]]]:
-        """`POST /containers/…/attach`: the stream's number and a piece; the SDK's own ways leave their socket open."""
+        """Yield stream number and piece of `POST /containers/…/attach`; the SDK's own methods leak their socket."""
         response = self._post(
             self._url(f"/containers/{quote(container)}/attach"),
             params={"stdout": 1, "stderr": 1, "stream": 1},
@@ -83,8 +84,8 @@ class DockerClient(docker.APIClient):
 
     @contextmanager
     def patient(self) -> Iterator[None]:
-        """Wait for as long as it takes: `push` and `load` are silent while the engine packs a layer of gigabytes."""
-        self.timeout = None  # type: ignore[assignment]  # requests takes it; the stub knows only numbers
+        """Disable the timeout: `push` and `load` are silent while the engine packs a layer of gigabytes."""
+        self.timeout = None  # type: ignore[assignment]  # requests accepts it; the stub knows only numbers
         try:
             yield
         finally:

@@ -1,4 +1,4 @@
-"""A container as the engine is asked for it."""
+"""The request for a new container."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerSpec:
-    """A container to create; nothing in it comes from the image but what is left empty.
+    """A container to create; only values left empty come from the image.
 
     Attributes:
-        name: Chosen by the caller, so that it can be removed even when the answer to the creation is lost.
+        name: Chosen by the caller, so that it can be removed even if the answer to the creation is lost.
         mounts: `(path on this host, path in the container)`, read-only.
-        gpus: Whether it gets all GPUs.
-        devices: Names of CDI devices that it gets.
-        shared: `(path on this host, path in the container)` that it can change.
-        folder: Where the command starts; empty means where the image says.
+        gpus: True if it gets all GPUs.
+        devices: Names of CDI devices for it.
+        shared: `(path on this host, path in the container)`, writable.
+        folder: Working directory; empty means that of the image.
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""Which Docker engine is meant, as the docker command decides it: DOCKER_HOST, DOCKER_CONTEXT, the current context.
+"""Selection of the Docker engine, as in the docker command: DOCKER_HOST, DOCKER_CONTEXT, the current context.
 
-Not read through the SDK: its import takes 0.3 s, it reads the environment of the process, and it takes the default
+Not read by the SDK: its import takes 0.3 s, it reads the environment of the process, and it takes the default
 engine when a context does not exist.
 
 Source: https://docs.docker.com/engine/manage-resources/contexts/, docker-py 7.2 `docker.context`; read 2026-11.
@@ -28,9 +28,9 @@ class Tls:
     """Certificates of a context.
 
     Attributes:
-        authority: Certificate of the issuer; None takes those that this machine trusts.
-        client: Certificate and key to show; None shows none.
-        verify: Whether the certificate of the engine is checked.
+        authority: Certificate of the issuer; None means those of this machine.
+        client: Client certificate and key; None for none.
+        verify: True if the certificate of the engine is checked.
     """
 
     authority: Path | None
@@ -40,10 +40,10 @@ class Tls:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """Where an engine listens.
+    """The address of an engine.
 
     Attributes:
-        context: Name of the context; empty when DOCKER_HOST or the default decides.
+        context: Name of the context; empty for DOCKER_HOST or the default.
         host: Address; empty for the default socket.
         tls: Certificates of the context; None when it has none.
     """
@@ -54,7 +54,7 @@ class Endpoint:
 
     @property
     def is_local(self) -> bool:
-        """Whether the engine is on this machine, as far as its address tells."""
+        """True if the address is one of this machine."""
         return not self.host or self.host.startswith((_UNIX, "npipe://"))
 
 
@@ -71,7 +71,7 @@ def endpoint(environ: Mapping[str, str]) -> Endpoint:
     _, _, rest = found.host.rpartition("://")
     user, at, _ = rest.rpartition("@")
     if at and ":" in user and not found.is_local:
-        # The address is not repeated: messages get into logs, facts and reports.
+        # The address is not repeated: messages are written to logs, facts and reports.
         raise EngineUnavailable(
             f"{f'the Docker context {found.context}' if found.context else 'DOCKER_HOST'} holds a password, "
             "which no container engine takes",
@@ -101,7 +101,7 @@ def _current(config: Path | None) -> str:
         return ""
     try:
         return text(_read(config / "config.json"), "currentContext")
-    except (OSError, ValueError):  # docker itself warns and goes on
+    except (OSError, ValueError):  # docker itself warns and continues
         return ""
 
 
@@ -132,6 +132,6 @@ def _tls(directory: Path, *, verify: bool) -> Tls | None:
 
 
 def _read(path: Path) -> Record:
-    """Return a JSON object; empty for JSON that is none."""
+    """Return a JSON object; empty for a file that holds none."""
     found = load_json(read_regular(path, LARGEST))
     return found if isinstance(found, dict) else {}

@@ -1,8 +1,8 @@
-"""Tar streams for the engine: the same files give the same bytes, and nothing is held in memory.
+"""Tar streams for the engine: the same files give the same bytes, and nothing is kept in memory.
 
-The first header must be plain USTAR: BuildKit takes a body that begins with a PAX header (the answer to a fractional
-time or a long name) for a Dockerfile (moby/buildkit frontend/dockerui/context.go, isArchive). So the Dockerfile goes
-first, its name is short, and all times are whole.
+The first header must be plain USTAR: BuildKit takes a body that begins with a PAX header (caused by a fractional
+time or a long name) for a Dockerfile. So the Dockerfile goes first, its name is short, and all times are whole.
+Source: isArchive in https://github.com/moby/buildkit/blob/master/frontend/dockerui/context.go
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from envbuilder.oci.tar.writing import tar_blocks
 
 
 def context(folder: Path, dockerfile: str) -> Iterator[bytes]:
-    """A build context: everything under a folder, streamed from disk.
+    """Yield a build context: everything under a directory, streamed from disk.
 
-    Entries are sorted by path after the Dockerfile; owner 0, time 0; of the modes only whether a file can be executed
-    is kept, so neither the umask of a checkout nor the hour of a rendering reaches the engine's cache keys. Sockets and
+    Entries are sorted by path after the Dockerfile; owner 0, time 0; of the modes only the executable bit is
+    kept, so neither the umask of a checkout nor the time of a rendering changes the engine's cache keys. Sockets and
     pipes have no content that a build could copy, and are left out.
 
     Args:
@@ -29,7 +29,7 @@ def context(folder: Path, dockerfile: str) -> Iterator[bytes]:
         dockerfile: Name of a file in it.
 
     Raises:
-        UsageError: The folder has no such file, or a file became shorter meanwhile.
+        UsageError: The directory has no such file, or a file became shorter meanwhile.
     """
     if not (folder / dockerfile).is_file():
         raise UsageError(f"{folder} has no file {dockerfile}", hint="write it with `envbuilder render`")
@@ -51,9 +51,9 @@ def _sent(members: Iterable[Member]) -> Iterator[bytes]:
 
 
 def files_tar(files: Iterable[tuple[str, bytes]]) -> bytes:
-    """A small archive of files that everybody may read, for putting into a container at `/`.
+    """Return a small archive of world-readable files, for copying into a container at `/`.
 
-    It has no entries for folders: the engine makes those that are missing and leaves the mode of `/tmp` alone.
+    It has no entries for directories: the engine makes the missing ones and keeps the mode of `/tmp`.
 
     Args:
         files: `(absolute path, content)`.

@@ -1,4 +1,4 @@
-"""The Docker engine behind the port: opened when it is first needed, so that a command which needs none never waits."""
+"""The Docker engine behind the port: opened on first use, so that a command without need for it never waits."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ if TYPE_CHECKING:
 
 _SOCKET = "/var/run/docker.sock"
 _IMPORTING = threading.Lock()
-"""The SDK's modules import each other in circles: a second thread that imports one gets it half made."""
+"""Held during imports: the SDK's modules import each other in cycles, and a second thread would see partial ones."""
 
 
 def connect(environ: Mapping[str, str], *, timeout: int | None = None) -> ContainerEngine:
-    """Return the engine that DOCKER_HOST or a Docker context names, or the default one.
+    """Return the engine named by DOCKER_HOST or a Docker context, or the default one.
 
     Opens nothing yet, and does not even import the SDK: `EngineUnavailable` comes from the first request.
 
     Args:
         environ: Environment variables.
-        timeout: Seconds that the engine has for each answer; None for the patience that builds need.
+        timeout: Seconds that the engine has for each answer; None for the long timeout of builds.
     """
     return DockerEngine(lambda: _open(environ, timeout), clock=time.monotonic, new_name=_unique)
 
 
 def default_registry() -> str:
-    """Address of the registry that Docker asks when an image names none, as the SDK knows it."""
+    """Return the address of Docker's default registry, as the SDK defines it."""
     with _IMPORTING:
         from docker.auth import INDEX_URL  # noqa: PLC0415 - importing the SDK takes 0.3 s
 
@@ -57,12 +57,12 @@ def is_there(environ: Mapping[str, str]) -> bool:
     try:
         where = endpoint(environ)
     except EngineUnavailable:
-        return True  # It is named; connecting says what is wrong with it.
+        return True  # It is named; connecting reports what is wrong with it.
     return bool(where.host) or Path(_SOCKET).exists()
 
 
 def is_local(environ: Mapping[str, str]) -> bool:
-    """Return True if the engine is on this machine, as far as its address tells."""
+    """Return True if the engine is on this machine, judged by its address."""
     try:
         return endpoint(environ).is_local
     except EngineUnavailable:
@@ -81,12 +81,12 @@ def _unique() -> str:
 
 
 class DockerEngine:
-    """The `ContainerEngine` over the Docker SDK; each method is in a module of its own.
+    """The `ContainerEngine` over the Docker SDK; the implementations are in modules of their own.
 
     Args:
         opener: Connects; called at most once.
-        clock: Seconds that only go forward.
-        new_name: A name that no container and no build of the engine has.
+        clock: Returns seconds, monotonic.
+        new_name: Returns a name that no container and no build of the engine has.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Give a container engine the base that the Dockerfile of a lock starts from."""
+"""Bases of Dockerfiles, loaded or pulled into a container engine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from envbuilder.oci.tar.writing import write
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineBases:
-    """Make sure that an engine has the bases of locks.
+    """Provides an engine with the bases of locks.
 
     Attributes:
         engine: The engine.
@@ -40,7 +40,7 @@ class EngineBases:
     progress: Callable[[str], None]
 
     def provide_image(self, pin: BasePin) -> str:
-        """Pull a registry image where the engine lacks it; return the name under which the engine has it.
+        """Pull a registry image if the engine lacks it; return its name in the engine.
 
         Raises:
             SourceUnreachable: Neither the engine nor the registry has it.
@@ -49,7 +49,7 @@ class EngineBases:
         return fetch_base(self.engine, pin, reference, self.sources, self.listener)
 
     def provide(self, lock: Lock) -> str:
-        """Load or pull the base of a lock, with its OS packages; return the name under which the engine has it.
+        """Load or pull the base of a lock, with its OS packages; return its name in the engine.
 
         Raises:
             SourceUnreachable: Neither the engine, nor this machine, nor the registry has it.
@@ -70,7 +70,7 @@ class EngineBases:
 
         Args:
             tree: The tree.
-            reference: The name that it gets.
+            reference: The name of the image.
             added: Tar of the OS packages, which becomes a second layer; None for none.
         """
         self.progress(f"giving {tree.id} to the engine")

@@ -1,4 +1,4 @@
-"""Every exception of docker-py and of the HTTP libraries under it, mapped to one of ours in one table."""
+"""The table that maps every exception of docker-py and of its HTTP libraries to one of ours."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _REFUSALS: tuple[tuple[str, type[EngineError], str], ...] = (
 
 
 def refused(explanation: str) -> EnvbuilderError:
-    """The error for a request that the engine understood and would not do."""
+    """Return the error for a request that the engine refused."""
     for pattern, error, hint in _REFUSALS:
         if re.search(pattern, explanation, re.IGNORECASE):
             return error(f"the engine refused: {explanation}", hint=hint)
@@ -78,7 +78,7 @@ def _malformed(error: BaseException, _: Refusal) -> EnvbuilderError:
     return EngineError(f"a request to the engine was malformed: {error}")
 
 
-# Looked up along the method resolution order of an exception, so a subclass that a later version adds finds its parent.
+# Looked up along the method resolution order of an exception, so that subclasses of later versions find their parent.
 MAPPINGS: Mapping[type[BaseException], _Mapping] = {
     sdk.DockerException: _unavailable,  # raised itself only while opening: wrong address, no answer to the version
     sdk.APIError: _refusal,
@@ -110,7 +110,7 @@ MAPPINGS: Mapping[type[BaseException], _Mapping] = {
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The exception and all that it wraps: docker-py chains with `from`, requests and urllib3 put causes in `args`."""
+    """Yield an exception and its causes: docker-py chains with `from`, requests and urllib3 put causes in `args`."""
     pending, seen = [error], set[int]()
     while pending:
         current = pending.pop()
@@ -122,11 +122,11 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def mapped(error: BaseException, refusal: Refusal = refused) -> EnvbuilderError:
-    """Our error for one of theirs.
+    """Return our error for an exception of the SDK.
 
     Args:
         error: An instance of a class in `MAPPINGS` or of a subclass.
-        refusal: What a request means that the engine understood and would not do; given its explanation.
+        refusal: Returns the error for a request that the engine refused; receives its explanation.
     """
     kind = next(kind for kind in type(error).__mro__ if kind in MAPPINGS)
     return MAPPINGS[kind](error, refusal)
@@ -134,7 +134,7 @@ def mapped(error: BaseException, refusal: Refusal = refused) -> EnvbuilderError:
 
 @contextmanager
 def translated(refusal: Refusal = refused) -> Iterator[None]:
-    """Let only our errors out of a block that talks to the engine; `refusal` as in `mapped`."""
+    """Convert all exceptions of a block that uses the engine to ours; `refusal` as in `mapped`."""
     try:
         yield
     except tuple(MAPPINGS) as error:

@@ -19,7 +19,7 @@ from envbuilder.lock.lock import Lock, Sources
 
 
 class Ingredients(Protocol):
-    """Provides what the Dockerfile of a lock needs beside the lock."""
+    """Provider of the files that the Dockerfile of a lock needs beside the lock."""
 
     def provide_tools(self, lock: Lock, sources: Sources) -> None:
         """Make sure that `find_file` finds the tools of a lock."""
@@ -34,7 +34,7 @@ class Ingredients(Protocol):
         ...
 
     def find_file(self, sha256: str) -> Path | None:
-        """Return the file with this hash; None when it is not here."""
+        """Return the file with this hash; None if it is not on this machine."""
         ...
 
 

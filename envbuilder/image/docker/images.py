@@ -1,4 +1,4 @@
-"""The engine's JSON about images and about itself, as values of ours."""
+"""Conversion of the engine's JSON about images and about itself."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from envbuilder.image.builds import EngineInfo, ImageInfo, ImageLayer
 
 _CONTAINERD_STORE = "io.containerd.snapshotter.v1"
 _BUILDKIT_API = (1, 39)
-# With the containerd store BuildKit cannot read its own upload (moby #47717) until Engine 28 (moby #49178);
-# seen failing on 26.1.5 and working on 28.5.2, 2026-11.
+# With the containerd store BuildKit cannot read its own upload (https://github.com/moby/moby/issues/47717) until
+# Engine 28 (https://github.com/moby/moby/pull/49178); it failed on 26.1.5 and works on 28.5.2, 2026-11.
 _CONTAINERD_STORE_MENDED = (28,)
 
 
 def failure(message: Record) -> str:
-    """Return what a progress message of the engine says went wrong; empty if it reports no error."""
+    """Return the error in a progress message of the engine; empty if it reports none."""
     return text(message, "errorDetail", "message") or text(message, "error")
 
 

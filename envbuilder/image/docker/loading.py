@@ -1,7 +1,7 @@
-"""Giving an assembled image to the engine: one generated tar with only the layers that the engine lacks.
+"""Loading of an assembled image into the engine: one generated tar with only the layers that the engine lacks.
 
-The engine finds a layer that is not in the tar by the digests of all tars up to it, so what it has must be the lowest
-layers of one of its images. Seen with 20.10.24 (overlay2).
+The engine finds a layer that is not in the tar by the digests of all tars up to it, so its layers must be the lowest
+layers of one of its images. Tested with 20.10.24 (overlay2).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def load_image(api: DockerApi, image: AssembledImage, store: Store, tags: tuple[
 
 
 def _there(api: DockerApi, image: AssembledImage) -> ImageInfo | None:
-    """The image as the engine has it: under its configuration's digest, or its manifest's with the containerd store."""
+    """Return the loaded image: by its configuration's digest, or its manifest's with the containerd store."""
     for digest in (image.config.descriptor.digest, image.manifest.descriptor.digest):
         found = api.inspect_image(digest)
         if found is not None and texts(found, "RootFS", "Layers") == tuple(layer.diff_id for layer in image.layers):
@@ -70,10 +70,10 @@ def _checked(api: DockerApi, image: AssembledImage) -> ImageInfo:
 
 
 def _send_missing(api: DockerApi, image: AssembledImage, store: Store) -> int:
-    """Send what the engine lacks; gives how many layers it had.
+    """Send the layers that the engine lacks; return the number of those it had.
 
-    When it refuses that, a layer has vanished meanwhile, or it knows its layers by other digests than we think (the
-    containerd store goes by packed ones): everything is sent once then.
+    If the engine refuses that, a layer was removed meanwhile, or it knows its layers by other digests (the
+    containerd store uses those of packed layers): then everything is sent once.
     """
     present = _present_layers(api, image)
     try:
@@ -98,7 +98,7 @@ def _send(api: DockerApi, image: AssembledImage, store: Store, present: int) -> 
 
 
 def _present_layers(api: DockerApi, image: AssembledImage) -> int:
-    """How many of the lowest layers some image of the engine begins with."""
+    """Return how many of the lowest layers are also the lowest of some image of the engine."""
     wanted = tuple(layer.diff_id for layer in image.layers)
     best = 0
     for known in _candidates(api.images(), _environment(image)):
@@ -115,7 +115,7 @@ def _environment(image: AssembledImage) -> str:
 
 
 def _candidates(images: Sequence[Record], environment: str) -> list[str]:
-    """Ids of images to look at: those of the same environment first, then ours, then others, each the newest first."""
+    """Return the ids of images to compare: of the same environment first, then ours, then others, newest first."""
 
     def rank(image: Record) -> tuple[int, int]:
         labels = record(image, "Labels")
@@ -137,7 +137,7 @@ def _common(wanted: Sequence[str], there: Sequence[str]) -> int:
 
 
 def _members(image: AssembledImage, store: Store, layers: Sequence[ImageLayerPin]) -> list[Member]:
-    """An OCI layout and `manifest.json`; names are given later, when the image was found to be right."""
+    """Return an OCI layout and `manifest.json`; names are added after the image was verified."""
     manifest, config = image.manifest.descriptor, image.config.descriptor
     once = {layer.blob.digest: layer.blob for layer in layers}
     return [

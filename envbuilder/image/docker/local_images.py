@@ -1,4 +1,4 @@
-"""Names of the images that a local engine has, without the Docker SDK, whose import takes 0.3 s."""
+"""Names of the images of a local engine, read without the Docker SDK, whose import takes 0.3 s."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class _UnixConnection(http.client.HTTPConnection):
 def image_names(environ: Mapping[str, str], *, timeout: float) -> frozenset[str] | None:
     """Return the names of the images that the engine behind a local socket has from a registry.
 
-    An image that was built or imported there has no digest of a registry, so a lock cannot pin it.
+    An image that was built or imported there has no registry digest, so a lock cannot pin it.
 
     Args:
-        environ: Says which engine, as for the docker command; one that is not behind a local socket is not asked.
+        environ: Selects the engine, as for the docker command; only one behind a local socket is asked.
         timeout: Seconds for connecting and for the answer.
 
     Returns:
-        Every `repository:tag` and `repository@digest` of them. Empty for an engine elsewhere, or one that is late; None
-        when there is none at the local socket.
+        Every `repository:tag` and `repository@digest` of them. Empty for a remote engine, or after the timeout; None
+        if there is none at the local socket.
     """
     try:
         address = endpoint(environ).host or f"unix://{DEFAULT_SOCKET}"

@@ -1,4 +1,4 @@
-"""Bytes that a build step wrote to its terminal, as clean lines of text."""
+"""Terminal output of a build step as clean lines of text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 # ECMA-48: control sequences (colours, cursor), operating system commands (titles), and two-byte escapes.
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
-# A program that never ends its line must not fill the memory of this process.
+# Bounds the memory for a program that never ends its line.
 _LONGEST_LINE = 64 * 1024
 
 
@@ -24,13 +24,13 @@ def clean(line: bytes) -> str:
 
 
 class LineSplitter:
-    """Cuts a stream that arrives in arbitrary pieces into lines; lines with nothing to show are left out."""
+    """Splits a stream that arrives in arbitrary pieces into lines; lines without visible text are left out."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def feed(self, piece: bytes) -> Iterator[str]:
-        """The lines that this piece completes."""
+        """Return the lines that this piece completes."""
         *whole, rest = (self._rest + piece).split(b"\n")
         self._rest = rest
         yield from self._shown(whole)
@@ -38,7 +38,7 @@ class LineSplitter:
             yield from self.flush()
 
     def flush(self) -> Iterator[str]:
-        """What is left when the stream has ended: its last line, if that had no line end."""
+        """Return the last line of an ended stream, if it had no line end."""
         rest, self._rest = self._rest, b""
         yield from self._shown([rest])
 

@@ -1,4 +1,4 @@
-"""Resolve OS packages on a base: from the lists of a Debian archive, or by apt inside a registry image."""
+"""Resolution of OS packages on a base: from the lists of a Debian archive, or by apt inside a registry image."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from envbuilder.lock.resolve.apt import AptResolver
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OsPackageResolver:
-    """Resolve OS packages for locks.
+    """The resolver of OS packages for locks.
 
     Attributes:
-        bases: Makes Debian trees, and gives the engine registry images.
+        bases: Makes Debian trees, and provides the engine with registry images.
         apt: Runs apt inside an image of the engine.
     """
 

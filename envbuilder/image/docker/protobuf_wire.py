@@ -1,7 +1,7 @@
-"""The protobuf wire format, as far as progress messages need it: fields of one message, in file order.
+"""A decoder of the protobuf wire format, limited to progress messages: fields of one message, in file order.
 
-Source: protobuf.dev, "Encoding", read 2026-11. A dependency on protobuf would weigh more than these lines, and would
-clash with the protobuf that TensorFlow pins wherever both are installed side by side.
+Source: https://protobuf.dev/programming-guides/encoding/, read 2026-11. The protobuf package would be larger, and
+would conflict with the version that TensorFlow pins if both are installed in one environment.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ class MalformedMessage(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """One field as it lies on the wire.
+    """One field of a message.
 
     Attributes:
         number: Its number in the `.proto` file.
         integer: Its value when it is a varint, read as a signed 64-bit number; else 0.
-        payload: Its bytes when it is a string, bytes, a message or of fixed width; else empty.
+        payload: Its bytes if it is a string, bytes, a message or of fixed width; else empty.
     """
 
     number: int
@@ -35,15 +35,15 @@ class Field:
 
     @property
     def text(self) -> str:
-        """The payload as text; bytes that are not UTF-8 are replaced, since names are only shown."""
+        """The payload as text; bytes that are not UTF-8 are replaced, since names are only displayed."""
         return self.payload.decode("utf-8", "replace")
 
 
 def fields(message: bytes) -> Iterator[Field]:
-    """Walk over all fields, known or not.
+    """Yield all fields, known or not.
 
     Raises:
-        MalformedMessage: A field is cut off, or has a wire type that no current encoder writes.
+        MalformedMessage: A field is truncated, or has a wire type that no current encoder writes.
     """
     position = 0
     while position < len(message):

@@ -1,4 +1,4 @@
-"""Base images in registries: which digest a lock pins, and how the engine gets the bytes."""
+"""Base images in registries: their digests for locks, and their transfer into the engine."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from envbuilder.lock.lock import BasePin, Sources
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistryBases:
-    """Images that the engine has, or that a registry answers for.
+    """Base images of the engine or of a registry.
 
     Attributes:
         engine: The engine; it asks the registry, with its own credentials and proxy.
-        ask: The digest that a registry gives for an image, without an engine: asked when none answers.
+        ask: Returns the digest that a registry has for an image; used if no engine answers.
     """
 
     engine: ContainerEngine
     ask: Callable[[ImageRef], str]
 
     def locate(self, system: BaseSystem, sources: Sources) -> BasePin | Refused:
-        """The image by digest: the digest in the catalog when there is one, else what the registry gives."""
+        """Return the image by digest: the digest in the catalog if there is one, else that of the registry."""
         reference = ImageRef.parse(system.image)
         wanted = ImageRef(repository=reference.repository, tag=reference.tag, digest=system.digest)
         try:
@@ -54,21 +54,21 @@ class RegistryBases:
         return self.engine.registry_digest(asked)
 
 
-def fetch_base(  # noqa: PLR0913  each says something else about one base
+def fetch_base(  # noqa: PLR0913  each describes a different property of one base
     engine: ContainerEngine, pin: BasePin, reference: ImageRef, sources: Sources, listener: Listener, *, layers: int = 1
 ) -> str:
-    """Make sure that the engine has a base of a lock, and nothing but that.
+    """Make sure that the engine has a base of a lock, and no other image.
 
     Args:
         engine: The engine.
         pin: The base.
         reference: Its name in a Dockerfile.
         sources: May name a mirror.
-        listener: Told about transfers.
-        layers: How many layers a Debian base has: two when OS packages were added to it.
+        listener: Receives the progress of transfers.
+        layers: Number of layers of a Debian base: two if OS packages were added to it.
 
     Returns:
-        The name under which the engine has it; a mirror's image keeps the mirror's name.
+        The name of the image in the engine; a mirror's image keeps the mirror's name.
 
     Raises:
         SourceUnreachable: Neither the engine nor the registry has it.

@@ -1,4 +1,4 @@
-"""One command in a container that is gone afterwards."""
+"""One command in a temporary container."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _KILLED = 137
 _SECONDS_TO_DIE = 30.0
-# What the engine says about a command that it cannot start, and the status that a shell and `docker run` give for it.
+# Messages of the engine about a command that it cannot start, and the status of a shell and `docker run` for it.
 _CANNOT_START = (
     (re.compile(r"executable file not found|no such file or directory"), 127),
     (re.compile(r"permission denied|exec format error|is a directory"), 126),
@@ -27,7 +27,7 @@ _CANNOT_START = (
 
 
 def run(api: DockerApi, request: RunRequest, *, clock: Callable[[], float], name: str) -> RunResult:
-    """Run a command and collect what it leaves.
+    """Run a command and collect its results.
 
     A command that cannot be started is a result as in a shell (127 not found, 126 not executable), with the engine's
     words as its standard error: "this image has no python" is a finding about the image, not about the engine.
@@ -36,7 +36,7 @@ def run(api: DockerApi, request: RunRequest, *, clock: Callable[[], float], name
         api: The engine.
         request: What to run.
         clock: Seconds; only differences count.
-        name: Name for the container, unique; it is removed under this name whatever happens.
+        name: Name for the container, unique; it is removed by this name in any case.
     """
     try:
         _create(api, request, name)
@@ -57,9 +57,9 @@ def run(api: DockerApi, request: RunRequest, *, clock: Callable[[], float], name
 
 
 def follow(api: DockerApi, request: RunRequest, output: Output, *, name: str) -> int:
-    """Run a command to its end, however long it takes, and hand on what it writes as it comes; gives its exit status.
+    """Run a command without time limit, and pass on its output as it is written; return its exit status.
 
-    A command that cannot be started is told as in `run`.
+    A command that cannot be started is reported as in `run`.
     """
     try:
         _create(api, request, name)
@@ -82,7 +82,7 @@ def follow(api: DockerApi, request: RunRequest, output: Output, *, name: str) ->
 def execute(
     api: DockerApi, container: str, command: tuple[str, ...], *, timeout: float, clock: Callable[[], float]
 ) -> RunResult:
-    """Run a command in a running container and collect what it writes."""
+    """Run a command in a running container and collect its output."""
     started = api.start_command(container, command)
     streams = {False: bytearray(), True: bytearray()}
     deadline, timed_out = clock() + timeout, False
@@ -102,7 +102,7 @@ def execute(
 
 
 def has_gpus(container: Record) -> bool:
-    """Read the answer of `GET /containers/…/json`: devices that were asked for, or NVIDIA's runtime."""
+    """Return True if the answer of `GET /containers/…/json` has requested devices, or NVIDIA's runtime."""
     requested = records(container, "HostConfig", "DeviceRequests")
     wanted = any(
         text(each, "Driver") in {"nvidia", "cdi"} or "gpu" in str(each.get("Capabilities")) for each in requested
@@ -138,7 +138,7 @@ def _not_started(error: EngineError) -> RunResult:
 
 
 def _await(api: DockerApi, name: str, deadline: float, clock: Callable[[], float]) -> tuple[int, bool]:
-    """Exit status, and whether the time was up; the deadline is ours, since the SDK's only limits the silence."""
+    """Return the exit status, and True if the time was up; the SDK's timeout limits only the silence."""
     while (left := deadline - clock()) > 0:
         status = api.wait(name, left)
         if status is not None:

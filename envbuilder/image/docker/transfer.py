@@ -1,4 +1,4 @@
-"""Images between the engine, registries and archives."""
+"""Transfer of images between the engine, registries and archives."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NO_SPACE = "no space left on device"
 
 
 def registry_digest(api: DockerApi, reference: ImageRef) -> str:
-    """The manifest digest that the registry gives for a reference."""
+    """Return the manifest digest that the registry has for a reference."""
     digest = text(api.distribution(str(reference), lambda said: _unreachable(reference, said)), "Descriptor", "digest")
     if not is_digest(digest):
         raise _unreachable(reference, f"the registry gave no digest but {digest!r}")
@@ -36,7 +36,7 @@ def registry_digest(api: DockerApi, reference: ImageRef) -> str:
 
 
 def pull(api: DockerApi, reference: ImageRef, listener: Listener) -> ImageInfo:
-    """Fetch an image and look at it."""
+    """Pull an image and return its description."""
     for message in api.pull(reference, lambda said: _unreachable(reference, said)):
         if failure(message):
             raise _unreachable(reference, failure(message))
@@ -61,10 +61,10 @@ def save(api: DockerApi, reference: str, archive: Path) -> None:
 
 
 def load(api: DockerApi, archive: Path) -> ImageInfo:
-    """Take the one image of a `docker save` archive.
+    """Load the one image of a `docker save` archive.
 
     Raises:
-        UsageError: There is no such file, or it holds no image or several.
+        UsageError: The file does not exist, or holds no image or several.
     """
     if not archive.is_file():
         raise UsageError(f"there is no archive {archive}")
@@ -81,7 +81,7 @@ def load(api: DockerApi, archive: Path) -> ImageInfo:
 
 @dataclass(slots=True, kw_only=True)
 class _Ledger:
-    """What a push has said so far."""
+    """The messages of a push, summed up."""
 
     digest: str = ""
     sent: dict[str, int] = field(default_factory=dict)
@@ -92,13 +92,13 @@ class _Ledger:
         if status.startswith(_PRESENT):
             self.present.add(layer)
         elif status in {"Pushing", "Pushed"}:
-            # The last count before "Pushed" can pass the announced total: the tar around the files counts too.
+            # The last count before "Pushed" can exceed the announced total, as it includes the tar around the files.
             self.sent[layer] = max(self.sent.get(layer, 0), number(message, "progressDetail", "current"))
         self.digest = text(record(message, "aux"), "Digest") or self.digest
 
 
 def push(api: DockerApi, reference: ImageRef, listener: Listener, clock: Callable[[], float]) -> PushResult:
-    """Send an image and count what had to be sent."""
+    """Push an image and count the bytes that were sent."""
     began = clock()
     ledger = _Ledger()
     for message in api.push(reference, lambda said: _unsent(reference, said)):

@@ -1,4 +1,4 @@
-"""From plan to the files of a build: Dockerfile and everything that it needs. Pure but for reading the templates."""
+"""The files of a build: Dockerfile and everything that it needs. Pure except for reading the templates."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from envbuilder.image.plan.plan import LayerKind, Plan
 from envbuilder.lock.lock import OsPackagePin, PackagePin, ToolName
 
 _NOT_RUN = {"probe", memory.HOOK}
-"""Tools that the build copies and does not run."""
+"""Tools that the build copies but does not run."""
 
 _DOWNLOADS = {
     "download-cuda": (LayerKind.CUDA,),
     "download": (LayerKind.FRAMEWORK, LayerKind.PACKAGES),
 }
-"""Which layers' files are fetched by each of the two stages that do nothing else."""
+"""Layers whose files are fetched by each of the two download stages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class TextFile:
     Attributes:
         path: Relative, with `/`.
         text: Content.
-        executable: Whether the build runs it.
+        executable: True if the build runs it.
     """
 
     path: str
@@ -45,7 +45,7 @@ class Attachment:
     Attributes:
         path: Relative, with `/`.
         sha256: 64 hexadecimal digits.
-        executable: Whether the build runs it.
+        executable: True if the build runs it.
     """
 
     path: str
@@ -55,7 +55,7 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rendered:
-    """A folder to build.
+    """A directory to build.
 
     Attributes:
         texts: Sorted by path.
@@ -67,12 +67,12 @@ class Rendered:
 
 
 def render(plan: Plan, lock_text: str, templates: Path) -> Rendered:
-    """Write a plan down as a Dockerfile; same plan, same bytes.
+    """Render a plan as a Dockerfile; the same plan gives the same bytes.
 
     Args:
         plan: The layers.
-        lock_text: Canonical text of the lock, which goes into the image.
-        templates: Folder of the Jinja templates.
+        lock_text: Canonical text of the lock, which is copied into the image.
+        templates: Directory of the Jinja templates.
 
     Raises:
         ValueError: A value has a control character, or a name is a path.
@@ -98,7 +98,7 @@ def render(plan: Plan, lock_text: str, templates: Path) -> Rendered:
 
 
 def requirements(pins: Iterable[PackagePin]) -> str:
-    """Pins as a requirements file in hash-checking mode, one exact file each."""
+    """Return pins as a requirements file in hash-checking mode, one exact file each."""
     return "".join(f"{pin.name}=={pin.version} --hash=sha256:{pin.sha256}\n" for pin in pins)
 
 

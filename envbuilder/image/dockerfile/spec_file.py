@@ -1,4 +1,4 @@
-"""A commented spec for a row, ready to be edited."""
+"""A commented spec for an environment, ready to be edited."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from envbuilder.image.dockerfile.templates import environment
 
 
 def render_spec(row: Environment, templates: Path) -> str:
-    """The text of a new `envbuilder.yaml`; it reads back as the defaults for this row."""
+    """Return the text of a new `envbuilder.yaml`; it parses to the defaults of this environment."""
     return environment(templates).get_template("envbuilder.yaml.j2").render(row=row)

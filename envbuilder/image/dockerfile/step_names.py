@@ -1,10 +1,10 @@
-"""What a step of our Dockerfiles does, in words: engines name steps by their commands."""
+"""Titles for the steps of our Dockerfiles, which engines name by their commands."""
 
 from __future__ import annotations
 
 import re
 
-# Ordered: the first pattern that is found names the step. A test holds them against every rendered Dockerfile.
+# Ordered: the first pattern that is found names the step. A test matches them against every rendered Dockerfile.
 _TITLES: tuple[tuple[str, str], ...] = (
     (r"download-cuda\.txt", "CUDA libraries, download"),
     (r"download\.txt", "TensorFlow and what it needs, download"),
@@ -30,7 +30,7 @@ _WIDEST = 88
 
 
 def step_title(command: str) -> str:
-    """A step as `[image 2/5] TensorFlow`; a step that is not ours keeps its own words without mounts, shortened."""
+    """Return a step as `[image 2/5] TensorFlow`; any other step keeps its own words without mounts, shortened."""
     words = " ".join(command.split())
     place = _PLACE.match(words)
     head = f"{place[1]} " if place and place[1] != "[internal]" else ""

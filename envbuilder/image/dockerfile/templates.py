@@ -1,4 +1,4 @@
-"""The Jinja environment: strict, quiet about white space, and unable to print an unquoted value by accident."""
+"""The Jinja environment: strict, without extra white space, and with filters that quote every value."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from envbuilder.core import image_layout
 
 @cache
 def environment(folder: Path) -> Environment:
-    """Return the environment for the templates in a folder, with each template compiled once.
+    """Return the environment for the templates in a directory, with each template compiled once.
 
     Filters: `sh` quotes for a shell word, `double` for a double-quoted Dockerfile value, `plain` refuses everything
     that is not safe on a comment line.
 
-    Values: `paths`, `home(account)` and `site_packages(series)` say where things are in an image, as absolute paths.
+    Values: `paths`, `home(account)` and `site_packages(series)` return paths in an image, absolute.
     """
     made = Environment(
         loader=FileSystemLoader(folder),
@@ -38,10 +38,10 @@ def environment(folder: Path) -> Environment:
 
 
 def one_line(value: object) -> str:
-    """The value unchanged.
+    """Return the value unchanged.
 
     Raises:
-        ValueError: It has a line end or another control character, which could become an instruction of its own.
+        ValueError: It has a line end or another control character, which could start another instruction.
     """
     text = str(value)
     if any(ord(character) < 32 or ord(character) == 127 for character in text):
@@ -50,12 +50,12 @@ def one_line(value: object) -> str:
 
 
 def shell_word(value: object) -> str:
-    """One word for a POSIX shell; `shlex.split` gives the value back."""
+    """Return one word for a POSIX shell; `shlex.split` returns the value."""
     return shlex.quote(one_line(value))
 
 
 def double_quoted(value: object) -> str:
-    """A double-quoted value of a Dockerfile instruction, in which nothing is expanded."""
+    """Return a double-quoted value of a Dockerfile instruction, in which nothing is expanded."""
     text = one_line(value)
     for character in ("\\", '"', "$"):
         text = text.replace(character, f"\\{character}")

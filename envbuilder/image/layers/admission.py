@@ -1,4 +1,4 @@
-"""What a distribution may bring into an image."""
+"""Rules for the files that a distribution may install in an image."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _METADATA = re.compile(r"([^/]+?)(?:-[^/]*)?\.(?:dist|egg)-info(?![^/])")
 def require_pinned(wheel: Wheel, pin: PackagePin) -> None:
     """Raise VerificationFailed if the metadata of a wheel is of another distribution, or another version, than the pin.
 
-    Installers compare them too: uv refuses the wheel, pip warns and refuses when it resolved the name.
+    Installers compare them too: uv refuses the wheel, pip warns and refuses if it resolved the name.
     """
     folder = wheel.dist_info.removesuffix(".dist-info")
     name, _, version = folder.rpartition("-")
@@ -51,19 +51,19 @@ def _same_name(found: str, wanted: str) -> bool:
 
 def _same_version(found: str, wanted: str) -> bool:
     try:
-        # A folder has an underscore where a local version has a hyphen.
+        # A directory has an underscore where a local version has a hyphen.
         return Version(found.replace("_", "-")) == Version(wanted)
     except InvalidVersion:
         return found == wanted
 
 
 def admitted(entries: Iterable[Entry], prefix: Prefix, dist_info: str, allowed: Collection[str]) -> Iterator[Entry]:
-    """Pass the entries of one distribution on.
+    """Yield the entries of one distribution after checking them.
 
     Args:
-        entries: What it brings.
-        prefix: Where it is installed.
-        dist_info: Its folder of metadata.
+        entries: Its entries.
+        prefix: The environment that it is installed in.
+        dist_info: Its directory of metadata.
         allowed: Absolute paths that the spec allows.
 
     Raises:
@@ -100,7 +100,7 @@ def _allow(path: str) -> str:
 
 
 class Clashes:
-    """Paths that two distributions bring.
+    """Paths that two distributions contain.
 
     Attributes:
         notes: One line for each path with different contents, of which the later one is in the image.
@@ -114,15 +114,15 @@ class Clashes:
         self._folders: dict[str, str] = {}
 
     def see(self, entry: Entry, *, own: bool = False) -> None:
-        """Note an entry; those that are in lower layers come first.
+        """Record an entry; those of lower layers come first.
 
         Args:
-            entry: What a distribution brings.
-            own: Whether the distribution is the user's own, not one of the environment.
+            entry: An entry of a distribution.
+            own: True for the user's own distribution, False for one of the environment.
 
         Raises:
-            VerificationFailed: A path is a file of one distribution and a folder of another, or an own package replaces
-                code of the environment.
+            VerificationFailed: A path is a file in one distribution and a directory in another, or an own package
+                changes code of the environment.
         """
         if entry.member.kind is Kind.FOLDER:
             self._see_folders(entry.path, entry)

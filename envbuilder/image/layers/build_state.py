@@ -1,4 +1,4 @@
-"""One image on its way: its plan, the keys of its layers, and what is known of them already."""
+"""The state of one image during the build: its plan, the keys of its layers, and the known digests."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _SHARED = (LayerKind.CUDA, LayerKind.FRAMEWORK, LayerKind.PACKAGES)
 
 @dataclass(kw_only=True)
 class Draft:
-    """One image on its way.
+    """One image during its build.
 
     Attributes:
         plan: Its plan.
-        ingredients: What its layers are made of.
+        ingredients: The inputs of its layers.
         keys: Key by layer id.
-        known: What layers become, by layer id; those that nobody knows yet are left out.
-        in_base: Layers that the base brings as they are.
+        known: Records of layers, by layer id; unknown layers are left out.
+        in_base: Layers that the base already contains.
         digests_only: Layers that are known need not be in the store.
     """
 
@@ -44,16 +44,16 @@ class Draft:
 
     @property
     def lock(self) -> Lock:
-        """Its lock."""
+        """The lock of the image."""
         return self.plan.lock
 
     @property
     def layers(self) -> tuple[Layer, ...]:
-        """The layers that are ours to make."""
+        """The layers that are to be made."""
         return tuple(layer for layer in self.plan.layers if not (self.in_base and layer.kind is LayerKind.BASE))
 
     def to_make(self, store: Store) -> tuple[Layer, ...]:
-        """The layers that are not in the store, or not even known."""
+        """Return the layers that are not in the store, or unknown."""
         return tuple(
             layer
             for layer in self.layers
@@ -61,7 +61,7 @@ class Draft:
         )
 
     def files_of(self, layer: Layer) -> tuple[PackagePin, ...]:
-        """The files that a layer is made from."""
+        """Return the files that a layer is made from."""
         match layer.kind:
             case LayerKind.BYTECODE:
                 pins = tuple(pin for each in self.plan.of(*_SHARED) for pin in each.packages)
@@ -72,12 +72,12 @@ class Draft:
         return (*pins, *self.plan.build_tools) if any(not pin.is_wheel for pin in pins) else pins
 
     def waits_for(self, layer: Layer) -> tuple[PackagePin, ...]:
-        """The files to wait for, where they are fetched: an own layer is compared with what lies below it."""
+        """Return the files that a layer waits for, if they are fetched: an own layer is compared with those below."""
         below = self.lock.packages if layer.kind is LayerKind.OWN else ()
         return (*self.files_of(layer), *below)
 
     def missing(self, store: Store) -> list[PackagePin]:
-        """The files that have to be fetched for the layers that have to be made."""
+        """Return the files that have to be fetched for the layers that have to be made."""
         pins = {pin.sha256: pin for layer in self.to_make(store) for pin in self.files_of(layer)}
         return [pin for pin in pins.values() if not store.has(f"sha256:{pin.sha256}")]
 
@@ -87,7 +87,7 @@ def _is_there(layer: Packed, store: Store) -> bool:
 
 
 def draft(lock: Lock, layer_format: LayerFormat, context: AssemblyContext, work: Path, *, digests_only: bool) -> Draft:
-    """Begin an image."""
+    """Return the initial state of an image."""
     content = context.bases.open(lock)
     in_base = content.layers
     planned = plan(lock, digest(lock), below=max(len(in_base), 1))
@@ -118,7 +118,7 @@ def draft(lock: Lock, layer_format: LayerFormat, context: AssemblyContext, work:
 def _known(
     pinned: ImagePin | None, layer_format: LayerFormat, keys: dict[str, str], records: Records
 ) -> dict[str, Packed]:
-    """What each layer becomes, as far as the lock or this store knows; the lock has the last word."""
+    """Return the records of layers that the lock or this store knows; the lock takes precedence."""
     found = {}
     for layer, key in keys.items():
         record = records.layer(key)

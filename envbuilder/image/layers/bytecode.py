@@ -1,6 +1,6 @@
 """Bytecode of many sources, compiled by the interpreter of the image.
 
-Without it `import tensorflow` takes twice as long on every start, because nobody can write bytecode in the image.
+Without it `import tensorflow` takes twice as long on every start, because bytecode cannot be written in the image.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from envbuilder.image.layers.inflate import Reader
 from envbuilder.oci.tar.members import Kind, Member, opened_at
 
 _LONGEST_HEAD = 64
-"""Bytes of a line with two numbers."""
+"""Maximum length of a line with two numbers, in bytes."""
 
 
 @contextmanager
 def bytecode(entries: Iterable[Entry], python: TargetPython, work: Path) -> Iterator[list[Entry]]:
-    """Bytecode of the Python sources among some entries, where the interpreter looks for it.
+    """Compile the Python sources among some entries; the result is where the interpreter looks for it.
 
     One process compiles all of them in the order of their paths, so that the result is a function of its input.
-    Sources for other Pythons, and templates that only look like Python, have none.
+    Sources for other Pythons, and templates that only resemble Python, are left out.
 
     Args:
         entries: With or without sources, in any order.
         python: The interpreter of the image.
-        work: Folder for what passes between the two; the entries can be read until the block ends.
+        work: Directory for the files exchanged with the interpreter; the entries can be read until the block ends.
 
     Raises:
-        ToolFailed: The interpreter cannot be run here.
+        ToolFailed: The interpreter cannot be run on this machine.
     """
     sources = sorted((entry for entry in entries if _is_source(entry)), key=lambda entry: entry.path)
     script = files("envbuilder.incontainer").joinpath("compile_sources.py").read_text(encoding="utf-8")
@@ -72,7 +72,7 @@ def _frames(sources: Iterable[Entry]) -> Iterator[bytes]:
 
 
 def _answers(answer: Path, tag: str, sources: frozenset[str]) -> Iterator[Entry]:
-    """What the interpreter answered; it is one of the image, and names nothing but what it was given."""
+    """Yield the results of the interpreter, which comes from the image: only names from the request are accepted."""
     end = answer.stat().st_size
     with answer.open("rb") as stream:
         while head := stream.readline(_LONGEST_HEAD):

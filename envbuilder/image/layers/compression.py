@@ -1,4 +1,4 @@
-"""How the tar of a layer is packed: one sink for each format."""
+"""Compression of the tar of a layer: one sink for each format."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from envbuilder.oci.images import LayerFormat
 
 _BUFFER = 1 << 18
 _SMALL = 1 << 10
-"""Contents up to so many bytes are packed together with the headers around them."""
+"""Contents up to this size in bytes are packed together with the headers around them."""
 
 _TINY = 200
-"""Spliced contents up to so many bytes too: a member of their own would cost more than it saves."""
+"""Spliced contents up to this size in bytes are too: a gzip member of their own would cost more than it saves."""
 
 _STORED = 0xFFFF
 _ZSTD_LEVEL = 3
@@ -46,7 +46,7 @@ class Digesting:
         self._pending = bytearray()
 
     def update(self, data: bytes) -> None:
-        """Take the next bytes."""
+        """Add the next bytes."""
         if self.silent:
             return
         self.size += len(data)
@@ -60,7 +60,7 @@ class Digesting:
 
     @property
     def digest(self) -> str:
-        """`sha256:…` of everything so far."""
+        """`sha256:…` of all bytes so far."""
         self._flush()
         return f"sha256:{self._hash.hexdigest()}"
 
@@ -70,36 +70,36 @@ class Digesting:
 
 
 class Sink(Protocol):
-    """Where the pieces of a tar go."""
+    """Receiver of the pieces of a tar."""
 
     def plain(self, data: bytes) -> None:
-        """Headers and padding."""
+        """Add headers and padding."""
         ...
 
     def content(self, stream: BinaryIO, size: int) -> None:
-        """A content that is not packed yet: the next `size` bytes."""
+        """Add a content that is not packed yet: the next `size` bytes."""
         ...
 
     def splice(self, spliced: Spliced, size: int, watch: Watch | None = None) -> None:
-        """A content that lies packed in a wheel; `watch` is shown it unpacked, when it is unpacked at all."""
+        """Add a content that is packed in a wheel; `watch` receives the unpacked bytes, if it is unpacked at all."""
         ...
 
     def finish(self) -> None:
-        """Everything was given."""
+        """End the stream."""
         ...
 
     def close(self) -> None:
-        """Close what is open; also after an error."""
+        """Close open files; also after an error."""
         ...
 
 
 class SplicingSink:
-    """Gzip, one member for each content, as it lies in its wheel; what is between them is packed by us.
+    """Gzip with one member for each content as packed in its wheel; the bytes between them are packed separately.
 
     Args:
-        write: Takes the bytes of the blob.
-        tar: Digests the tar inside; when it is silent, spliced contents are not even unpacked.
-        deflate: Compresses what lies in no wheel; None stores it, and no library decides a byte.
+        write: Receives the bytes of the blob.
+        tar: Digests the tar inside; if it is silent, spliced contents are not unpacked.
+        deflate: Compresses everything that is not from a wheel; None stores it, so that no library affects the bytes.
     """
 
     def __init__(self, write: Callable[[bytes], object], tar: Digesting, deflate: Deflate | None = None) -> None:
@@ -178,12 +178,12 @@ class SplicingSink:
 
 
 class CompressingSink:
-    """The whole tar through one compressor.
+    """One compressor for the whole tar.
 
     Args:
-        write: Takes the bytes of the blob.
+        write: Receives the bytes of the blob.
         tar: Digests the tar inside.
-        compressor: What packs it.
+        compressor: Packs it.
     """
 
     def __init__(self, write: Callable[[bytes], object], tar: Digesting, compressor: Compressor) -> None:
@@ -219,7 +219,7 @@ class CompressingSink:
 
 
 class NoCompressor:
-    """Gives everything as it is."""
+    """A compressor that returns its input."""
 
     def compress(self, data: bytes, /) -> bytes:
         """See `Compressor.compress`."""
@@ -257,10 +257,10 @@ class GzipCompressor:
 
 
 def zstd_compressor() -> tuple[Compressor, str]:
-    """A compressor for zstd at level 3, and the version of its library.
+    """Return a compressor for zstd at level 3, and the version of its library.
 
     Raises:
-        ToolMissing: There is none.
+        ToolMissing: zstd is not installed.
     """
     try:
         module = import_module("zstandard")
@@ -273,16 +273,16 @@ def zstd_compressor() -> tuple[Compressor, str]:
 
 
 def _unseen(_data: bytes) -> None:
-    """Nobody watches."""
+    """Ignore a piece."""
 
 
 def packer_of(layer_format: LayerFormat) -> str:
-    """What decides the bytes of layers beside their content: the version of libzstd; empty for the other formats."""
+    """Return the version of libzstd if it affects the bytes of layers; empty for the other formats."""
     return f"zstd {zstd_compressor()[1]}, level {_ZSTD_LEVEL}" if layer_format is LayerFormat.ZSTD else ""
 
 
 class _Buffer:
-    """Gathers small writes."""
+    """A buffer for small writes."""
 
     def __init__(self, write: Callable[[bytes], object]) -> None:
         self._write = write

@@ -1,9 +1,10 @@
-"""Deflate streams whose bytes no library decides.
+"""Deflate streams that do not depend on a compression library.
 
 Headers of a tar are packed as one block with the fixed Huffman codes, in which runs of zeros are repeated; contents
-that lie unpacked in a wheel become stored blocks. Small and simple on purpose: the digest of a layer hangs on it.
+that are not packed in a wheel become stored blocks. Deliberately simple: the digest of a layer depends on it.
 
-Source: RFC 1951 (3.2.4 stored blocks, 3.2.5 lengths and distances, 3.2.6 fixed codes), RFC 1952 (gzip members).
+Source: https://www.rfc-editor.org/rfc/rfc1951 (3.2.4 stored blocks, 3.2.5 lengths and distances, 3.2.6 fixed codes),
+https://www.rfc-editor.org/rfc/rfc1952 (gzip members).
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ _FINAL_FIXED = "110"
 
 
 def member_tail(crc: int, size: int) -> bytes:
-    """What ends a gzip member: the check sum of its content, and its size modulo 2³²."""
+    """Return the end of a gzip member: the checksum of its content, and its size modulo 2³²."""
     return struct.pack("<II", crc, size & 0xFFFFFFFF)
 
 
 def fixed_block(data: bytes) -> bytes:
-    """A whole deflate stream of one final block with the fixed codes.
+    """Return a whole deflate stream of one final block with the fixed codes.
 
     Example:
         >>> zlib.decompress(fixed_block(b"name" + bytes(508)), wbits=-15) == b"name" + bytes(508)
@@ -51,29 +52,29 @@ def fixed_block(data: bytes) -> bytes:
 
 
 def stored_blocks(data: bytes) -> Iterator[bytes]:
-    """A whole deflate stream of stored blocks."""
+    """Yield a whole deflate stream of stored blocks."""
     starts = range(0, max(len(data), 1), _LARGEST_STORED)
     for start in starts:
         yield stored_block(data[start : start + _LARGEST_STORED], final=start + _LARGEST_STORED >= len(data))
 
 
 def stored_block(data: bytes, *, final: bool) -> bytes:
-    """One block of at most 65535 bytes that are not packed; the stream must be at a byte's border."""
+    """Return one stored block of at most 65535 bytes; the stream must be at a byte boundary."""
     return struct.pack("<BHH", final, len(data), len(data) ^ 0xFFFF) + data
 
 
 def packed(data: bytes, stream: bytes) -> bytes:
-    """A gzip member of a content and its deflate stream."""
+    """Return a gzip member from a content and its deflate stream."""
     return MEMBER_HEAD + stream + member_tail(zlib.crc32(data), len(data))
 
 
 def _literal(value: int) -> str:
-    # Huffman codes stand in the stream with their highest bit first.
+    # Huffman codes start with their highest bit.
     return f"{0x30 + value:08b}" if value < 144 else f"{0x190 + value - 144:09b}"
 
 
 def _length_code(length: int) -> str:
-    """Code of a length from 3 to 258, with its extra bits, and of the distance 1."""
+    """Return the code of a length from 3 to 258, with its extra bits, and of the distance 1."""
     if length == _LONGEST_MATCH:
         symbol, extra, count = 285, 0, 0
     else:
@@ -81,12 +82,12 @@ def _length_code(length: int) -> str:
         symbol = 257 + 4 * count + ((length - 3) >> count)
         extra = (length - 3) & ((1 << count) - 1)
     code = f"{symbol - 256:07b}" if symbol < 280 else f"{0xC0 + symbol - 280:08b}"
-    # Extra bits stand with their lowest bit first; the distance 1 is the code 0 of five bits.
+    # Extra bits start with their lowest bit; the distance 1 is the code 0 of five bits.
     return code + f"{extra:0{count}b}"[::-1] * bool(count) + "00000"
 
 
 def _repeated(count: int) -> str:
-    """So many bytes more like the one before."""
+    """Return the codes that repeat the previous byte this many times."""
     bits = []
     while count >= 3:
         # Never leave one or two, which would have to be literals.

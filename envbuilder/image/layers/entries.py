@@ -1,4 +1,4 @@
-"""What a layer consists of: members of a tar, some of which lie packed in a wheel."""
+"""Entries of a layer: members of a tar, some of which are packed in a wheel."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from envbuilder.oci.tar.headers import encoded
 from envbuilder.oci.tar.members import Kind, Member
 
 EPOCH = 1_700_000_000
-"""Time stamp of everything that we put into a layer: 2023-11-14T22:13:20Z. Any fixed moment would do; one for all rows
-lets them share layers."""
+"""Time stamp of everything that is added to a layer: 2023-11-14T22:13:20Z, chosen arbitrarily; one value for all
+environments lets them share layers."""
 
 _LEAVE_OUT = "leave that package or file out of envbuilder.yaml, then `envbuilder lock`"
 
@@ -24,9 +24,9 @@ class Spliced:
 
     Attributes:
         file: The file.
-        offset: Where the stream begins.
+        offset: Start of the stream.
         size: Its bytes.
-        crc: CRC-32 of what it unpacks to, as the zip says.
+        crc: CRC-32 of the unpacked content, from the zip.
     """
 
     file: Path
@@ -40,10 +40,10 @@ class Entry:
     """One path of a layer.
 
     Attributes:
-        member: The member; when it is spliced, `member.open` is not used.
-        spliced: Where its content lies packed; None for one that has to be packed.
-        origin: Which distribution brought it; empty for one of ours.
-        digest: `sha256:…` of the content, where it is known without reading; else empty.
+        member: The member; if it is spliced, `member.open` is not used.
+        spliced: Place of its packed content; None for content that has to be packed.
+        origin: Distribution that contains it; empty for generated entries.
+        digest: `sha256:…` of the content, if it is known without reading; else empty.
     """
 
     member: Member
@@ -58,17 +58,17 @@ class Entry:
 
 
 def folder(path: str) -> Entry:
-    """A folder of root's."""
+    """Return a directory owned by root."""
     return Entry(member=Member(path=path, kind=Kind.FOLDER, mode=0o755, mtime=EPOCH))
 
 
 def link(path: str, target: str) -> Entry:
-    """A symbolic link."""
+    """Return a symbolic link."""
     return Entry(member=Member(path=path, kind=Kind.SYMLINK, mode=0o777, mtime=EPOCH, target=target))
 
 
 def text(path: str, content: bytes, *, mode: int = 0o644, origin: str = "") -> Entry:
-    """A small file of root's."""
+    """Return a small file owned by root."""
     return Entry(
         member=Member(path=path, kind=Kind.FILE, mode=mode, mtime=EPOCH).holding(content),
         origin=origin,
@@ -76,7 +76,7 @@ def text(path: str, content: bytes, *, mode: int = 0o644, origin: str = "") -> E
 
 
 def parents(path: str) -> Iterator[str]:
-    """The folders above a path, the nearest first."""
+    """Yield the directories above a path, the nearest first."""
     while path := path.rpartition("/")[0]:
         yield path
 
@@ -86,10 +86,10 @@ def _brought_by(entry: Entry) -> str:
 
 
 def completed(entries: Iterable[Entry]) -> list[Entry]:
-    """Entries with all folders above them, in the order of a layer; of several with one path the last is kept.
+    """Return entries with all directories above them, in the order of a layer; for equal paths the last is kept.
 
     Raises:
-        VerificationFailed: A path cannot be in an image, or lies below a file or a link of the same layer.
+        VerificationFailed: A path cannot be in an image, or is below a file or a link of the same layer.
     """
     found: dict[str, Entry] = {}
     for entry in entries:

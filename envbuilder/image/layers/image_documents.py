@@ -24,13 +24,13 @@ _ANNOTATED = "org.opencontainers.image."
 def image_of(
     plan: Plan, layers: Sequence[ImageLayerPin], base_config: Mapping[str, object], *, packer: str = ""
 ) -> AssembledImage:
-    """The image that some layers make.
+    """Return the image that consists of some layers.
 
     Args:
-        plan: Where environment, labels and titles come from.
+        plan: Source of environment variables, labels and titles.
         layers: All layers, those of the base too, lowest first.
         base_config: Configuration of a registry image as base; empty for a tree.
-        packer: What decides the bytes of the layers beside their content; empty when nothing does.
+        packer: Version of the library that affects the bytes of the layers; empty if none does.
     """
     created = datetime.fromtimestamp(plan.lock.epoch, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     config = json_document(CONFIG_TYPE, _config(plan, layers, base_config, created))
@@ -48,7 +48,7 @@ def image_of(
 
 
 def pin_of(image: AssembledImage, layer_format: LayerFormat) -> ImagePin:
-    """An image as a lock names it."""
+    """Return the pin of an image for a lock."""
     return ImagePin(
         format=layer_format,
         layers=image.layers,
@@ -85,7 +85,7 @@ def _config(
 
 
 def _environment(inherited: object, own: Sequence[tuple[str, str]]) -> list[str]:
-    """`NAME=value`, sorted by name; ours win."""
+    """Return `NAME=value`, sorted by name; values of the plan take precedence."""
     pairs = dict(str(each).partition("=")[::2] for each in inherited) if isinstance(inherited, list) else {}
     return [f"{name}={value}" for name, value in sorted({**pairs, **dict(own)}.items())]
 

@@ -1,7 +1,7 @@
-"""Run the interpreter of an image in a sandbox: no container engine, nothing of the image installed here.
+"""The interpreter of an image, run in a sandbox: without a container engine or an installation on this machine.
 
-The program is started by the image's own loader, with the image's own libraries; its root is the unpacked image. So it
-makes no difference which Linux this is, as long as it is one for x86-64.
+The program is started by the image's own loader, with the image's own libraries; its root is the unpacked image. So
+the result does not depend on the Linux distribution of this machine, which must be one for x86-64.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class TargetPython:
     """An interpreter in an unpacked tree.
 
     Attributes:
-        root: Folder of the tree.
-        home: Where the interpreter lives in it: `opt/python` or `usr`.
+        root: Directory of the tree.
+        home: Directory of the interpreter in it: `opt/python` or `usr`.
         series: `3.8`.
-        sandbox: Gives what runs it; asked at each run.
+        sandbox: Returns the sandbox; called for each run.
     """
 
     root: Path
@@ -55,7 +55,7 @@ class TargetPython:
     series: str
     sandbox: Callable[[], Sandbox]
 
-    def run(  # noqa: PLR0913  one way to run it
+    def run(  # noqa: PLR0913  each is an option of one run
         self,
         arguments: Iterable[str],
         *,
@@ -65,27 +65,27 @@ class TargetPython:
         environ: Mapping[str, str] | None = None,
         copy_out: str = "",
     ) -> bytes | None:
-        """Run it in a sandbox, where only `/tmp` can be written; nothing of this process's environment is passed on.
+        """Run it in a sandbox that can write only to `/tmp`; nothing of this process's environment is passed on.
 
         Args:
             arguments: For the interpreter.
-            given: File that it reads as standard input; None for nothing.
-            answer: File that it writes standard output to; None for nowhere.
-            mounts: Folders of this machine by the path at which it sees them, read-only.
+            given: File for its standard input; None for nothing.
+            answer: File for its standard output; None discards it.
+            mounts: Directories of this machine by their path in the sandbox, read-only.
             environ: Further environment variables.
-            copy_out: A file below `/tmp` to read when it has ended; empty for none.
+            copy_out: A file below `/tmp` to read after its end; empty for none.
 
         Returns:
-            Content of that file; None when it did not write it.
+            Content of that file; None if it was not written.
 
         Raises:
-            ToolFailed: It cannot be started here, or ended with an error.
+            ToolFailed: It cannot be started on this machine, or ended with an error.
             ToolMissing: There is no sandbox.
         """
-        # -I would ignore the environment, which is ours alone, and with it the seed. Without `site` (-S) other strings
-        # are shared when bytecode is written, which Python 3.6 to 3.10 put into it (measured 2026-11-22).
+        # -I would ignore the environment, and with it the seed. Without `site` (-S) other strings
+        # are shared when bytecode is written, which Python 3.6 to 3.10 store in it (measured 2026-11-22).
         program = (f"/{self.home}/bin/python{self.series}", "-s", "-B", *arguments)
-        # Sets lie in memory in the order of their hashes, and bytecode is written in that order.
+        # Sets are stored in the order of their hashes, and bytecode is written in that order.
         settings = {"PYTHONHOME": f"/{self.home}", "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "PATH": ""}
         task = Task(
             tree=self.root,
@@ -120,7 +120,7 @@ class TargetPython:
         raise ToolFailed("the base has no loader for x86-64", hint="choose another base: --base ID")
 
     def _hidden(self) -> tuple[str, ...]:
-        """Return what `site` would take code of packages from: lines of .pth files, and modules run at every start."""
+        """Return the files whose code `site` would run: .pth files, and modules run at every start."""
         library = f"{self.home}/lib/python{self.series}"
         homes = (library, "usr/lib/python3", f"usr/local/lib/python{self.series}")
         folders = [f"{home}/{name}" for home in homes for name in _SITES]
@@ -132,14 +132,14 @@ class TargetPython:
 
 
 def unpacked(members: Iterable[Member], store: Store, key: str) -> Path:
-    """The part of a tree that an interpreter needs, in a folder of the store; made once for each key.
+    """Unpack the part of a tree that an interpreter needs into a directory of the store; once for each key.
 
-    One that is not what was unpacked is never used: it is removed and made again.
+    A modified directory is never used: it is removed and made again.
 
     Args:
-        members: Base and interpreter, folders before what they hold.
-        store: Holds the folder.
-        key: Digest of everything that decides the tree.
+        members: Base and interpreter, directories before what they hold.
+        store: Contains the directory.
+        key: Digest of all inputs of the tree.
 
     Raises:
         BadArchive: A member would be outside, or below a link.
@@ -170,7 +170,7 @@ def _write(members: Iterable[Member], root: Path) -> None:
     links: set[str] = set()
     with Below(root) as below:
         for member in members:
-            # A layer above may name a folder that is a link here, since /usr is merged.
+            # A higher layer may name a directory that is a link here, since /usr is merged.
             if is_needed(member.path) and not (member.kind is Kind.FOLDER and member.path in links):
                 _write_member(member, below, first)
                 links |= {member.path} if member.kind is Kind.SYMLINK else set()
@@ -202,7 +202,7 @@ def _copy(member: Member, below: Below) -> None:
 
 
 def is_needed(path: str) -> bool:
-    """Whether an interpreter may need a path: libraries, itself, and its standard library."""
+    """Return True if an interpreter may need a path: libraries, itself, and its standard library."""
     top, _, rest = path.partition("/")
     if top in {"lib", "lib64"}:
         return True

@@ -1,4 +1,4 @@
-"""Unpack deflate streams, by isal: the result is that of zlib, in a third of the time."""
+"""Deflate streams, unpacked by isal: the result is that of zlib, in a third of the time."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from envbuilder.image.layers.entries import Spliced
 
 _RAW = -15
 _BROKEN = cast("type[Exception]", igzip_lib.IsalError)
-"""The stub of the library calls it an exception that was raised."""
+"""The stub of the library declares the exception as an instance."""
 
 
 class Reader:
-    """Reads streams out of files; keeps the last file open, because a wheel has thousands of streams."""
+    """Reader of streams in files; keeps the last file open, because a wheel has thousands of streams."""
 
     def __init__(self) -> None:
         self._path: Path | None = None
         self._handle = -1
 
     def pieces(self, spliced: Spliced) -> Iterator[bytes]:
-        """The stream as it lies in its file, at most 1 MiB at a time.
+        """Yield the stream as it is in its file, at most 1 MiB at a time.
 
         Raises:
             VerificationFailed: The file is too short.
@@ -41,14 +41,14 @@ class Reader:
             yield piece
 
     def inflated(self, spliced: Spliced, size: int) -> Iterator[bytes]:
-        """The content of a stream, at most 1 MiB at a time; errors as in `Inflater`."""
+        """Yield the content of a stream, at most 1 MiB at a time; errors as in `Inflater`."""
         inflater = Inflater(spliced, size)
         for piece in self.pieces(spliced):
             yield from inflater.unpack(piece)
         yield from inflater.finish()
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close the open file."""
         if self._path:
             os.close(self._handle)
             self._path = None
@@ -61,7 +61,7 @@ class Reader:
 
 
 class Inflater:
-    """Unpacks one stream that is given in pieces, and compares it with what the zip says.
+    """Unpacks one stream that is given in pieces, and compares it with the checksum and size in the zip.
 
     Args:
         spliced: The stream.
@@ -76,7 +76,7 @@ class Inflater:
         self._seen = 0
 
     def unpack(self, piece: bytes) -> Iterator[bytes]:
-        """What the next piece unpacks to, at most 1 MiB at a time."""
+        """Yield the unpacked content of the next piece, at most 1 MiB at a time."""
         try:
             while piece:
                 data = self._object.decompress(piece, CHUNK)
@@ -92,10 +92,10 @@ class Inflater:
             raise damaged(self._spliced.file, str(error)) from error
 
     def finish(self) -> Iterator[bytes]:
-        """What is left, when all pieces were given.
+        """Return the rest, after all pieces were given.
 
         Raises:
-            VerificationFailed: It is not what the zip says.
+            VerificationFailed: The content does not match the zip.
         """
         rest = self._object.flush()
         self._crc = isal_zlib.crc32(rest, self._crc)
@@ -108,7 +108,7 @@ class Inflater:
 
 
 def damaged(file: Path, problem: str) -> VerificationFailed:
-    """Return the error for a member that is not what its zip says."""
+    """Return the error for a member that does not match its zip."""
     return VerificationFailed(
         f"{file.name} is damaged: a member does not unpack to what its directory says ({problem})",
         hint="its index gives a broken file; name another one, or another version",
@@ -116,7 +116,7 @@ def damaged(file: Path, problem: str) -> VerificationFailed:
 
 
 def inflated(spliced: Spliced, size: int) -> bytes:
-    """The content of a small stream; errors as in `Inflater`."""
+    """Return the content of a small stream; errors as in `Inflater`."""
     reader = Reader()
     try:
         return b"".join(reader.inflated(spliced, size))

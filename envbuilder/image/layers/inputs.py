@@ -1,4 +1,4 @@
-"""What layers are made of, opened when the first layer needs it."""
+"""The inputs of layers, opened when the first layer needs them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class BaseContent(Protocol):
 
     @property
     def layers(self) -> tuple[ImageLayerPin, ...]:
-        """Layers that are blobs already; none for a tree, which has to be packed."""
+        """Layers that are already blobs; empty for a tree, which has to be packed."""
         ...
 
     @property
@@ -43,37 +43,37 @@ class BaseContent(Protocol):
         ...
 
     def provide(self) -> None:
-        """Get the layers that are blobs."""
+        """Fetch the layers that are blobs."""
         ...
 
     def tar(self) -> Path:
-        """The tree as a tar; only for a tree."""
+        """Return the tree as a tar; only for a tree."""
         ...
 
     def added(self) -> Iterable[Member]:
-        """What the OS packages add, folders before what they hold."""
+        """Return the files of the OS packages, directories before their content."""
         ...
 
     def members(self) -> Iterable[Member]:
-        """Everything, merged, folders before what they hold."""
+        """Return all members, merged, directories before their content."""
         ...
 
 
 @dataclass(kw_only=True)
 class Ingredients:
-    """The pins of one lock as things to work with; safe to use from several threads.
+    """The inputs of one lock; safe to use from several threads.
 
     Attributes:
         lock: The pins.
         lock_text: Canonical text of them.
-        probe: Gives the probe, byte for byte.
-        hook: Gives the memory hook; empty for a lock without.
+        probe: Returns the bytes of the probe.
+        hook: Returns the memory hook; empty for a lock without.
         base: The base.
-        store: Has every file of the lock.
-        archive: Where the interpreter archive is; None when the interpreter comes with the base.
-        work: Folder for what lies between two steps; removed by its owner.
-        sandbox: Gives what runs the interpreter.
-        python_key: Digest of everything that decides the interpreter.
+        store: Contains every file of the lock.
+        archive: Path of the interpreter archive; None if the interpreter is part of the base.
+        work: Directory for intermediate files; removed by its owner.
+        sandbox: Returns the sandbox for the interpreter.
+        python_key: Digest of all inputs of the interpreter.
     """
 
     lock: Lock
@@ -99,24 +99,24 @@ class Ingredients:
 
     @property
     def has_archive(self) -> bool:
-        """Whether the interpreter comes in an archive."""
+        """True if the interpreter comes from an archive."""
         return self.lock.python.provider is PythonProvider.ARCHIVE
 
     @property
     def home(self) -> str:
-        """Where the interpreter lives in the image."""
+        """Directory of the interpreter in the image."""
         return PYTHON if self.has_archive else "usr"
 
     @property
     def prefix(self) -> Prefix:
-        """Where distributions are installed."""
+        """Environment that distributions are installed in."""
         return Prefix(venv=VENV, series=self.series)
 
     def base_file(self, path: str) -> bytes:
-        """A small file of the base; empty when there is none.
+        """Return a small file of the base; empty if it does not exist.
 
         Raises:
-            VerificationFailed: The base has something else there, which to read could lead to a file of this machine.
+            VerificationFailed: The path is not a regular file; following it could lead to a file of this machine.
         """
         found = [member for member in self.base.members() if member.path == path]
         if found and (found[-1].kind is not Kind.FILE or found[-1].size > _LARGEST_BASE_FILE):
@@ -127,21 +127,21 @@ class Ingredients:
         return found[-1].read() if found else b""
 
     def deflate(self) -> Deflate:
-        """Return the zlib whose bytes locks know: this Python's, or that of the base."""
+        """Return a zlib with the bytes that locks expect: this Python's, or that of the base."""
         with self._only_one("zlib"):
             if self._deflate is None:
                 self._deflate = original(self.base.members)
             return self._deflate
 
     def archive_entries(self) -> list[Entry]:
-        """The interpreter's files at their place; none when it comes with the base."""
+        """Return the interpreter's files at their paths in the image; empty if it is part of the base."""
         if not self.has_archive:
             return []
         with self._only_one("archive"):
             return list(archive_entries(self.archive(), self.work))
 
     def python(self) -> TargetPython:
-        """The interpreter of the image, ready to run on this machine."""
+        """Return the interpreter of the image, ready to run on this machine."""
         with self._only_one("python"):
             if self._python is None:
                 members = [*self.base.members(), *(entry.member for entry in self.archive_entries())]
@@ -150,7 +150,7 @@ class Ingredients:
             return self._python
 
     def wheel(self, pin: PackagePin) -> Wheel:
-        """A distribution as a wheel; a source distribution is built first."""
+        """Return a distribution as a wheel; a source distribution is built first."""
         with self._only_one(pin.sha256):
             if pin.sha256 not in self._wheels:
                 path = self._verified(pin)
@@ -162,7 +162,7 @@ class Ingredients:
             return self._wheels[pin.sha256]
 
     def file(self, file: OwnFile) -> Entry:
-        """One of the user's own files at its place.
+        """Return one of the user's own files at its path.
 
         Raises:
             SourceUnreachable: It is not in the store.
@@ -193,7 +193,7 @@ class Ingredients:
         try:
             return self.store.verified(f"sha256:{pin.sha256}")
         except FileNotFoundError as error:
-            # Another layer found it first.
+            # Another layer read it first.
             raise VerificationFailed(
                 f"{pin.file} in the cache folder was damaged; it was removed", hint="run the command again"
             ) from error

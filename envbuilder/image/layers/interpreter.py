@@ -1,4 +1,4 @@
-"""The interpreter, the virtual environment around it, and the account that an image runs as."""
+"""The interpreter, the virtual environment around it, and the user that an image runs as."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ PATH=$VIRTUAL_ENV/bin:$PATH; export PATH
 
 
 def archive_entries(archive: Path, work: Path) -> Iterator[Entry]:
-    """What an interpreter archive holds, at its place in the image.
+    """Return the content of an interpreter archive, at its path in the image.
 
     Args:
-        archive: A `.tar.gz` in which everything lies below one folder; its content was compared with its hash.
-        work: Folder for the unpacked tar, which must stay until the entries were read.
+        archive: A `.tar.gz` with all members below one directory; its content was compared with its hash.
+        work: Directory for the unpacked tar, which must stay until the entries were read.
 
     Raises:
         VerificationFailed: It cannot be read.
@@ -60,10 +60,10 @@ def archive_entries(archive: Path, work: Path) -> Iterator[Entry]:
 
 
 def venv_entries(home: str, series: str, version: str) -> Iterator[Entry]:
-    """An empty virtual environment.
+    """Return an empty virtual environment.
 
     Args:
-        home: Where its interpreter lives: `opt/python` or `usr`.
+        home: Directory of its interpreter: `opt/python` or `usr`.
         series: `3.8`.
         version: As exact as it is known, such as `3.8.18`.
     """
@@ -81,11 +81,11 @@ def venv_entries(home: str, series: str, version: str) -> Iterator[Entry]:
 
 
 def account_entries(user: User, passwd: bytes, group: bytes) -> Iterator[Entry]:
-    """The account, its home and the working folder.
+    """Return the entry of the user, its home and the working directory.
 
     Args:
-        user: The account.
-        passwd: What `/etc/passwd` of the base holds; empty when it has none.
+        user: The user.
+        passwd: Content of `/etc/passwd` in the base; empty if it has none.
         group: Likewise `/etc/group`.
     """
     line = f"{user.name}:x:{user.uid}:{user.gid}::/{image_layout.home(user.name)}:/bin/bash"
@@ -96,7 +96,7 @@ def account_entries(user: User, passwd: bytes, group: bytes) -> Iterator[Entry]:
 
 
 def _with_line(content: bytes, line: str) -> bytes:
-    """A list of accounts with one more; an account of the base that has this name is replaced."""
+    """Return a list of users with one more; a user of the base with this name is replaced."""
     name = line.encode().partition(b":")[0] + b":"
     others = [each for each in content.splitlines() if not each.startswith(name)]
     return b"\n".join([*others, line.encode(), b""])

@@ -1,4 +1,4 @@
-"""Write entries as a layer: one pass that packs, digests the blob and digests the tar inside it."""
+"""Writer of layers: one pass that packs, digests the blob and digests the tar inside it."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from envbuilder.oci.tar.members import Kind
 
 
 class Packing(Enum):
-    """How a layer in the format `gzip-spliced` is packed.
+    """The packing of a layer in the format `gzip-spliced`.
 
-    `spliced`: contents as they lie in wheels, all else stored, so that no library decides a byte. `mixed`: all else
+    `spliced`: contents as packed in wheels, all else stored, so that no library affects a byte. `mixed`: all else
     compressed. `compressed`: the whole tar by zlib, for layers without wheels.
     """
 
@@ -54,7 +54,7 @@ class Packed:
     diff_id: str
 
 
-def write_layer(  # noqa: PLR0913  each says something else about one pass
+def write_layer(  # noqa: PLR0913  each is a parameter of one pass
     entries: Iterable[Entry],
     store: Store,
     layer_format: LayerFormat = LayerFormat.GZIP_SPLICED,
@@ -67,20 +67,20 @@ def write_layer(  # noqa: PLR0913  each says something else about one pass
     """Write a layer into the store.
 
     Args:
-        entries: In the order of the layer: sorted, folders first; no path twice.
-        store: Where the blob goes.
-        layer_format: How to pack.
-        packing: How, within the format `gzip-spliced`.
-        expected: What it must become. Spliced contents are not unpacked then, which is most of the work: the digest of
-            the blob decides.
-        watcher: Asked for each spliced entry who wants to see its content.
-        deflate: Gives the zlib; only called where it decides bytes.
+        entries: In the order of the layer: sorted, directories first; no path twice.
+        store: Receives the blob.
+        layer_format: Format of the blob.
+        packing: Packing within the format `gzip-spliced`.
+        expected: The expected result. Spliced contents are then not unpacked, which is most of the work: the digest of
+            the blob proves them.
+        watcher: Returns a callback for the content of a spliced entry, or None.
+        deflate: Returns the zlib; only called if it affects bytes.
 
     Raises:
-        VerificationFailed: It became something else, or a wheel is damaged.
+        VerificationFailed: The result differs from the expected one, or a wheel is damaged.
         DiskFull: There is no room.
-        ToolFailed: There is no zlib whose bytes are pinned.
-        ToolMissing: There is no zstd.
+        ToolFailed: No zlib with the pinned bytes is available.
+        ToolMissing: zstd is not installed.
     """
     splices = layer_format is LayerFormat.GZIP_SPLICED and packing is not Packing.COMPRESSED
     tar = Digesting(silent=splices and expected is not None)
@@ -103,7 +103,7 @@ def write_tar(
     expected: Packed | None = None,
     deflate: Callable[[], Deflate] = host_deflate,
 ) -> Packed:
-    """Make a layer of a tar as it is, whose digest becomes the diff id; errors as in `write_layer`."""
+    """Write a tar as a layer, with the digest of the tar as the diff id; errors as in `write_layer`."""
     with store.writing() as blob:
         tar = Digesting()
         sink = _sink(layer_format, blob.write, tar, Packing.COMPRESSED, deflate)

@@ -1,8 +1,8 @@
-"""CUDA libraries from wheels, under their names in a folder where the loader looks by itself.
+"""Links to the CUDA libraries of wheels, in a directory that the loader searches by default.
 
-NVIDIA's wheels put each library into a folder of its own below site-packages, which no loader knows. A link for each
-name makes them found without a cache of the loader, which a daemonless build could not make and which the NVIDIA
-container runtime writes anew when a container starts.
+NVIDIA's wheels put each library into a directory of its own below site-packages, which no loader searches. Links make
+them available without a loader cache, which a daemonless build could not write and which the NVIDIA
+container runtime rewrites when a container starts.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _LIBRARY = re.compile(r"nvidia/[^/]+/lib/(?P<name>lib[^/]+\.so[^/]*)")
 
 
 def library_links(paths: Iterable[str], site: str, second_names: Iterable[LibraryLink]) -> list[Entry]:
-    """Links to all libraries of CUDA wheels.
+    """Return links to all libraries of CUDA wheels.
 
     Args:
         paths: Paths in the wheels.
-        site: Folder `site-packages` in the image, relative.
+        site: Directory `site-packages` in the image, relative.
         second_names: Further names for some of the libraries.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Make one layer of a plan: one function for each kind."""
+"""Making of one layer of a plan: one function for each kind."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class Task:
     Attributes:
         plan: The plan that it belongs to.
         layer: The layer.
-        ingredients: What it is made of; all its files are in the store.
-        format: How it is packed.
-        expected: What it must become; None when nobody knows yet.
-        jobs: How many interpreters may compile at once.
+        ingredients: Its inputs; all its files are in the store.
+        format: Its format.
+        expected: The expected result; None if it is unknown.
+        jobs: Maximum number of interpreters that compile at once.
     """
 
     plan: Plan
@@ -50,7 +50,7 @@ class Task:
     jobs: int = 1
 
     def write(self, entries: Iterable[Entry], packing: Packing, *, notes: Iterable[str] = ()) -> LayerRecord:
-        """Pack entries, and note which libraries they need and bring."""
+        """Write entries as a layer, and record which libraries they need and provide."""
         ordered = completed(entries)
         libraries = _Libraries()
         packed = write_layer(
@@ -75,9 +75,9 @@ def make_layer(task: Task) -> LayerRecord:
     """Write one layer into the store.
 
     Raises:
-        VerificationFailed: It became something else than expected, or a file is damaged.
+        VerificationFailed: The result differs from the expected one, or a file is damaged.
         BuildFailed: A source distribution cannot be built.
-        ToolFailed: The image's interpreter cannot be run here.
+        ToolFailed: The image's interpreter cannot be run on this machine.
         DiskFull: There is no room.
     """
     return _MAKERS[task.layer.kind](task)
@@ -108,7 +108,7 @@ def _interpreter(task: Task) -> LayerRecord:
 
 
 def _standard_library(own: Ingredients) -> list[Entry]:
-    """Sources of the standard library that have no bytecode yet."""
+    """Return the sources of the standard library without bytecode."""
     if own.has_archive:
         return [entry for entry in own.archive_entries() if f"/lib/python{own.series}/" in f"/{entry.path}"]
     folder = f"usr/lib/python{own.series}/"
@@ -141,9 +141,9 @@ def _installed(task: Task, layer: Layer) -> Iterator[Entry]:
 
 
 def _below(task: Task) -> Iterator[tuple[Entry, bool]]:
-    """What distributions of lower layers bring, and whether they are own ones, as far as their wheels are here.
+    """Yield the entries of distributions in lower layers, with True for own ones, if their wheels are in the store.
 
-    Their layers can be known without them. What could not be compared is found by `validate --tier static`.
+    Their layers can be known without the wheels. `validate --tier static` compares the rest.
     """
     own = task.ingredients
     for layer in takewhile(lambda layer: layer != task.layer, task.plan.layers):
@@ -161,7 +161,7 @@ def _links(task: Task) -> LayerRecord:
 
 
 def _bytecode(task: Task) -> LayerRecord:
-    """Bytecode of each layer below by itself, several at a time; what lies higher wins, as in the image."""
+    """Compile each lower layer separately, several at a time; the higher layer wins, as in the image."""
     own = task.ingredients
     clashes = Clashes(_sum)
     sources = []
@@ -185,7 +185,7 @@ def _brought(task: Task, layer: Layer) -> Iterator[Entry]:
 
 
 def _files(task: Task) -> LayerRecord:
-    """Own files; folders that the base or the account brings stay as they are."""
+    """Return the own files; directories of the base and of the user stay as they are."""
     own = task.ingredients
     files = {entry.path: entry for entry in map(own.file, task.layer.files)}
     above = {path for entry in files.values() for path in parents(entry.path)}
@@ -230,7 +230,7 @@ def _sum(entry: Entry) -> int:
 
 
 class _Libraries:
-    """Taps every library of a layer, one after the other: a tap holds the end of its library in memory."""
+    """Taps every library of a layer, one after the other: a tap keeps the end of its library in memory."""
 
     def __init__(self) -> None:
         self._tapped: tuple[Entry, Tap] | None = None

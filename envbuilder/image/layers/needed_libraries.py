@@ -1,9 +1,9 @@
-"""Which shared libraries those of a wheel ask for, read while they stream by.
+"""Libraries that the shared libraries of a wheel need, read while they are streamed.
 
-Where the names lie is said late in a library, and the names come early; or at its very end, after patchelf. So what
-says it and the end are caught on the way, and the beginning is unpacked once more, only as far as the names reach.
+The table with the offsets of the names is late in a library, and the names are early, or at its very end after
+patchelf. So the table and the end are recorded in passing, and the beginning is unpacked again as far as necessary.
 
-Source: System V ABI, chapters 4 and 5 ("Object files", "Dynamic linking").
+Source: System V ABI, chapters 4 and 5, https://refspecs.linuxfoundation.org/elf/gabi4+/contents.html
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LARGEST_DYNAMIC = 1 << 20
 
 @dataclass(slots=True)
 class Tap:
-    """Watches one library; afterwards it knows where the names of what it needs lie."""
+    """Records one library as it is streamed; afterwards it knows the offsets of the names of required libraries."""
 
     _seen: int = 0
     _head: bytearray = field(default_factory=bytearray)
@@ -38,7 +38,7 @@ class Tap:
     _tail: tuple[bytes, bytes] = (b"", b"")
 
     def __call__(self, data: bytes) -> None:
-        """See the next bytes."""
+        """Process the next bytes."""
         start = self._seen
         self._seen += len(data)
         self._tail = (self._tail[1], data)
@@ -52,8 +52,8 @@ class Tap:
             self._dynamic += data[max(first - start, 0) : last - start]
 
     def places(self) -> tuple[int, ...]:
-        """Offsets in the file of the names; none for a file that is no library for 64 bits."""
-        if self._segments is None:  # The whole file is shorter than what is taken for its head.
+        """Return the file offsets of the names; empty for a file that is not a 64-bit library."""
+        if self._segments is None:  # The whole file is shorter than the recorded head.
             self._read_head()
             self._dynamic = self._head[slice(*self._wanted)]
         offsets, table = [], 0
@@ -68,7 +68,7 @@ class Tap:
         return tuple(start + offset for offset in offsets) if start is not None else ()
 
     def at_end(self, place: int) -> bytes:
-        """What stands at a place in the last MiB; empty for one before."""
+        """Return the bytes at an offset in the last MiB; empty for one before."""
         tail = b"".join(self._tail)
         start = place - self._seen + len(tail)
         return tail[start : start + _LONGEST_NAME] if start >= 0 else b""
@@ -87,11 +87,11 @@ class Tap:
 
 
 def needed(entry: Entry, tap: Tap) -> frozenset[str]:
-    """Sonames that a library asks for.
+    """Return the sonames that a library requires.
 
     Args:
         entry: The library, which is spliced.
-        tap: Has seen all of it.
+        tap: Has processed all of it.
     """
     found = {place: tap.at_end(place) for place in tap.places()}
     early = [place for place, text in found.items() if not text]
@@ -102,7 +102,7 @@ def needed(entry: Entry, tap: Tap) -> frozenset[str]:
 
 
 def _read_places(spliced: Spliced, size: int, places: list[int]) -> dict[int, bytes]:
-    """What stands at some places, by unpacking as far as the last of them."""
+    """Return the bytes at some offsets, by unpacking as far as the last of them."""
     found = dict.fromkeys(places, b"")
     at, last = 0, max(places) + _LONGEST_NAME
     with closing(Reader()) as reader:
@@ -117,7 +117,7 @@ def _read_places(spliced: Spliced, size: int, places: list[int]) -> dict[int, by
 
 
 def _segments(head: bytes) -> Iterator[tuple[int, int, int, int]]:
-    """Type, file offset, address and size in the file of each segment."""
+    """Yield type, file offset, address and size in the file of each segment."""
     if not head.startswith(_ELF64) or len(head) < 64:
         return
     (offset,) = struct.unpack_from("<Q", head, 32)

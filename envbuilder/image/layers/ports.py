@@ -1,4 +1,4 @@
-"""What assembling images reads and writes."""
+"""The ports that assembling images uses for input and output."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class PackageFiles(Protocol):
     """Files of Python packages on an index."""
 
     def locate(self, pins: Sequence[PackagePin], python: str) -> Sequence[IndexFile]:
-        """Return where the files of some packages for an interpreter are, in their order."""
+        """Return the addresses of the files of some packages for an interpreter, in their order."""
         ...
 
     def fetch(self, file: IndexFile, progress: Callable[[int, int], None]) -> None:
-        """Fetch a file into the store; `progress` receives the bytes so far, and all."""
+        """Fetch a file into the store; `progress` receives the bytes so far, and the total."""
         ...
 
 
@@ -50,7 +50,7 @@ class ToolFiles(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssemblyContext:
-    """What all images of one run are assembled with.
+    """The shared context of all images of one run.
 
     Attributes:
         store: Keeps files and layers.
@@ -58,9 +58,9 @@ class AssemblyContext:
         bases: Opens bases.
         packages: Fetches Python packages.
         files: Finds interpreter archives and tools.
-        sandbox: Returns what code of packages and images runs in; called when something is to run.
-        work: Directory for what lies between two steps.
-        jobs: How many layers are made at once.
+        sandbox: Returns the sandbox for code of packages and images; called before a run.
+        work: Directory for intermediate files.
+        jobs: Maximum number of layers made at once.
         clock: Returns seconds that only go forward.
     """
 

@@ -1,7 +1,7 @@
-"""What a store remembers beside its files: which layer a key led to, and which images there are.
+"""Records in a store beside its files: the layer of each key, and the images.
 
-A record is believed only if it is what was written: that of a layer has the digest of its own content, that of an image
-agrees with the manifest, which the store verifies. Any other is removed, and what it was about is made again.
+A record is accepted only if it is unmodified: that of a layer has the digest of its own content, that of an image
+agrees with the manifest, which the store verifies. Any other is removed, and its layer or image is made again.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerRecord:
-    """What was learned when a layer was made.
+    """The properties of a layer that was made.
 
     Attributes:
         packed: The layer.
-        needs: Sonames that its libraries ask for and that it does not bring, sorted.
+        needs: Sonames that its libraries require and that it does not contain, sorted.
         brings: Names of libraries in it, sorted.
-        notes: What readers should know about it, such as paths that two distributions have.
+        notes: Messages for the user, such as paths that two distributions contain.
     """
 
     packed: Packed
@@ -65,17 +65,17 @@ class Records:
     """The records of a store.
 
     Attributes:
-        store: Holds them in the folders `layers` and `images`.
-        shipped: What is known of a layer that was never made here; None for nothing.
+        store: Holds them in the directories `layers` and `images`.
+        shipped: Returns the record of a layer that was never made here; None if it is unknown.
     """
 
     store: Store
     shipped: Callable[[str], LayerRecord | None] = lambda _key: None
 
     def layer(self, key: str) -> LayerRecord | None:
-        """What is known of a layer; None when it was never made here, or its record is not what was written.
+        """Return the record of a layer; None if it was never made here, or its record was modified.
 
-        The record of a layer whose file has another size is not believed either. The file may be missing.
+        The record of a layer whose file has another size is rejected too. The file may be missing.
         """
         path = self._layer_path(key)
         return _believed(path, lambda: self._read_layer(path, key)) or self.shipped(key)
@@ -90,7 +90,7 @@ class Records:
         return self.store.has(packed.digest) and not self.store.has(packed.digest, packed.size)
 
     def keep_layer(self, key: str, record: LayerRecord) -> None:
-        """Remember a layer."""
+        """Add the record of a layer."""
         plain = {
             "key": key,
             "digest": record.packed.digest,
@@ -103,7 +103,7 @@ class Records:
         _write(self._layer_path(key), plain | {_SUM: sum_of(plain)})
 
     def image(self, name: str) -> KeptImage | None:
-        """An image by `repository:tag`, or by the digest of its manifest or configuration; None when it is not here."""
+        """Return an image by `repository:tag`, or by the digest of its manifest or configuration; None if unknown."""
         if is_digest(name):
             return next(
                 (
@@ -117,14 +117,14 @@ class Records:
         return _believed(path, lambda: self._read_image(path))
 
     def images(self) -> Iterator[KeptImage]:
-        """All images that can be read, by name."""
+        """Return all images that can be read, by name."""
         for path in self._files("images", "*.json"):
             kept = _believed(path, partial(self._read_image, path))
             if kept:
                 yield kept
 
     def keep_image(self, kept: KeptImage) -> None:
-        """Remember an image under its name; takes the name from the image that had it."""
+        """Add the record of an image under its name; another image with this name loses it."""
         image = kept.image
         for document in (image.config, image.manifest, *(each for pair in image.attached for each in pair)):
             self.store.put(document.content)
@@ -144,15 +144,15 @@ class Records:
         )
 
     def forget_image(self, name: str) -> None:
-        """Take a name away; the layers stay until they are pruned."""
+        """Remove a name; the layers stay until they are pruned."""
         self._image_path(name).unlink(missing_ok=True)
 
     def pushed(self, host: str) -> tuple[str, ...]:
-        """Repositories of a registry that were pushed to from here, sorted: layers can be taken over from them."""
+        """Return the repositories of a registry that were pushed to, sorted; layers can be mounted from them."""
         return tuple(name for name in self._pushed() if name.startswith(f"{host}/"))
 
     def keep_push(self, repository: str) -> None:
-        """Remember a repository that was pushed to."""
+        """Add a repository that was pushed to."""
         known = self._pushed()
         if repository not in known:
             self._pushed_path().parent.mkdir(parents=True, exist_ok=True)
@@ -167,7 +167,7 @@ class Records:
         return sorted(name for name in known if isinstance(name, str)) if isinstance(known, list) else []
 
     def layer_digests(self) -> Iterator[tuple[str, str]]:
-        """Key and digest of every layer that was made here."""
+        """Return key and digest of every layer that was made here."""
         for path in self._files("layers", "*.json"):
             key = f"sha256:{path.stem}"
             record = self.layer(key)
@@ -175,8 +175,8 @@ class Records:
                 yield key, record.packed.digest
 
     def damaged(self) -> Iterator[Path]:
-        """Yield the files of records that are not believed, sorted; they are not removed."""
-        # What a killed process left has the name of a record and of its own.
+        """Yield the files of invalid records, sorted; they are not removed."""
+        # The temporary file of a killed process has the name of a record with a suffix.
         layers, images = (self._files(name, "*.json") + self._files(name, ".*.json.*.part") for name in _FOLDERS)
         reads: list[tuple[Path, Callable[[], object]]] = [
             *((path, partial(self._read_layer, path, f"sha256:{path.stem}")) for path in layers),
@@ -189,7 +189,7 @@ class Records:
                 yield path
 
     def _files(self, name: str, pattern: str) -> list[Path]:
-        """Return the files of a folder of records, sorted; none of a folder that is a link to somewhere else."""
+        """Return the files of a directory of records, sorted; empty if the directory is a link."""
         folder = self.store.folder / name
         return [] if folder.is_symlink() else sorted(folder.glob(pattern))
 
@@ -247,7 +247,7 @@ _NOT_WHAT_WAS_WRITTEN = (ValueError, KeyError, TypeError, VerificationFailed)
 
 
 def _believed(path: Path, read: Callable[[], T]) -> T | None:
-    """Return what a record says; None when there is none. One that is not what was written is removed."""
+    """Return the content of a record; None if there is none. A modified one is removed."""
     try:
         return read()
     except OSError:
@@ -278,7 +278,7 @@ def _layer_of(plain: Mapping[str, object], key: str) -> LayerRecord:
 
 
 def _agrees(image: AssembledImage) -> bool:
-    """Return True if the layers of a record are those of its manifest and its configuration, which were verified."""
+    """Return True if the layers of a record are those of its verified manifest and configuration."""
     manifest = parsed(image.manifest.content)
     return (
         [dict(each) for each in records(manifest, "layers")] == [entry(layer.blob) for layer in image.layers]

@@ -1,4 +1,4 @@
-"""Downloads and layers at the same time: a layer is made as soon as its files are there, and only once."""
+"""Scheduler of downloads and layers: a layer is made as soon as its files are there, and only once."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _MOST_THREADS = 256
 
 @dataclass(kw_only=True)
 class Journal:
-    """What is done and how long it takes, told to a listener by one thread at a time.
+    """The steps of a build and their durations, reported to a listener by one thread at a time.
 
     Attributes:
-        listener: Who is told.
-        clock: Seconds that only go forward.
+        listener: Receives the events.
+        clock: Returns seconds, monotonic.
     """
 
     listener: Listener
@@ -46,7 +46,7 @@ class Journal:
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """Something that takes time."""
+        """Record a block as a step."""
         began = self.start(name)
         try:
             yield
@@ -56,7 +56,7 @@ class Journal:
         self.finish(name, began)
 
     def start(self, name: str) -> float:
-        """Begin a step; gives the time."""
+        """Begin a step; return the time."""
         began = self.clock()
         self._steps.append((name, began))
         self.tell(StepStarted(step=name))
@@ -68,7 +68,7 @@ class Journal:
         self.tell(StepFinished(step=name, seconds=self._seconds[name], cached=False, error=error))
 
     def steps(self) -> tuple[BuildStep, ...]:
-        """All steps, in the order in which they began."""
+        """Return all steps, in the order of their start."""
         return tuple(
             BuildStep(name=name, seconds=self._seconds.get(name, 0.0), cached=False) for name, _ in self._steps
         )
@@ -89,7 +89,7 @@ class Fetching:
     _began: float = 0.0
 
     def order(self, missing: Iterable[PackagePin], drafts: Sequence[Draft]) -> None:
-        """Begin to download files; they belong to the locks of the drafts."""
+        """Start to download files; they belong to the locks of the drafts."""
         pins = {pin.sha256: pin for pin in missing}
         if not pins:
             return
@@ -101,19 +101,19 @@ class Fetching:
             self._futures[file.sha256] = pool.submit(self._fetch, file, total)
 
     def order_base(self, draft: Draft) -> None:
-        """Begin to get the layers that the base brings, where some are missing."""
+        """Start to fetch the layers of the base, if some are missing."""
         missing = any(not self.context.store.has(layer.blob.digest) for layer in draft.in_base)
         if missing and draft.lock.base.digest not in self._futures:
             self._futures[draft.lock.base.digest] = self._connections().submit(draft.ingredients.base.provide)
 
     def wait(self, pins: Iterable[PackagePin]) -> None:
-        """Return when these files are there; raise what kept one of them away."""
+        """Wait until these files are there; raise the error of a failed download."""
         for pin in pins:
             if pin.sha256 in self._futures:
                 self._futures[pin.sha256].result()
 
     def close(self) -> None:
-        """Return when everything is there."""
+        """Wait until everything is there."""
         for future in self._futures.values():
             future.result()
         if self._step:
@@ -132,9 +132,9 @@ class Fetching:
             mine = [left.pop(pin.sha256) for pin in draft.lock.packages if pin.sha256 in left]
             if mine:
                 found += zip(mine, self.context.packages.locate(mine, draft.ingredients.series), strict=True)
-        # TensorFlow has the longest way to go: it is compiled when it is here.
+        # TensorFlow takes longest: its bytecode is compiled after the download.
         found.sort(key=lambda pair: (pair[0].group is not PackageGroup.FRAMEWORK, -pair[0].size, pair[0].file))
-        # The lock says how long a file is; the index is only asked where it lies.
+        # The size of a file is in the lock; the index is only asked for its address.
         return [replace(file, size=pin.size or file.size) for pin, file in found]
 
     def _fetch(self, file: IndexFile, total: int) -> None:
@@ -164,7 +164,7 @@ class Making:
         self.stack.callback(self._pool.shutdown, wait=True, cancel_futures=True)
 
     def order(self, draft: Draft, layer_format: LayerFormat) -> None:
-        """Begin to make the layers of an image that are not there, and that no other image has asked for."""
+        """Start to make the missing layers of an image that no other image has started."""
         assert self._pool is not None  # noqa: S101  made above
         for layer in draft.to_make(self.context.store):
             key = draft.keys[layer.id]

@@ -1,7 +1,7 @@
-"""Build a wheel from a source distribution that has none, with the interpreter of the image and pinned build tools.
+"""Wheels built from source distributions, with the interpreter of the image and pinned build tools.
 
-The wheel is written anew afterwards: sorted, without times, not compressed. So its digest is a function of what is in
-it. Compilers are not found on purpose: extensions that are optional are left out on every machine, not on some.
+The wheel is rewritten afterwards: sorted, without times, not compressed. So its digest depends on its content alone.
+Compilers are deliberately hidden: optional extensions are left out on every machine, not on some.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ _FIRST_DAY = (1980, 1, 1, 0, 0, 0)
 
 
 def build_wheel(sdist: Path, name: str, tools: Iterable[Path], python: TargetPython, store: Store) -> str:
-    """Build a wheel and keep it.
+    """Build a wheel and add it to the store.
 
     Args:
         sdist: The source distribution; its content was compared with its hash.
         name: Its name on the index.
         tools: Wheels of setuptools and wheel.
         python: The interpreter of the image.
-        store: Keeps the wheel.
+        store: Receives the wheel.
 
     Returns:
         Digest of the wheel in the store.
 
     Raises:
         BuildFailed: It cannot be built this way.
-        ToolMissing: There is no sandbox to build it in.
-        VerificationFailed: The archive is damaged, or leads out of its folder.
+        ToolMissing: No sandbox is available to build it in.
+        VerificationFailed: The archive is damaged, or leads out of its directory.
     """
     with tempfile.TemporaryDirectory(prefix="envbuilder-sdist-") as scratch:
         root = Path(scratch)
@@ -106,7 +106,7 @@ def _unpacked(sdist: Path, name: str, target: Path) -> Path:
 
 
 def _builds_by_setuptools(tops: list[Path]) -> bool:
-    """Return True if a pyproject.toml leaves the build to setuptools, which is all that an engine has."""
+    """Return True if a pyproject.toml uses setuptools, the only build backend that is available."""
     try:
         project = tomllib.loads((tops[0] / "pyproject.toml").read_text(encoding="utf-8"))
     except (IndexError, OSError, ValueError, RecursionError):

@@ -1,7 +1,7 @@
-"""Layers of wheels that the catalog knows already: their digests, so that nobody has to unpack a wheel to learn them.
+"""Layers of wheels in the catalog: their digests are known without unpacking a wheel.
 
-`matrices/layers.yaml`: key, digest of the blob, its bytes, diff id, and which libraries of the OS it needs. Nothing is
-taken on trust: a layer that becomes something else is refused.
+`matrices/layers.yaml`: key, digest of the blob, its bytes, diff id, and required libraries of the OS. The digests
+are verified: a layer with another digest is refused.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _HEADER = "# Layers of wheels: key, digest, bytes, diff id, OS libraries. Writte
 
 @dataclass(frozen=True)
 class ShippedLayers:
-    """Records of a `layers.yaml`, which is read at the first question.
+    """Records of a `layers.yaml`, which is read on first use.
 
     Attributes:
         file: Its path; need not exist.
@@ -33,7 +33,7 @@ class ShippedLayers:
     file: Path
 
     def find(self, key: str) -> LayerRecord | None:
-        """Return what is known of a layer; None for nothing."""
+        """Return the record of a layer; None if there is none."""
         return self._records.get(key)
 
     @cached_property
@@ -42,10 +42,10 @@ class ShippedLayers:
 
 
 def load_layers(text: str, file: str) -> dict[str, LayerRecord]:
-    """Records by key.
+    """Return the records of a file by key.
 
     Raises:
-        InvalidInput: With every fault.
+        InvalidInput: The file has errors; all are reported.
     """
     reader = Reader(file)
     root = reader.document(text)
@@ -57,7 +57,7 @@ def load_layers(text: str, file: str) -> dict[str, LayerRecord]:
 
 
 def dump_layers(records: Mapping[str, LayerRecord], os_libraries: Iterable[str]) -> str:
-    """The canonical text; of what layers need only libraries of the OS are kept."""
+    """Return the canonical text; of the required libraries only those of the OS are kept."""
     known = frozenset(os_libraries)
     lines: list[Plain] = []
     for key, record in sorted(records.items()):

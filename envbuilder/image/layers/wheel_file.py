@@ -1,4 +1,4 @@
-"""Open a wheel and see what lies in it and where, without unpacking it."""
+"""Reader of wheels: their files and the offsets of these, without unpacking."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from envbuilder.oci.tar.members import opened_at
 
 _EXECUTABLE = 0o111
 _LARGEST_FILE = 64 << 20
-"""Bytes of a file that has to be read as a whole, such as a script."""
+"""Maximum size of a file that has to be read as a whole, such as a script."""
 
 _LARGEST_TEXT = 16 << 20
-"""Bytes of a text of a wheel; RECORD of tensorflow 2.17.1 has 3.2 MB."""
+"""Maximum size of a text of a wheel; RECORD of tensorflow 2.17.1 has 3.2 MB."""
 
 _LARGEST_TEXTS = {"entry_points.txt": 1 << 20}
 
@@ -33,10 +33,10 @@ class Content:
 
     Attributes:
         size: Its bytes, unpacked.
-        executable: Whether the zip gives it an x.
-        crc: CRC-32 of it, as the zip says.
-        spliced: Where it lies as a deflate stream; None when it is not packed.
-        place: Where it lies when it is not packed: file and offset.
+        executable: True if the zip marks it as executable.
+        crc: CRC-32 of it, from the zip.
+        spliced: Its deflate stream; None if it is not packed.
+        place: File and offset if it is not packed.
     """
 
     size: int
@@ -46,13 +46,13 @@ class Content:
     place: tuple[Path, int]
 
     def open(self) -> BinaryIO:
-        """A stream whose next `size` bytes are the file; a read raises as `read` when it is damaged."""
+        """Return a stream whose next `size` bytes are the file; a read raises as `read` if it is damaged."""
         if self.spliced:
             return io.BytesIO(self.read())
         return cast("BinaryIO", io.BufferedReader(_Stored(self)))
 
     def read(self, limit: int = _LARGEST_FILE) -> bytes:
-        """The whole file.
+        """Return the whole file.
 
         Raises:
             VerificationFailed: It is damaged, or larger than `limit` bytes.
@@ -69,7 +69,7 @@ class Content:
 
 
 class _Stored(io.RawIOBase):
-    """A member that is not packed, compared with its CRC when its last byte was read."""
+    """A member that is not packed, compared with its CRC after its last byte was read."""
 
     def __init__(self, content: Content) -> None:
         super().__init__()
@@ -103,7 +103,7 @@ class Wheel:
     Attributes:
         name: Its file name.
         contents: Every file by its path in the wheel, in the order of its directory.
-        folders: Folders that the wheel lists, without a final slash.
+        folders: Directories that the wheel lists, without a final slash.
     """
 
     name: str
@@ -112,7 +112,7 @@ class Wheel:
 
     @property
     def dist_info(self) -> str:
-        """Its folder `NAME-VERSION.dist-info`.
+        """The directory `NAME-VERSION.dist-info`.
 
         Raises:
             VerificationFailed: There is none, or more than one.
@@ -123,7 +123,7 @@ class Wheel:
         return found.pop()
 
     def text(self, path: str) -> str:
-        """A file as text; empty when there is none.
+        """Return a file as text; empty if it does not exist.
 
         Raises:
             VerificationFailed: It is not UTF-8, or damaged.
@@ -145,8 +145,8 @@ def open_wheel(path: Path, name: str) -> Wheel:
         name: Its name on the index.
 
     Raises:
-        VerificationFailed: It is no wheel, or one that must not be installed: encrypted, with paths that lead out of
-            the environment, with the same path twice, or with members that overlap or claim what they cannot have.
+        VerificationFailed: It is not a wheel, or must not be installed: encrypted, with paths that lead out of
+            the environment, with the same path twice, or with members that overlap or state impossible sizes.
     """
     contents: dict[str, Content] = {}
     folders = []
@@ -175,7 +175,7 @@ def _content(path: Path, info: zipfile.ZipInfo, offset: int) -> Content:
 
 
 def _require_shortest(info: zipfile.ZipInfo) -> None:
-    """Refuse a path that installers could understand in two ways."""
+    """Raise VerificationFailed for a path that installers could interpret in two ways."""
     if relative_path(info.filename) != info.filename.removesuffix("/"):
         raise BadArchive(f"it holds the path {info.filename!r}")
 

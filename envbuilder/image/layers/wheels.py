@@ -1,7 +1,8 @@
-"""What an installer would make of a wheel, as entries of a layer: nothing is run, nothing is unpacked.
+"""Installation of wheels as entries of a layer: nothing is run, nothing is unpacked.
 
-Source: PyPA "Binary distribution format", "Recording installed projects" and "Entry points"; what the specifications
-leave open (the words of a script, the order of RECORD) is as uv 0.13 does it, read from what it installed.
+Source: https://packaging.python.org/en/latest/specifications/ ("Binary distribution format", "Recording installed
+projects" and "Entry points"); unspecified details (the text of a script, the order of RECORD)
+follow uv 0.13, read from its installations.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _SIGNATURES = ("RECORD.jws", "RECORD.p7s")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prefix:
-    """Where distributions are installed in an image.
+    """The environment that distributions are installed in.
 
     Attributes:
         venv: Root of the virtual environment, relative, such as `opt/venv`.
@@ -55,7 +56,7 @@ class Prefix:
 
     @property
     def site(self) -> str:
-        """The folder `site-packages`."""
+        """The directory `site-packages`."""
         return site_packages(self.series, self.venv)
 
     @property
@@ -65,9 +66,9 @@ class Prefix:
 
 
 def installed(wheel: Wheel, prefix: Prefix) -> list[Entry]:
-    """Everything that installing a wheel leaves, in no particular order.
+    """Return all files of an installed wheel, in no particular order.
 
-    Left out: bytecode that the wheel brings, which belongs to another interpreter or time, and signatures of RECORD.
+    Left out: bytecode in the wheel, which belongs to another interpreter or time, and signatures of RECORD.
 
     Raises:
         VerificationFailed: The wheel breaks its specification.
@@ -87,7 +88,7 @@ def installed(wheel: Wheel, prefix: Prefix) -> list[Entry]:
 
 
 def brought(wheel: Wheel, prefix: Prefix) -> Iterator[Entry]:
-    """Only what comes from the wheel itself, without what an installer writes; errors as in `installed`."""
+    """Return only the files of the wheel itself, without those that an installer writes; errors as in `installed`."""
     for entry, _ in _files(wheel, prefix, wheel.dist_info):
         yield entry
 
@@ -98,7 +99,7 @@ def scripts(wheel: Wheel, prefix: Prefix) -> Iterator[Entry]:
 
 
 def _files(wheel: Wheel, prefix: Prefix, dist_info: str) -> Iterator[tuple[Entry, str]]:
-    """What comes from the wheel, each with its path there; none for a file that is changed on the way."""
+    """Yield the files of the wheel, each with its path there; None for a file that is changed."""
     data = dist_info.removesuffix(".dist-info") + ".data"
     left_out = {f"{dist_info}/{name}" for name in ("RECORD", *_SIGNATURES)}
     for path, content in wheel.contents.items():
@@ -138,7 +139,7 @@ def _scheme(wheel: Wheel, scheme: str, prefix: Prefix, dist_info: str) -> str:
 
 
 def _is_plain(path: str) -> bool:
-    """Whether a folder of the wheel is a folder of site-packages, and none of bytecode."""
+    """Return True if a directory of the wheel is a directory of site-packages, and not one of bytecode."""
     return not path.partition("/")[0].endswith(".data") and "__pycache__" not in path.split("/")
 
 
@@ -158,7 +159,7 @@ def _entry(path: str, content: Content, origin: str, *, executable: bool = False
 
 
 def _given_script(path: str, content: Content, prefix: Prefix, origin: str, source: str) -> tuple[Entry, str]:
-    """A script that the wheel brings; its first line may ask for the interpreter of the environment."""
+    """Return a script of the wheel; its first line may request the interpreter of the environment."""
     with content.open() as stream:
         asks = stream.read(len(_ASKS)) == _ASKS
     if not asks:
@@ -186,7 +187,7 @@ def _scripts(wheel: Wheel, prefix: Prefix, dist_info: str) -> Iterator[Entry]:
 
 
 class _EntryPoints(configparser.ConfigParser):
-    """Entry points as an INI file whose names keep their case."""
+    """Parser of entry points: an INI file with case-sensitive names."""
 
     def optionxform(self, optionstr: str) -> str:
         return optionstr
@@ -210,7 +211,7 @@ def _script(wheel: Wheel, target: str, python: str) -> str:
 
 
 def _record(wheel: Wheel, prefix: Prefix, entries: Iterable[tuple[Entry, str]], record: str) -> bytes:
-    """RECORD of what is installed, sorted by path; the digests that the wheel gives are kept."""
+    """Return the RECORD of the installed files, sorted by path; the digests in the wheel are kept."""
     dist_info = wheel.dist_info
     rows = csv.reader(io.StringIO(wheel.text(f"{dist_info}/RECORD"), newline=""))
     given = {row[0]: (row[1], row[2]) for row in rows if len(row) >= 3 and row[1]}
@@ -223,7 +224,7 @@ def _record(wheel: Wheel, prefix: Prefix, entries: Iterable[tuple[Entry, str]], 
 
 
 def _relative(path: str, prefix: Prefix) -> str:
-    """A path as RECORD writes it: from site-packages, upwards where it must."""
+    """Return a path as in RECORD: relative to site-packages, with `..` where necessary."""
     if path.startswith(f"{prefix.site}/"):
         return path.removeprefix(f"{prefix.site}/")
     return f"../../../{path.removeprefix(f'{prefix.venv}/')}"

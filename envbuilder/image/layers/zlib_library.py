@@ -1,11 +1,11 @@
-"""Raw deflate streams at level 6 with the bytes of the original zlib, also where this Python has a replacement of it.
+"""Raw deflate streams at level 6 with the bytes of the original zlib, also if this Python uses a replacement of it.
 
-Fedora 40, RHEL 10 and their kin have zlib-ng under the name of zlib: it packs differently, and the digests of layers
-rest on the bytes. The base of an image brings its own zlib, which is then called in place of the host's. It runs in
-this process, outside of any sandbox, so only files that this release knows by their digests are loaded.
+Fedora 40, RHEL 10 and their derivatives use zlib-ng in place of zlib: it packs differently, and the digests of layers
+depend on the bytes. In this case the zlib of the image's base is called instead of the host's. It runs in
+this process, outside of any sandbox, so only files with digests known to this release are loaded.
 
 Source: zlib 1.2.13, 1.3.1 and 1.3.2 give the same bytes at level 6, zlib-ng 2.1 and 2.2 others (measured 2026-11);
-Fedora change "ZlibNGTransition".
+https://fedoraproject.org/wiki/Changes/ZlibNGTransition
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ _SAMPLE = "b17f5e069c25301847293ccf305ab451985d6cdd134c5a5b231af551217ef6e0"
 
 
 class Compressor(Protocol):
-    """What the standard library's compressors look like."""
+    """The interface of the standard library's compressors."""
 
     def compress(self, data: bytes, /) -> bytes:
-        """Take bytes, give packed ones."""
+        """Add bytes; return packed ones."""
         ...
 
     def flush(self) -> bytes:
-        """Give what is left."""
+        """Return the remaining bytes."""
         ...
 
 
@@ -68,15 +68,15 @@ def of_host() -> Compressor:
 def original(
     members: Callable[[], Iterable[Member]], host: Deflate = of_host, known: Collection[str] = KNOWN
 ) -> Deflate:
-    """Return a compressor with the bytes that locks know: this Python's zlib, else the one among some files.
+    """Return a compressor with the bytes that locks expect: this Python's zlib, else the one among some files.
 
     Args:
-        members: Gives the files of the base; only called where this Python has a replacement of zlib.
+        members: Returns the files of the base; only called if this Python has a replacement of zlib.
         host: The zlib of this Python.
         known: SHA-256 of the libraries that may be loaded.
 
     Raises:
-        ToolFailed: This Python has a replacement, and the base has no zlib that is known.
+        ToolFailed: This Python has a replacement, and the base has no known zlib.
     """
     if is_original(host):
         return host
@@ -118,13 +118,13 @@ def of_library(content: bytes) -> Deflate:
     Raises:
         ToolFailed: It cannot be loaded.
     """
-    # A file in memory: the cache directory may be mounted without the right to execute. It stays open, as the library
-    # stays loaded: the loader takes another library under the path of this one for the same.
+    # A file in memory: the cache directory may be mounted noexec. It stays open while the library is loaded, because
+    # the loader identifies a library by its path.
     descriptor = os.memfd_create("libz.so.1")
     with os.fdopen(descriptor, "wb", closefd=False) as file:
         file.write(content)
     try:
-        # Its own functions come first, before those of the same name in the zlib of the host.
+        # Its own functions take precedence over those of the same name in the zlib of the host.
         library = ctypes.CDLL(f"/proc/self/fd/{descriptor}", mode=os.RTLD_LOCAL | os.RTLD_NOW | os.RTLD_DEEPBIND)
     except OSError as error:
         os.close(descriptor)
@@ -136,7 +136,7 @@ def of_library(content: bytes) -> Deflate:
 
 
 class _State(ctypes.Structure):
-    """`z_stream` of zlib.h for 64 bits."""
+    """The structure `z_stream` of zlib.h on 64 bits."""
 
     _fields_ = (
         ("next_in", ctypes.c_char_p),

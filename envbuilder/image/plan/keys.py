@@ -1,7 +1,7 @@
 """The key of a layer: a digest of everything that decides its content, known without fetching anything.
 
-Equal keys are equal layers, in every image, on every machine. The version moves when the same pins would become other
-bytes.
+Layers with the same key are equal in every image, on every machine. The version changes when the same pins would give
+other bytes.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ VERSION = 1
 
 
 def layer_key(plan: Plan, layer: Layer, layer_format: LayerFormat, *, image_inputs: Iterable[str] = ()) -> str:
-    """The key of one layer.
+    """Return the key of one layer.
 
     Args:
         plan: The plan that it belongs to.
         layer: One of its layers.
-        layer_format: How it is packed.
-        image_inputs: Digests of what the last layer holds: lock and probe.
+        layer_format: Its format.
+        image_inputs: Digests of the content of the last layer: lock and probe.
     """
     inputs: dict[str, object] = {"version": VERSION, "format": layer_format.value, "kind": layer.kind.value}
     if layer.kind is LayerKind.IMAGE:
@@ -36,7 +36,7 @@ def layer_key(plan: Plan, layer: Layer, layer_format: LayerFormat, *, image_inpu
 
 
 def python_key(lock: Lock) -> str:
-    """Digest of everything that decides the interpreter of an image, and what it runs on."""
+    """Return a digest of everything that decides the interpreter of an image, and the base that it runs on."""
     return inputs_digest({"version": VERSION, "python": lock.python.sha256} | _os(lock))
 
 
@@ -83,7 +83,7 @@ def _own(plan: Plan, layer: Layer) -> dict[str, object]:
 
 
 def _own_files(plan: Plan, layer: Layer) -> dict[str, object]:
-    """Folders above the files stay as they are in the base, and as the account owns them."""
+    """Return the inputs of own files: directories above them keep the properties of the base and the user."""
     user = plan.lock.user
     files = [[each.path, each.sha256, each.executable] for each in layer.files]
     return _os(plan.lock) | {"files": files, "user": [user.name, user.uid, user.gid]}
@@ -112,7 +112,7 @@ def _os(lock: Lock) -> dict[str, object]:
 
 
 def _compiler(lock: Lock) -> dict[str, object]:
-    """What decides the bytecode: the archive, or the base that the interpreter comes with."""
+    """Return the inputs of the bytecode: the archive, or the base that contains the interpreter."""
     series: dict[str, object] = {"series": lock.python.version.series}
     if lock.python.provider is PythonProvider.ARCHIVE:
         return series | {"python": lock.python.sha256}
@@ -120,7 +120,7 @@ def _compiler(lock: Lock) -> dict[str, object]:
 
 
 def _tools(plan: Plan, layers: Iterable[Layer]) -> dict[str, object]:
-    """What source distributions are built with, where there are any."""
+    """Return the build tools of source distributions, if there are any."""
     if not any(layer.builds_from_source for layer in layers):
         return {}
     return {"tools": _files(plan.build_tools), "builder": _compiler(plan.lock)}

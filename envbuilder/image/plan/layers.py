@@ -1,6 +1,6 @@
-"""From lock to plan: the one place that decides what a layer is.
+"""Conversion of a lock to a plan: the only place that decides what a layer is.
 
-What changes least lies lowest: a change of one own package touches the last layer only.
+Rarely changed layers are lowest: a change of one own package affects the last layer only.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ LABEL_MEMORY = "io.envbuilder.memory"
 LABEL_SOURCES = "io.envbuilder.sources"
 
 HEAVY = 4 << 20
-"""Bytes from which on a distribution has a layer of its own, so that a change of another one does not move it."""
+"""Size from which a distribution has a layer of its own, so that a change of another one does not affect it."""
 
 MOST_LAYERS = 64
-"""Half of what engines can stack (Docker 20.10: 125, measured), so that users can build on top."""
+"""Half of the maximum of engines (Docker 20.10: 125, measured), so that users can build on top."""
 
 _DIGEST_SHOWN = 12
 _GROUP_OF = {
@@ -36,7 +36,7 @@ _GROUP_OF = {
 
 
 def base_reference(kind: BaseKind, system: str, image: str, digest: str) -> ImageRef:
-    """Where the engine finds a base: the registry's own name, or our tag for a tree that was made here.
+    """Return the reference of a base in the engine: the registry's own name, or our tag for a tree made locally.
 
     A base that is not pinned keeps the registry's tag, or gets one that no tree has.
 
@@ -50,9 +50,9 @@ def base_reference(kind: BaseKind, system: str, image: str, digest: str) -> Imag
 
 
 def image_reference(lock: Lock) -> ImageRef:
-    """Where a container engine finds what the first Python layer lies on.
+    """Return the reference of the image below the first Python layer.
 
-    OS packages that are pinned by file are unpacked by us, so that they belong to what the engine starts from.
+    OS packages that are pinned by file are unpacked by envbuilder, so they are part of this image.
     """
     base = base_reference(lock.base.kind, lock.base.id, lock.base.image, lock.base.digest)
     if not lock.unpacks_os_packages:
@@ -64,12 +64,12 @@ def image_reference(lock: Lock) -> ImageRef:
 
 
 def plan(lock: Lock, digest: str, *, below: int = 1) -> Plan:
-    """Order a lock into layers.
+    """Return the plan of a lock.
 
     Args:
         lock: All pins.
         digest: Digest of the lock, for the label.
-        below: How many layers the base has.
+        below: Number of layers of the base.
 
     Returns:
         Shape: every package pin of the lock is in exactly one layer, or in `build_tools`; layers that would be empty
@@ -115,7 +115,7 @@ def plan(lock: Lock, digest: str, *, below: int = 1) -> Plan:
 
 
 def _heavy(lock: Lock, room: int) -> frozenset[PackagePin]:
-    """The largest distributions, as many as there is room for; TensorFlow is always one of them."""
+    """Return the largest distributions, as many as there is room for; TensorFlow is always one of them."""
     framework = lock.group(PackageGroup.FRAMEWORK)
     others = (pin for pin in lock.packages if pin.group not in {PackageGroup.FRAMEWORK, PackageGroup.BUILD})
     large = sorted((pin for pin in others if pin.size >= HEAVY), key=lambda pin: (-pin.size, pin.name))
@@ -123,7 +123,7 @@ def _heavy(lock: Lock, room: int) -> frozenset[PackagePin]:
 
 
 def _alone(lock: Lock, kind: LayerKind, heavy: frozenset[PackagePin]) -> tuple[Layer, ...]:
-    """One layer for each large distribution of a group, by name, so that their order does not hang on a version."""
+    """Return one layer for each large distribution of a group, by name, so that the order ignores versions."""
     pins = (pin for pin in lock.group(_GROUP_OF[kind]) if pin in heavy)
     return tuple(
         Layer(kind=kind, id=f"{kind.value}.{pin.name}", title=f"{pin.name} {pin.version}", packages=(pin,))
@@ -181,7 +181,7 @@ def _labels(lock: Lock, digest: str) -> tuple[tuple[str, str], ...]:
     }
     if lock.base.kind is BaseKind.IMAGE:
         # The OCI annotations are for images in a registry: a manifest digest and a full reference, which a tree lacks.
-        # Source: OCI image specification, "Pre-Defined Annotation Keys".
+        # Source: https://github.com/opencontainers/image-spec/blob/main/annotations.md
         labels["org.opencontainers.image.base.name"] = str(ImageRef.parse(lock.base.image).with_registry())
         if lock.base.digest:
             labels["org.opencontainers.image.base.digest"] = lock.base.digest

@@ -10,7 +10,7 @@ from envbuilder.lock.lock import Lock, OsPackagePin, OwnFile, PackagePin
 
 
 class LayerKind(StrEnum):
-    """What a layer holds, in the order of the layers.
+    """The content of a layer, in the order of the layers.
 
     `cuda` and `framework` layers hold one distribution each; `packages` layers one large distribution each, and the
     last of them everything that is small; `links` second names for libraries; `bytecode` that of everything below;
@@ -33,11 +33,11 @@ class LayerKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
-    """One layer: a pure function of its pins, and of the layers that it names.
+    """One layer: it depends only on its pins, and on the layers that it names.
 
     Attributes:
-        kind: What it holds.
-        id: Unique in a plan: the kind, and the distribution when it holds a large one alone.
+        kind: Kind of its content.
+        id: Unique in a plan: the kind, and the name of a distribution that is alone in it.
         title: One line for readers.
         packages: Python distributions, sorted by name.
         os_packages: OS packages, sorted by name.
@@ -55,25 +55,25 @@ class Layer:
 
     @property
     def builds_from_source(self) -> bool:
-        """Whether one of its files is a source distribution."""
+        """True if one of its files is a source distribution."""
         return any(not pin.is_wheel for pin in self.packages)
 
     @property
     def size(self) -> int:
-        """Bytes to fetch for its Python distributions; the parts whose size is unknown count as nothing."""
+        """Size in bytes of its Python distributions; unknown sizes count as 0."""
         return sum(pin.size for pin in self.packages)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What both engines follow.
+    """The layers of an image, as both engines build them.
 
     Attributes:
-        lock: Where everything comes from.
-        base: Image reference that the first layer lies on, in a container engine.
+        lock: All pins.
+        base: Reference of the image below the first layer, in a container engine.
         layers: In order, the base first; ids are unique; the last is always `image`.
-        build_tools: What source distributions are built with; in no layer.
-        env: Environment of the image, sorted by name.
+        build_tools: Build tools of source distributions; in no layer.
+        env: Environment variables of the image, sorted by name.
         labels: Labels of the image, sorted by name.
     """
 
@@ -85,9 +85,9 @@ class Plan:
     labels: tuple[tuple[str, str], ...]
 
     def of(self, *kinds: LayerKind) -> tuple[Layer, ...]:
-        """The layers of some kinds, in order."""
+        """Return the layers of some kinds, in order."""
         return tuple(layer for layer in self.layers if layer.kind in kinds)
 
     def layer(self, kind: LayerKind) -> Layer | None:
-        """The last layer of a kind; None when this image has none."""
+        """Return the last layer of a kind; None if this image has none."""
         return next((layer for layer in reversed(self.layers) if layer.kind is kind), None)

@@ -15,7 +15,7 @@ _PROGRAMS = ("apptainer", "singularity")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Apptainer:
-    """The program that runs images of this kind.
+    """The installed Apptainer or Singularity.
 
     Attributes:
         program: Its path.
@@ -24,12 +24,12 @@ class Apptainer:
     program: str
 
     def run(self, image: Path, command: tuple[str, ...], *, gpus: bool, timeout: float) -> RunResult:
-        """Run a command in an image, with a clean environment and without the home folder of the user.
+        """Run a command in an image, with a clean environment and without the home directory of the user.
 
         Args:
             image: A `.sif` or squashfs file.
             command: Program and arguments.
-            gpus: Whether it gets the GPUs and the driver of this host (`--nv`).
+            gpus: True to give it the GPUs and the driver of this host (`--nv`).
             timeout: Seconds after which it is killed.
 
         Raises:
@@ -52,10 +52,10 @@ class Apptainer:
 
 
 def find_apptainer(search_path: str) -> Apptainer:
-    """The installed program.
+    """Return the installed program.
 
     Raises:
-        ToolMissing: There is none.
+        ToolMissing: It is not installed.
     """
     for name in _PROGRAMS:
         program = shutil.which(name, path=search_path)

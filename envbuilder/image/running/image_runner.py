@@ -1,4 +1,4 @@
-"""Running commands in assembled images: what probing and validating need of an engine, without one."""
+"""Runner of commands in assembled images: the operations of an engine that probing and validating need."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ Unpack: TypeAlias = Callable[[AssembledImage, Store, Path], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageRunner:
-    """Commands in images of a store.
+    """Runs commands in images of a store.
 
     Attributes:
-        sandbox: Gives the way to run commands; asked whenever something is to be run, so it should remember its answer.
-        lookup: The image under a reference or id; None when there is none.
-        unpack: Writes an image's root file system to a folder that is not there, in whole or not at all.
-        store: Has the layers.
+        sandbox: Returns the sandbox; called for each run, so it should cache its result.
+        lookup: Returns the image with a reference or id; None if there is none.
+        unpack: Writes an image's root file system to a directory that is not there, in whole or not at all.
+        store: Contains the layers.
         trees: Unpacked images, each under its manifest's digest; made on first use.
         say: Progress callback; receives one line of text.
     """
@@ -46,14 +46,14 @@ class ImageRunner:
     say: Callable[[str], None]
 
     def info(self) -> EngineInfo:
-        """What runs commands; it never has GPUs."""
+        """Return the properties of the runner; it never has GPUs."""
         way = self.sandbox()
         return EngineInfo(
             name=way.name, version=way.version, api="", storage="", gpus=False, sessionless_buildkit=False
         )
 
     def image(self, reference: str) -> ImageInfo | None:
-        """The image under a reference; its size is that of the packed layers, since they need not be unpacked yet."""
+        """Return the image with a reference; its size is that of the packed layers, which need not be unpacked yet."""
         found = self.lookup(reference)
         if found is None:
             return None
@@ -70,15 +70,15 @@ class ImageRunner:
         """Run a command in an image; `default` network means that of this host.
 
         Raises:
-            UsageError: It asks for GPUs, or for an account that the image does not have.
+            UsageError: It requests GPUs, or a user that the image does not have.
             EngineError: There is no such image.
-            ToolMissing: Nothing can run commands here.
+            ToolMissing: No sandbox is available.
             ToolFailed: It cannot be run.
         """
         return self._run(request)
 
     def follow(self, request: RunRequest, output: Output) -> int:
-        """Run a command in an image to its end, handing on what it writes as it comes; errors as in `run`."""
+        """Run a command in an image to its end, and pass on its output as it is written; errors as in `run`."""
         return self._run(replace(request, timeout=math.inf, copy_out=""), output).status
 
     def _run(self, request: RunRequest, output: Output | None = None) -> RunResult:
@@ -96,7 +96,7 @@ class ImageRunner:
 
     @contextmanager
     def _in_use(self, image: AssembledImage) -> Iterator[Path]:
-        """Unpack an image, and keep it from being pruned while the block runs."""
+        """Unpack an image, and protect it from pruning while the block runs."""
         with ExitStack() as stack:
             with self.store.used():
                 tree = self.tree(image)
@@ -106,7 +106,7 @@ class ImageRunner:
     def tree(self, image: AssembledImage) -> Path:
         """Return the unpacked root file system of an image; one process unpacks it, others wait.
 
-        A tree that is not what was unpacked is never used: it is removed and unpacked again from the layers.
+        A modified tree is never used: it is removed and unpacked again from the layers.
         """
         name = image.manifest.descriptor.digest.removeprefix("sha256:")
         folder = self.trees / name
@@ -128,7 +128,7 @@ class ImageRunner:
 
 
 def in_use(tree: str) -> str:
-    """Return the name that whoever runs something in an unpacked image holds in the store.
+    """Return the name of the lock in the store for the use of an unpacked image.
 
     Args:
         tree: Name of the directory.
@@ -137,7 +137,7 @@ def in_use(tree: str) -> str:
 
 
 def task_of(request: RunRequest, settings: Settings, tree: Path) -> Task:
-    """What is to be run, with what the image says about what the request leaves open."""
+    """Return the task of a request, completed by the configuration of the image."""
     who = account(tree, request.user or settings.user)
     env = {"HOME": who.home or "/"} | dict(settings.env) | dict(request.env)
     return Task(

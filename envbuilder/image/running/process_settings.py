@@ -1,4 +1,4 @@
-"""What an image's configuration says about running a command in it."""
+"""Settings of an image's configuration for running a command in it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from envbuilder.core.json_input import BadJson, load_json
 from envbuilder.oci.runtime.outputs import read_inside
 
 _LARGEST_ID = (1 << 31) - 2
-"""Numbers above are negative to a part of the kernel's interfaces, and 2^32 - 1 means "no change" to setuid(2)."""
+"""Numbers above are negative in a part of the kernel's interfaces, and 2^32 - 1 means "no change" to setuid(2)."""
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 _LARGEST_FILE = 4 << 20
-"""Bytes of a list of accounts."""
+"""Maximum size of a list of users, in bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,8 +25,8 @@ class Settings:
 
     Attributes:
         env: Variables, sorted by name; PATH is always there.
-        folder: Where commands start.
-        user: Account or number, with a group behind a colon; empty for root.
+        folder: Working directory.
+        user: Name or number of a user, with a group after a colon; empty for root.
         labels: Sorted by name.
         command: Entry point and arguments.
     """
@@ -40,10 +40,10 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """Who runs a command.
+    """The user of a command.
 
     Attributes:
-        home: Empty when the image does not know the account.
+        home: Empty if the image does not know the user.
     """
 
     uid: int
@@ -52,7 +52,7 @@ class Account:
 
 
 def settings_of(config: bytes) -> Settings:
-    """Read the configuration of an image; what is missing or odd is as if the image said nothing."""
+    """Read the configuration of an image; missing or malformed values are ignored."""
     try:
         document = load_json(config)
     except BadJson:
@@ -73,10 +73,10 @@ def settings_of(config: bytes) -> Settings:
 
 
 def account(tree: Path, user: str) -> Account:
-    """The account that `user[:group]` means in a tree.
+    """Return the user for `user[:group]` in a tree.
 
     Raises:
-        UsageError: The tree knows no account or group of this name, or its number is none of an account.
+        UsageError: The tree has no user or group of this name, or the number is out of range.
     """
     name, colon, group = user.partition(":")
     known = {line[0]: line for line in _lines(tree, "etc/passwd", 6)}
@@ -118,7 +118,7 @@ def _record(value: object) -> Mapping[str, object]:
 
 
 def _texts(value: object) -> tuple[str, ...]:
-    # The kernel ends a text at its first NUL: one with more behind it cannot be what was meant.
+    # The kernel ends a text at its first NUL, so a path with more behind it is rejected.
     return (
         tuple(item for item in value if isinstance(item, str) and "\0" not in item) if isinstance(value, list) else ()
     )

@@ -1,4 +1,4 @@
-"""A Debian archive: its signed lists, and where its files are."""
+"""A Debian archive: its signed lists, and the addresses of its files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from envbuilder.image.base.deb.signatures import Keyring
 from envbuilder.oci.store import Store
 
 SECURITY = "security:"
-"""In front of the path of a file that lies in the archive of security updates, beside the main one."""
+"""Prefix of the path of a file in the archive of security updates, which is beside the main one."""
 
 _TRIES = 3
 _OK, _NOT_FOUND, _SERVER_FAULT = 200, 404, 500
@@ -30,7 +30,7 @@ _SCHEMES = ("https", "http", "file")
 _LOGIN = re.compile(r"(?<=//).*@")
 _MOST_RELEASE = 4 << 20
 _MOST_LIST = 256 << 20
-"""Bytes of a list, packed or not. Source: sid has the longest, 0.2 MB and 60 MB; bookworm 151 kB and 50 MB, 2026-11."""
+"""Maximum size of a list. Source: sid has the longest, 0.2 MB and 60 MB; bookworm 151 kB and 50 MB, 2026-11."""
 _MOST_XZ_MEMORY = 128 << 20
 """xz at its highest preset needs 65 MiB: xz(1)."""
 _LOGIN_HINT = (
@@ -48,13 +48,13 @@ class DebianArchive:
     """An archive at an address.
 
     Attributes:
-        mirror: Its address without a final slash; security updates are looked for at `<mirror>-security`.
+        mirror: Its address without a final slash; security updates are expected at `<mirror>-security`.
         store: Keeps the lists.
         web: Sends the requests.
         seen: Dates of the suites that were seen before.
-        keyring: Whose signatures count.
-        allow_expired: Take suites whose time is over, and older ones than were seen: for archives and snapshots.
-        notice: Told in one sentence what is missing, and which suites expired.
+        keyring: Keys whose signatures are accepted.
+        allow_expired: Accept expired suites, and suites older than those seen before: for archives and snapshots.
+        notice: Callback; receives one sentence for each missing list or expired suite.
         clock: The time of this machine.
         pause: Waits between two tries, in seconds.
     """
@@ -70,7 +70,7 @@ class DebianArchive:
     pause: Callable[[float], None] = time.sleep
 
     def index(self, suite: str, components: tuple[str, ...]) -> PackageIndex:
-        """The packages of a suite for x86-64, with its updates and security updates.
+        """Return the packages of a suite for x86-64, with its updates and security updates.
 
         Returns:
             The index. Updates that the archive does not have are named in its `missing`, and to `notice`.
@@ -95,7 +95,7 @@ class DebianArchive:
         return PackageIndex(lists, missing=tuple(missing))
 
     def address(self, file: str) -> str:
-        """Where a pinned file is."""
+        """Return the address of a pinned file."""
         if file.startswith(SECURITY):
             return f"{self.mirror}-security/{file.removeprefix(SECURITY)}"
         return f"{self.mirror}/{file}"
@@ -110,7 +110,7 @@ class DebianArchive:
                 yield self._list(place, f"{path}.xz", packed, by_hash=release.by_hash, limit=unpacked.size)
 
     def _release(self, place: str, suite: str) -> Release:
-        """Return the Release of a suite: signed, of this suite, and of now."""
+        """Return the Release of a suite after checking its signature, its name and its date."""
         address = f"{place}/InRelease"
         try:
             document = self._get(address, _MOST_RELEASE)
@@ -144,7 +144,7 @@ class DebianArchive:
             raise VerificationFailed(f"{shown} cannot be unpacked: {error}", hint="--debian-mirror URL") from None
 
     def _packed(self, place: str, path: str, listed: ListedFile, *, by_hash: bool) -> bytes:
-        """Return a list as the archive sends it; while a mirror is updated, the name of its hash is there first."""
+        """Return a list as the archive sends it, by its hash where possible: mirrors update named files first."""
         if by_hash:
             try:
                 return self._get(f"{place}/{path.rpartition('/')[0]}/by-hash/SHA256/{listed.sha256}", listed.size)
@@ -175,10 +175,10 @@ class DebianArchive:
 
 
 def _read(web: Web, address: str, limit: int) -> bytes:
-    """Return what is at an address whose scheme was checked.
+    """Return the content at an address whose scheme was checked.
 
     Raises:
-        FileNotFoundError: The server answers that it is not there.
+        FileNotFoundError: The server answers that the file does not exist.
         VerificationFailed: It is longer than the limit.
     """
     with web.asked(address, {}) as answer:
@@ -196,10 +196,10 @@ def _read(web: Web, address: str, limit: int) -> bytes:
 
 
 def _unpacked(packed: bytes, limit: int) -> bytes:
-    """Return what is in an xz file.
+    """Return the content of an xz file.
 
     Raises:
-        LZMAError: It is none, or holds more than the limit.
+        LZMAError: It is not an xz file, or larger than the limit.
     """
     decompressor = lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=_MOST_XZ_MEMORY)
     content = decompressor.decompress(packed, max_length=limit + 1)
@@ -211,7 +211,7 @@ def _unpacked(packed: bytes, limit: int) -> bytes:
 
 
 class _Refused(Exception):
-    """A server that answers, but not with the file."""
+    """An answer of the server that is not the file."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
@@ -219,11 +219,11 @@ class _Refused(Exception):
 
 
 class _NotThere(SourceUnreachable):
-    """The archive answers, and does not have it."""
+    """An answer of the archive that a file does not exist."""
 
 
 class _NoRelease(SourceUnreachable):
-    """The archive answers, and does not have the suite."""
+    """An answer of the archive that a suite does not exist."""
 
 
 def _not_there(address: str) -> _NotThere:
@@ -246,5 +246,5 @@ def _refuse_address(address: str) -> None:
 
 
 def _shown(address: str) -> str:
-    """An address without user and password."""
+    """Return an address without user and password."""
     return _LOGIN.sub("", address, count=1)

@@ -1,4 +1,4 @@
-"""Open a .deb: what it installs, and what it says about itself. Nothing of it is run."""
+"""Reader of .deb files: their files and their metadata. No script is run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from envbuilder.core.files import CHUNK
 from envbuilder.oci.tar.members import Member, of_tar
 
 _CONTROL = Limits(member=16 << 20, total=64 << 20, members=1000)
-"""What the files about a package may be; of 425 packages of Debian 12 none had more than 430 kB (2026-11-22)."""
+"""Limits for the control files of a package; of 425 packages of Debian 12 none had more than 430 kB (2026-11-22)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,8 +27,8 @@ class DebFile:
     """An opened .deb.
 
     Attributes:
-        members: What it installs, in its order; contents are read later, from an unpacked file in the work folder.
-        control: Files about it by name: `control`, `md5sums`, `conffiles`, scripts.
+        members: The files that it installs, in order; their contents are read later, from the work directory.
+        control: Control files by name: `control`, `md5sums`, `conffiles`, scripts.
     """
 
     members: tuple[Member, ...]
@@ -46,10 +46,10 @@ def open_deb(path: Path, name: str, work: Path) -> DebFile:
     Args:
         path: The file; its content was compared with its hash.
         name: Its name, for errors.
-        work: Folder for what it unpacks to, which must stay as long as members are read.
+        work: Directory for what it unpacks to, which must stay as long as members are read.
 
     Raises:
-        VerificationFailed: It is no .deb, damaged, or packed in a way that Debian does not use.
+        VerificationFailed: It is not a .deb, is damaged, or is packed in a way that Debian does not use.
     """
     try:
         budget = Budget(path.stat().st_size)
@@ -68,7 +68,7 @@ def open_deb(path: Path, name: str, work: Path) -> DebFile:
 
 
 def _require_format(stream: BinaryIO, found: Mapping[str, ArPart]) -> None:
-    """Raise BadArchive unless the first part says that this is a .deb of format 2.
+    """Raise BadArchive unless the first part states format 2 of .deb files.
 
     Source: deb(5), https://manpages.debian.org/bookworm/dpkg-dev/deb.5.en.html
     """

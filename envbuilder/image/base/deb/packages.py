@@ -1,4 +1,4 @@
-"""The list of packages of a Debian suite, read only as far as somebody asks."""
+"""The list of packages of a Debian suite, parsed lazily."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _CLAUSE = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """A name, perhaps with a bound on its version.
+    """A required package, perhaps with a bound on its version.
 
     Attributes:
         name: Package or virtual package.
-        relation: `>=` and its kin; empty for any version.
+        relation: `>=` or another operator; empty for any version.
         version: The bound.
     """
 
@@ -52,9 +52,9 @@ class Package:
     Attributes:
         name: Its name.
         version: Its version.
-        depends: What it needs, each as alternatives in order of preference.
-        provides: Virtual packages that it is.
-        conflicts: What must not be there with it.
+        depends: Its dependencies, each as alternatives in order of preference.
+        provides: Virtual packages that it provides.
+        conflicts: Packages that must not be installed with it.
         priority: `required` … `extra`.
         file: Path below the archive.
         size: Bytes.
@@ -73,13 +73,13 @@ class Package:
 
     @property
     def rank(self) -> tuple[int, int, str]:
-        """Order among packages that provide the same: priority, then the shortest name, then the name."""
+        """Sort key among packages that provide the same: priority, then the shortest name, then the name."""
         place = _PRIORITIES.index(self.priority) if self.priority in _PRIORITIES else len(_PRIORITIES)
         return (place, len(self.name), self.name)
 
 
 class PackageIndex:
-    """Several lists as one; of a package that is in more than one the newest counts.
+    """Several lists as one; of a package that is in more than one the newest version is used.
 
     Args:
         lists: Content of `Packages`, each with the prefix that its files get.
@@ -92,7 +92,7 @@ class PackageIndex:
         self._read: dict[str, Package | None] = {}
 
     def find(self, name: str) -> Package | None:
-        """The newest package of this name; None when there is none.
+        """Return the newest package of this name; None if it does not exist.
 
         Raises:
             VerificationFailed: A field of a package of this name is not what Debian's grammar allows.
@@ -104,7 +104,7 @@ class PackageIndex:
         return self._read[name]
 
     def providers(self, name: str) -> tuple[Package, ...]:
-        """Packages that are this virtual package, the preferred one first."""
+        """Return the packages that provide this virtual package, the preferred one first."""
         found = [package for each in self._provided.get(name, ()) if (package := self.find(each))]
         return tuple(
             sorted(
@@ -115,7 +115,7 @@ class PackageIndex:
 
     @cached_property
     def essential(self) -> tuple[str, ...]:
-        """Names of the packages that no system is without, sorted."""
+        """Names of the essential packages, sorted."""
         names = set()
         for number, (text, _) in enumerate(self._lists):
             for match in _ESSENTIAL.finditer(text):
@@ -163,7 +163,7 @@ class PackageIndex:
         end = text.find(b"\n\n", start)
         fields = dict(_fields(text[start : end if end > 0 else len(text)].decode("utf-8", "replace")))
         if not fields.keys() >= _REQUIRED:
-            return None  # Some archives list what they do not hold.
+            return None  # Some archives list packages that they do not hold.
         for name, validated in _GRAMMAR.items():
             try:
                 validated(fields[name])
@@ -187,7 +187,7 @@ class PackageIndex:
 
 
 def clauses(text: str) -> tuple[tuple[Wanted, ...], ...]:
-    """A field such as `Depends`: every clause with its alternatives.
+    """Parse a field such as `Depends` into clauses, each with its alternatives.
 
     Example:
         >>> [[str(each) for each in clause] for clause in clauses("a (>= 1) | b, c:any")]

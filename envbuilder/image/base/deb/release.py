@@ -1,6 +1,6 @@
-"""The `Release` file of a Debian suite: which suite it is, when it was made, and which lists belong to it.
+"""The `Release` file of a Debian suite: its names, its date and its lists.
 
-Source: "Debian repository format" in the wiki of Debian, sections Release and By-Hash; the files of bullseye, bookworm
+Source: https://wiki.debian.org/DebianRepository/Format, sections Release and By-Hash; the files of bullseye, bookworm
 and trixie, read 2026-11-22.
 """
 
@@ -21,7 +21,7 @@ _DATE = re.compile(
     r" (?:UTC|GMT|Z|[+-]0000)"
 )
 _AHEAD = timedelta(hours=1)
-"""How far a clock may be behind."""
+"""Maximum delay of the machine's clock."""
 _ANOTHER = "name another mirror: --debian-mirror URL"
 
 
@@ -43,9 +43,9 @@ class Release:
     """A suite at one time.
 
     Attributes:
-        names: What it calls itself, such as `oldstable` and `bookworm`.
-        date: When it was made.
-        valid_until: After which it is not to be believed; None for a suite that does not change any more.
+        names: Its suite and codename, such as `oldstable` and `bookworm`.
+        date: Time of its creation.
+        valid_until: End of its validity; None for a suite that does not change any more.
         by_hash: Whether its lists are also found by their hashes.
         files: Its lists by their path below the suite.
     """
@@ -57,12 +57,12 @@ class Release:
     files: dict[str, ListedFile]
 
     def refuse_unfit(self, asked: str, *, now: datetime, allow_expired: bool) -> None:
-        """Raise if this is not the suite that was asked for, as of now.
+        """Raise VerificationFailed unless this is the requested suite and valid now.
 
         Args:
             asked: Suite or codename, such as `bookworm-security`.
             now: The time of this machine.
-            allow_expired: Take it after its end; for archives and snapshots, which keep what was signed then.
+            allow_expired: Accept it after its end; for archives and snapshots, which keep the old signed files.
 
         Raises:
             VerificationFailed: It is another suite, its time is over, or it is from the future.
@@ -90,10 +90,10 @@ def parse_release(text: str, name: str) -> Release:
 
     Args:
         text: Its signed text.
-        name: What it is, for messages.
+        name: Name of the file, for messages.
 
     Raises:
-        VerificationFailed: It is none.
+        VerificationFailed: It is not a Release file.
     """
     fields, sections = _fields(text, name)
     if "Date" not in fields:

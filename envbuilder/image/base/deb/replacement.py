@@ -1,6 +1,8 @@
-"""What Debian packages may bring: dpkg's rules, where no script and no administrator can decide.
+"""Rules of dpkg for files of Debian packages, applied without scripts and without questions to an administrator.
 
-Source: Debian Policy 7.6 (Replaces) and dpkg 1.21, src/main/archives.c, tarobject(): a folder over a link to a folder
+Source: Debian Policy 7.6 (Replaces),
+https://www.debian.org/doc/debian-policy/ch-relationships.html#overwriting-files-and-replacing-packages-replaces; and
+dpkg 1.21, src/main/archives.c, tarobject(): a directory over a link to a directory
 keeps the link; a file of another package is only replaced with `Replaces`.
 """
 
@@ -24,7 +26,7 @@ _LIST = re.compile(r"var/lib/dpkg/info/([^/:]+)(?::[^/]+)?\.list")
 _STATUS = "var/lib/dpkg/status"
 _INTERPRETER = re.compile(r"usr/bin/python3(?:\.\d+)?|usr/lib/python3\.\d+/.*")
 _MOST_LINKS = 40
-"""As Linux follows (include/linux/namei.h, MAXSYMLINKS)."""
+"""Limit of Linux (MAXSYMLINKS), https://github.com/torvalds/linux/blob/master/include/linux/namei.h"""
 
 
 def require_pinned(pin: OsPackagePin, deb: DebFile) -> None:
@@ -38,7 +40,7 @@ def require_pinned(pin: OsPackagePin, deb: DebFile) -> None:
 
 
 def require_admitted(member: Member, pin: OsPackagePin) -> None:
-    """Raise VerificationFailed if a package must not bring a file to an image."""
+    """Raise VerificationFailed if a package must not install a file in an image."""
     reason = impossible(member.path)
     if not reason and is_ours(member.path):
         reason = "it lies in a folder that envbuilder fills"
@@ -62,7 +64,7 @@ def replaces(deb: DebFile, package: str, version: str) -> bool:
 
 @dataclass(kw_only=True)
 class Below:
-    """The base that packages are added to.
+    """The base below added packages.
 
     Attributes:
         members: Its files by path.
@@ -73,7 +75,7 @@ class Below:
     _owners: dict[str, tuple[str, str]] | None = None
 
     def placed(self, member: Member) -> Member:
-        """Return a member at its place, which lies elsewhere where a folder above it is a link in the base."""
+        """Return a member at its resolved path: directories above it can be links in the base."""
         above, slash, name = member.path.rpartition("/")
         if not slash:
             return member
@@ -83,7 +85,7 @@ class Below:
         return replace(member, path=f"{place}/{name}")
 
     def keeps(self, member: Member, pin: OsPackagePin, deb: DebFile) -> bool:
-        """Return True if the base keeps its own file or folder.
+        """Return True if the base keeps its own file or directory.
 
         Raises:
             VerificationFailed: The package must not replace it.
@@ -143,7 +145,7 @@ class Below:
         raise _refused(f"too many levels of symbolic links: /{path}")
 
     def _owner(self, path: str) -> tuple[str, str]:
-        """Name and version of the package that brought a file of the base; empty for none."""
+        """Return name and version of the package that owns a file of the base; empty if there is none."""
         if self._owners is None:
             versions = dict(_versions(self.members))
             self._owners = {
@@ -161,7 +163,7 @@ _WORDS = {Kind.FOLDER: "folder", Kind.SYMLINK: "link", Kind.FILE: "file"}
 
 
 def is_equal(one: Member, two: Member) -> bool:
-    """Return True if it makes no difference which of two members is taken."""
+    """Return True if two members are interchangeable."""
     if one.kind is not two.kind or (one.target, one.size) != (two.target, two.size):
         return False
     return one.kind is not Kind.FILE or one.read() == two.read()

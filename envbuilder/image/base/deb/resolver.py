@@ -1,4 +1,4 @@
-"""Which packages a base needs: a small resolver that always gives the same answer."""
+"""Resolver for the packages of a base; its result is deterministic."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from envbuilder.image.base.deb.versions import fits
 from envbuilder.lock.lock import OsPackagePin
 
 MINIMAL = ("apt", "base-files", "base-passwd", "libc-bin")
-"""Beside the essential packages: so that users can install more on top of an image."""
+"""Installed in addition to the essential packages, so that users can install more on top of an image."""
 
 _PREFERRED = ("usr-is-merged", "mawk", "debconf")
-"""Where several would do: what needs nothing else."""
+"""Preferred among alternatives: packages without further dependencies."""
 
 
 def resolve(
     index: PackageIndex, wanted: Iterable[str], *, have: Iterable[OsPackagePin] = ()
 ) -> tuple[OsPackagePin, ...]:
-    """Everything that some packages need.
+    """Return some packages with all their dependencies.
 
     Args:
         index: The suite.
         wanted: Names, or `name=version`.
-        have: What is there already; none of it is in the answer, and none of it is moved.
+        have: Installed packages; they are not in the result, and they stay as they are.
 
     Returns:
         Sorted by name, with file, size and sha256.
 
     Raises:
-        ResolutionFailed: A package is not there, or two of them do not go together.
+        ResolutionFailed: A package does not exist, or two of them conflict.
     """
     search = _Search(index=index, have={pin.name: pin.version for pin in have})
     for name in sorted(wanted):
@@ -49,7 +49,7 @@ def resolve(
 
 
 def base_packages(index: PackageIndex, wanted: Iterable[str]) -> tuple[OsPackagePin, ...]:
-    """A minimal system with some packages; errors as in `resolve`."""
+    """Return a minimal system with some packages; errors as in `resolve`."""
     return resolve(index, {*index.essential, *MINIMAL, *wanted})
 
 
@@ -108,7 +108,7 @@ class _Search:
         )
 
     def _is_moved(self, package: Package) -> bool:
-        """Whether it would replace what is there."""
+        """Return True if a package would replace an installed one."""
         return package.name in self.have or package.name in self.chosen
 
     def _take(self, package: Package) -> None:
@@ -123,7 +123,7 @@ def _fits(version: str, wanted: Wanted) -> bool:
 
 
 def _provides(package: Package, wanted: Wanted) -> bool:
-    """A versioned wish is met only by a provision that says its version."""
+    """Return True if a package satisfies a requirement; one with a version needs a versioned `Provides`."""
     return any(
         each.name == wanted.name and (not wanted.relation or (bool(each.version) and _fits(each.version, wanted)))
         for each in package.provides

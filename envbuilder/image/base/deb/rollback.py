@@ -1,4 +1,4 @@
-"""The newest Release of each suite that this machine has seen, so that no mirror goes back behind it."""
+"""The newest Release of each suite that this machine has seen, for protection against rollback."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from envbuilder.core.files import replacing
 from envbuilder.image.base.deb.release import stamp
 
 _LAG = timedelta(days=1)
-"""How far one mirror may be behind another.
+"""Maximum delay of one mirror behind another.
 
-Source: Debian's mirrors are updated four times a day, and each follows in its own time (debian.org, "Setting up a
-Debian archive mirror").
+Source: Debian's mirrors are updated four times a day, each with its own delay ("Setting up a
+Debian archive mirror", https://www.debian.org/mirror/ftpmirror).
 """
 _LONGEST = 64
 
@@ -30,11 +30,7 @@ class SeenReleases:
     folder: Path
 
     def refuse_older(self, suite: str, date: datetime) -> None:
-        """Raise if a Release is older than the newest one that was seen by more than a day.
-
-        Raises:
-            VerificationFailed: It is.
-        """
+        """Raise VerificationFailed if a Release is more than a day older than the newest one that was seen."""
         newest = self._newest(suite)
         if newest is not None and date < newest - _LAG:
             raise VerificationFailed(
@@ -57,7 +53,7 @@ class SeenReleases:
             with self._file(suite).open("rb") as stream:
                 found = datetime.fromisoformat(stream.read(_LONGEST).decode("ascii").strip())
         except (FileNotFoundError, ValueError):
-            return None  # A cache may forget.
+            return None  # Writing is optional: the cache may be read-only.
         return found if found.tzinfo else None
 
     def _file(self, suite: str) -> Path:

@@ -1,6 +1,7 @@
-"""Signatures of Debian archives, checked against one keyring: by gpgv, else by sqv, which Debian 13 has in its place.
+"""Signatures of Debian archives, checked against one keyring: by gpgv, else by sqv, its replacement in Debian 13.
 
-Source: doc/DETAILS of GnuPG 2.2, section "Format of the --status-fd output"; RFC 4880, sections 7 and 9; the keys and
+Source: https://github.com/gpg/gnupg/blob/master/doc/DETAILS, section "Format of the --status-fd output";
+https://www.rfc-editor.org/rfc/rfc4880, sections 7 and 9; the keys and
 signatures of bullseye, bookworm and trixie, read 2026-11-22.
 """
 
@@ -18,7 +19,7 @@ from pathlib import Path
 from envbuilder.core.errors import ToolMissing, UsageError, VerificationFailed
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
-"""The keys that are in use. `debian-archive-removed-keys.gpg`, beside it, has those that are not."""
+"""The keys in use. `debian-archive-removed-keys.gpg`, beside it, has the retired ones."""
 
 _TIMEOUT = 30.0
 _HEAD = 64
@@ -31,10 +32,10 @@ _HASH_HEADER = re.compile(r"Hash: ?[A-Za-z0-9, -]+")
 _STATUS = "[GNUPG:] "
 _FINGERPRINTS = re.compile(rb"(?:[0-9A-F]{40,64}\n)+")
 _KEY_ALGORITHMS = frozenset({"1", "19", "22", "27"})
-"""RSA, ECDSA, EdDSA and Ed25519 by their numbers in OpenPGP; not DSA, which is 1024 bits with a weak digest."""
+"""Accepted OpenPGP algorithms: RSA, ECDSA, EdDSA and Ed25519; not DSA, which has 1024 bits and a weak digest."""
 _RSA = "1"
 _HASHES = frozenset({"8", "9", "10"})
-"""SHA256, SHA384 and SHA512 by their numbers in OpenPGP."""
+"""Accepted OpenPGP hashes: SHA256, SHA384 and SHA512."""
 _LEAST_RSA_BITS = 2048
 _VALID_FIELDS = 9
 _TROUBLES = {
@@ -55,11 +56,11 @@ _ANOTHER = "name another mirror: --debian-mirror URL"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keyring:
-    """The keys whose signatures count.
+    """The keys whose signatures are accepted.
 
     Attributes:
         file: Public keys in OpenPGP's binary form.
-        named: Whether a user named it, rather than the distribution.
+        named: True if the user named it, False for the keyring of the distribution.
         path: Directories that are searched for gpgv and sqv, separated by colons.
     """
 
@@ -68,15 +69,15 @@ class Keyring:
     path: str = "/usr/bin:/bin"
 
     def opened(self, document: bytes, name: str) -> str:
-        """Return the signed text of a document.
+        """Return the signed text of a document after checking its signature.
 
         Args:
-            document: An `InRelease`: one text with its signatures, and nothing else.
-            name: What the document is, for messages.
+            document: An `InRelease` file: one signed text, and nothing else.
+            name: Name of the document, for messages.
 
         Raises:
-            VerificationFailed: No key of the keyring that is valid now made a strong signature of it.
-            ToolMissing: There is no keyring, or neither gpgv nor sqv.
+            VerificationFailed: No valid key of the keyring made a strong signature of it.
+            ToolMissing: The keyring is missing, or both gpgv and sqv.
         UsageError: The keyring has a form that gpgv does not read.
         """
         text, signature = _split(document, name)
@@ -95,13 +96,13 @@ class Keyring:
                 f"the signature of {name} cannot be checked: no gpgv and no sqv here; the package gpgv has it",
                 hint=_INSTALL_HINT,
             )
-        # sqv knows keys and digests that are weak, expired or revoked by itself, and prints the keys that count.
+        # sqv itself rejects keys and digests that are weak, expired or revoked, and prints the accepted keys.
         if said.returncode or not _FINGERPRINTS.fullmatch(said.stdout):
             raise VerificationFailed(f"{name} is not signed by a key of {self.file}", hint=f"{_ANOTHER}; {_NEWER}")
         return text
 
     def _refuse_unsigned(self, found: tuple[_Signature, ...], name: str) -> None:
-        """Raise if none of the signatures that gpgv found counts, or one is of another text."""
+        """Raise VerificationFailed if gpgv found no acceptable signature, or one of another text."""
         if any(each.is_bad for each in found):
             raise VerificationFailed(f"the signature of {name} is wrong: the text was changed", hint=_ANOTHER)
         if not any(each.is_good and self._is_strong(each) for each in found):
@@ -133,7 +134,7 @@ class Keyring:
     def _run(
         self, command: tuple[str, ...], signature: Path, content: Path, name: str
     ) -> subprocess.CompletedProcess[bytes] | None:
-        """Return what a program says about a signature; None when it is not installed."""
+        """Run a program; return its output about a signature, None if it is not installed."""
         environ = {"LC_ALL": "C", "PATH": self.path, "GNUPGHOME": str(content.parent), "HOME": str(content.parent)}
         try:
             return subprocess.run(
@@ -163,7 +164,7 @@ class Keyring:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Signature:
-    """What gpgv says about one signature."""
+    """One signature as reported by gpgv."""
 
     words: frozenset[str]
     key: str
@@ -181,7 +182,7 @@ class _Signature:
 
 
 def _signatures(status: str) -> Iterator[_Signature]:
-    """Yield what gpgv says about each signature, in order."""
+    """Yield the signatures that gpgv reports, in order."""
     lines = [line.removeprefix(_STATUS).split(" ") for line in status.splitlines() if line.startswith(_STATUS)]
     starts = [number for number, (word, *_) in enumerate(lines) if word == "NEWSIG"]
     for start, end in pairwise((*starts, len(lines))):
@@ -199,9 +200,9 @@ def _signatures(status: str) -> Iterator[_Signature]:
 
 
 def _split(document: bytes, name: str) -> tuple[str, str]:
-    """Return text and signature of a document that has one of each, and nothing before, between or after.
+    """Return text and signature of a document that consists of exactly one of each.
 
-    gpgv itself would take several texts one after another, each with keys of its own.
+    gpgv itself would accept several texts one after another, each with its own keys.
     """
     lines = document.decode("utf-8", "surrogateescape").replace("\r\n", "\n").rstrip("\n").split("\n")
     marks = [(number, line.rstrip(" \t")) for number, line in enumerate(lines) if line.startswith("-----")]
@@ -216,9 +217,10 @@ def _split(document: bytes, name: str) -> tuple[str, str]:
 
 
 def rsa_bits(keyring: bytes) -> dict[str, int]:
-    """Return the length of each RSA key of a keyring in bits, by fingerprint; what cannot be read is left out.
+    """Return the length of each RSA key of a keyring in bits, by fingerprint; unreadable keys are left out.
 
-    Source: RFC 4880, sections 4.2 (headers of packets), 5.5.2 (version 4 of keys) and 12.2 (fingerprints).
+    Source: https://www.rfc-editor.org/rfc/rfc4880, sections 4.2 (packet headers), 5.5.2 (version 4 keys) and 12.2
+    (fingerprints).
     """
     return dict(filter(None, (_rsa(body) for tag, body in _packets(keyring) if tag in {6, 14})))
 
@@ -246,7 +248,7 @@ def _packets(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _new_length(octets: bytes) -> tuple[int, int]:
-    """Return a length, and how many octets it takes."""
+    """Return a length, and the number of octets that encode it."""
     if octets[0] < 192:
         return octets[0], 1
     if octets[0] < 224:

@@ -1,6 +1,6 @@
-"""Unpacked packages as one tree, with what their scripts would have done as data.
+"""Unpacked packages as one tree, with the effect of their scripts as data.
 
-No script is run: no root, no chroot, and the same bytes everywhere. Packages whose scripts matter are named, and left
+No script is run: no root, no chroot, and the same bytes everywhere. Packages with relevant scripts are named, and left
 in the state "unpacked", so that `dpkg --configure -a` can finish them in a container.
 """
 
@@ -32,7 +32,7 @@ _LINKS = {
     "nawk": ("usr/bin/nawk", "/etc/alternatives/nawk", "usr/bin/mawk"),
     "which": ("usr/bin/which", "/etc/alternatives/which", "usr/bin/which.debianutils"),
 }
-"""Name, link in the path, and the program, for each alternative that scripts would have set."""
+"""Name, link in the path, and program of each alternative that the scripts would set."""
 
 _COPIES = {
     "etc/nsswitch.conf": "usr/share/base-files/nsswitch.conf",
@@ -41,7 +41,7 @@ _COPIES = {
     "root/.profile": "usr/share/base-files/dot.profile",
     "root/.bashrc": "usr/share/base-files/dot.bashrc",
 }
-"""Files that base-files brings elsewhere and copies when it is configured."""
+"""Files that base-files installs elsewhere and copies when it is configured."""
 
 _DPKG_OPTIONS = (
     "path-exclude=/usr/share/man/*",
@@ -75,16 +75,16 @@ def base_tree(
     work: Path,
     allowed: frozenset[str] = frozenset(),
 ) -> UnpackedTree:
-    """A root file system of some packages.
+    """Return a root file system of some packages.
 
     Args:
         packages: Each with its .deb.
         epoch: Newest time stamp that is kept, in seconds since 1970; later ones become this one.
-        work: Folder for what is unpacked; must stay as long as members are read.
+        work: Directory for what is unpacked; must stay as long as members are read.
         allowed: Relative paths of programs that keep their set-user-ID and set-group-ID bits.
 
     Raises:
-        VerificationFailed: A .deb is damaged, or two of them bring the same file.
+        VerificationFailed: A .deb is damaged, or two of them contain the same file.
     """
     opened = _opened(packages, work)
     tree = _Files(epoch, allowed)
@@ -110,7 +110,7 @@ def added_tree(
     work: Path,
     allowed: frozenset[str] = frozenset(),
 ) -> UnpackedTree:
-    """What further packages add to a base: their files, and the list of packages with them in it.
+    """Return the files that further packages add to a base, including the extended list of packages.
 
     Args:
         packages: Each with its .deb.
@@ -120,7 +120,7 @@ def added_tree(
         allowed: As in `base_tree`.
 
     Raises:
-        VerificationFailed: As in `base_tree`; or a package replaces what the base has, against the rules of dpkg.
+        VerificationFailed: As in `base_tree`; or a package replaces a file of the base, against the rules of dpkg.
     """
     opened = _opened(packages, work)
     below = {member.path: member for member in base}
@@ -131,7 +131,7 @@ def added_tree(
     for member in _database(opened, epoch, before=status):
         tree.put(member)
     whole = tree.unpacked(opened)
-    # Folders of the base stay as they are: a layer that named them again would change their owners.
+    # Directories of the base stay as they are: a layer that named them again would change their owners.
     new = tuple(member for member in whole.members if not (member.kind is Kind.FOLDER and member.path in below))
     return replace(whole, members=new)
 
@@ -147,7 +147,7 @@ def _opened(packages: Iterable[tuple[OsPackagePin, Path]], work: Path) -> list[t
 
 
 class _Files:
-    """Paths of a tree, each brought by one package."""
+    """Paths of a tree, each owned by one package."""
 
     def __init__(self, epoch: int, allowed: frozenset[str], below: Below | None = None) -> None:
         self.found: dict[str, Member] = {}
@@ -188,7 +188,7 @@ class _Files:
             )
 
     def _replaces(self, one: str, other: str) -> bool:
-        """Whether a package replaces files of another one."""
+        """Return True if a package may replace files of another one."""
         if one not in self._debs or other not in self._debs:
             return False
         return replaces(self._debs[one][1], other, self._debs[other][0].version)
@@ -197,7 +197,7 @@ class _Files:
         self.found[member.path] = member
 
     def unpacked(self, opened: Iterable[tuple[OsPackagePin, DebFile]]) -> UnpackedTree:
-        """Return the whole tree; its programs have the rights of another account only where that is allowed."""
+        """Return the whole tree; set-user-ID and set-group-ID bits stay only where they are allowed."""
         plain = {path: unprivileged(member, self._allowed) for path, member in self._with_parents().items()}
         return UnpackedTree(
             members=tuple(plain.values()),
@@ -225,7 +225,7 @@ def _folder(path: str, epoch: int, mode: int = 0o755) -> Member:
 
 
 def _configuration(found: dict[str, Member], epoch: int) -> Iterator[Member]:
-    """What the scripts of Debian's base packages would have left."""
+    """Return the files that the scripts of Debian's base packages would create."""
     yield from _accounts(found, epoch)
     certificates = sorted(path for path in found if re.fullmatch(r"usr/share/ca-certificates/.*\.crt", path))
     if certificates:
@@ -258,12 +258,12 @@ def _alternatives(found: dict[str, Member], epoch: int) -> Iterator[Member]:
 
 
 def _accounts(found: dict[str, Member], epoch: int) -> Iterator[Member]:
-    """Accounts as base-passwd has them, with the password locked."""
+    """Return the users of base-passwd, with locked passwords."""
     masters = {name: found.get(f"usr/share/base-passwd/{name}.master") for name in ("passwd", "group")}
     if masters["passwd"] is None or masters["group"] is None:
         return
     passwd, group = masters["passwd"].read(), masters["group"].read()
-    # Apt drops its rights to an account that its script makes where base-passwd does not have it yet.
+    # Apt drops its privileges to a user that its script creates where base-passwd does not have it yet.
     day = epoch // 86400
     passwd = passwd.replace(b":*:", b":x:")
     if b"\n_apt:" not in passwd:
@@ -279,7 +279,7 @@ def _accounts(found: dict[str, Member], epoch: int) -> Iterator[Member]:
 
 
 def _database(opened: Iterable[tuple[OsPackagePin, DebFile]], epoch: int, *, before: bytes = b"") -> Iterator[Member]:
-    """What dpkg knows about the packages."""
+    """Return the files of dpkg's database."""
     paragraphs = [before.decode("utf-8", "replace").strip("\n")] if before else []
     for pin, deb in opened:
         state = "unpacked" if _has_scripts(deb) else "installed"
@@ -301,7 +301,7 @@ def _database(opened: Iterable[tuple[OsPackagePin, DebFile]], epoch: int, *, bef
 
 
 def _info_name(name: str, fields: str) -> str:
-    """Packages of which several architectures can be installed carry theirs in the name."""
+    """Return the name of a package in dpkg's database: with the architecture for packages that allow several."""
     return f"{name}:amd64" if re.search(r"^Multi-Arch: same$", fields, re.MULTILINE) else name
 
 

@@ -1,6 +1,6 @@
 """Compare versions of Debian packages.
 
-Source: Debian Policy 5.6.12 (deb-version(7)).
+Source: Debian Policy 5.6.12, https://manpages.debian.org/bookworm/dpkg-dev/deb-version.7.en.html
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ _PART = re.compile(r"([^0-9]*)([0-9]*)")
 
 
 def compare(one: str, two: str) -> int:
-    """Negative when the first is older, positive when it is newer.
+    """Return a negative number if the first version is older, a positive one if it is newer, else 0.
 
     Example:
         >>> compare("1.0~rc1", "1.0") < 0 < compare("1:0.5", "2.0")
@@ -23,11 +23,11 @@ def compare(one: str, two: str) -> int:
 
 
 newest = cmp_to_key(compare)
-"""For `max` and `sorted`."""
+"""Key function for `max` and `sorted`."""
 
 
 def fits(version: str, relation: str, other: str) -> bool:
-    """Whether a version stands in a relation (`<<`, `<=`, `=`, `>=`, `>>`) to another."""
+    """Return True if a version stands in a relation (`<<`, `<=`, `=`, `>=`, `>>`) to another."""
     order = compare(version, other)
     return {"<<": order < 0, "<=": order <= 0, "=": order == 0, ">=": order >= 0, ">>": order > 0}[relation]
 
@@ -62,5 +62,5 @@ def _order_of(one: str, two: str) -> int:
 
 
 def _order(text: str) -> list[int]:
-    """A tilde sorts before the end, letters before everything else."""
+    """Return the sort position of a character: a tilde before the end, letters before everything else."""
     return [*(-1 if char == "~" else ord(char) if char.isalpha() else ord(char) + 256 for char in text), 0]
