@@ -1,4 +1,4 @@
-"""Facts and locks to a comparison."""
+"""Comparison of documents: facts and locks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from envbuilder.lock.lock import Lock
 
 
 def compare_two(catalog: Catalog, a: tuple[str, Facts | Lock], b: tuple[str, Facts | Lock]) -> Comparison:
-    """Say what differs between two machines, environments or locks; errors as in `compare`.
+    """Return the differences between two machines, environments or locks; errors as in `compare`.
 
     Args:
         catalog: The rows.

@@ -1,4 +1,4 @@
-"""Work in a thread of its own, which is left behind when it takes too long."""
+"""Work in a thread of its own, which is abandoned after a deadline."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ T = TypeVar("T")
 
 
 class Pending(Generic[T]):
-    """A result that may never come.
+    """The future result of some work.
 
-    The thread does not keep the process alive: looking up a name, for one, cannot be ended from outside.
+    The thread does not keep the process alive: a name lookup, for example, cannot be stopped from outside.
 
     Args:
-        work: What to do.
+        work: The function to run.
     """
 
     def __init__(self, work: Callable[[], T]) -> None:
@@ -26,7 +26,7 @@ class Pending(Generic[T]):
         self._thread.start()
 
     def result(self, seconds: float, late: T) -> T:
-        """What came of it, or `late` when nothing did within some more seconds; its error is raised here."""
+        """Return the result, or `late` after the given seconds; an error of the work is raised here."""
         self._thread.join(max(0.0, seconds))
         for error in self._errors:
             raise error
@@ -35,5 +35,5 @@ class Pending(Generic[T]):
     def _run(self) -> None:
         try:
             self._results.append(self._work())
-        except Exception as error:  # noqa: BLE001  raised again where the result is wanted
+        except Exception as error:  # noqa: BLE001  raised again by `result`
             self._errors.append(error)

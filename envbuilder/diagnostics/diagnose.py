@@ -31,22 +31,22 @@ def diagnose_log(  # noqa: PLR0913  each is asked of the caller alone
     facts: Facts | None = None,
     lock: Lock | None = None,
 ) -> Diagnosis:
-    """Read a log to its end and judge it.
+    """Read a log to its end and diagnose it.
 
     Args:
         catalog: The rows.
         failures: The signatures.
-        read: Gives at most that many bytes of the log, and none at its end.
-        api: Gives the public names of TensorFlow.
-        inventory: Gives what a build can use here.
-        facts: What the probe saw on the machine.
-        lock: The environment that it ran in.
+        read: Returns at most that many bytes of the log, and none at its end.
+        api: Returns the public names of TensorFlow.
+        inventory: Returns the parts that a build can use on this machine.
+        facts: Facts of the machine.
+        lock: Lock of the environment that wrote it.
     """
     return diagnose(catalog, failures, read, known(catalog, facts, lock), api=api, inventory=inventory)
 
 
 def known(catalog: Catalog, facts: Facts | None, lock: Lock | None) -> Known:
-    """What facts and a lock say; the lock goes first, it is what was meant to run."""
+    """Return the known properties from facts and a lock; the lock takes precedence."""
     row = _row(catalog, lock) if lock else None
     python = facts.interpreter.value.version if facts and isinstance(facts.interpreter, Seen) else None
     return Known(

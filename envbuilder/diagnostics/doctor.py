@@ -1,4 +1,4 @@
-"""Look at a machine and at the environment of an interpreter, and say what is wrong and what runs there."""
+"""Examination of a machine and of the environment of an interpreter: problems, and environments that run there."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from envbuilder.diagnostics.probe.requests import ProbeRequest
 from envbuilder.oci.runtime.command import RunResult
 
 HARDWARE = ProbeRequest(train=False, framework=False, compute=False)
-"""No framework, and nothing is computed: doctor looks, and takes no memory of a GPU."""
+"""Hardware only, without a framework; doctor computes nothing and allocates no GPU memory."""
 IMPORT = replace(HARDWARE, framework=True, hardware=True)
-"""TensorFlow is imported too, and asked for its devices."""
+"""Also imports TensorFlow and lists its devices."""
 THIS_HOST = "this host"
 NO_PYTHON = "no python on PATH"
 _SPARE_SECONDS = 10.0
-# The first Python that there is: not every container was built by us.
+# The first available Python: containers may come from other tools.
 _FIND = f'for each in {PYTHON} python3 python; do command -v "$each" >/dev/null && exec "$each" "$@"; done; exit 127'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looked:
-    """A machine that was looked at.
+    """The probed state of a machine.
 
     Attributes:
-        document: What `-o` writes: the probe's own, with the surroundings in a field of their own.
-        facts: What the probe saw.
-        surroundings: What stands around; None when nobody looked.
+        document: The document that `-o` writes: the probe's own, with the surroundings in an additional field.
+        facts: Facts of the probe.
+        surroundings: Facts about the surroundings; None if they were not examined.
     """
 
     document: bytes
@@ -51,7 +51,7 @@ class Looked:
 
 
 def start_looking_at_python(python: Path, *, timeout: float, imports: bool = False) -> Callable[[], Looked]:
-    """Look at this machine and at the environment of one interpreter, and at nothing around it.
+    """Start to probe this machine and the environment of one interpreter, without its surroundings.
 
     Args:
         python: The interpreter.
@@ -59,7 +59,7 @@ def start_looking_at_python(python: Path, *, timeout: float, imports: bool = Fal
         imports: Whether to import TensorFlow.
 
     Returns:
-        Gives what was seen, when it is there; raises `ToolMissing` when there is no such program, and `ToolFailed` when
+        A function that waits for the result; it raises `ToolMissing` if the program does not exist, and `ToolFailed` if
         the probe gave no answer, or this is not Python.
     """
     request = _request(timeout, imports=imports)
@@ -75,23 +75,23 @@ def start_looking_at_python(python: Path, *, timeout: float, imports: bool = Fal
 def start_looking_at_host(
     ports: Callable[[], AroundPorts], *, timeout: float, python: Path | None = None, imports: bool = False
 ) -> Callable[[], Looked]:
-    """Look at this machine, and around it, while the caller does something else.
+    """Start to probe this machine and its surroundings in the background.
 
     Args:
-        ports: Gives what is asked around it; is called when the probe runs already.
+        ports: Returns the ports for the surroundings; called after the probe was started.
         timeout: Seconds for the probe.
-        python: Interpreter whose environment is looked at; None when there is none.
+        python: Interpreter of the environment; None if there is none.
         imports: Whether to import TensorFlow.
 
     Returns:
-        Gives what was seen, when it is there; raises `ToolFailed` when the probe gave no answer.
+        A function that waits for the result; it raises `ToolFailed` if the probe gave no answer.
     """
     request = _request(timeout, imports=imports)
     probe = Pending(lambda: _probe_host(python, request, timeout))
     around = start_looking(ports())
 
     def looked() -> Looked:
-        # The probe keeps its time by itself, and says so.
+        # The probe limits its own time, and reports it.
         document = probe.result(2 * timeout + _SPARE_SECONDS, b"")
         facts, surroundings = decode(document, THIS_HOST), around()
         return Looked(document=with_surroundings(document, surroundings), facts=facts, surroundings=surroundings)
@@ -100,7 +100,7 @@ def start_looking_at_host(
 
 
 def _probe_host(python: Path | None, request: ProbeRequest, timeout: float) -> bytes:
-    """Run the probe with an interpreter; without an answer with our own, and without what is installed for that one."""
+    """Run the probe with an interpreter; if it gives no answer, with our own and without installed software."""
     why = NO_PYTHON
     if python is not None:
         try:
@@ -122,12 +122,12 @@ def look_into_container(
     timeout: float = 120.0,
     imports: bool = False,
 ) -> Looked:
-    """Look into a container that runs.
+    """Probe a running container.
 
     Args:
         name: Its name.
-        run: Runs a command there.
-        python: Path of the interpreter there; empty takes the first that there is.
+        run: Runs a command in it.
+        python: Path of the interpreter in it; empty means the first available one.
         timeout: Seconds for the probe.
         imports: Whether to import TensorFlow.
 
@@ -150,22 +150,22 @@ def look_into_container(
 
 
 def look_into_file(document: bytes, name: str) -> Looked:
-    """Take what was seen before, here or elsewhere.
+    """Return the content of a file with facts.
 
     Raises:
-        InvalidInput: These are no facts.
+        InvalidInput: The file does not contain facts.
     """
     facts = decode(document, name)
     return Looked(document=document, facts=facts, surroundings=decode_surroundings(document, name))
 
 
 def examine(catalog: Catalog, looked: Looked, inventory: Inventory, closures: Closures) -> Examination:
-    """Examine the machine and what is installed: what is wrong, what could not be seen, and what runs on the machine.
+    """Return the problems of a machine and its software, the missing facts, and the environments that run on it.
 
     Args:
         catalog: The rows.
-        looked: What was seen.
-        inventory: What is available to a build here.
+        looked: The probed state.
+        inventory: The parts available to a build on this machine.
         closures: The packages that ship with a row, by its id.
     """
     return examine_machine(catalog, looked.facts, looked.surroundings, inventory, closures)

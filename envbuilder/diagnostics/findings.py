@@ -1,4 +1,4 @@
-"""What a check, `doctor` and `diagnose` report."""
+"""Findings: reports of a check, of `doctor` and of `diagnose`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """How bad a finding is, worst first.
+    """The severity of a finding, worst first.
 
     `problem`: something does not work. `warning`: something will be slow, short, or fail under some load. `note`: good
     to know.
@@ -41,7 +41,7 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Something that matters to whoever builds or runs the image.
+    """Something relevant for users who build or run the image.
 
     Attributes:
         id: Stable kebab-case name: of the check, of the finding about a machine, of the class of failure.

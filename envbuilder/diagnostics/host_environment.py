@@ -50,9 +50,9 @@ class AroundPorts:
         engine: The container engine about itself; raises `EngineError`.
         sandbox: What runs commands in images without an engine; raises `EnvbuilderError`.
         address: Where a source of a kind is, given what the engine says (None without one); None when nobody would ask.
-        ask: HTTP status of an address (None: a folder), or why it does not answer within so many seconds.
+        ask: HTTP status of an address (None: a directory), or why it does not answer within so many seconds.
         is_proxied: Whether a proxy stands before an address.
-        free: Bytes free at a folder; None when it cannot be seen.
+        free: Bytes free at a directory; None when it cannot be seen.
         has_toolkit: Whether NVIDIA's Container Toolkit lies on this machine, which an engine does not always tell of.
         ca_bundles: Variables that name certificates.
         proxies: Variables that name proxies, without credentials.
@@ -170,7 +170,7 @@ _NOBODY = EngineSilent(why="", remedy="", denied=False)
 
 
 def _host(url: str) -> str:
-    """`host[:port]` of an address, without credentials; empty for a folder and for what is no address."""
+    """`host[:port]` of an address, without credentials; empty for a directory and for what is no address."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port

@@ -30,7 +30,7 @@ def validate_static(
     Args:
         subject: The image; its layers can be fetched.
         lock: What it should be; None takes the lock that is inside it.
-        work: Folder for layers while they are read.
+        work: Directory for layers while they are read.
         clock: Seconds that only go forward.
         required: Tier that must be proven.
 

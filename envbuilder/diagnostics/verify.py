@@ -81,7 +81,7 @@ def verify(
         subject: The image.
         expected_blobs: Makes the layers as they should be; gives where each is, by digest. Only called for a look at
             files.
-        work: Folder for layers that are looked into.
+        work: Directory for layers that are looked into.
 
     Raises:
         UsageError: The lock does not name its image.

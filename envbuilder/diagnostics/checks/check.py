@@ -1,4 +1,4 @@
-"""What a check is."""
+"""The definition of a check, and conditions under which checks apply."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ CPU_ROW = "this is a CPU environment: its TensorFlow cannot use a GPU"
 
 
 def always(expectation: Expectation) -> bool:  # noqa: ARG001 - one signature for all conditions
-    """The check has a meaning for every environment."""
+    """Return True: the check applies to every environment."""
     return True
 
 
 def has_cuda(expectation: Expectation) -> bool:
-    """The check has a meaning for GPU environments only."""
+    """Return True for GPU environments."""
     return expectation.cuda is not None
 
 
 def opens_cuda_late(expectation: Expectation) -> bool:
-    """The check has a meaning where TensorFlow opens the CUDA libraries after its import."""
+    """Return True if TensorFlow opens the CUDA libraries after its import."""
     return expectation.cuda is not None and expectation.cuda.linkage == "dlopen"
 
 
 def has_functions(expectation: Expectation) -> bool:
-    """The check has a meaning where TensorFlow has `tf.function`."""
+    """Return True if TensorFlow has `tf.function`."""
     return expectation.framework_version >= FUNCTIONS_SINCE
 
 
 def has_xla(expectation: Expectation) -> bool:
-    """The check has a meaning where XLA compiles what it is told to."""
+    """Return True if XLA compiles on request."""
     version = expectation.framework_version
     return version >= XLA_SINCE and version.release[:2] != (2, 0)
 
 
 def nowhere(facts: Facts) -> str:  # noqa: ARG001 - one signature for all conditions
-    """The check has a meaning on every machine."""
+    """Return an empty reason: the check applies on every machine."""
     return ""
 
 
@@ -62,13 +62,13 @@ class Check:
 
     Attributes:
         id: Stable kebab-case id.
-        title: What it is about, in a few words.
+        title: Its subject, in a few words.
         tiers: Tiers that it belongs to.
-        examine: Compares; pure.
-        applies: Environments for which it has a meaning; for others it is not in the report. A check of the GPU tier
+        examine: Compares expectation and facts; pure.
+        applies: Condition on the environment; for others it is not in the report. A check of the GPU tier
             applies to every environment, so that a GPU can never be left out silently.
-        beside: Why it has no meaning on the machine that was seen, such as one GPU for a check of several; empty where
-            it has one. It is then told among what was not proven by this run, and is no result.
+        beside: Returns the reason why it does not apply on this machine, such as a single GPU; empty if
+            it applies. It is then listed as not proven by this run, and is no result.
     """
 
     id: str
@@ -85,7 +85,7 @@ class Check:
 
 
 def on_cuda(examine: ExamineCuda) -> Examine:
-    """A check of the CUDA side as a check of the whole; not proven for a CPU environment."""
+    """Return a check of the CUDA side as a check of the whole; not proven for a CPU environment."""
 
     def whole(expectation: Expectation, facts: Facts) -> Outcome:
         return examine(expectation.cuda, facts) if expectation.cuda else NotProven(reason=CPU_ROW)
@@ -94,15 +94,15 @@ def on_cuda(examine: ExamineCuda) -> Examine:
 
 
 def not_seen(what: str, fact: Unseen) -> NotProven:
-    """The outcome for a fact that is not there."""
+    """Return the outcome for a missing fact."""
     return NotProven(reason=f"{what} could not be seen: {fact.headline}")
 
 
 def was_tried(fact: Unseen) -> bool:
-    """Whether the probe really tried, so that not seeing it is a failure of the image and not of the looking."""
+    """Return True if the probe really tried, so that a missing fact is a failure of the image and not of the probe."""
     return fact.kind not in {"NotAsked", "NotReached"}
 
 
 def without_tensorflow(what: str, facts: Facts, fact: Unseen) -> NotProven:
-    """The outcome for a fact of TensorFlow that is not there: because of the import, or for a reason of its own."""
+    """Return the outcome for a missing fact of TensorFlow: because of the import, or for a reason of its own."""
     return NotProven(reason=NO_IMPORT) if isinstance(facts.imported, Unseen) else not_seen(what, fact)

@@ -1,4 +1,4 @@
-"""Checks of the static tier: what lies in an image, without running any of it."""
+"""Checks of the static tier: the content of an image, without running any of it."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ class ContentCheck:
 
     Attributes:
         id: Stable kebab-case id.
-        title: What it is about, in a few words.
-        examine: Compares; pure.
-        applies: Whether it has a meaning for what the lock holds.
+        title: Its subject, in a few words.
+        examine: Compares expectation and content; pure.
+        applies: Condition on the content of the lock.
     """
 
     id: str
@@ -78,10 +78,10 @@ def judge_content(
     """Run every check of the static tier.
 
     Args:
-        expectation: What the image must hold.
-        content: What it holds.
-        subject: What was looked at.
-        seconds: How long looking took.
+        expectation: Required content of the image.
+        content: Content of the image.
+        subject: Name of the image.
+        seconds: Duration of the inspection.
         required: Tier that must be proven.
     """
     lock = expectation.lock
@@ -117,11 +117,11 @@ _IMAGE_UNKNOWN = {
     True: "the lock in the image cannot contain the digest of the image: name the lock file with `--lock FILE`",
     False: "the lock does not name its image: `envbuilder lock` adds it",
 }
-"""By whether the lock was read from the image."""
+"""Keyed by True if the lock was read from the image."""
 
 
 def layers_match_lock(expectation: ContentExpectation, content: ImageContent) -> Outcome:
-    """The layers are those of the lock, bit by bit."""
+    """Check that the layers are those of the lock, bit by bit."""
     pinned = expectation.lock.image
     if pinned is None:
         return NotProven(reason=_IMAGE_UNKNOWN[expectation.lock_is_inside])
@@ -136,7 +136,7 @@ def layers_match_lock(expectation: ContentExpectation, content: ImageContent) ->
 
 
 def lock_in_image(expectation: ContentExpectation, content: ImageContent) -> Outcome:
-    """The image carries the lock that it is checked against."""
+    """Check that the image contains the lock that it is checked against."""
     found = content.texts.get(LOCK_FILE)
     if found is None:
         return failure(problem=f"there is no /{LOCK_FILE}", remedy=REBUILD)
@@ -149,7 +149,7 @@ def lock_in_image(expectation: ContentExpectation, content: ImageContent) -> Out
 
 
 def settings_match_lock(expectation: ContentExpectation, content: ImageContent) -> Outcome:
-    """Labels, environment, account and working directory are what the lock says."""
+    """Check that labels, environment variables, user and working directory are those of the lock."""
     user = expectation.lock.user
     wrong = [
         *_differences("label", expectation.labels, content.labels),
@@ -173,7 +173,7 @@ def _differences(what: str, wanted: Iterable[tuple[str, str]], found: Mapping[st
 
 
 def distributions_recorded(expectation: ContentExpectation, content: ImageContent) -> Outcome:
-    """Every pin of the lock is there in its version, by the metadata that lies in the image."""
+    """Check that every pin of the lock is present in its version, by the metadata in the image."""
     found = dict(_distributions(content))
     pins = [pin for pin in expectation.lock.packages if pin.group is not PackageGroup.BUILD]
     wrong = [
@@ -202,7 +202,7 @@ def _distributions(content: ImageContent) -> Iterator[tuple[str, str]]:
 
 
 def files_recorded(expectation: ContentExpectation, content: ImageContent) -> Outcome:  # noqa: ARG001
-    """Every installed file is there and is the one that its distribution brought."""
+    """Check that every installed file is present and has the recorded digest."""
     known = _digests_recorded(content)
     wrong = []
     for file, digests in known.items():
@@ -218,7 +218,7 @@ def files_recorded(expectation: ContentExpectation, content: ImageContent) -> Ou
 
 
 def _digests_recorded(content: ImageContent) -> Mapping[str, set[str]]:
-    """By path what distributions say of its content; several where each of them brings the file."""
+    """Return the digests that distributions record for each path; several if several of them contain the file."""
     known: dict[str, set[str]] = defaultdict(set)
     for path, text in content.texts.items():
         if path.startswith(f"{VENV}/") and path.endswith(".dist-info/RECORD"):
@@ -229,7 +229,7 @@ def _digests_recorded(content: ImageContent) -> Mapping[str, set[str]]:
 
 
 def _recorded(text: bytes) -> Iterator[tuple[str, str]]:
-    """Path and sha256 (hexadecimal; empty without one) of each line of a RECORD, without bytecode."""
+    """Yield path and sha256 (hexadecimal; empty without one) of each line of a RECORD, without bytecode."""
     for path, field in recorded(text):
         kind, _, value = field.partition("=")
         try:
@@ -239,7 +239,7 @@ def _recorded(text: bytes) -> Iterator[tuple[str, str]]:
 
 
 def libraries_closed(expectation: ContentExpectation, content: ImageContent) -> Outcome:  # noqa: ARG001
-    """Every library that another one asks for is in the image."""
+    """Check that every required library is in the image."""
     search = Search.of(content)
     missing: dict[str, str] = {}
     broken = [f"/{library.path}: {library.damage}" for library in content.libraries if library.damage]
@@ -257,7 +257,7 @@ def libraries_closed(expectation: ContentExpectation, content: ImageContent) -> 
 
 
 def cuda_libraries_present(expectation: ContentExpectation, content: ImageContent) -> Outcome:
-    """What TensorFlow opens lies where the loader, or TensorFlow itself, looks."""
+    """Check that the libraries that TensorFlow opens are where the loader, or TensorFlow itself, searches."""
     cuda = expectation.lock.cuda
     if cuda is None:
         return NotProven(reason="this is a CPU environment")
@@ -270,7 +270,7 @@ def cuda_libraries_present(expectation: ContentExpectation, content: ImageConten
 
 
 def no_driver_inside(expectation: ContentExpectation, content: ImageContent) -> Outcome:  # noqa: ARG001
-    """No part of a driver is in the image: it has to come from the host."""
+    """Check that the image contains no part of a driver, which has to come from the host."""
     found = sorted(
         path
         for path in content.paths
@@ -285,7 +285,7 @@ def no_driver_inside(expectation: ContentExpectation, content: ImageContent) -> 
 
 
 def own_files_match_lock(expectation: ContentExpectation, content: ImageContent) -> Outcome:
-    """Own files are those of the lock."""
+    """Check that own files are those of the lock."""
     files = expectation.lock.files
     wrong = [
         f"{file.path} is missing" if file.path.lstrip("/") not in content.digests else f"{file.path} is another file"

@@ -11,7 +11,7 @@ from envbuilder.diagnostics.facts.facts import Facts, Unseen
 
 
 def distributions_present(expectation: Expectation, facts: Facts) -> Outcome:
-    """Every pin of the lock is installed in its version; what is there besides does not matter."""
+    """Check that every pin of the lock is installed in its version; additional distributions are ignored."""
     if isinstance(facts.distributions, Unseen):
         return not_seen("the installed distributions", facts.distributions)
     installed = dict(facts.distributions.value)
@@ -32,7 +32,7 @@ def distributions_present(expectation: Expectation, facts: Facts) -> Outcome:
 
 
 def same_version(left: str, right: str) -> bool:
-    """Whether two versions are equal as PEP 440 counts.
+    """Return True if two versions are equal according to PEP 440.
 
     Example:
         >>> same_version("1.0", "1.0.0")

@@ -21,7 +21,7 @@ RUN_WITH_GPUS = (
 
 
 def interface_of(facts: Facts) -> DriverInterface | NotProven:
-    """What the driver's library says, or why nobody knows."""
+    """Return the driver library's facts, or the outcome if they are unknown."""
     if isinstance(facts.driver, Unseen):
         return not_seen("the driver", facts.driver)
     interface = facts.driver.value.interface
@@ -29,7 +29,7 @@ def interface_of(facts: Facts) -> DriverInterface | NotProven:
 
 
 def driver_present(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature for all checks
-    """There is a driver, and it has a GPU."""
+    """Check that there is a driver with a GPU."""
     if isinstance(facts.driver, Seen) and isinstance(facts.driver.value.interface, Unseen):
         crash = facts.driver.value.interface
         return failure(
@@ -48,7 +48,7 @@ def driver_present(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: 
 
 
 def _absence(driver: DriverInterface) -> str:
-    """Why there is no usable GPU; empty when there is one."""
+    """Return the reason why there is no usable GPU; empty if there is one."""
     if not driver.loadable:
         return f"there is no driver: {driver.error}"
     if driver.stub:
@@ -69,7 +69,7 @@ def _remedy(driver: DriverInterface) -> str:
 
 
 def driver_floor(cuda: CudaExpectation, facts: Facts) -> Outcome:
-    """The driver runs the CUDA libraries in the image on every GPU."""
+    """Check that the driver supports the CUDA libraries of the image on every GPU."""
     interface = interface_of(facts)
     if isinstance(interface, NotProven):
         return interface
@@ -87,12 +87,12 @@ def driver_floor(cuda: CudaExpectation, facts: Facts) -> Outcome:
 
 
 def compatibility(cuda: CudaExpectation, facts: Facts, *, gpus: bool = True) -> tuple[Reason, ...]:
-    """Return all reasons of the compatibility of an image with the machine that its probe sees, for every GPU.
+    """Return all reasons of the compatibility of an image with the probed machine, for every GPU.
 
     Args:
-        cuda: The image. That it carries a library for forward compatibility is not considered: the probe runs inside,
+        cuda: The image. A library for forward compatibility in it is not considered: the probe runs inside,
             and sees which library is in use.
-        facts: What the probe saw.
+        facts: Facts of the machine.
         gpus: Whether to judge the GPUs; otherwise only the driver is judged, for the libraries alone.
     """
     host = replace(host_of(facts), name="")
@@ -100,7 +100,7 @@ def compatibility(cuda: CudaExpectation, facts: Facts, *, gpus: bool = True) -> 
     if not gpus:
         host = replace(host, gpus=None)
     elif isinstance(interface, DriverInterface) and interface.gpus:
-        # The GPUs that this process sees, which may be fewer than NVML shows.
+        # The GPUs visible to this process can be fewer than those that NVML shows.
         seen = (HostGpu(name=gpu.name, capability=gpu.capability, memory=gpu.memory) for gpu in interface.gpus)
         host = replace(host, gpus=tuple(seen))
     verdict = judge_stack(cuda.tables, replace(cuda.stack, has_compat_library=False), host)
@@ -124,7 +124,7 @@ def outcome(reasons: Sequence[Reason]) -> Outcome:
 
 
 def describe(driver: Driver) -> str:
-    """The driver in a few words, for a report."""
+    """Return a short description of the driver, for a report."""
     release = f"{driver.release}" if driver.release else "release unknown"
     interface = driver.interface
     if isinstance(interface, Unseen) or not interface.value.loadable:

@@ -1,4 +1,4 @@
-"""What every check of work on GPUs has in common: each GPU is judged, and what was not seen is told apart."""
+"""Common parts of the checks of work on GPUs: each GPU is judged, and missing facts are reported separately."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def judge_each(
     seen: Callable[[T], str],
     remedy: str,
 ) -> Outcome:
-    """Judge the work of every GPU; one that fails fails all.
+    """Judge the work of every GPU; one failure fails the check.
 
     Args:
         facts: All facts.
         fact: The work, one entry per GPU.
-        problem: From device and work to what is wrong; empty when nothing is.
-        seen: What to say of work that is right.
-        remedy: What to do when something is wrong.
+        problem: Returns the problem of a device's work; empty if there is none.
+        seen: Text for correct work.
+        remedy: Remedy for a problem.
     """
     if isinstance(fact, Unseen):
         return not_there(facts, fact, remedy)
@@ -46,7 +46,7 @@ def judge_each(
 
 
 def not_there(facts: Facts, fact: Unseen, remedy: str) -> Outcome:
-    """The outcome for a whole step that was not seen: it failed if it was tried."""
+    """Return the outcome for a step without result: failed if it was tried."""
     if not was_tried(fact):
         return without_tensorflow("work on a GPU", facts, fact)
     return failure(problem=f"it ended with {fact.summary}", remedy=remedy)
@@ -59,7 +59,7 @@ def _judged(each: OnGpu[T], problem: Callable[[str, T], str | NotProven]) -> str
 
 
 def part(fact: Fact[tuple[OnGpu[T], ...]], pick: Callable[[T], Fact[U]]) -> Fact[tuple[OnGpu[U], ...]]:
-    """One part of the work of every GPU, as a fact of its own."""
+    """Return one part of the work of every GPU, as a fact of its own."""
     if isinstance(fact, Unseen):
         return fact
     picked = tuple(
@@ -70,5 +70,5 @@ def part(fact: Fact[tuple[OnGpu[T], ...]], pick: Callable[[T], Fact[U]]) -> Fact
 
 
 def elsewhere(where: Placement) -> str:
-    """Where it ran instead of the device asked for; empty when it ran there."""
+    """Return the device where it ran instead of the requested one; empty if it ran there."""
     return "" if where.on_device else f"ran on {', '.join(where.placed) or 'an unknown device'} instead"

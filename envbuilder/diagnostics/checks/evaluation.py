@@ -35,12 +35,12 @@ def judge(  # noqa: PLR0913 - each is one fact of the run
     """Run every check of a tier.
 
     Args:
-        expectation: What the image must be.
-        facts: What the probe saw.
-        tier: How far the probe went.
-        required: Tier that was asked for; its checks that go beyond `tier` are reported as not proven.
-        subject: What was looked at.
-        seconds: How long the whole validation took.
+        expectation: The expected properties of the image.
+        facts: Facts of the probe.
+        tier: Tier that the probe covered.
+        required: Requested tier; its checks that go beyond `tier` are reported as not proven.
+        subject: Name of the image.
+        seconds: Duration of the whole validation.
     """
     ran = checks_for(tier)
     beyond = [check for check in checks_for(required) if check not in ran] if required else []
@@ -69,10 +69,10 @@ def judge_bare(expectation: Expectation, facts: Facts, *, subject: str, seconds:
     Every check must be proven.
 
     Args:
-        expectation: What the environment must be.
-        facts: What the probe saw.
-        subject: What was looked at.
-        seconds: How long it took.
+        expectation: The expected properties of the environment.
+        facts: Facts of the probe.
+        subject: Name of the environment.
+        seconds: Duration of the validation.
     """
     return Report(
         subject=subject,
@@ -109,7 +109,7 @@ def _of(check: Check, outcome: Outcome, seconds: float | None) -> CheckResult:
 
 
 def summary(facts: Facts) -> tuple[tuple[str, str], ...]:
-    """The lines that a reader wants to see first; what could not be seen is left out."""
+    """Return the most important facts as lines; missing facts are left out."""
     lines: list[tuple[str, str]] = []
     if isinstance(facts.imported, Seen):
         lines.append(("TensorFlow", facts.imported.value.version))

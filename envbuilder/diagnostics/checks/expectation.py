@@ -1,4 +1,4 @@
-"""From a row and its lock to what an image must be."""
+"""The expected properties of an image, from an environment and its lock."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from envbuilder.lock.lock import Lock, PackageGroup
 
 
 def expect(environment: Environment, lock: Lock, tables: CudaFacts) -> Expectation:
-    """What an image made from this lock must be.
+    """Return the expected properties of an image made from this lock.
 
     Args:
-        environment: The row.
+        environment: The environment.
         lock: The lock.
         tables: Drivers and GPUs.
 
@@ -48,7 +48,7 @@ def expect(environment: Environment, lock: Lock, tables: CudaFacts) -> Expectati
 
 
 def expect_bare(environment: Environment, closure: Closure, tables: CudaFacts) -> Expectation:
-    """What an environment with the packages of a closure must be, outside of an image."""
+    """Return the expected properties of an environment with the packages of a closure, outside of an image."""
     return Expectation(
         environment=environment.id,
         python=closure.python,
@@ -63,7 +63,7 @@ def expect_bare(environment: Environment, closure: Closure, tables: CudaFacts) -
 
 
 def _as_compiled(environment: Environment, tables: CudaFacts) -> CudaExpectation | None:
-    """Return what the wheel was compiled with; no check of a bare environment looks at libraries or driver."""
+    """Return the CUDA and cuDNN that the wheel was compiled with; checks of a bare environment need no others."""
     need = environment.cuda
     if need is None:
         return None

@@ -1,4 +1,4 @@
-"""Numbers worth plotting, out of the facts.
+"""Numbers for figures of a report, taken from the facts.
 
 A source is a function from facts to figures. To add one: write it here or beside its checks, and name it in `SOURCES`.
 """
@@ -18,7 +18,7 @@ Source: TypeAlias = Callable[[Facts], Iterator[Figure]]
 
 
 def step_seconds(facts: Facts) -> Iterator[Figure]:
-    """How long each step of the probe took; steps that were not taken are left out."""
+    """Return the duration of each step of the probe; skipped steps are left out."""
     steps: tuple[tuple[str, Timed], ...] = (
         ("CUDA libraries", facts.libraries),
         ("driver", facts.driver),
@@ -33,7 +33,7 @@ def step_seconds(facts: Facts) -> Iterator[Figure]:
 
 
 def machine_memory(facts: Facts) -> Iterator[Figure]:
-    """Memory that the machine gives: all of it, what the control group allows, and /dev/shm."""
+    """Return the memory of the machine: total, limit of the control group, and /dev/shm."""
     if isinstance(facts.machine, Unseen):
         return
     seen = facts.machine.value
@@ -46,7 +46,7 @@ SOURCES: tuple[Source, ...] = (step_seconds, machine_memory, gpu_memory, tensorf
 
 
 def figures(facts: Facts) -> tuple[Figure, ...]:
-    """All figures of all sources, in the order of `SOURCES`; a number that is not finite is no figure."""
+    """Return all figures of all sources, in the order of `SOURCES`; numbers that are not finite are left out."""
     return tuple(figure for source in SOURCES for figure in source(facts) if _finite(figure))
 
 

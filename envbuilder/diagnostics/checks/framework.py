@@ -15,12 +15,12 @@ from envbuilder.diagnostics.facts.facts import Facts, Unseen
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownFailure:
-    """A way in which the import fails, recognized by its text.
+    """A known reason of a failing import, recognized by its text.
 
     Attributes:
-        mark: Pattern in the error, its traceback or what the process wrote.
-        reason: Why it fails.
-        remedy: What to do.
+        mark: Pattern in the error, its traceback or the output of the process.
+        reason: Reason of the failure.
+        remedy: The remedy.
     """
 
     mark: re.Pattern[str]
@@ -78,7 +78,7 @@ KNOWN_FAILURES: tuple[KnownFailure, ...] = (
 
 
 def tensorflow_imports(expectation: Expectation, facts: Facts) -> Outcome:
-    """`import tensorflow` succeeds."""
+    """Check that `import tensorflow` succeeds."""
     fact = facts.imported
     if not isinstance(fact, Unseen):
         return Passed(seen=f"in {fact.seconds:.1f} s")
@@ -97,7 +97,7 @@ def tensorflow_imports(expectation: Expectation, facts: Facts) -> Outcome:
 
 
 def tensorflow_version(expectation: Expectation, facts: Facts) -> Outcome:
-    """The TensorFlow that is imported is that of the lock."""
+    """Check that the imported TensorFlow has the version of the lock."""
     if isinstance(facts.imported, Unseen):
         return NotProven(reason=NO_IMPORT)
     seen, wanted = facts.imported.value, expectation.framework_version
@@ -118,7 +118,7 @@ def _public(version: str) -> str:
 
 
 def tensorflow_built_with_cuda(expectation: Expectation, facts: Facts) -> Outcome:
-    """A GPU row has a TensorFlow built with CUDA, a CPU row has one without."""
+    """Check that TensorFlow is built with CUDA in a GPU environment, and without in a CPU environment."""
     if isinstance(facts.build, Unseen):
         return without_tensorflow("how TensorFlow was built", facts, facts.build)
     wanted, seen = expectation.cuda is not None, facts.build.value.cuda
@@ -136,7 +136,7 @@ def tensorflow_built_with_cuda(expectation: Expectation, facts: Facts) -> Outcom
 
 
 def tensorflow_cuda_libraries(cuda: CudaExpectation, facts: Facts) -> Outcome:
-    """TensorFlow's own check, which it asks before it registers GPUs, finds all CUDA libraries."""
+    """Check that TensorFlow's own test, which precedes the registration of GPUs, finds all CUDA libraries."""
     if isinstance(facts.own_check, Unseen):
         fact = facts.own_check
         return NotProven(reason=f"TensorFlow's own check could not be called: {fact.summary}")
@@ -154,7 +154,7 @@ def tensorflow_cuda_libraries(cuda: CudaExpectation, facts: Facts) -> Outcome:
 
 
 def training_loss_falls(expectation: Expectation, facts: Facts) -> Outcome:
-    """A tiny training on fixed data gets better."""
+    """Check that the loss of a tiny training on fixed data falls."""
     if isinstance(facts.training, Unseen):
         fact = facts.training
         if not was_tried(fact):
@@ -184,7 +184,7 @@ def _compare_distributions(expectation: Expectation) -> str:
 
 
 def save_load_equal(expectation: Expectation, facts: Facts) -> Outcome:
-    """A model that was saved and loaded back gives the same outputs."""
+    """Check that a model gives the same outputs after saving and loading."""
     if isinstance(facts.saving, Unseen):
         fact = facts.saving
         if not was_tried(fact) or isinstance(facts.training, Unseen):

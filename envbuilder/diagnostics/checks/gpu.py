@@ -16,11 +16,11 @@ from envbuilder.diagnostics.facts.facts import DriverInterface, Fact, Facts, Gpu
 from envbuilder.diagnostics.facts.gpu import Compared, Operations
 
 _CODE = frozenset({Rule.GPU_CODE, Rule.GPU_NOT_KNOWN, Rule.LAST_DRIVER, Rule.PTX_DRIVER})
-"""The rules about code in the wheel; what CUDA and cuDNN have for a GPU is shown by the checks that compute."""
+"""The rules about GPU code in the wheel; the checks that compute cover CUDA and cuDNN."""
 
 
 def gpu_visible_to_tensorflow(cuda: CudaExpectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
-    """TensorFlow sees every GPU that the driver has."""
+    """Check that TensorFlow sees every GPU of the driver."""
     if isinstance(facts.devices, Unseen):
         return _no_devices(facts, facts.devices)
     driver = interface_of(facts)
@@ -59,7 +59,7 @@ def _remedy(driver: DriverInterface, facts: Facts) -> str:
 
 
 def gpu_architecture_covered(cuda: CudaExpectation, facts: Facts) -> Outcome:
-    """The wheel has code for every GPU: machine code, or PTX that this driver can compile."""
+    """Check that the wheel has code for every GPU: machine code, or PTX that this driver can compile."""
     driver = interface_of(facts)
     if isinstance(driver, NotProven):
         return driver
@@ -86,7 +86,7 @@ def _works(facts: Facts) -> tuple[GpuWork, ...] | Failed | NotProven:
 
 
 def gpu_matmul_on_gpu(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
-    """A matrix product runs on each GPU, not on the CPU, and gives numpy's numbers."""
+    """Check that a matrix product runs on each GPU, not on the CPU, and equals numpy's."""
     works = _works(facts)
     if not isinstance(works, tuple):
         return works
@@ -95,7 +95,7 @@ def gpu_matmul_on_gpu(expectation: Expectation, facts: Facts) -> Outcome:  # noq
 
 
 def gpu_convolution_on_gpu(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
-    """A convolution runs on each GPU, not on the CPU, and gives numpy's numbers."""
+    """Check that a convolution runs on each GPU, not on the CPU, and equals numpy's."""
     works = _works(facts)
     if not isinstance(works, tuple):
         return works
@@ -104,7 +104,7 @@ def gpu_convolution_on_gpu(expectation: Expectation, facts: Facts) -> Outcome:  
 
 
 def _and_compared(first: Outcome, facts: Facts, pick: Callable[[Operations], Fact[Compared]]) -> Outcome:
-    """The outcome, and the same operation against the CPU where the probe did that too."""
+    """Return the outcome, combined with that of the comparison with the CPU if the probe made one."""
     asked = not isinstance(facts.tier.operations, Unseen) or was_tried(facts.tier.operations)
     return worst([operation(facts, pick), first]) if asked else first
 

@@ -1,4 +1,4 @@
-"""Checks of how TensorFlow handles the memory of GPUs."""
+"""Checks of the use of GPU memory by TensorFlow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REMEDY = (
 
 
 def gpu_memory_policy(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
-    """With growth TensorFlow holds little at first, then what is asked for, up to nearly all; a limit holds."""
+    """Check that TensorFlow with growth allocates as requested, up to nearly all memory, and that a limit holds."""
     grown = judge_each(facts, facts.tier.memory, _growth, _held, REMEDY)
     limited = judge_each(facts, facts.tier.limited, _limit, _limited, REMEDY)
     if isinstance(grown, Passed) and isinstance(limited, Passed):
@@ -52,7 +52,7 @@ def _limited(work: MemoryLimit) -> str:
 
 
 def gpu_memory_recovers(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
-    """After a refusal that was caught, and in fragmented memory, the GPU goes on, with right numbers."""
+    """Check that the GPU works with correct numbers after a caught refusal, and in fragmented memory."""
     return judge_each(facts, facts.tier.memory, _recovery, _recovered, REMEDY)
 
 

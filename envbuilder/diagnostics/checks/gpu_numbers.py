@@ -1,4 +1,4 @@
-"""Checks that the numbers of a GPU are right."""
+"""Checks that the numbers of a GPU are correct."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ COMPILER = (
 
 
 def operation(facts: Facts, pick: Callable[[Operations], Fact[Compared]]) -> Outcome:
-    """One operation on every GPU against the reference, within the tolerance of its arithmetic."""
+    """Compare one operation on every GPU with the reference, within the tolerance of its arithmetic."""
     return judge_each(
         facts, part(facts.tier.operations, pick), lambda asked, work: _single(facts, asked, work), _seen, LIBRARIES
     )
 
 
 def gpu_convolution_gradient_on_gpu(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
-    """The gradient of a convolution is computed on each GPU, and equals that of the CPU."""
+    """Check that the gradient of a convolution is computed on each GPU, and equals that of the CPU."""
     return operation(facts, lambda work: work.gradient)
 
 
 def gpu_batch_norm_on_gpu(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
-    """Batch normalisation in training runs on each GPU, and equals that of the CPU."""
+    """Check that batch normalisation in training runs on each GPU, and equals that of the CPU."""
     return operation(facts, lambda work: work.batch_norm)
 
 
 def gpu_rnn_on_gpu(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
-    """An LSTM layer runs on each GPU, and gives numpy's numbers; the report says whether cuDNN computed it."""
+    """Check that an LSTM layer runs on each GPU, and equals numpy's; the report states whether cuDNN computed it."""
     return operation(facts, lambda work: work.rnn)
 
 
 def gpu_function_equals_eager(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
-    """A function gives the numbers of the same operations one by one, both on the GPU."""
+    """Check that a function gives the numbers of the same operations run one by one, both on the GPU."""
     return judge_each(facts, facts.tier.function, lambda asked, work: _single(facts, asked, work), _seen, LIBRARIES)
 
 
 def gpu_xla(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
-    """XLA compiles for each GPU, and gives the numbers of the CPU."""
+    """Check that XLA compiles for each GPU, and gives the numbers of the CPU."""
 
     def problem(asked: str, work: Compared) -> str | NotProven:
         if work.compiled is False:
@@ -60,7 +60,7 @@ def gpu_xla(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 
 
 
 def gpu_mixed_precision(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
-    """Matrix product and convolution in float16 run on each GPU, and are near those in float32."""
+    """Check that matrix product and convolution in float16 run on each GPU, and are close to those in float32."""
     outcomes = [
         judge_each(facts, part(facts.tier.mixed, pick), lambda _, work: _within(work, HALF), _seen, LIBRARIES)
         for pick in (lambda work: work.matmul, lambda work: work.convolution)
@@ -69,7 +69,7 @@ def gpu_mixed_precision(expectation: Expectation, facts: Facts) -> Outcome:  # n
 
 
 def worst(outcomes: list[Outcome]) -> Outcome:
-    """The first that failed, else the first that is not proven, else the last."""
+    """Return the first failure, else the first outcome that is not proven, else the last."""
     order = ("Failed", "NotProven", "Passed")
     return min(reversed(outcomes), key=lambda outcome: order.index(type(outcome).__name__))
 

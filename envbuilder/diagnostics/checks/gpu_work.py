@@ -1,4 +1,4 @@
-"""Checks of what GPUs do: the first kernel, training, speed, and several together."""
+"""Checks of work on GPUs: the first kernel, training, speed, and several together."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOGETHER = (
 
 
 def gpu_first_kernel(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
-    """The first kernel runs on each GPU; the report says how long it and the second took."""
+    """Check that the first kernel runs on each GPU; the report states the time of it and of the second one."""
 
     def problem(asked: str, work: FirstKernel) -> str:  # noqa: ARG001 - one signature
         return elsewhere(work.where)
@@ -33,7 +33,7 @@ def gpu_first_kernel(expectation: Expectation, facts: Facts) -> Outcome:  # noqa
 
 
 def gpu_training_loss_falls(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
-    """A training whose variables are on the GPU learns, on each."""
+    """Check that the loss of a training with its variables on the GPU falls, on each GPU."""
 
     def problem(asked: str, work: Course) -> str:  # noqa: ARG001 - one signature
         if away := elsewhere(work.where):
@@ -49,7 +49,7 @@ def gpu_training_loss_falls(expectation: Expectation, facts: Facts) -> Outcome: 
 
 
 def gpu_latency(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
-    """How long a tiny operation takes; any figure measured on the GPU passes."""
+    """Measure the time of a tiny operation; any figure measured on the GPU passes."""
 
     def problem(asked: str, work: Latency) -> str:  # noqa: ARG001 - one signature
         return elsewhere(work.where) or ("" if work.median and work.p99 else "there is no figure")
@@ -61,7 +61,7 @@ def gpu_latency(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG
 
 
 def gpu_throughput(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
-    """How fast large matrix products are; any figure measured on the GPU passes."""
+    """Measure the speed of large matrix products; any figure measured on the GPU passes."""
 
     def problem(asked: str, work: Rate) -> str:  # noqa: ARG001 - one signature
         return elsewhere(work.where) or ("" if work.best and work.median else "there is no figure")
@@ -77,7 +77,7 @@ def gpu_throughput(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: 
 
 
 def one_gpu(facts: Facts) -> str:
-    """Why there is nothing to sum over several GPUs; empty where there are several, or nobody knows."""
+    """Return the reason why a sum over several GPUs does not apply; empty if there are several, or it is unknown."""
     fact = facts.tier.all_reduce
     if isinstance(fact, Unseen) or fact.value.devices != 1:
         return ""
@@ -85,7 +85,7 @@ def one_gpu(facts: Facts) -> str:
 
 
 def gpu_all_reduce(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
-    """A sum over all GPUs is right on each of them."""
+    """Check that a sum over all GPUs is correct on each of them."""
     fact = facts.tier.all_reduce
     if isinstance(fact, Unseen):
         return not_there(facts, fact, TOGETHER)

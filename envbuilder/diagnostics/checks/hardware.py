@@ -1,4 +1,4 @@
-"""Checks of what the GPUs computed through CUDA's own libraries, without a framework."""
+"""Checks of the results of GPUs in CUDA's own libraries, without a framework."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Problem = Failed | NotProven | None
 
 
 def cublas_result_right(cuda: CudaExpectation, facts: Facts) -> Outcome:
-    """GPU memory keeps what is written to it, and cuBLAS gives the known products on every GPU."""
+    """Check that GPU memory keeps written data, and that cuBLAS gives the known products on every GPU."""
 
     def problems(gpu: ComputeGpu) -> Iterator[Problem]:
         yield _problem(gpu.memory, _kept)
@@ -39,7 +39,7 @@ def cublas_result_right(cuda: CudaExpectation, facts: Facts) -> Outcome:
 
 
 def cudnn_result_right(cuda: CudaExpectation, facts: Facts) -> Outcome:
-    """CuDNN gives the known convolution on every GPU."""
+    """Check that cuDNN gives the known convolution on every GPU."""
 
     def problems(gpu: ComputeGpu) -> Iterator[Problem]:
         yield _problem(gpu.convolution, _exact)

@@ -1,4 +1,4 @@
-"""Checks of the static tier: whose files are in an image, and with which rights."""
+"""Checks of the static tier: ownership and permissions of the files in an image."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _REMEDIES = {
     BaseKind.IMAGE: "build with --engine docker, which clears the set-user-ID and set-group-ID bits of the base, or "
     "choose a Debian base, or name the program in `allow:` of envbuilder.yaml",
 }
-"""What removes a program with the rights of another account, for each kind of base."""
+"""The remedy for a set-user-ID or set-group-ID program, for each kind of base."""
 
 _LEAVE_OUT = "leave the package out of envbuilder.yaml, or choose another version of it; then lock and build again"
 
@@ -49,7 +49,7 @@ def recorded(text: bytes) -> Iterator[tuple[str, str]]:
 
 
 def nothing_removed(expectation: ContentExpectation, content: ImageContent) -> Outcome:  # noqa: ARG001
-    """No layer of an assembled image removes a file of a lower one, and no package lists a file that does."""
+    """Check that no layer of an assembled image removes a file of a lower one, and no package lists a whiteout."""
     listed = [f"{owner} lists /{path}" for path, owners in _owners(content).items() for owner in owners if _hides(path)]
     removed = [f"/{path} is removed by a layer" for path in content.removed]
     if listed or removed:
@@ -62,7 +62,7 @@ def _hides(path: str) -> bool:
 
 
 def interpreter_untouched(expectation: ContentExpectation, content: ImageContent) -> Outcome:
-    """The environment starts the interpreter of the lock, and no package lists a file of either."""
+    """Check that the environment starts the interpreter of the lock, and that no package lists a file of either."""
     lock = expectation.lock
     series = lock.python.version.series
     archive = lock.python.provider is PythonProvider.ARCHIVE
@@ -87,7 +87,7 @@ def interpreter_untouched(expectation: ContentExpectation, content: ImageContent
 
 
 def _followed(path: str, paths: Mapping[str, str]) -> str:
-    """Where a path leads in the end; empty for a path that is missing."""
+    """Return the final target of a path; empty if it does not exist."""
     for _ in range(_MOST_LINKS):
         target = paths.get(path)
         if target is None:
@@ -112,7 +112,7 @@ def _parents(path: str) -> Iterator[str]:
 
 
 def programs_not_hidden(expectation: ContentExpectation, content: ImageContent) -> Outcome:
-    """No file hides a program of the base or the driver, unless the spec brings or allows it."""
+    """Check that no file hides a program of the base or the driver, unless the spec adds or allows it."""
     allowed = {*expectation.lock.allow, *(file.path for file in expectation.lock.files)}
     owners = _owners(content)
     wrong = [
@@ -128,7 +128,7 @@ def programs_not_hidden(expectation: ContentExpectation, content: ImageContent) 
 
 
 def privileged_programs_packaged(expectation: ContentExpectation, content: ImageContent) -> Outcome:
-    """Programs with the rights of another account are those that the spec allows, and belong to a package."""
+    """Check that set-user-ID and set-group-ID programs are allowed by the spec, and belong to a package."""
     lock = expectation.lock
     owners = _owners(content)
     wrong, seen = [], []
@@ -145,7 +145,7 @@ def privileged_programs_packaged(expectation: ContentExpectation, content: Image
 
 
 def one_owner_per_file(expectation: ContentExpectation, content: ImageContent) -> Outcome:
-    """No own package replaces code of the environment, or lists metadata of another distribution."""
+    """Check that no own package replaces code of the environment, or lists metadata of another distribution."""
     own = {pin.name for pin in expectation.lock.packages if pin.group is PackageGroup.OWN}
     known = {pin.name for pin in expectation.lock.packages if pin.group is not PackageGroup.BUILD}
     found: dict[str, dict[str, str]] = defaultdict(dict)
@@ -169,7 +169,7 @@ def one_owner_per_file(expectation: ContentExpectation, content: ImageContent) -
 
 
 def no_file_is_a_folder(expectation: ContentExpectation, content: ImageContent) -> Outcome:  # noqa: ARG001
-    """No path lies below a file or a link of the image."""
+    """Check that no path is below a file or a link of the image."""
     wrong = {parent: path for path in sorted(content.paths) for parent in _parents(path) if parent in content.paths}
     if wrong:
         lines = [f"/{path} lies below /{parent}, which is a file or a link" for parent, path in wrong.items()]
@@ -178,7 +178,7 @@ def no_file_is_a_folder(expectation: ContentExpectation, content: ImageContent) 
 
 
 def links_stay_inside(expectation: ContentExpectation, content: ImageContent) -> Outcome:  # noqa: ARG001
-    """No link leads above the root of the image; an absolute one is read from the root."""
+    """Check that no link leads above the root of the image; an absolute one starts at the root."""
     wrong = [
         f"/{path} -> {target}"
         for path, target in sorted(content.paths.items())
@@ -194,7 +194,7 @@ def _leaves(path: str) -> bool:
 
 
 def _owners(content: ImageContent) -> Mapping[str, list[str]]:
-    """Names of the distributions and OS packages that list each file."""
+    """Return the names of the distributions and OS packages that list each file."""
     found: dict[str, list[str]] = defaultdict(list)
     for _, name, path, _ in _records(content):
         found[path].append(name)
@@ -206,14 +206,14 @@ def _owners(content: ImageContent) -> Mapping[str, list[str]]:
 
 
 def _merged(path: str, paths: Mapping[str, str]) -> str:
-    """A path where `/bin` and `/lib` may be links to folders below `/usr`."""
+    """Return a path in which links from `/bin` and `/lib` to directories below `/usr` are resolved."""
     top, slash, rest = path.partition("/")
     target = paths.get(top, "") if slash else ""
     return f"{_target(top, target)}/{rest}" if target else path
 
 
 def _records(content: ImageContent) -> Iterator[tuple[str, str, str, str]]:
-    """Site-packages, name of the distribution, path and digest of each line of each RECORD."""
+    """Yield site-packages, name of the distribution, path and digest of each line of each RECORD."""
     for file, text in content.texts.items():
         if match := _RECORD.fullmatch(file):
             for line, digest in recorded(text):

@@ -9,7 +9,7 @@ from envbuilder.diagnostics.facts.facts import Facts, Unseen
 
 
 def python_version(expectation: Expectation, facts: Facts) -> Outcome:
-    """The interpreter is the one of the lock, as exactly as the lock says it."""
+    """Check that the interpreter is that of the lock, as far as the lock specifies it."""
     if isinstance(facts.interpreter, Unseen):
         return not_seen("the interpreter", facts.interpreter)
     want, have = expectation.python, facts.interpreter.value.version
@@ -23,7 +23,7 @@ def python_version(expectation: Expectation, facts: Facts) -> Outcome:
 
 
 def glibc_floor(expectation: Expectation, facts: Facts) -> Outcome:
-    """The C library has the symbol versions that the wheel asks for."""
+    """Check that the C library has the symbol versions that the wheel requires."""
     if isinstance(facts.interpreter, Unseen):
         return not_seen("the C library", facts.interpreter)
     have, floor = facts.interpreter.value.glibc, expectation.glibc
@@ -41,7 +41,7 @@ def glibc_floor(expectation: Expectation, facts: Facts) -> Outcome:
 
 
 def cpu_avx(expectation: Expectation, facts: Facts) -> Outcome:
-    """The processor has AVX where the wheel uses it without asking."""
+    """Check that the processor has AVX if the wheel uses it unconditionally."""
     if isinstance(facts.machine, Unseen):
         return not_seen("the processor", facts.machine)
     avx = facts.machine.value.avx

@@ -14,7 +14,7 @@ _ABSENT = "cannot open shared object file: No such file or directory"
 
 
 def cuda_libraries_load(cuda: CudaExpectation, facts: Facts) -> Outcome:
-    """Every library that TensorFlow opens can be opened."""
+    """Check that every library that TensorFlow opens can be opened."""
     if isinstance(facts.libraries, Unseen):
         return not_seen("the CUDA libraries", facts.libraries)
     seen = {library.soname: library for library in facts.libraries.value}
@@ -35,7 +35,7 @@ def cuda_libraries_load(cuda: CudaExpectation, facts: Facts) -> Outcome:
 
 
 def _problems(libraries: list[Library]) -> list[str]:
-    """One problem for all that are nowhere to be found, one each for the others."""
+    """Return one problem for all missing libraries, and one for each other library that fails to open."""
     problems = {library.soname: problem for library in libraries if (problem := _problem(library))}
     absent = [soname for soname, problem in problems.items() if problem == f"{soname}: {_ABSENT}"]
     listing = [f"not on the loader path: {', '.join(absent)}"] if absent else []
@@ -53,7 +53,7 @@ def _problem(library: Library) -> str:
 
 
 def _loaded(facts: Facts, stem: str) -> tuple[str, LibraryLoad] | NotProven:
-    """The loaded library whose name begins with the stem and `.so`, or why there is none."""
+    """Return the loaded library whose name begins with the stem and `.so`, or the reason why there is none."""
     if isinstance(facts.libraries, Unseen):
         return not_seen("the CUDA libraries", facts.libraries)
     for library in facts.libraries.value:
@@ -65,7 +65,7 @@ def _loaded(facts: Facts, stem: str) -> tuple[str, LibraryLoad] | NotProven:
 
 
 def cuda_runtime_version(cuda: CudaExpectation, facts: Facts) -> Outcome:
-    """The CUDA runtime that is loaded is that of the lock."""
+    """Check that the loaded CUDA runtime is that of the lock."""
     found = _loaded(facts, "libcudart")
     if isinstance(found, NotProven):
         return found
@@ -83,10 +83,10 @@ def cuda_runtime_version(cuda: CudaExpectation, facts: Facts) -> Outcome:
 
 
 def _runtime_version(load: LibraryLoad, facts: Facts) -> tuple[Release | None, str]:
-    """The version of the loaded runtime, and who tells it.
+    """Return the version of the loaded runtime, and its source.
 
-    Without a driver the runtime of CUDA 11 answers with an error instead of its version (seen with 11.2 and 11.8). Then
-    its real file name tells (`libcudart.so.11.2.152`), or the distribution that the file belongs to.
+    Without a driver the runtime of CUDA 11 returns an error instead of its version (seen with 11.2 and 11.8). The
+    version then comes from its real file name (`libcudart.so.11.2.152`), or the distribution that the file belongs to.
     """
     if load.version is not None:
         return load.version, f"by its own answer ({load.path})"
@@ -104,7 +104,7 @@ def _runtime_version(load: LibraryLoad, facts: Facts) -> tuple[Release | None, s
 
 
 def cudnn_version(cuda: CudaExpectation, facts: Facts) -> Outcome:
-    """TensorFlow starts with the cuDNN that is loaded."""
+    """Check that TensorFlow accepts the loaded cuDNN."""
     found = _loaded(facts, "libcudnn")
     if isinstance(found, NotProven):
         return found
@@ -123,7 +123,7 @@ def cudnn_version(cuda: CudaExpectation, facts: Facts) -> Outcome:
 
 
 def cudnn_starts(cuda: CudaExpectation, facts: Facts) -> Outcome:
-    """CuDNN does its first work: the libraries that it opens by itself are there too."""
+    """Check that cuDNN starts: the libraries that it opens by itself are present too."""
     fact = facts.cudnn
     if isinstance(fact, Unseen):
         if not was_tried(fact):
@@ -143,7 +143,7 @@ def cudnn_starts(cuda: CudaExpectation, facts: Facts) -> Outcome:
 
 
 def no_cuda_stub(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature for all checks
-    """No stub of the driver is on the run-time path, where it would hide the real driver."""
+    """Check that no stub of the driver is on the run-time path, where it would hide the real driver."""
     if isinstance(facts.loader, Unseen):
         return not_seen("the loader path", facts.loader)
     stubs = [f"{found.path} ({found.source})" for found in facts.loader.value.libcuda if found.stub]

@@ -1,6 +1,7 @@
-"""Where the loader of an image looks for a library, by the files alone.
+"""The loader's search for a library in an image, from the files alone.
 
-Source: ld.so(8): RPATH or RUNPATH of the library that asks, LD_LIBRARY_PATH, folders of ld.so.conf, default ones.
+Source: https://man7.org/linux/man-pages/man8/ld.so.8.html: RPATH or RUNPATH of the requiring library, LD_LIBRARY_PATH,
+directories of ld.so.conf, default ones.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ class Search:
 
     Attributes:
         content: The image.
-        folders: Where every library is looked for, relative paths.
+        folders: Directories searched for every library, relative paths.
         names: Base names of all files and links.
     """
 
@@ -30,7 +31,7 @@ class Search:
 
     @classmethod
     def of(cls, content: ImageContent) -> Search:
-        """The view of the loader, with LD_LIBRARY_PATH of the image."""
+        """Return the view of the loader, with LD_LIBRARY_PATH of the image."""
         configured = [
             line.split("#")[0].strip().strip("/")
             for path, text in sorted(content.texts.items())
@@ -43,7 +44,7 @@ class Search:
         return cls(content=content, folders=(*own, *configured, *_DEFAULT), names=names)
 
     def finds(self, name: str, library: LibraryFile) -> bool:
-        """Whether the loader finds a library that another one asks for."""
+        """Return True if the loader finds a library that another one requires."""
         if "/" in name:
             return self._is_there(name.lstrip("/"))
         origin = f"/{library.path.rpartition('/')[0]}"
@@ -52,11 +53,11 @@ class Search:
         return any(self._is_there(f"{place}/{name}") for place in places)
 
     def is_somewhere(self, name: str) -> bool:
-        """Whether a library of that name lies anywhere: another one may have loaded it before."""
+        """Return True if a library of that name is anywhere in the image: another one may have loaded it before."""
         return name in self.names
 
     def _is_there(self, path: str) -> bool:
-        """Whether a path leads to a file, through links of files and of folders."""
+        """Return True if a path leads to a file, through links of files and of directories."""
         for _ in range(_MOST_LINKS):
             found = self._step(path)
             if found is None:
@@ -67,7 +68,7 @@ class Search:
         return False
 
     def _step(self, path: str) -> str | None:
-        """The path with its first link followed; itself when it is a file; None when it leads nowhere."""
+        """Return the path with its first link followed; itself if it is a file; None if it leads nowhere."""
         parts = path.split("/")
         for count in range(1, len(parts) + 1):
             head = "/".join(parts[:count])

@@ -1,4 +1,4 @@
-"""Whether TensorFlow was told the memory policy of the lock."""
+"""Checks of the memory policy of a lock inside TensorFlow."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _REBUILD = f"build the image again from its lock; a line in site-packages and /{
 
 
 def has_policy(expectation: Expectation) -> bool:
-    """The check has a meaning where the lock brings the hook."""
+    """Return True if the lock contains the hook."""
     return expectation.memory is not None
 
 
 def memory_policy_applied(expectation: Expectation, facts: Facts) -> Outcome:
-    """The policy in force is the lock's, and TensorFlow's configuration says so."""
+    """Check that the policy in force is the lock's, and that TensorFlow's configuration has it."""
     policy, fact = expectation.memory, facts.memory
     if policy is None:
         return NotProven(reason="the lock was made before there was a memory hook")
@@ -70,7 +70,7 @@ def _received(policy: MemoryPolicy, received: ReceivedMemory, facts: Facts) -> O
 
 
 def _for_each(policy: MemoryPolicy, received: ReceivedMemory, facts: Facts) -> Outcome:
-    """What a limit or a list became depends on the GPUs that TensorFlow sees."""
+    """Return the problem of a limit or a list, which depends on the GPUs that TensorFlow sees."""
     if received.limits:
         return _limits(policy, received, facts)
     if received.fraction:
@@ -81,7 +81,7 @@ def _for_each(policy: MemoryPolicy, received: ReceivedMemory, facts: Facts) -> O
 
 
 def _limits(policy: MemoryPolicy, received: ReceivedMemory, facts: Facts) -> Outcome:
-    """Each GPU has the limit that the policy gives it."""
+    """Check that each GPU has the limit of the policy."""
     gpus = _gpus(facts)
     for index, told in enumerate(received.limits):
         expected = _expected(policy, index, gpus)
@@ -93,7 +93,7 @@ def _limits(policy: MemoryPolicy, received: ReceivedMemory, facts: Facts) -> Out
 
 
 def _expected(policy: MemoryPolicy, index: int, gpus: tuple[Gpu, ...]) -> int | None:
-    """MiB for one GPU, 0 without a limit; None when nobody can tell."""
+    """Return the MiB for one GPU, 0 without a limit; None if unknown."""
     if len(policy.gpus) > 1 and index >= len(policy.gpus):
         return -1
     gpu = policy.gpus[index if len(policy.gpus) > 1 else 0]
@@ -104,7 +104,7 @@ def _expected(policy: MemoryPolicy, index: int, gpus: tuple[Gpu, ...]) -> int | 
 
 
 def _share(policy: MemoryPolicy, received: ReceivedMemory, facts: Facts) -> Outcome:
-    """A release without a limit for each GPU was told one share for all: that of the largest GPU."""
+    """Check the one share for all GPUs of a release without a limit for each GPU: that of the largest GPU."""
     gpus = _gpus(facts)
     if not gpus:
         return not_seen("the memory of the GPUs", Unseen(kind="NotReached", message="no driver tells it"))

@@ -1,4 +1,4 @@
-"""Checks of what NVML, the driver's management library, says."""
+"""Checks of the results of NVML, the driver's management library."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REMEDIES = {
 
 
 def nvml_agrees(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature for all checks
-    """NVML and CUDA's driver interface show the same driver and the same number of GPUs."""
+    """Check that NVML and CUDA's driver interface show the same driver and the same number of GPUs."""
     nvml = _nvml(facts)
     if not isinstance(nvml, Nvml):
         return nvml
@@ -77,7 +77,7 @@ def _same_number(nvml: Nvml, facts: Facts) -> Outcome:
 
 
 def _with_mig(nvml: Nvml, seen: int, release: str) -> Outcome:
-    """With MIG on, CUDA shows one MIG device to a process, newer drivers more; never none."""
+    """Compare the counts with MIG on: CUDA shows one MIG device to a process, newer drivers more, never none."""
     instances = sum(gpu.instances or 0 for gpu in nvml.gpus)
     if seen:
         return Passed(seen=f"{release}, MIG is on: {instances} MIG devices, CUDA sees {seen}")
@@ -88,7 +88,7 @@ def _with_mig(nvml: Nvml, seen: int, release: str) -> Outcome:
 
 
 def _expected(nvml: Nvml) -> int | None:
-    """How many GPUs CUDA shows: entries of CUDA_VISIBLE_DEVICES up to the first that is none; None when not known."""
+    """Return the number of GPUs that CUDA shows: valid first entries of CUDA_VISIBLE_DEVICES; None if unknown."""
     if nvml.visible is None:
         return len(nvml.gpus)
     chosen: list[str] = []
@@ -108,7 +108,7 @@ def _named(entry: str, gpus: tuple[NvmlGpu, ...]) -> str | None:
 
 
 def gpu_memory_free(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature for all checks
-    """At least half of the memory of every GPU is free."""
+    """Check that at least half of the memory of every GPU is free."""
     memory = _memory(facts)
     if not memory:
         return NotProven(reason="neither CUDA nor NVML told how much memory is free")
@@ -126,7 +126,7 @@ def gpu_memory_free(expectation: Expectation, facts: Facts) -> Outcome:  # noqa:
 
 
 def _memory(facts: Facts) -> list[tuple[str, int, int, tuple[GpuProcess, ...]]]:
-    """Name, free and all bytes, and holders of each GPU that CUDA shows; of all where nothing was computed."""
+    """Return name, free and all bytes, and processes of each GPU that CUDA shows; of all if nothing was computed."""
     known = facts.nvml.value if isinstance(facts.nvml, Seen) else None
     listed = known.gpus if known else ()
     if isinstance(facts.compute, Seen) and facts.compute.value.gpus:
@@ -142,7 +142,7 @@ def _memory(facts: Facts) -> list[tuple[str, int, int, tuple[GpuProcess, ...]]]:
 
 
 def _place(bus: str) -> str:
-    """The address without its leading zeros: CUDA writes four digits of the domain, NVML eight."""
+    """Return an address without its leading zeros: CUDA writes four digits of the domain, NVML eight."""
     return bus.lstrip("0").upper()
 
 

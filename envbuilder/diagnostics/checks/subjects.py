@@ -1,4 +1,4 @@
-"""What each check is about: the heading that it stands under, and the step of the probe that it waits for."""
+"""The subject of each check: its heading in a report, and the step of the probe that it needs."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ OTHER = "Other"
 
 
 class Timed(Protocol):
-    """A fact of any kind, as far as its time goes."""
+    """A fact of any kind, with its duration."""
 
     @property
     def seconds(self) -> float:
-        """How long looking took."""
+        """Duration of the step."""
         ...
 
 
-# Heading by the first words of an id, in the order in which headings are usually read; the longest match counts.
+# Heading by the first words of an id, in the order in which headings are usually read; the longest match is used.
 _GROUPS = MappingProxyType(
     {
         "python": "Python and system",
@@ -43,7 +43,7 @@ _GROUPS = MappingProxyType(
     }
 )
 
-# The one check for whose sake the probe takes a step: the others that look at the same fact cost nothing more.
+# The one check that a step of the probe is for: others that use the same fact cost no more time.
 _STEPS: MappingProxyType[str, Callable[[Facts], Timed]] = MappingProxyType(
     {
         "python-version": lambda facts: facts.interpreter,
@@ -64,7 +64,7 @@ _STEPS: MappingProxyType[str, Callable[[Facts], Timed]] = MappingProxyType(
 
 
 def group_of(check_id: str) -> str:
-    """The heading of a check; `Other` when no line here knows its first words.
+    """Return the heading of a check; `Other` if no line here has its first words.
 
     Example:
         >>> group_of("gpu-matmul-on-gpu"), group_of("gpu-memory-free"), group_of("gpus-dance")
@@ -76,7 +76,7 @@ def group_of(check_id: str) -> str:
 
 
 def seconds_of(check_id: str, facts: Facts) -> float | None:
-    """How long the probe took for the sake of a check; None when it did not try, or no step is for this check alone."""
+    """Return the duration of the probe's step for a check; None if it was not run or is for several checks."""
     if check_id not in _STEPS:
         return None
     fact = _STEPS[check_id](facts)

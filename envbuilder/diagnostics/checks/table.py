@@ -181,10 +181,10 @@ CHECKS: tuple[Check, ...] = (
 
 
 def bare_checks() -> tuple[Check, ...]:
-    """The checks of the CPU tier that mean something outside of an image, where no CUDA libraries were put."""
+    """Return the checks of the CPU tier that apply outside of an image, where no CUDA libraries are installed."""
     return tuple(check for check in checks_for(Tier.CPU) if check.applies is always)
 
 
 def checks_for(tier: Tier) -> tuple[Check, ...]:
-    """The checks of a tier, in the order of the table; none for `static`, where nothing is run."""
+    """Return the checks of a tier, in the order of the table; none for `static`, where nothing is run."""
     return tuple(check for check in CHECKS if tier in check.tiers)

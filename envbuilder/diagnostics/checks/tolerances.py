@@ -1,4 +1,4 @@
-"""How far numbers of a GPU may be from the reference; the only place where that is written."""
+"""Permitted differences between numbers of a GPU and the reference; the only place that defines them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ WHOLE_NUMBERS = 1e-3
 
 
 def tolerance(facts: Facts, asked: str, *, tf32: bool | None) -> float:
-    """The share by which float32 numbers of a GPU may differ.
+    """Return the share by which float32 numbers of a GPU may differ.
 
     Args:
-        facts: The driver's facts say whether the GPU has TF32; one that nobody knows may have it.
+        facts: The driver's facts about TF32 support; a GPU without facts may have it.
         asked: Device, such as `/GPU:0`.
         tf32: Whether TensorFlow allows TF32; None where it has no switch, and no TF32 either.
     """
@@ -34,7 +34,7 @@ def tolerance(facts: Facts, asked: str, *, tf32: bool | None) -> float:
 
 
 def capability_of(facts: Facts, asked: str) -> Release | None:
-    """Compute capability of a device by the driver's number for it; None when nobody knows."""
+    """Return the compute capability of a device by the driver's number for it; None if unknown."""
     interface = facts.driver.value.interface if isinstance(facts.driver, Seen) else None
     gpus = interface.value.gpus if isinstance(interface, Seen) else ()
     return next((gpu.capability for gpu in gpus if f"/GPU:{gpu.index}" == asked), None)

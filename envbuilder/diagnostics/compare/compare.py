@@ -1,4 +1,4 @@
-"""Two sides to their differences, those that matter first."""
+"""Comparison of two sides, the most important differences first."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ _TABLE = (
 LOOKS: tuple[tuple[Callable[[Pair], Difference | None], bool], ...] = tuple(
     (topic.look, topic.is_software) for topic in _TABLE
 )
-"""How each topic is looked at, and whether a lock can tell; in the order in which they matter."""
+"""Readers of each topic, with True for those that a lock has; in the order of importance."""
 
 OF_GPUS = frozenset(topic.name for topic in (*MEMORY_TOPICS, *MODEL_TOPICS, *SETTING_TOPICS)) | {
     "driver",
     "CUDA that the driver supports",
     "TF32",
 }
-"""Topics that a machine without GPUs has nothing of."""
+"""Topics that do not apply to a machine without GPUs."""
 
 
 def compare(catalog: Catalog, a: Side, b: Side) -> Comparison:
-    """All that differs.
+    """Return all differences between two sides.
 
     Raises:
-        UsageError: A lock, and facts of a machine in which nobody looked at an environment: nothing is in both.
+        UsageError: One side is a lock, the other has facts of a machine only: they have nothing in common.
     """
     kinds = {a.kind, b.kind}
     for side in (a, b):
@@ -62,6 +62,6 @@ def compare(catalog: Catalog, a: Side, b: Side) -> Comparison:
 
 
 def _is_without(difference: Difference, a: Side, b: Side) -> bool:
-    """Whether the side of which nothing is known has no GPU to know it of."""
+    """Return True if the topic is unknown on a side because it has no GPU."""
     missing = b if difference.a else a
     return missing.gpus == () and difference.topic in OF_GPUS

@@ -13,7 +13,7 @@ from envbuilder.diagnostics.facts.hardware import NvmlGpu
 
 
 class SideKind(StrEnum):
-    """What a side was read from."""
+    """The source of a side."""
 
     FACTS = "facts"
     LOCK = "lock"
@@ -21,11 +21,11 @@ class SideKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """What is known of one side; None, or an absent key, where it is not.
+    """The known properties of one side; None, or an absent key, if unknown.
 
     Attributes:
-        name: What the user called it.
-        kind: What it was read from.
+        name: Name given by the user.
+        kind: Its source.
         driver: Driver release.
         driver_cuda: Newest CUDA that the driver supports.
         gpus: Its GPUs; empty when there are none.
@@ -84,7 +84,7 @@ class Side:
 
 
 class Where(StrEnum):
-    """Which side something is said of."""
+    """The side that an effect applies to."""
 
     A = "A"
     B = "B"
@@ -93,11 +93,11 @@ class Where(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """What a difference does.
+    """The effect of a difference.
 
     Attributes:
-        where: On which side.
-        text: What happens there, in a sentence.
+        where: The side.
+        text: The effect, in a sentence.
         out_of_memory: Whether that explains an out-of-memory on that side which the other does not have.
     """
 
@@ -108,13 +108,13 @@ class Effect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One thing that is not the same.
+    """One property that differs.
 
     Attributes:
-        topic: What it is, in a word or two.
-        a: What the first has; empty when that is not known.
-        b: What the second has, likewise.
-        effects: What it does to TensorFlow, on each side; may be empty.
+        topic: The property, in a word or two.
+        a: Value on the first side; empty if unknown.
+        b: Value on the second side, likewise.
+        effects: Effects on TensorFlow, on each side; may be empty.
     """
 
     topic: str
@@ -130,14 +130,14 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """All that differs.
+    """All differences between two sides.
 
     Attributes:
         a: The first side.
         b: The second side.
-        differences: What matters most first; both sides known.
-        unknown: What is known of one side only.
-        same: Topics in which both are the same.
+        differences: Differences known on both sides, most important first.
+        unknown: Properties known on one side only.
+        same: Topics without difference.
     """
 
     a: Side
@@ -148,5 +148,5 @@ class Comparison:
 
     @property
     def out_of_memory(self) -> tuple[Effect, ...]:
-        """What explains an out-of-memory on one side that the other does not have."""
+        """Effects that explain an out-of-memory on one side only."""
         return tuple(effect for difference in self.differences for effect in difference.effects if effect.out_of_memory)

@@ -1,4 +1,4 @@
-"""GPUs side by side: how many, which, their memory and who holds it, and how they are set."""
+"""GPUs side by side: number, models, memory and its users, and settings."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def _model(gpu: NvmlGpu) -> str:
 
 
 def capabilities(side: Side) -> tuple[Release, ...]:
-    """The compute capabilities of the GPUs, ascending, each once."""
+    """Return the compute capabilities of the GPUs, ascending, each once."""
     return tuple(sorted({gpu.capability for gpu in side.gpus or () if gpu.capability}))
 
 
 def row_of(catalog: Catalog, side: Side) -> Environment | None:
-    """The GPU row that a side is: by its lock, else by its TensorFlow; None when that is not known."""
+    """Return the GPU environment of a side: by its lock, else by its TensorFlow; None if unknown."""
     if side.environment:
         return next((row for row in catalog.environments if row.id == side.environment and row.cuda), None)
     try:
@@ -85,7 +85,7 @@ def verdict_of(catalog: Catalog, side: Side) -> Compatibility | None:
 
 
 def _code(where: Where, verdict: Compatibility) -> Iterator[Effect]:
-    """Yield what the GPU code of TensorFlow, CUDA and cuDNN means on a side."""
+    """Yield the effects of the GPU code of TensorFlow, CUDA and cuDNN on a side."""
     for kind in verdict.gpus:
         for reason in kind.reasons:
             if reason.aspect is Aspect.GPU:
@@ -93,7 +93,7 @@ def _code(where: Where, verdict: Compatibility) -> Iterator[Effect]:
 
 
 def _in_general(catalog: Catalog, where: Where, capability: Release, others: tuple[Release, ...]) -> Iterator[Effect]:
-    """Which rows do worse on a GPU than on those of the other side, where nobody knows which row it is."""
+    """Return the environments that do worse on a GPU than on those of the other side, if the environment is unknown."""
     rows = [row for row in catalog.environments if row.cuda]
     for coverage, what in (
         (Coverage.JIT, f"is compiled by the driver for {capability} on first use, which takes minutes once"),
@@ -112,14 +112,14 @@ def _in_general(catalog: Catalog, where: Where, capability: Release, others: tup
 
 
 def _coverage(catalog: Catalog, row: Environment, capability: Release) -> Coverage | None:
-    """What a GPU gets from a row on the best of its bases."""
+    """Return the support of a GPU by an environment on the best of its bases."""
     supports = [support_of(catalog.cuda, row, choice, capability) for choice in row.bases]
     order = (Coverage.NONE, Coverage.JIT, Coverage.MACHINE_CODE)
     return max((support.coverage for support in supports if support), key=order.index, default=None)
 
 
 def _releases(rows: list[Environment], some: list[Environment]) -> str:
-    """Minor releases in words, what follows each other in the catalog together: `2.8 to 2.15, 2.21`."""
+    """Return minor releases in words, consecutive ones together: `2.8 to 2.15, 2.21`."""
     runs: list[list[str]] = []
     before = -2
     for row in some:
@@ -146,7 +146,7 @@ def _totals(pair: Pair) -> Iterator[Effect]:
 
 
 def _free(side: Side) -> tuple[int, int] | None:
-    """Free bytes of the fullest GPU, and bytes of it that are in use."""
+    """Return the free bytes of the fullest GPU, and its bytes in use."""
     held = [(gpu.memory.free, gpu.memory.used) for gpu in side.gpus or () if gpu.memory]
     return min(held, default=None)
 
@@ -170,7 +170,7 @@ def _free_of(gpu: NvmlGpu) -> int:
 
 
 def _holders(side: Side) -> str:
-    """Who holds memory of the fullest GPU, the largest first."""
+    """Return the processes with memory of the fullest GPU, the largest first."""
     fullest = min((gpu for gpu in side.gpus or () if gpu.memory), key=_free_of, default=None)
     processes = (fullest.processes or ()) if fullest else ()
     largest = sorted(processes, key=lambda process: -(process.memory or 0))[:3]

@@ -8,7 +8,7 @@ from envbuilder.core.units import size
 from envbuilder.diagnostics.compare.comparison import Effect, Side
 from envbuilder.diagnostics.compare.topics import Pair, Topic, nearly
 
-# What has a topic of its own.
+# These have topics of their own.
 _TOLD = frozenset({"ENVBUILDER_MEMORY", "TF_FORCE_GPU_ALLOW_GROWTH", "TF_GPU_ALLOCATOR", "NVIDIA_TF32_OVERRIDE"})
 
 

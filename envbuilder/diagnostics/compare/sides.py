@@ -1,4 +1,4 @@
-"""Facts and locks to the sides of a comparison."""
+"""Conversion of facts and locks to the sides of a comparison."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from envbuilder.lock.lock import Lock
 
 
 def side_of_lock(lock: Lock, name: str) -> Side:
-    """What a lock says: software alone."""
+    """Return the side of a lock: software alone."""
     packages = {pin.name: pin.version for pin in lock.packages}
     return Side(
         name=name,
@@ -31,7 +31,7 @@ def side_of_lock(lock: Lock, name: str) -> Side:
 
 
 def side_of_facts(facts: Facts, name: str) -> Side:
-    """What the probe saw: a host, and the environment in which it ran where it looked at one."""
+    """Return the side of facts: a host, and the environment in which the probe ran, if it was examined."""
     host = host_of(facts, name)
     machine = facts.machine.value if isinstance(facts.machine, Seen) else None
     interpreter = facts.interpreter.value if isinstance(facts.interpreter, Seen) else None
@@ -62,7 +62,7 @@ def side_of_facts(facts: Facts, name: str) -> Side:
 
 
 def _gpus(facts: Facts, seen: tuple[HostGpu, ...] | None) -> tuple[NvmlGpu, ...] | None:
-    """As NVML shows them; where only the driver's library was asked, with what that tells."""
+    """Return the GPUs from NVML; from the driver's library if only that was asked."""
     if isinstance(facts.nvml, Seen) and facts.nvml.value.init_code == 0:
         return facts.nvml.value.gpus
     return None if seen is None else tuple(_plain(index, gpu) for index, gpu in enumerate(seen))
@@ -110,7 +110,7 @@ def _policy(facts: Facts) -> MemoryPolicy | None:
 
 
 def _variables(facts: Facts) -> Mapping[str, str] | None:
-    """Environment variables that the facts carry: the one place where they come in; None when nobody looked."""
+    """Return the environment variables in the facts: the only place that reads them; None if they were not examined."""
     known: dict[str, str] = {}
     if isinstance(facts.memory, Seen):
         memory = facts.memory.value

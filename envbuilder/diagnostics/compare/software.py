@@ -23,7 +23,7 @@ _KNOWN = frozenset({"tensorflow", "tensorflow-gpu", "tensorflow-cpu", "keras", "
 
 
 def version(text: str) -> Version | None:
-    """A version; None when it is empty or none."""
+    """Return a version; None if the text is empty or invalid."""
     try:
         return Version(text) if text else None
     except InvalidVersion:
@@ -31,7 +31,7 @@ def version(text: str) -> Version | None:
 
 
 def policy(side: Side) -> str | None:
-    """The memory policy in force: what TensorFlow's own variable says goes before the policy of the image."""
+    """Return the memory policy in force: TensorFlow's own variable takes precedence over the policy of the image."""
     forced = (side.variables or {}).get("TF_FORCE_GPU_ALLOW_GROWTH", "").lower()
     if forced in _TRUE:
         return Way.GROWTH.value
@@ -53,7 +53,7 @@ def _policies(pair: Pair) -> Iterator[Effect]:
 
 
 def allocator(side: Side) -> str | None:
-    """Who hands out GPU memory inside the process."""
+    """Return the allocator of GPU memory in the process."""
     if side.policy is not None and side.policy.is_async:
         return ASYNC
     if side.policy is None and side.variables is None:
@@ -85,7 +85,7 @@ def _drivers(pair: Pair) -> Iterator[Effect]:
 
 
 def _about_the_driver(verdict: Compatibility) -> Iterator[Reason]:
-    """Yield what the driver is not good for, or perhaps not."""
+    """Yield the effects of an unsupported or possibly unsupported driver."""
     all_reasons = (*verdict.reasons, *(reason for kind in verdict.gpus for reason in kind.reasons))
     return (each for each in all_reasons if each.aspect is Aspect.DRIVER and each.fit is not Fit.FITS)
 
@@ -118,7 +118,7 @@ def _tensorflows(pair: Pair) -> Iterator[Effect]:
 
 
 def default_keras(side: Side) -> str | None:
-    """Which Keras `tf.keras` is."""
+    """Return the Keras behind `tf.keras`."""
     release = version(side.tensorflow)
     if release is None:
         return None
@@ -140,9 +140,10 @@ def _default_kerases(pair: Pair) -> Iterator[Effect]:
 
 
 def tf32(side: Side) -> str | None:
-    """Whether float32 is computed as TF32.
+    """Return True if float32 is computed as TF32.
 
-    Source: tf.config.experimental.enable_tensor_float_32_execution; on by default since TensorFlow 2.4, on compute
+    Source: https://www.tensorflow.org/api_docs/python/tf/config/experimental/enable_tensor_float_32_execution;
+    on by default since TensorFlow 2.4, on compute
     capability 8.0 and later.
     """
     found = capabilities(side)

@@ -1,4 +1,4 @@
-"""What a topic of a comparison is, and how sizes are written in it."""
+"""Topics of a comparison, and the format of sizes in it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """Both sides, and the catalog that knows what TensorFlow makes of them."""
+    """Both sides, with the catalog for their effects on TensorFlow."""
 
     a: Side
     b: Side
@@ -32,11 +32,11 @@ class Topic(Generic[T]):
 
     Attributes:
         name: In a word or two.
-        read: What a side has; None where that is not known.
-        show: It in words.
-        effects: What a difference does; only asked when both sides are known and differ.
-        is_software: Whether a lock can tell.
-        is_same: Whether two values count as the same.
+        read: Returns the value of a side; None if unknown.
+        show: Returns the value in words.
+        effects: Returns the effects of a difference; only called if both sides are known and differ.
+        is_software: True if a lock contains it.
+        is_same: Returns True if two values count as equal.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Topic(Generic[T]):
     is_same: Callable[[T, T], bool] = lambda one, other: one == other
 
     def look(self, pair: Pair) -> Difference | None:
-        """How the sides differ, with equal texts where they do not; None when neither is known."""
+        """Return the difference of the sides, with equal texts if there is none; None if neither is known."""
         a, b = self.read(pair.a), self.read(pair.b)
         if a is None and b is None:
             return None
@@ -60,5 +60,5 @@ class Topic(Generic[T]):
 
 
 def nearly(one: int, other: int) -> bool:
-    """Whether two sizes are the same but for what a driver keeps for itself: 2 %."""
+    """Return True if two sizes are equal within the 2 % that a driver reserves."""
     return abs(one - other) * 50 <= max(one, other)

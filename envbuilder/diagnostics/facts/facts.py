@@ -1,4 +1,4 @@
-"""What the probe saw, as typed values. No value here says whether it is good."""
+"""Facts of the probe as typed values, without judgement."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from envbuilder.diagnostics.facts.host import HostFacts
 from envbuilder.diagnostics.facts.memory import MemoryFacts
 from envbuilder.diagnostics.facts.software import BuildInfo, SoftwareFacts
 
-# Beside what is defined here: whoever reads facts needs these too.
+# Re-exported for readers of facts.
 __all__ = ["NOT_ASKED", "Fact", "Seen", "Unseen"]
 
 FACTS_SCHEMA = 1
@@ -51,7 +51,7 @@ class Interpreter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """What the machine gives to the process.
+    """The resources that the machine gives to the process.
 
     Attributes:
         cpu: Model name; may be empty.
@@ -78,13 +78,13 @@ class Machine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LibraryLoad:
-    """What came of opening one library.
+    """The result of opening one library.
 
     Attributes:
         loaded: Whether it could be opened.
         error: What the loader said; empty when it could.
         path: Real path; empty when it could not.
-        via: How it was found: `LD_LIBRARY_PATH`, `RUNPATH` (of TensorFlow) or `loader` (cache and system folders).
+        via: How it was found: `LD_LIBRARY_PATH`, `RUNPATH` (of TensorFlow) or `loader` (cache and system directories).
         version: What the library says of itself; None when it has no function for that.
         cudart: CUDA runtime that a cuDNN was built with; None for another library.
     """
@@ -99,7 +99,7 @@ class LibraryLoad:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Library:
-    """One library that the probe was asked for."""
+    """One library that the probe was asked to open."""
 
     soname: str
     load: Fact[LibraryLoad] = NOT_ASKED
@@ -107,7 +107,7 @@ class Library:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CudnnStart:
-    """The first call into cuDNN that makes something.
+    """The first call into cuDNN that creates something.
 
     Attributes:
         soname: Which cuDNN.
@@ -120,7 +120,7 @@ class CudnnStart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gpu:
-    """One GPU as the driver knows it.
+    """One GPU as reported by the driver.
 
     Attributes:
         index: Its number.
@@ -139,7 +139,7 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriverInterface:
-    """What `libcuda.so.1` says.
+    """Facts about `libcuda.so.1`.
 
     Attributes:
         loadable: Whether it could be opened.
@@ -178,13 +178,13 @@ class Driver:
 
     @property
     def release(self) -> Release | None:
-        """The driver release: that of the kernel module where it is known."""
+        """The driver release: that of the kernel module if known."""
         return self.module or self.library
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LibcudaPath:
-    """One `libcuda.so.1` that a program could get at run time.
+    """One `libcuda.so.1` that a program could load at run time.
 
     Attributes:
         source: `cache` or `LD_LIBRARY_PATH`.
@@ -212,7 +212,7 @@ class Loader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnCheck:
-    """What TensorFlow's own check of the CUDA libraries says.
+    """The result of TensorFlow's own test of the CUDA libraries.
 
     Attributes:
         available: Whether this release exports it.
@@ -237,7 +237,7 @@ class Imported:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildFacts:
-    """How the wheel was built, as it says itself.
+    """The build properties that the wheel states.
 
     Attributes:
         cuda: Whether with CUDA.
@@ -301,7 +301,7 @@ class RoundTrip:
 class Placed:
     """An operation that was to run on one device.
 
-    Attributes:
+    An operation that was placed on one device.
         placed: Where it ran.
         on_device: Whether that is the device asked for.
         difference: Largest difference from numpy; None when it ran elsewhere or is not a finite number.
@@ -314,7 +314,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuWork:
-    """What one GPU computed.
+    """The results of one GPU.
 
     Attributes:
         asked: Device asked for, such as `/GPU:0`.
@@ -329,7 +329,7 @@ class GpuWork:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """Everything that one run of the probe saw.
+    """All facts of one run of the probe.
 
     Attributes:
         origin: Where the facts come from, such as an image reference or a file.

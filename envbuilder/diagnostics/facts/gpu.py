@@ -1,4 +1,4 @@
-"""What the steps of the gpu tier saw inside TensorFlow, as typed values. No value here says whether it is good."""
+"""Facts of the gpu tier inside TensorFlow, as typed values without judgement."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnGpu(Generic[T]):
-    """What one GPU did.
+    """The work of one GPU.
 
     Attributes:
         asked: Device asked for, such as `/GPU:0`.
@@ -26,7 +26,7 @@ class OnGpu(Generic[T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """Where something ran.
+    """The device of an operation.
 
     Attributes:
         placed: Devices as TensorFlow names them, sorted; empty when nothing told.
@@ -129,7 +129,7 @@ class Throughput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replica:
-    """What one GPU has after the sum: least and largest number of its vector; None when it was not there."""
+    """The vector of one GPU after the sum: its smallest and largest number; None if it is missing."""
 
     asked: str
     where: Annotated[Placement, At()]
@@ -158,7 +158,7 @@ class AllReduce:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """A block of memory that was asked for.
+    """An attempt to allocate a block of memory.
 
     Attributes:
         size: Bytes.

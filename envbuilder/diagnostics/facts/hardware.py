@@ -1,4 +1,4 @@
-"""What driver, management library and CUDA's own libraries showed, without a framework."""
+"""Facts of the driver, the management library and CUDA's own libraries, without a framework."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class GpuBytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NvmlGpu:
-    """One GPU as NVML shows it; what it does not tell is None, and `errors` says why.
+    """One GPU as reported by NVML; unknown values are None, with the reason in `errors`.
 
     Attributes:
         index: Its number for NVML, in the order of the bus; CUDA may count otherwise.
@@ -98,7 +98,7 @@ class NvmlGpu:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nvml:
-    """What `libnvidia-ml.so.1` says.
+    """Facts about `libnvidia-ml.so.1`.
 
     Attributes:
         loadable: Whether it could be opened.
@@ -126,7 +126,7 @@ class Nvml:
 
     @property
     def library(self) -> Release | None:
-        """Release in the file name of the library, such as `libnvidia-ml.so.535.104.05`; None when it has none."""
+        """Release in the file name of the library, such as `libnvidia-ml.so.535.104.05`; None if it has none."""
         found = _DRIVER_FILE.search(self.path)
         return release_of(found[1]) if found else None
 
@@ -203,7 +203,7 @@ class Speed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComputeGpu:
-    """What one GPU did through CUDA's own libraries.
+    """The results of one GPU in CUDA's own libraries.
 
     Attributes:
         index: Its number for CUDA.

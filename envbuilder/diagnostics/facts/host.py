@@ -1,4 +1,4 @@
-"""What stands around the driver on a host: disk, memory, device nodes, kernel modules, processes, settings."""
+"""Facts of a host around the driver: disk, memory, device nodes, kernel modules, processes, settings."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class DeviceNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuModules:
-    """Which kernel modules are loaded."""
+    """The loaded kernel modules for GPUs."""
 
     nvidia: bool
     nvidia_uvm: bool
@@ -71,7 +71,7 @@ class BusGpu:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SmiGpu:
-    """One GPU as `nvidia-smi` shows it; None for what it does not tell. Memory in bytes."""
+    """One GPU as reported by `nvidia-smi`; None for unknown values. Memory in bytes."""
 
     name: str
     driver: Release | None
@@ -82,7 +82,7 @@ class SmiGpu:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Smi:
-    """What `nvidia-smi` says, where nothing else told.
+    """Facts from `nvidia-smi`, used if no other source is available.
 
     Attributes:
         path: The program.
@@ -104,7 +104,7 @@ class Wsl:
     Attributes:
         number: 1 or 2; 0 when this is another Linux.
         device: Whether `/dev/dxg` is there, by which Windows lends its GPU.
-        libraries: Names in the folder of the driver that Windows lends, sorted.
+        libraries: Names in the directory of the driver that Windows lends, sorted.
     """
 
     number: int
@@ -130,7 +130,7 @@ class HostFacts:
     """The host.
 
     Attributes:
-        disks: Of `/` and of the folder for temporary files.
+        disks: Of `/` and of the directory for temporary files.
         shm: Of /dev/shm; None without it.
         memory_available: Bytes that programs can still take; None when unknown.
         group_used: Bytes that the control group uses; None when unknown.
@@ -164,5 +164,5 @@ class HostFacts:
     variables: Annotated[tuple[tuple[str, str], ...], Entries(ordered=True)]
 
     def variable(self, name: str) -> str | None:
-        """Value of an environment variable; None when it is not set."""
+        """Return the value of an environment variable; None if it is not set."""
         return dict(self.variables).get(name)

@@ -14,11 +14,11 @@ _NO_DEVICE = 100
 
 
 def host_of(facts: Facts, name: str = "") -> Host:
-    """The machine that the probe looked at.
+    """Return the machine that the probe examined.
 
     Args:
         facts: What it saw.
-        name: What to call the machine; where the facts come from when empty.
+        name: Name for the machine; empty means the origin of the facts.
     """
     machine = facts.machine.value if isinstance(facts.machine, Seen) else None
     interpreter = facts.interpreter.value if isinstance(facts.interpreter, Seen) else None
@@ -39,7 +39,7 @@ def host_of(facts: Facts, name: str = "") -> Host:
 
 
 def _driver(facts: Facts) -> Release | None:
-    """The kernel module's release where it is known, else what NVML says, else the user library's."""
+    """Return the release of the kernel module if known, else that of NVML, else that of the user library."""
     of_file = facts.driver.value.release if isinstance(facts.driver, Seen) else None
     of_nvml = facts.nvml.value.driver if isinstance(facts.nvml, Seen) else None
     of_smi = next((gpu.driver for gpu in _shown_by_smi(facts) if gpu.driver), None)
@@ -47,7 +47,7 @@ def _driver(facts: Facts) -> Release | None:
 
 
 def _shown_by_smi(facts: Facts) -> tuple[SmiGpu, ...]:
-    """What nvidia-smi shows, which is asked when nothing else tells."""
+    """Return the GPUs from nvidia-smi, which is run if no other source is available."""
     smi = facts.host.value.smi if isinstance(facts.host, Seen) else None
     return smi.gpus if smi else ()
 
@@ -58,7 +58,7 @@ def _cuda(facts: Facts) -> Release | None:
 
 
 def _gpus(facts: Facts) -> tuple[HostGpu, ...] | None:
-    """Those that NVML shows; else the driver's own library; else nvidia-smi; None when none of them could be asked."""
+    """Return the GPUs from NVML; else from the driver's own library; else from nvidia-smi; None if all failed."""
     if isinstance(facts.nvml, Seen) and facts.nvml.value.init_code == 0:
         return tuple(_managed(gpu) for gpu in facts.nvml.value.gpus)
     interface = _interface(facts)
@@ -75,7 +75,7 @@ def _interface(facts: Facts) -> DriverInterface | None:
 
 
 def _has_none(interface: DriverInterface, facts: Facts) -> bool:
-    """Whether there is no GPU: no driver at all, or one that says so and is not told to hide some."""
+    """Return True if there is no GPU: no driver at all, or one that reports none and hides none."""
     if not interface.loadable or interface.stub:
         return isinstance(facts.driver, Seen) and facts.driver.value.module is None
     hidden = isinstance(facts.host, Seen) and facts.host.value.variable("CUDA_VISIBLE_DEVICES") is not None

@@ -1,4 +1,4 @@
-"""What the probe saw of the memory policy, as typed values."""
+"""Facts about the memory policy, as typed values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from envbuilder.diagnostics.facts.hardware import Measured
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceivedMemory:
-    """What TensorFlow was told about GPU memory.
+    """The memory settings that TensorFlow received.
 
     Attributes:
         gpus: How many GPUs it sees.

@@ -19,7 +19,7 @@ def _shown(value: object) -> str:
 BuildInfo: TypeAlias = Annotated[
     tuple[tuple[str, Annotated[str, Parsed(_shown, of=object)]], ...], Entries(ordered=True)
 ]
-"""What a TensorFlow tells of its build, sorted by name."""
+"""Build properties that TensorFlow states, sorted by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,8 +19,8 @@ class EngineAnswers:
         storage: Storage driver.
         buildkit: Whether we can build with BuildKit.
         gpus: Whether it knows an NVIDIA runtime or CDI devices.
-        root: Folder of its data; empty when it does not tell.
-        root_free: Bytes free there; None when the folder cannot be seen from here.
+        root: Directory of its data; empty when it does not tell.
+        root_free: Bytes free there; None when the directory cannot be seen from here.
         rootless: Whether it runs without root.
         context: Name of the Docker context that names it; empty for none.
     """
@@ -81,7 +81,7 @@ class SourceSeen:
         host: `host[:port]` where the configuration of this machine names it; empty for a tool's own default.
         chosen: Who names it, such as `UV_DEFAULT_INDEX` or `uv's default`.
         silence: Why there was no answer; None when there was one.
-        status: HTTP status; None without an answer, and for a folder.
+        status: HTTP status; None without an answer, and for a directory.
         seconds: How long it took.
         proxied: Whether a proxy stands between.
     """

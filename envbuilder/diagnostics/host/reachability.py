@@ -37,7 +37,7 @@ def answer(url: str, environ: Mapping[str, str], limit: float) -> int | Silence 
         limit: Seconds.
 
     Returns:
-        HTTP status; None for a folder that is there; else why there was no answer. Nothing of it holds an address.
+        HTTP status; None for a directory that is there; else why there was no answer. Nothing of it holds an address.
     """
     try:
         parts = urlsplit(url)

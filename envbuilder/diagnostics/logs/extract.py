@@ -111,7 +111,7 @@ def _most_common(texts: Iterable[str]) -> Release | None:
 
 
 def _dotted(text: str) -> str:
-    """`36` and `310` of a wheel's tag or a Windows folder with their dot."""
+    """`36` and `310` of a wheel's tag or a Windows directory with their dot."""
     return text if "." in text or len(text) < 2 else f"{text[0]}.{text[1:]}"
 
 

@@ -8,7 +8,7 @@ import zlib
 from envbuilder.diagnostics.probe.requests import ProbeRequest
 from envbuilder.diagnostics.probe.script import probe_source
 
-# Runs on every Python that the probe runs on; the folder goes with it.
+# Runs on every Python that the probe runs on; the directory goes with it.
 _LAUNCH = """
 import base64, os, shutil, subprocess, sys, tempfile, zlib
 folder = tempfile.mkdtemp(prefix="envbuilder-probe-")

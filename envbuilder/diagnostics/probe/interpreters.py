@@ -89,7 +89,7 @@ def _run(  # noqa: PLR0913  one run
     *,
     start: tuple[str, ...] = (),
 ) -> tuple[int, bytes, bytes]:
-    """Exit status, standard output and standard error of a probe in a folder of its own."""
+    """Exit status, standard output and standard error of a probe in a directory of its own."""
     asked = script.with_name("request.json")
     asked.write_bytes(request.encode())
     command = [str(path), *start, str(script), "--request", str(asked)]
