@@ -21,7 +21,7 @@ help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .venv/.complete: pyproject.toml .ci/requirements.txt .ci/install
-	"$$(.ci/python)" -m venv .venv
+	"$$(.ci/python)" -m venv --clear .venv
 	.ci/install $(BIN)/python
 	touch $@
 

@@ -5,7 +5,7 @@ No network access is made: a base counts as available if it is on this machine o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -132,6 +132,16 @@ def on_base(row: Environment, choice: BaseChoice, inventory: Inventory) -> Build
         hint=worst.hint if worst else "",
         command=worst.command if worst and len(obstacles) == 1 else "",
     )
+
+
+def passed_over(row: Environment, choices: Iterable[BaseChoice], inventory: Inventory) -> dict[str, str]:
+    """Return the bases before the one that a build would take, each with the reason; empty if it can take none."""
+    answers = [on_base(row, choice, inventory) for choice in choices]
+    best = min(answers, key=lambda answer: answer.verdict.rank, default=None)
+    if best is None or best.verdict is Buildability.NO:
+        return {}
+    before = answers[: answers.index(best)]
+    return {answer.base: "; ".join(answer.reasons) for answer in before}
 
 
 def nearest_buildable(catalog: Catalog, row: Environment, inventory: Inventory) -> tuple[Environment, ...]:

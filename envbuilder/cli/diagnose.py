@@ -11,21 +11,22 @@ from typing import BinaryIO
 
 import click
 
+from envbuilder.catalog.buildable import Inventory
+from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.load.api_names import load_api
 from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.catalog.selection import named
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.output.diagnosis import as_document, as_text
-from envbuilder.cli.output.printing import json_option, notice, print_json
+from envbuilder.cli.output.printing import json_option, print_json
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import open_regular
 from envbuilder.core.text_files import read_text
-from envbuilder.diagnostics.diagnose import diagnose_log
+from envbuilder.diagnostics.diagnose import LoggedEnvironment, diagnose_log, environment_of_lock, environment_of_row
 from envbuilder.diagnostics.logs.signature_files import load_failures
 from envbuilder.diagnostics.probe.decoding import decode
-from envbuilder.lock.lock import Sources
+from envbuilder.lock.lock_paths import lock_path, read_lock
 from envbuilder.wiring.inventory import inventory
-from envbuilder.wiring.locks import known_lock
-from envbuilder.wiring.session import Session
 
 
 @click.command("diagnose")
@@ -49,7 +50,7 @@ def command(log: Path, facts_file: Path | None, lock_name: str | None, *, show_a
     here = command_settings()
     catalog = load_catalog(here.matrices)
     facts = decode(read_text(facts_file), str(facts_file)) if facts_file else None
-    lock = known_lock(Session(here, catalog, notice), lock_name, Sources())[0] if lock_name else None
+    available = partial(inventory, here, catalog)
     failures = load_failures(here.matrices)
     with nullcontext(sys.stdin.buffer) if str(log) == "-" else _opened(log) as stream:
         reading = _Reading(stream.read, str(log))
@@ -58,9 +59,9 @@ def command(log: Path, facts_file: Path | None, lock_name: str | None, *, show_a
             failures,
             reading,
             api=partial(load_api, here.matrices),
-            inventory=partial(inventory, here, catalog),
+            inventory=available,
             facts=facts,
-            lock=lock,
+            ran_in=_ran_in(catalog, lock_name, available) if lock_name else None,
         )
     if reading.empty:
         raise _empty(log)
@@ -68,6 +69,13 @@ def command(log: Path, facts_file: Path | None, lock_name: str | None, *, show_a
         print_json(as_document(found))
     else:
         click.echo(as_text(found, show_all=show_all))
+
+
+def _ran_in(catalog: Catalog, name: str, available: Callable[[], Inventory]) -> LoggedEnvironment:
+    path = lock_path(name)
+    if path is not None:
+        return environment_of_lock(read_lock(path))
+    return environment_of_row(named(catalog, name), available())
 
 
 class _Reading:

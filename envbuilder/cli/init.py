@@ -11,7 +11,7 @@ from envbuilder.catalog.selection import named
 from envbuilder.cli.context import command_settings
 from envbuilder.core.errors import UsageError
 from envbuilder.image.dockerfile.spec_file import render_spec
-from envbuilder.lock.targets import write_text
+from envbuilder.lock.lock_paths import write_text
 
 
 @click.command("init")

@@ -18,7 +18,7 @@ from envbuilder.cli.output import show_lock
 from envbuilder.cli.output.buildable import buildable_line
 from envbuilder.cli.output.printing import folded, heading, json_option, print_json
 from envbuilder.cli.output.show_json import document
-from envbuilder.lock.targets import read_lock
+from envbuilder.lock.lock_paths import read_lock
 from envbuilder.wiring.inventory import inventory
 
 

@@ -28,7 +28,7 @@ from envbuilder.image.builder import Engine
 from envbuilder.image.embedded_lock import LOCK_IN_IMAGE, lock_of
 from envbuilder.image.running.apptainer import find_apptainer
 from envbuilder.lock.lock import Lock, Sources
-from envbuilder.lock.targets import LOCK, SPEC, read_lock
+from envbuilder.lock.lock_paths import LOCK, SPEC, read_lock
 from envbuilder.oci.runtime.command import RunResult
 from envbuilder.wiring.engines import reference_of, runner_of
 from envbuilder.wiring.locks import known_lock, obtain_lock

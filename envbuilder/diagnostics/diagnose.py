@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from packaging.version import Version
 
 from envbuilder.catalog.api_names import ApiMap
-from envbuilder.catalog.buildable import Inventory
+from envbuilder.catalog.buildable import Inventory, passed_over
 from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.selection import find
 from envbuilder.core.errors import UnknownEnvironment
@@ -21,6 +22,37 @@ from envbuilder.diagnostics.logs.signatures import Failures
 from envbuilder.lock.lock import Lock
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedEnvironment:
+    """The environment that a program ran in.
+
+    Attributes:
+        environment: Id of its row, which the catalog may not have any more.
+        tensorflow: Version of TensorFlow.
+        python: Version of the interpreter.
+    """
+
+    environment: str
+    tensorflow: Version
+    python: Release
+
+
+def environment_of_lock(lock: Lock) -> LoggedEnvironment:
+    """Return what a lock says."""
+    return LoggedEnvironment(
+        environment=lock.environment,
+        tensorflow=Version(lock.framework_version),
+        python=Release(str(lock.python.version)),
+    )
+
+
+def environment_of_row(row: Environment, available: Inventory) -> LoggedEnvironment:
+    """Return what a row says, on the base that a build here would take."""
+    others = passed_over(row, row.bases, available)
+    base = next(choice for choice in row.bases if choice.system.id not in others)
+    return LoggedEnvironment(environment=row.id, tensorflow=row.framework.version, python=base.python)
+
+
 def diagnose_log(  # noqa: PLR0913  each is asked of the caller alone
     catalog: Catalog,
     failures: Failures,
@@ -29,44 +61,44 @@ def diagnose_log(  # noqa: PLR0913  each is asked of the caller alone
     api: Callable[[], ApiMap],
     inventory: Callable[[], Inventory],
     facts: Facts | None = None,
-    lock: Lock | None = None,
+    ran_in: LoggedEnvironment | None = None,
 ) -> Diagnosis:
     """Read a log to its end and diagnose it.
 
     Args:
         catalog: The rows.
         failures: The signatures.
-        read: Returns at most that many bytes of the log, and none at its end.
-        api: Returns the public names of TensorFlow.
-        inventory: Returns the parts that a build can use on this machine.
-        facts: Facts of the machine.
-        lock: Lock of the environment that wrote it.
+        read: Gives at most that many bytes of the log, and none at its end.
+        api: Gives the public names of TensorFlow.
+        inventory: Gives what a build can use here.
+        facts: What the probe saw on the machine.
+        ran_in: The environment that it ran in.
     """
-    return diagnose(catalog, failures, read, known(catalog, facts, lock), api=api, inventory=inventory)
+    return diagnose(catalog, failures, read, known(catalog, facts, ran_in), api=api, inventory=inventory)
 
 
-def known(catalog: Catalog, facts: Facts | None, lock: Lock | None) -> Known:
-    """Return the known properties from facts and a lock; the lock takes precedence."""
-    row = _row(catalog, lock) if lock else None
+def known(catalog: Catalog, facts: Facts | None, ran_in: LoggedEnvironment | None) -> Known:
+    """Return what is known beside the log; the environment goes first, it is what was meant to run."""
+    row = _row(catalog, ran_in) if ran_in else None
     python = facts.interpreter.value.version if facts and isinstance(facts.interpreter, Seen) else None
     return Known(
         host=host_of(facts) if facts else None,
         row=row,
-        tensorflow=_release(lock, facts),
-        python=Release(str(lock.python.version)) if lock else python,
+        tensorflow=_release(ran_in, facts),
+        python=ran_in.python if ran_in else python,
     )
 
 
-def _row(catalog: Catalog, lock: Lock) -> Environment | None:
+def _row(catalog: Catalog, ran_in: LoggedEnvironment) -> Environment | None:
     try:
-        return find(catalog, lock.environment)
+        return find(catalog, ran_in.environment)
     except UnknownEnvironment:
         return None
 
 
-def _release(lock: Lock | None, facts: Facts | None) -> Release | None:
-    if lock is not None:
-        return Release(".".join(map(str, Version(lock.framework_version).release)))
+def _release(ran_in: LoggedEnvironment | None, facts: Facts | None) -> Release | None:
+    if ran_in is not None:
+        return Release(".".join(map(str, ran_in.tensorflow.release)))
     if facts is not None and isinstance(facts.imported, Seen):
         return Release(".".join(map(str, Version(facts.imported.value.version).release)))
     return None

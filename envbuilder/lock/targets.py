@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,19 +11,16 @@ from packaging.version import Version
 
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.selection import named, select
-from envbuilder.core.errors import InvalidInput, UsageError
-from envbuilder.core.files import replacing
+from envbuilder.core.errors import UsageError
 from envbuilder.core.references import image_name
 from envbuilder.core.text_files import read_text
 from envbuilder.core.yaml.documents import read
 from envbuilder.core.yaml.fields import line_of
 from envbuilder.lock.lock import Lock, Spec
-from envbuilder.lock.lockfile import load, was_written_here
+from envbuilder.lock.lock_paths import LOCK, SPEC, lock_path, read_lock
 from envbuilder.lock.own_files import surveyed
 from envbuilder.lock.spec import read_spec
 
-SPEC = Path("envbuilder.yaml")
-LOCK = Path("envbuilder.lock")
 _MOST_CHARACTERS = 100
 
 
@@ -60,52 +57,13 @@ def target(catalog: Catalog, name: str | None, *, tensorflow: Version | None = N
     Raises:
         UsageError: There is no such environment or lock.
     """
-    if name is None:
-        if LOCK.is_file():
-            return _lock_target(LOCK)
-        hint = "`envbuilder lock` makes it" if SPEC.is_file() else "name an environment: `envbuilder list`"
-        raise UsageError(f"there is no {LOCK} here", hint=hint)
-    path = Path(name)
-    if path.is_file():
+    path = lock_path(name)
+    if path is not None:
         return _lock_target(path)
-    if path.is_dir() and (path / LOCK).is_file():
-        return _lock_target(path / LOCK)
-    if "/" in name or path.suffix == ".lock":
-        raise UsageError(f"there is no lock {name}", hint="`envbuilder lock` makes one from an envbuilder.yaml")
+    assert name is not None  # noqa: S101  `lock_path` refuses None where there is no lock
     return RowTarget(
         spec=Spec(environment=select(catalog, named(catalog, name).id, tensorflow).id, tensorflow=tensorflow)
     )
-
-
-def read_lock(path: Path) -> Lock:
-    """Return the lock in a file.
-
-    Raises:
-        InvalidInput: The file is not a lock.
-    """
-    return load(read_text(path), str(path))
-
-
-def replaced_lock(path: Path, progress: Callable[[str], None]) -> Lock | None:
-    """Return the lock that a new one replaces; None if there is none, or an invalid one such as of another schema.
-
-    Args:
-        path: Path of the new lock.
-        progress: Progress callback; receives one line of text.
-
-    Raises:
-        InvalidInput: The file is not a lock.
-    """
-    if not path.is_file():
-        return None
-    try:
-        return read_lock(path)
-    except InvalidInput as error:
-        if not was_written_here(read_text(path)):
-            raise
-        fault = error.faults[0]
-        progress(f"replacing a lock that is refused: {path}:{fault.line}: {fault.problem}")
-        return None
 
 
 def default_name(path: Path, environment: str, rows: Collection[str]) -> str:
@@ -142,12 +100,6 @@ def load_spec(path: Path) -> Spec:
         files=surveyed(spec.files, path.parent, str(path), lambda field: line_of(root, field)),
         sources=replace(spec.sources, python_archives=archives),
     )
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file atomically: a concurrent reader or an interruption finds the old text or the new one."""
-    with replacing(path) as stream:
-        stream.write(text.encode())
 
 
 def _lock_target(path: Path) -> LockTarget:

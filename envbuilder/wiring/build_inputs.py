@@ -15,6 +15,7 @@ from envbuilder.core.http.web import Web
 from envbuilder.core.memory_policy import HOOK
 from envbuilder.core.references import ImageRef
 from envbuilder.diagnostics.probe.script import memory_hook, probe_source
+from envbuilder.image.base.locate import keep_archive
 from envbuilder.image.base.uv_tool import provide_uv
 from envbuilder.image.base_contents import BaseContents
 from envbuilder.image.container_engine import Listener
@@ -58,7 +59,7 @@ def lock_files(session: Session) -> LockFiles:
 def add_archives(session: Session, sources: Sources) -> None:
     """Copy the interpreter archives of the command line or the spec into the cache."""
     for path in sources.python_archives:
-        session.files.add(Path(path))
+        keep_archive(session.files, Path(path))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from envbuilder.diagnostics.host_environment import Address, AroundPorts, withou
 from envbuilder.image.base.uv_tool import find_uv
 from envbuilder.image.builds import EngineInfo
 from envbuilder.image.docker.engine import connect, default_registry, is_there
+from envbuilder.lock.index.credentials import address_of
 from envbuilder.lock.index.default_index import configured_index, default_index
 from envbuilder.lock.resolve.apt_mirrors import debian_mirror
 from envbuilder.oci.runtime.selection import choose
@@ -88,7 +89,7 @@ class Around:
 
     def _index(self) -> Address | None:
         if self.settings.index:
-            return Address(url=self.settings.index_url, chosen=self.settings.index_variable, configured=True)
+            return Address(url=address_of(self.settings.index), chosen=self.settings.index_variable, configured=True)
         url, file = configured_index(self.settings.environ, self.settings.home)
         if url:
             return Address(url=url, chosen=file, configured=True)

@@ -10,7 +10,7 @@ from envbuilder.core.image_paths import privileged_allowed
 from envbuilder.core.references import ImageRef
 from envbuilder.core.versions import Release
 from envbuilder.image.base.installed_pythons import InstalledPython, installed_pythons
-from envbuilder.image.base.locate import DebianBases, PythonArchives
+from envbuilder.image.base.locate import DebianBases, PythonArchives, keep_archive
 from envbuilder.image.base.python_archive import pack
 from envbuilder.image.base.trees import EPOCH, DebianTree, PythonArchive
 from envbuilder.image.base.uv_python import from_uv
@@ -72,7 +72,7 @@ def _unpack(session: Session, system: BaseSystem, sources: Sources) -> DebianTre
 def pack_python(session: Session, interpreter: Path, folder: Path) -> PythonArchive:
     """Pack an interpreter of this machine into a directory, and keep the archive in the cache."""
     archive = pack(interpreter, folder, epoch=EPOCH, host=host_programs(session.settings))
-    session.files.add(archive.path)
+    keep_archive(session.files, archive.path)
     return archive
 
 

@@ -11,8 +11,8 @@ from envbuilder.core.errors import UsageError
 from envbuilder.core.references import ImageRef
 from envbuilder.core.versions import Release
 from envbuilder.image.base.file_store import FileStore
-from envbuilder.image.base.installed_pythons import installed_program
 from envbuilder.image.base.packed_pythons import packed_pythons
+from envbuilder.image.base.python_programs import installed_program
 from envbuilder.image.base.tree_store import DebianStore
 from envbuilder.image.docker.local_images import image_names
 from envbuilder.lock.lock import Sources

@@ -15,7 +15,6 @@ import envbuilder
 from envbuilder.core.cache_directories import check_owner, room_of, use_room
 from envbuilder.core.errors import UsageError
 from envbuilder.core.http.trust import ca_bundle, ca_variable
-from envbuilder.lock.index.credentials import address_of
 
 NOWHERE = Path("/nonexistent")
 """Home of accounts that have none, as in Debian's base-passwd."""
@@ -91,13 +90,8 @@ class Settings:
 
     @property
     def index(self) -> str:
-        """The package index that this host was told to use; empty when it uses uv's default."""
+        """The package index of this host, as `URL` or `NAME=URL`; empty when it uses uv's default."""
         return self.environ.get(self.index_variable, "")
-
-    @property
-    def index_url(self) -> str:
-        """The address of `index`, which may be written as `NAME=URL`."""
-        return address_of(self.index)
 
     @property
     def index_variable(self) -> str:

@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
-from envbuilder.catalog.buildable import Buildability, on_base
-from envbuilder.catalog.environments import BaseChoice, BaseKind, BaseSystem, Environment, PythonProvider
+from envbuilder.catalog.buildable import passed_over
+from envbuilder.catalog.environments import BaseChoice, BaseKind, BaseSystem, PythonProvider
 from envbuilder.catalog.selection import select
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.image_paths import privileged_allowed
@@ -39,7 +39,11 @@ def unpinned_lock(session: Session, spec: Spec, *, upgrade: date | None = None) 
         SourceUnreachable: The packages have to be resolved, and the index does not answer.
     """
     row = select(session.catalog, spec.environment, spec.tensorflow)
-    bases = UnpinnedBases(kept=lambda system: _kept(session, system, spec), refused=_passed_over(session, row, spec))
+    available = inventory(session.settings, session.catalog, spec.sources)
+    candidates = [choice for choice in row.bases if _is_candidate(choice, spec)]
+    bases = UnpinnedBases(
+        kept=lambda system: _kept(session, system, spec), refused=passed_over(row, candidates, available)
+    )
     known = replace(
         ingredient_sources(session, spec),
         bases=dict.fromkeys(BaseKind, bases),
@@ -63,17 +67,6 @@ def _packed_before(session: Session) -> PythonArchives:
 
 def _fetch_nothing(version: Release, _folder: Path) -> PythonArchive:
     raise SourceUnreachable(f"no archive of Python {version} is in the cache")
-
-
-def _passed_over(session: Session, row: Environment, spec: Spec) -> dict[str, str]:
-    """Bases that a build would not take: all before the best one."""
-    available = inventory(session.settings, session.catalog, spec.sources)
-    answers = [on_base(row, choice, available) for choice in row.bases if _is_candidate(choice, spec)]
-    best = min(answers, key=lambda answer: answer.verdict.rank, default=None)
-    if best is None or best.verdict is Buildability.NO:
-        return {}
-    before = answers[: answers.index(best)]
-    return {answer.base: "; ".join(answer.reasons) for answer in before}
 
 
 def _is_candidate(choice: BaseChoice, spec: Spec) -> bool:

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.versions import Release
-from envbuilder.diagnostics.checks import CHECKS
 from envbuilder.diagnostics.checks.results import Failed, NotProven, Passed
+from envbuilder.diagnostics.checks.table import CHECKS
 from envbuilder.diagnostics.facts.facts import Facts, Seen
 from envbuilder.diagnostics.facts.hardware import Compute
-from envbuilder.diagnostics.probe import decode
+from envbuilder.diagnostics.probe.decoding import decode
 from tests.e2e.debian_drivers import driver_libraries
 from tests.unit.diagnostics.checks.expectations import TF_2_20
 from tests.unit.incontainer.joined import probe_file

@@ -21,7 +21,7 @@ from envbuilder.curation.proof.records import Records
 from envbuilder.curation.prove import ProofPorts
 from envbuilder.diagnostics.checks.results import CheckResult, Passed, Report, Tier, failure
 from envbuilder.diagnostics.facts.facts import Fact, Facts, Imported, Unseen
-from envbuilder.diagnostics.probe import decode
+from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.lock.closures import Closure
 from envbuilder.lock.resolve.requests import row_request
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder

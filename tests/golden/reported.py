@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import MappingProxyType
 
-from envbuilder.diagnostics.checks import judge
+from envbuilder.diagnostics.checks.evaluation import judge
 from envbuilder.diagnostics.checks.results import Report, Tier
 from envbuilder.diagnostics.report.registry import SUFFIXES, format_of
 from tests.unit.diagnostics.checks.cases import facts_named

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.catalog.environments import BaseKind, BaseSystem, PythonProvider
-from envbuilder.core.errors import EnvbuilderError, ToolMissing, UsageError, VerificationFailed
+from envbuilder.core.canonical_json import canonical_json
+from envbuilder.core.errors import EnvbuilderError, InvalidInput, ToolMissing, UsageError, VerificationFailed
+from envbuilder.core.files import replacing
 from envbuilder.core.names import file_name
 from envbuilder.core.versions import Release
 from envbuilder.image.base.file_store import FileStore
 from envbuilder.image.base.installed_pythons import InstalledPython
+from envbuilder.image.base.packed_pythons import NOTE, noted
 from envbuilder.image.base.python_archive import PythonArchive, inspect
 from envbuilder.image.base.tree_store import DebianStore
 from envbuilder.image.base.trees import DebianTree
@@ -73,14 +77,14 @@ class PythonArchives:
     def locate(self, version: Release, glibc: Release, sources: Sources) -> PythonPin | Refused:
         """See `PythonSource.locate`."""
         named = [inspect(Path(path)) for path in sources.python_archives]
-        packed = [inspect(path) for path in self.store.named(f"cpython-{version}.*.tar.gz")]
+        packed = [_inspected(path) for path in self.store.named(f"cpython-{version}.*.tar.gz")]
         newest_first = sorted(packed, key=lambda archive: (archive.version, archive.sha256), reverse=True)
         fitting = [archive for archive in (*named, *newest_first) if archive.version.head(2) == version.head(2)]
         reasons = []
         for archive in fitting:
             trouble = _trouble(archive, glibc)
             if not trouble:
-                self.store.add(archive.path)
+                keep_archive(self.store, archive.path)
                 return pin_of(archive)
             reasons.append(trouble)
         fetched = self._fetched(version, glibc)
@@ -97,7 +101,7 @@ class PythonArchives:
                 return error.message.splitlines()[0]
             if trouble := _trouble(archive, glibc):
                 return trouble
-            self.store.add(archive.path)
+            keep_archive(self.store, archive.path)
             return pin_of(archive)
 
     def _refused(self, version: Release, glibc: Release, reasons: list[str]) -> Refused:
@@ -115,6 +119,26 @@ class PythonArchives:
             if offered
             else _elsewhere(version, glibc),
         )
+
+
+def keep_archive(store: FileStore, path: Path) -> None:
+    """Copy an interpreter archive into a store, and note what it holds; see `packed_pythons`."""
+    digest = store.add(path)
+    kept = store.folder / digest / path.name
+    if noted(kept) is None:
+        # What is no archive is refused where it is used.
+        with suppress(InvalidInput):
+            _inspected(kept)
+
+
+def _inspected(kept: Path) -> PythonArchive:
+    """Read an archive of a store, and note what it holds unless it needs a library path to run."""
+    found = inspect(kept)
+    if not found.library_dirs and noted(kept) is None:
+        # A cache that cannot be written to is read anew each time.
+        with suppress(OSError), replacing(kept.parent / NOTE) as stream:
+            stream.write(canonical_json({"version": str(found.version), "glibc": str(found.glibc)}))
+    return found
 
 
 def _elsewhere(version: Release, glibc: Release) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from envbuilder.diagnostics.facts.facts import Seen
-from envbuilder.diagnostics.probe import decode
+from envbuilder.diagnostics.probe.decoding import decode
 from tests.fakes.cuda_libraries import STACK, compile_fake, compile_stack
 from tests.unit.incontainer.interpreters import interpreters
 from tests.unit.incontainer.joined import probe_command

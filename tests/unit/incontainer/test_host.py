@@ -15,7 +15,7 @@ import pytest
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.facts.facts import Facts, Seen
 from envbuilder.diagnostics.facts.host import HostFacts
-from envbuilder.diagnostics.probe import decode
+from envbuilder.diagnostics.probe.decoding import decode
 from tests.fakes.cuda_libraries import compile_fake
 from tests.unit.incontainer.interpreters import interpreters
 from tests.unit.incontainer.joined import probe_command

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from envbuilder.core.versions import Release
-from envbuilder.diagnostics.checks import CHECKS, checks_for, judge
+from envbuilder.diagnostics.checks.evaluation import judge
 from envbuilder.diagnostics.checks.results import Tier
+from envbuilder.diagnostics.checks.table import CHECKS, checks_for
 from envbuilder.diagnostics.facts.facts import Seen, Unseen
-from envbuilder.diagnostics.probe import decode
+from envbuilder.diagnostics.probe.decoding import decode
 from tests.unit.diagnostics.checks.expectations import TF_2_20
 from tests.unit.incontainer.interpreters import interpreters
 from tests.unit.incontainer.joined import probe_command, probe_file

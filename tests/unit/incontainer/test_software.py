@@ -11,7 +11,7 @@ import pytest
 
 from envbuilder.diagnostics.facts.facts import Seen
 from envbuilder.diagnostics.facts.software import SoftwareFacts
-from envbuilder.diagnostics.probe import decode
+from envbuilder.diagnostics.probe.decoding import decode
 from tests.fakes.cuda_libraries import COMPILER, STACK, compile_fake, compile_stack
 from tests.fakes.site_packages import (
     ASSIGNED,

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import InvalidInput, UnknownEnvironment, UsageError
+from envbuilder.lock.lock_paths import replaced_lock
 from envbuilder.lock.lockfile import dump
-from envbuilder.lock.targets import LockTarget, RowTarget, replaced_lock, target
+from envbuilder.lock.targets import LockTarget, RowTarget, target
 from tests.fakes.catalogs import good_lock, small_catalog
 
 SPEC = 'environment: "tf-2.4-cuda11.0"\n'

@@ -9,6 +9,8 @@ import pytest
 
 from envbuilder.catalog.buildable import Buildability
 from envbuilder.core.versions import Release
+from envbuilder.image.base.file_store import FileStore
+from envbuilder.image.base.locate import keep_archive
 from envbuilder.image.base.tree_store import DebianStore
 from envbuilder.image.base.trees import DebianTree
 from envbuilder.lock.lock import Sources
@@ -42,8 +44,8 @@ def test_list_marks_what_cannot_be_built(envbuilder: CommandLine) -> None:
 
 def test_an_archive_in_the_cache_makes_old_environments_buildable(envbuilder: CommandLine) -> None:
     assert verdicts(envbuilder)["tf-2.3-cpu"] == "unknown"
-    files = envbuilder.folder / "cache" / "files" / "0"
-    archive(files, "3.8.18")
+    files = FileStore(folder=envbuilder.folder / "cache" / "files")
+    keep_archive(files, archive(envbuilder.folder, "3.8.18"))
     assert verdicts(envbuilder)["tf-2.3-cpu"] == "yes"
 
 

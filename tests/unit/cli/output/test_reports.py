@@ -10,7 +10,7 @@ import click
 import pytest
 
 from envbuilder.cli.output.reports import ReportOutput, destinations, finish
-from envbuilder.diagnostics.report import FORMATS
+from envbuilder.diagnostics.report.registry import FORMATS
 from tests.unit.diagnostics.report.test_reporting import REPORT
 
 NO_TEXT = replace(REPORT, subject="/home/m\udcfcller")

@@ -12,7 +12,7 @@ import yaml
 from envbuilder.catalog.expectation import Expectation
 from envbuilder.core.memory_policy import parse
 from envbuilder.diagnostics.facts.facts import Facts
-from envbuilder.diagnostics.probe import decode
+from envbuilder.diagnostics.probe.decoding import decode
 from tests.unit.diagnostics.checks.expectations import EXPECTATIONS
 
 ROOT = Path(__file__).parents[3] / "cases"

@@ -7,7 +7,7 @@ import pytest
 from envbuilder.catalog.environments import BaseKind, CudaProvider, Environment, PythonProvider
 from envbuilder.core.memory_policy import ALL
 from envbuilder.core.versions import Release
-from envbuilder.diagnostics.checks import expect
+from envbuilder.diagnostics.checks.expectation import expect
 from envbuilder.lock.lock import DEFAULT_USER, BasePin, CudaPin, Lock, PackageGroup, PackagePin, PythonPin
 from tests.fakes.catalogs import real_row
 from tests.unit.diagnostics.checks.expectations import TF_2_20

@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from envbuilder.core.versions import Release
-from envbuilder.diagnostics.checks import CHECKS, judge
+from envbuilder.diagnostics.checks.evaluation import judge
 from envbuilder.diagnostics.checks.figures import figures
 from envbuilder.diagnostics.checks.results import Report, Tier
 from envbuilder.diagnostics.checks.subjects import OTHER, group_of, seconds_of
+from envbuilder.diagnostics.checks.table import CHECKS
 from envbuilder.diagnostics.facts.facts import NOT_ASKED, Facts, Seen, Unseen
 from envbuilder.diagnostics.facts.gpu import Placement
 from envbuilder.diagnostics.facts.hardware import GpuBytes, Nvml, NvmlGpu

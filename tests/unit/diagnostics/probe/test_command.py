@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from envbuilder.diagnostics.facts.facts import Seen
-from envbuilder.diagnostics.probe import decode
 from envbuilder.diagnostics.probe.command import launch
+from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.diagnostics.probe.requests import ProbeRequest
 from tests.unit.incontainer.interpreters import interpreters
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from envbuilder.core.errors import InvalidInput
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.facts.facts import NOT_ASKED, Facts, Seen, Unseen
-from envbuilder.diagnostics.probe import decode
+from envbuilder.diagnostics.probe.decoding import decode
 
 FOLDER = Path(__file__).parents[3] / "cases" / "facts"
 REAL = sorted(FOLDER.glob("*.json"))

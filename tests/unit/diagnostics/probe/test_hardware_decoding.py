@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from envbuilder.core.errors import InvalidInput
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.facts.facts import NOT_ASKED, Facts, Seen
-from envbuilder.diagnostics.probe import decode
+from envbuilder.diagnostics.probe.decoding import decode
 from tests.unit.diagnostics.checks.cases import facts_named
 from tests.unit.diagnostics.probe.test_decoding import JSON, paths, read
 

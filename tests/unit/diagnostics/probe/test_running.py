@@ -10,8 +10,9 @@ import pytest
 
 from envbuilder.core.errors import ToolFailed, ToolMissing
 from envbuilder.diagnostics.facts.facts import Seen, Unseen
-from envbuilder.diagnostics.probe import ProbeRequest, probe_image, probe_python, request_for
-from envbuilder.diagnostics.probe.containers import PROBE_PATH, PYTHON, REQUEST_PATH
+from envbuilder.diagnostics.probe.containers import PROBE_PATH, PYTHON, REQUEST_PATH, probe_image
+from envbuilder.diagnostics.probe.interpreters import probe_python
+from envbuilder.diagnostics.probe.requests import ProbeRequest, request_for
 from envbuilder.oci.runtime.command import RunRequest, RunResult
 from tests.unit.diagnostics.checks.expectations import TF_2_15_CPU, TF_2_20
 

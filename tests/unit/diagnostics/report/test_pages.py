@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 from envbuilder.diagnostics.checks.results import CheckResult, Figure, NotProven, Report, Tier, failure
-from envbuilder.diagnostics.report import FORMATS
+from envbuilder.diagnostics.report.registry import FORMATS
 from tests.unit.diagnostics.report.test_reporting import REPORT, reports
 
 HTML, MARKDOWN = FORMATS["html"], FORMATS["markdown"]

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from envbuilder.core.errors import UsageError
 from envbuilder.diagnostics.checks.results import CheckResult, Figure, NotProven, Passed, Report, Tier, failure
-from envbuilder.diagnostics.report import FORMATS, format_named
-from envbuilder.diagnostics.report.registry import SUFFIXES, format_of
+from envbuilder.diagnostics.report.registry import FORMATS, SUFFIXES, format_named, format_of
 
 REPORT = Report(
     subject="team/tf:1",

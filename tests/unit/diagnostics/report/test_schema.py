@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 
 from envbuilder.diagnostics.checks.results import Report, Tier
-from envbuilder.diagnostics.report import FORMATS
 from envbuilder.diagnostics.report.json_format import report_schema
+from envbuilder.diagnostics.report.registry import FORMATS
 from tests.golden.reported import REPORTED
 from tests.unit.diagnostics.report.test_reporting import REPORT, reports
 

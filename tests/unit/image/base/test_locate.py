@@ -14,7 +14,7 @@ from envbuilder.core.errors import EnvbuilderError, SourceUnreachable, ToolMissi
 from envbuilder.core.versions import Release
 from envbuilder.image.base.file_store import FileStore
 from envbuilder.image.base.installed_pythons import InstalledPython
-from envbuilder.image.base.locate import DebianBases, PythonArchives
+from envbuilder.image.base.locate import DebianBases, PythonArchives, keep_archive
 from envbuilder.image.base.packed_pythons import packed_pythons
 from envbuilder.image.base.python_survey import inspect
 from envbuilder.image.base.tree_store import DebianStore
@@ -152,8 +152,8 @@ def test_a_stored_file_that_has_changed_is_an_error_and_is_taken_away(tmp_path: 
 
 def test_archives_of_the_cache_are_read_once(tmp_path: Path) -> None:
     store = FileStore(folder=tmp_path / "files")
-    store.add(archive(tmp_path / "a", "3.8.18"))
-    store.add(archive(tmp_path / "b", "3.6.15", glibc="2.35"))
+    keep_archive(store, archive(tmp_path / "a", "3.8.18"))
+    keep_archive(store, archive(tmp_path / "b", "3.6.15", glibc="2.35"))
     found = packed_pythons(store)
     assert found == (
         PackedPython(version=Release("3.6.15"), glibc=Release("2.35")),
@@ -167,8 +167,11 @@ def test_archives_of_the_cache_are_read_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("note", ["", "{}", '{"version": 3, "glibc": 2}', '{"version": "x", "glibc": "y"}', "[]"])
 def test_a_note_that_cannot_be_read_is_written_again(note: str, tmp_path: Path) -> None:
     store = FileStore(folder=tmp_path / "files")
-    digest = store.add(archive(tmp_path, "3.8.18"))
+    python = archive(tmp_path, "3.8.18")
+    digest = store.add(python)
     (store.folder / digest / ".interpreter.json").write_text(note)
+    assert packed_pythons(store) == ()
+    keep_archive(store, python)
     assert [str(each.version) for each in packed_pythons(store)] == ["3.8.18"]
     assert store.find(digest) is not None
 
@@ -177,7 +180,7 @@ def test_an_archive_that_is_damaged_is_left_out(tmp_path: Path) -> None:
     store = FileStore(folder=tmp_path / "files")
     broken = tmp_path / "cpython-3.8.18-x86_64-linux-gnu.tar.gz"
     broken.write_bytes(b"no archive")
-    store.add(broken)
+    keep_archive(store, broken)
     assert packed_pythons(store) == ()
 
 

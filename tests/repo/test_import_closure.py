@@ -1,0 +1,77 @@
+"""What a command may import: its modules, those that they import, and so on, imports inside of functions included."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+HEAVY = (
+    "envbuilder.curation",
+    "envbuilder.image.docker.engine",
+    "envbuilder.image.layers",
+    "envbuilder.image.assemble",
+    "envbuilder.oci.registry",
+    "envbuilder.oci.runtime.selection",
+)
+"""The container engine through its SDK, the assembler, registries, sandboxes, and what only maintainers use."""
+
+
+def _name(file: Path) -> str:
+    return ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+MODULES = {_name(file): file for file in (ROOT / "envbuilder").rglob("*.py")}
+
+
+def _is_for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
+def _named(node: ast.AST) -> Iterator[str]:
+    """Names of modules, or of what is in one, that a piece of code imports."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.module:
+        yield node.module
+        yield from (f"{node.module}.{alias.name}" for alias in node.names)
+    for child in ast.iter_child_nodes(node):
+        if not _is_for_types(child):
+            yield from _named(child)
+
+
+@cache
+def imported(module: str) -> frozenset[str]:
+    """Our modules that one module imports."""
+    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+    return frozenset(name for name in _named(tree) if name in MODULES)
+
+
+def closure(module: str) -> frozenset[str]:
+    """Our modules that importing one module, and calling its functions, may import; packages without code left out."""
+    found: set[str] = set()
+    left = [module]
+    while left:
+        name = left.pop()
+        if name not in found:
+            found.add(name)
+            left += [*imported(name), *([name.rpartition(".")[0]] if "." in name else [])]
+    return frozenset(name for name in found if imported(name) or MODULES[name].name != "__init__.py")
+
+
+def test_an_import_inside_of_a_function_counts() -> None:
+    assert "envbuilder.image.docker.engine" in closure("envbuilder.cli.doctor")
+
+
+@pytest.mark.parametrize(
+    ("module", "most"),
+    [("envbuilder.cli.main", 5), ("envbuilder.cli.list", 90), ("envbuilder.cli.diagnose", 115)],
+)
+def test_a_command_imports_no_more_than_it_needs(module: str, most: int) -> None:
+    found = closure(module)
+    assert len(found) <= most, f"{module} may import {len(found)} modules"
+    assert not {name for name in found if name.startswith(HEAVY)}
