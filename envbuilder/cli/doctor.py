@@ -23,7 +23,7 @@ from envbuilder.diagnostics.doctor import (
     start_looking_at_host,
     start_looking_at_python,
 )
-from envbuilder.diagnostics.host_environment import AroundPorts
+from envbuilder.diagnostics.host_environment import HostEnvironment
 from envbuilder.wiring.settings import Settings
 
 _NARROWEST, _WIDEST = 60, 120
@@ -143,8 +143,8 @@ def _look_into(here: Settings, asked: _Asked, timeout: float) -> Callable[[], Lo
     return look
 
 
-def _around(here: Settings) -> AroundPorts:
+def _around(here: Settings) -> HostEnvironment:
     """What is asked around this host; its import takes 0.2 s, in which the probe runs."""
-    from envbuilder.wiring.host_environment import Around  # noqa: PLC0415
+    from envbuilder.wiring.host_environment import host_environment  # noqa: PLC0415
 
-    return Around(here).ports
+    return host_environment(here)

@@ -16,7 +16,7 @@ from envbuilder.diagnostics.host.environment import Surroundings
 from envbuilder.diagnostics.host.examination import Examination
 from envbuilder.diagnostics.host.table import examine_machine
 from envbuilder.diagnostics.host.versions import Closures
-from envbuilder.diagnostics.host_environment import AroundPorts, start_looking
+from envbuilder.diagnostics.host_environment import HostEnvironment, start_looking
 from envbuilder.diagnostics.probe.command import launch
 from envbuilder.diagnostics.probe.containers import PYTHON, SHARE_FOR_TENSORFLOW, read_answer
 from envbuilder.diagnostics.probe.decoding import decode, decode_surroundings, with_surroundings, without_software
@@ -73,12 +73,12 @@ def start_looking_at_python(python: Path, *, timeout: float, imports: bool = Fal
 
 
 def start_looking_at_host(
-    ports: Callable[[], AroundPorts], *, timeout: float, python: Path | None = None, imports: bool = False
+    environment: Callable[[], HostEnvironment], *, timeout: float, python: Path | None = None, imports: bool = False
 ) -> Callable[[], Looked]:
     """Start to probe this machine and its surroundings in the background.
 
     Args:
-        ports: Returns the ports for the surroundings; called after the probe was started.
+        environment: Returns what is asked around it; is called when the probe runs already.
         timeout: Seconds for the probe.
         python: Interpreter of the environment; None if there is none.
         imports: Whether to import TensorFlow.
@@ -88,7 +88,7 @@ def start_looking_at_host(
     """
     request = _request(timeout, imports=imports)
     probe = Pending(lambda: _probe_host(python, request, timeout))
-    around = start_looking(ports())
+    around = start_looking(environment())
 
     def looked() -> Looked:
         # The probe limits its own time, and reports it.

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from envbuilder.core.errors import EngineUnavailable, EnvbuilderError
@@ -42,98 +45,129 @@ class Address:
     configured: bool
 
 
+class HostServices(Protocol):
+    """What runs containers and commands on this machine."""
+
+    def engine(self) -> EngineInfo:
+        """Return what the container engine says about itself; raise `EngineError` without one."""
+        ...
+
+    def sandbox(self) -> str:
+        """Return what runs commands in images without an engine; raise `EnvbuilderError` if nothing can."""
+        ...
+
+    def has_toolkit(self) -> bool:
+        """Return True if NVIDIA's Container Toolkit is on this machine, which not every engine reports."""
+        ...
+
+
+class SourceAccess(Protocol):
+    """Package index, Debian archive and registry, as this machine is configured."""
+
+    def address(self, kind: SourceKind, engine: EngineInfo | None) -> Address | None:
+        """Return where a source is, given what the engine says (None without one); None if nothing names it."""
+        ...
+
+    def ask(self, url: str, limit: float) -> int | Silence | None:
+        """Return the HTTP status of an address (None: a directory), or why no answer came within `limit` seconds."""
+        ...
+
+    def is_proxied(self, url: str) -> bool:
+        """Return True if a proxy stands before an address."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AroundPorts:
-    """What is asked.
+class HostEnvironment:
+    """What is examined around this machine.
 
     Attributes:
-        engine: The container engine about itself; raises `EngineError`.
-        sandbox: What runs commands in images without an engine; raises `EnvbuilderError`.
-        address: Where a source of a kind is, given what the engine says (None without one); None when nobody would ask.
-        ask: HTTP status of an address (None: a directory), or why it does not answer within so many seconds.
-        is_proxied: Whether a proxy stands before an address.
-        free: Bytes free at a directory; None when it cannot be seen.
-        has_toolkit: Whether NVIDIA's Container Toolkit lies on this machine, which an engine does not always tell of.
+        services: Engine, sandbox and toolkit.
+        sources: Where packages and images come from.
         ca_bundles: Variables that name certificates.
         proxies: Variables that name proxies, without credentials.
-        clock: Seconds that only go forward.
+        clock: Returns seconds that only go forward.
     """
 
-    engine: Callable[[], EngineInfo]
-    sandbox: Callable[[], str]
-    address: Callable[[SourceKind, EngineInfo | None], Address | None]
-    ask: Callable[[str, float], int | Silence | None]
-    is_proxied: Callable[[str], bool]
-    free: Callable[[str], int | None]
-    has_toolkit: Callable[[], bool]
+    services: HostServices
+    sources: SourceAccess
     ca_bundles: tuple[CaBundle, ...]
     proxies: tuple[tuple[str, str], ...]
-    clock: Callable[[], float]
+    clock: Callable[[], float] = time.monotonic
 
 
-def start_looking(ports: AroundPorts, *, limit: float = SOURCE_SECONDS) -> Callable[[], Surroundings]:
+def start_looking(host: HostEnvironment, *, limit: float = SOURCE_SECONDS) -> Callable[[], Surroundings]:
     """Ask everything at once.
 
     Args:
-        ports: What is asked.
+        host: What is asked.
         limit: Seconds that each source has.
 
     Returns:
         Gives what was seen; it waits for what has not answered yet, but no longer than its limit allows.
     """
-    started = ports.clock()
-    engine = Pending(lambda: _engine(ports))
-    sandbox = Pending(lambda: _sandbox(ports))
-    sources = {kind: Pending(partial(_source, ports, kind, engine, limit)) for kind in SourceKind}
+    started = host.clock()
+    engine = Pending(lambda: _engine(host))
+    sandbox = Pending(lambda: _sandbox(host))
+    sources = {kind: Pending(partial(_source, host, kind, engine, limit)) for kind in SourceKind}
 
     def seen() -> Surroundings:
         def left() -> float:
-            return started + limit + _SPARE_SECONDS - ports.clock()
+            return started + limit + _SPARE_SECONDS - host.clock()
 
         late = EngineSilent(why="the container engine does not answer in time", remedy="", denied=False)
         answered = {kind: pending.result(left(), _late(kind, limit)) for kind, pending in sources.items()}
         found = sandbox.result(left(), ("", ""))
         told = engine.result(left(), late)
         return Surroundings(
-            engine=_answers(told, ports) if isinstance(told, EngineInfo) else told,
+            engine=_answers(told, host.services) if isinstance(told, EngineInfo) else told,
             sandbox=found[0],
             why_no_sandbox=found[1],
             sources=tuple(each for each in answered.values() if each is not None),
             unnamed=tuple(kind for kind, each in answered.items() if each is None),
-            ca_bundles=ports.ca_bundles,
-            proxies=ports.proxies,
+            ca_bundles=host.ca_bundles,
+            proxies=host.proxies,
             limit=limit,
         )
 
     return seen
 
 
-def _engine(ports: AroundPorts) -> EngineInfo | EngineSilent:
+def _engine(host: HostEnvironment) -> EngineInfo | EngineSilent:
     try:
-        return ports.engine()
+        return host.services.engine()
     except EnvbuilderError as error:
         denied = isinstance(error, EngineUnavailable) and "ermission denied" in error.message
         return EngineSilent(why=error.message.splitlines()[0], remedy=error.hint, denied=denied)
 
 
-def _answers(info: EngineInfo, ports: AroundPorts) -> EngineAnswers:
+def _answers(info: EngineInfo, services: HostServices) -> EngineAnswers:
     return EngineAnswers(
         version=info.version,
         api=info.api,
         storage=info.storage,
         buildkit=info.sessionless_buildkit,
-        gpus=info.gpus or ports.has_toolkit(),
+        gpus=info.gpus or services.has_toolkit(),
         root=info.root,
-        root_free=ports.free(info.root) if info.root else None,
+        root_free=_free(info.root) if info.root else None,
         rootless=info.rootless,
         context=info.context,
     )
 
 
-def _sandbox(ports: AroundPorts) -> tuple[str, str]:
+def _free(directory: str) -> int | None:
+    """Return the free bytes at a directory; None if it cannot be seen."""
+    try:
+        status = os.statvfs(directory)
+    except OSError:
+        return None
+    return status.f_frsize * status.f_bavail
+
+
+def _sandbox(host: HostEnvironment) -> tuple[str, str]:
     """What works, or why nothing does."""
     try:
-        return ports.sandbox(), ""
+        return host.services.sandbox(), ""
     except EnvbuilderError as error:
         return "", " ".join(error.message.split())
 
@@ -143,17 +177,17 @@ def _late(kind: SourceKind, limit: float) -> SourceSeen:
 
 
 def _source(
-    ports: AroundPorts, kind: SourceKind, engine: Pending[EngineInfo | EngineSilent], limit: float
+    host: HostEnvironment, kind: SourceKind, engine: Pending[EngineInfo | EngineSilent], limit: float
 ) -> SourceSeen | None:
     """Ask one source, the time to find out its address included; None when nothing names it."""
-    started = ports.clock()
+    started = host.clock()
     # The engine asks the registry, and only it knows its mirrors.
     told = engine.result(limit * _PATIENCE_WITH_ENGINE, _NOBODY) if kind is SourceKind.REGISTRY else _NOBODY
-    address = ports.address(kind, told if isinstance(told, EngineInfo) else None)
+    address = host.sources.address(kind, told if isinstance(told, EngineInfo) else None)
     if address is None:
         return None
-    left = max(limit - (ports.clock() - started), 0.01)
-    asked = Pending(lambda: ports.ask(address.url, left))
+    left = max(limit - (host.clock() - started), 0.01)
+    asked = Pending(lambda: host.sources.ask(address.url, left))
     answer = asked.result(left, Silence.TIME)
     return SourceSeen(
         kind=kind,
@@ -161,8 +195,8 @@ def _source(
         chosen=address.chosen,
         silence=answer if isinstance(answer, Silence) else None,
         status=None if isinstance(answer, Silence) else answer,
-        seconds=round(ports.clock() - started, 3),
-        proxied=ports.is_proxied(address.url),
+        seconds=round(host.clock() - started, 3),
+        proxied=host.sources.is_proxied(address.url),
     )
 
 

@@ -1,20 +1,18 @@
-"""What `doctor` asks around this machine: which adapter stands behind which port."""
+"""Adapters for what `doctor` asks around this machine."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import tempfile
-import time
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from envbuilder.core.errors import EngineUnavailable, EnvbuilderError
-from envbuilder.diagnostics.host.environment import CaBundle, SourceKind
+from envbuilder.diagnostics.host.environment import CaBundle, Silence, SourceKind
 from envbuilder.diagnostics.host.reachability import answer, is_proxied
-from envbuilder.diagnostics.host_environment import Address, AroundPorts, without_login
+from envbuilder.diagnostics.host_environment import Address, HostEnvironment, without_login
 from envbuilder.image.base.uv_tool import find_uv
 from envbuilder.image.builds import EngineInfo
 from envbuilder.image.docker.engine import connect, default_registry, is_there
@@ -31,52 +29,67 @@ _HOOK = "nvidia-container-runtime-hook"
 _CDI = ("/etc/cdi", "/var/run/cdi")
 
 
-@dataclass(frozen=True)
-class Around:
-    """Everything around this machine.
+def host_environment(settings: Settings) -> HostEnvironment:
+    """Return what `doctor` asks around this machine."""
+    return HostEnvironment(
+        services=LocalServices(settings),
+        sources=ConfiguredSources(settings),
+        ca_bundles=tuple(_bundle(variable, path) for variable, path in settings.ca_variables),
+        proxies=tuple((name, _shown(name, value)) for name, value in settings.proxies),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LocalServices:
+    """Engine, sandbox and toolkit of this machine.
 
     Attributes:
-        settings: Folders and settings.
+        settings: Directories and host settings.
     """
 
     settings: Settings
 
-    @cached_property
-    def ports(self) -> AroundPorts:
-        """What is asked."""
-        environ = self.settings.environ
-        return AroundPorts(
-            engine=self._engine,
-            sandbox=self._sandbox,
-            address=self._address,
-            ask=lambda url, limit: answer(url, environ, limit),
-            is_proxied=lambda url: is_proxied(url, environ),
-            free=_free,
-            has_toolkit=self._has_toolkit,
-            ca_bundles=tuple(_bundle(variable, path) for variable, path in self.settings.ca_variables),
-            proxies=tuple((name, _shown(name, value)) for name, value in self.settings.proxies),
-            clock=time.monotonic,
-        )
-
-    def _engine(self) -> EngineInfo:
+    def engine(self) -> EngineInfo:
+        """See `HostServices.engine`."""
         if not is_there(self.settings.environ):
             # Without the SDK, whose import takes a tenth of the time that there is.
             hint = "install one and start it, or set DOCKER_HOST to where one listens"
             raise EngineUnavailable("no container engine is here", hint=hint)
         return connect(self.settings.environ, timeout=ENGINE_SECONDS).info()
 
-    def _sandbox(self) -> str:
+    def sandbox(self) -> str:
+        """See `HostServices.sandbox`."""
         with tempfile.TemporaryDirectory(prefix="envbuilder-doctor-", ignore_cleanup_errors=True) as folder:
             way = choose(Path(folder), self.settings.environ.get("PATH", ""))
         return f"{way.name} {way.version}".rstrip()
 
-    def _has_toolkit(self) -> bool:
+    def has_toolkit(self) -> bool:
         """Docker takes the hook from its PATH for `--gpus`, and reads CDI files; it tells of CDI from 28.2 on only."""
         if shutil.which(_HOOK, path=f"{self.settings.environ.get('PATH', '')}{os.pathsep}/usr/bin"):
             return True
         return any("nvidia" in file.name for folder in _CDI for file in Path(folder).glob("*"))
 
-    def _address(self, kind: SourceKind, engine: EngineInfo | None) -> Address | None:
+
+@dataclass(frozen=True, slots=True)
+class ConfiguredSources:
+    """Package index, Debian archive and registry that this machine is configured to use.
+
+    Attributes:
+        settings: Directories and host settings.
+    """
+
+    settings: Settings
+
+    def ask(self, url: str, limit: float) -> int | Silence | None:
+        """See `SourceAccess.ask`."""
+        return answer(url, self.settings.environ, limit)
+
+    def is_proxied(self, url: str) -> bool:
+        """See `SourceAccess.is_proxied`."""
+        return is_proxied(url, self.settings.environ)
+
+    def address(self, kind: SourceKind, engine: EngineInfo | None) -> Address | None:
+        """See `SourceAccess.address`."""
         match kind:
             case SourceKind.REGISTRY:
                 # An engine that is late has not told its mirrors; one that is not here asks nobody.
@@ -106,14 +119,6 @@ def _registry(engine: EngineInfo | None) -> Address:
         return Address(url=f"{engine.mirrors[0].rstrip('/')}/v2/", chosen="Docker's mirror", configured=True)
     parts = urlsplit(default_registry())
     return Address(url=f"{parts.scheme}://{parts.netloc}/v2/", chosen="Docker's default", configured=False)
-
-
-def _free(folder: str) -> int | None:
-    try:
-        status = os.statvfs(folder)
-    except OSError:
-        return None
-    return status.f_frsize * status.f_bavail
 
 
 def _bundle(variable: str, path: str) -> CaBundle:
