@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from envbuilder.catalog.environments import BaseKind
-from envbuilder.core.errors import VerificationFailed
+from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.core.http.web import Web
 from envbuilder.image.base.deb.archive import DebianArchive
 from envbuilder.image.base.deb.rollback import SeenReleases
@@ -113,3 +114,58 @@ def test_os_packages_that_lose_rights_are_named_with_the_field_that_keeps_them(
     assert any("/usr/bin/sudo" in sentence and "`allow:`" in sentence for sentence in here.said)
     assert added("/usr/bin/sudo") == 0o4755
     assert not any("/usr/bin/sudo" in sentence for sentence in here.said)
+
+
+def from_archive(folder: Path, mirror: str, *, offline: bool = False) -> DebianTrees:
+    """A machine with an empty store, which reaches an archive."""
+    store = Store(folder=folder / "store")
+    return DebianTrees(
+        store=store,
+        trees=DebianStore(folder / "bases"),
+        archive=DebianArchive(mirror=mirror, store=store, web=Web({}), seen=SeenReleases(folder / "seen")),
+        work=folder / "work",
+        progress=lambda _: None,
+        offline=offline,
+    )
+
+
+def published(folder: Path) -> OsPackagePin:
+    """A package of an archive in a directory."""
+    (folder / "debian").mkdir()
+    pin, path = deb(folder / "debian", "toy", {"usr/bin/toy": b"toy"})
+    return replace(pin, sha256=sha256(path.read_bytes()).hexdigest(), file=path.name, size=path.stat().st_size)
+
+
+def test_packages_are_fetched_once(tmp_path: Path) -> None:
+    pin = published(tmp_path)
+    trees = from_archive(tmp_path, f"file://{tmp_path}/debian")
+    trees.fetch([pin])
+    (tmp_path / "debian" / pin.file).unlink()
+    trees.fetch([pin])
+    assert trees.store.has(f"sha256:{pin.sha256}")
+
+
+def test_a_package_that_the_archive_no_longer_has_says_where_it_still_is(tmp_path: Path) -> None:
+    pin = published(tmp_path)
+    (tmp_path / "debian" / pin.file).unlink()
+    with pytest.raises(SourceUnreachable) as refused:
+        from_archive(tmp_path, f"file://{tmp_path}/debian").fetch([pin])
+    assert "name an archive that keeps all (--debian-mirror URL)" in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("offline", "words"), [(True, "nothing may be downloaded"), (False, "this host has none in its apt configuration")]
+)
+def test_without_an_archive_nothing_is_fetched(tmp_path: Path, *, offline: bool, words: str) -> None:
+    with pytest.raises(SourceUnreachable, match=words):
+        from_archive(tmp_path, "", offline=offline).fetch([published(tmp_path)])
+
+
+def test_a_tree_of_a_bundle_is_read_from_the_store(machine: Callable[[str], Machine]) -> None:
+    here, there = machine("here"), machine("there")
+    tree = here.current()
+    lock = there.lock(there.trees.store.take(tree.path))
+    unnamed = replace(lock, base=replace(lock.base, packages=()))
+    assert there.trees.provide(unnamed).path.read_bytes() == tree.path.read_bytes()
+    with pytest.raises(SourceUnreachable, match="the lock does not name its"):
+        machine("elsewhere").trees.provide(unnamed)

@@ -1,0 +1,117 @@
+"""Everything that a lock needs is brought into the store, and named by digest."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from envbuilder.core.errors import SourceUnreachable
+from envbuilder.core.http.web import Web
+from envbuilder.image.base.deb.archive import DebianArchive
+from envbuilder.image.base.deb.rollback import SeenReleases
+from envbuilder.image.base.debian_trees import DebianTrees
+from envbuilder.image.base.file_store import FileStore
+from envbuilder.image.base.tree_store import DebianStore
+from envbuilder.image.base_contents import BaseContents
+from envbuilder.image.gather import Gatherer
+from envbuilder.image.lock_files import LockFiles
+from envbuilder.image.running.image_runner import ImageRunner
+from envbuilder.lock.lock import Lock, PackageGroup, ToolName
+from envbuilder.oci.layout.rootfs import unpack
+from envbuilder.oci.registry.client import RegistryClient
+from tests.unit.image.toys import ToyPackages, World, no_sandbox
+
+
+def no_registry() -> RegistryClient:
+    raise SourceUnreachable("no registry is asked for a Debian base")
+
+
+class Machine:
+    """A machine with an empty store, beside the index of a world."""
+
+    def __init__(self, world: World) -> None:
+        folder = world.folder / "machine"
+        self.world = world
+        self.store = world.ports("machine").store
+        self.said: list[str] = []
+        debian = DebianTrees(
+            store=self.store,
+            trees=DebianStore(folder / "bases"),
+            archive=DebianArchive(mirror="", store=self.store, web=Web({}), seen=SeenReleases(folder / "seen")),
+            work=folder / "work",
+            progress=self.said.append,
+            offline=True,
+        )
+        self.files = LockFiles(
+            store=self.store,
+            files=FileStore(folder=folder / "files"),
+            own_tools={ToolName.PROBE: b"probe", ToolName.HOOK: b"hook"},
+        )
+        runner = ImageRunner(
+            sandbox=no_sandbox,
+            lookup=lambda _: None,
+            unpack=unpack,
+            store=self.store,
+            trees=folder / "trees",
+            say=self.said.append,
+        )
+        self.gatherer = Gatherer(
+            store=self.store,
+            files=self.files,
+            packages=ToyPackages(world, self.store),
+            debian=debian,
+            bases=BaseContents(
+                debian=debian,
+                registry_mirror="",
+                connect=no_registry,
+                store=self.store,
+                runner=runner,
+                listener=lambda _: None,
+            ),
+            progress=self.said.append,
+        )
+
+    def lock(self) -> Lock:
+        """A lock whose base and archive are on this machine, and whose packages are on the index."""
+        lock = self.world.lock()
+        self.files.files.add(self.world.archive)
+        self.store.take(self.world.base.path)
+        return replace(lock, tools=self.files.own_pins())
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(World(folder=tmp_path))
+
+
+def test_every_file_of_a_lock_is_in_the_store_afterwards(machine: Machine) -> None:
+    lock = machine.lock()
+    digests = machine.gatherer.gather(lock)
+    named = {*(pin.sha256 for pin in lock.packages), *(pin.sha256 for pin in lock.tools)}
+    assert {f"sha256:{sha256}" for sha256 in named} <= set(digests)
+    assert {lock.base.digest, f"sha256:{lock.python.sha256}"} <= set(digests)
+    assert all(machine.store.has(digest) for digest in digests)
+    assert machine.world.fetched == [pin.file for pin in lock.packages]
+    assert machine.said == [f"fetching {pin.file}" for pin in lock.packages]
+
+
+def test_what_the_store_has_is_not_fetched_again(machine: Machine) -> None:
+    lock = machine.lock()
+    first = machine.gatherer.gather(lock)
+    machine.world.fetched.clear()
+    assert machine.gatherer.gather(lock) == first
+    assert machine.world.fetched == []
+
+
+def test_a_file_that_cannot_be_had_is_named(machine: Machine) -> None:
+    lock = machine.lock()
+    machine.world.unreachable.add(lock.group(PackageGroup.FRAMEWORK)[0].file)
+    with pytest.raises(SourceUnreachable, match="tensorflow_gpu"):
+        machine.gatherer.gather(lock)
+    other = hashlib.sha256(gzip.compress(b"other")).hexdigest()
+    with pytest.raises(SourceUnreachable, match=r"cpython-3\.8\.18"):
+        machine.gatherer.gather(replace(lock, packages=(), python=replace(lock.python, sha256=other)))
