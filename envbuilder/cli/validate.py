@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import click
@@ -9,12 +12,15 @@ import click
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import MEMORY, engine_option, grouped
+from envbuilder.cli.output.preflight import warn_before_gpus
 from envbuilder.cli.output.printing import notice
 from envbuilder.cli.output.reports import ReportOutput, finish, report_options
-from envbuilder.cli.validation import ValidationRequest, refuse_several_facts, reports_on
+from envbuilder.core.errors import UsageError
+from envbuilder.core.text_files import read_stream, read_text
 from envbuilder.diagnostics.checks.results import Tier
 from envbuilder.diagnostics.report.json_format import report_schema
 from envbuilder.wiring.session import Session
+from envbuilder.wiring.validation import ValidationRequest, reports_on
 
 _TIER = click.Choice([tier.value for tier in Tier])
 
@@ -104,7 +110,28 @@ def command(request: ValidationRequest, output: ReportOutput) -> None:
     On a machine without envbuilder, run the file that `envbuilder probe` writes: `python probe.py > facts.json`. Then
     --facts facts.json gives the same report here, checked against --lock or envbuilder.lock in the current directory.
     """
-    refuse_several_facts(request.facts, output)
+    _refuse_several_facts(request.facts, output)
     here = command_settings()
     session = Session(here, load_catalog(here.matrices), notice)
-    finish(reports_on(session, request), output)
+    warn = partial(warn_before_gpus, here, session.catalog)
+    finish(reports_on(session, request, _text, warn), output)
+
+
+def _refuse_several_facts(facts: Sequence[Path], output: ReportOutput) -> None:
+    """Raise if several files of facts are given, and what is to be printed or read takes one.
+
+    Raises:
+        UsageError: An output file, a format for one report, or standard input twice.
+    """
+    if facts.count(Path("-")) > 1:
+        raise UsageError("--facts - can be given once: standard input has one document", hint="name files")
+    if len(facts) > 1 and (output.files or output.form not in {"text", "json"}):
+        asked = "an output file" if output.files else f"--format {output.form}"
+        raise UsageError(
+            f"{asked} takes one file of facts, {len(facts)} are given",
+            hint="use --json, or run the command for each file",
+        )
+
+
+def _text(file: Path) -> str:
+    return read_stream(sys.stdin.buffer, "-") if str(file) == "-" else read_text(file)

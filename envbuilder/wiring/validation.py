@@ -1,20 +1,16 @@
-"""What `validate` looks at, and by which way."""
+"""Validation of what a command line names: which target, and by which adapter it is looked at."""
 
 from __future__ import annotations
 
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.catalog.selection import meant
-from envbuilder.cli.output.preflight import warn_before_gpus
-from envbuilder.cli.output.reports import ReportOutput
 from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import MemoryPolicy
-from envbuilder.core.text_files import read_stream, read_text
 from envbuilder.diagnostics.checks.results import Report, Tier
 from envbuilder.diagnostics.facts.facts import Facts
 from envbuilder.diagnostics.probe.containers import PYTHON
@@ -70,24 +66,16 @@ class ValidationRequest:
     timeout: float
 
 
-def refuse_several_facts(facts: Sequence[Path], output: ReportOutput) -> None:
-    """Raise if several files of facts are given, and what is to be printed or read takes one.
+def reports_on(
+    session: Session, asked: ValidationRequest, read: Callable[[Path], str], warn: Callable[[str, str], None]
+) -> tuple[Report, ...]:
+    """Return the report on what is named, or one for each file of facts.
 
-    Raises:
-        UsageError: An output file, a format for one report, or standard input twice.
-    """
-    if facts.count(Path("-")) > 1:
-        raise UsageError("--facts - can be given once: standard input has one document", hint="name files")
-    if len(facts) > 1 and (output.files or output.form not in {"text", "json"}):
-        asked = "an output file" if output.files else f"--format {output.form}"
-        raise UsageError(
-            f"{asked} takes one file of facts, {len(facts)} are given",
-            hint="use --json, or run the command for each file",
-        )
-
-
-def reports_on(session: Session, asked: ValidationRequest) -> tuple[Report, ...]:
-    """Look, and judge: one report, or one for each file of facts.
+    Args:
+        session: Settings, catalog, engine and stores.
+        asked: What is named, and how far to go.
+        read: Returns the text of a file of facts.
+        warn: Called with an environment and its base, empty for any, before GPUs of this host are used.
 
     Raises:
         UsageError: Nothing was named, or two things; there is no such image, or no lock.
@@ -102,9 +90,10 @@ def reports_on(session: Session, asked: ValidationRequest) -> tuple[Report, ...]
         raise UsageError(f"{given[0]} cannot be combined with {given[1]}", hint="name one of them")
     _refuse_memory(asked)
     if asked.facts:
-        return _facts(session, asked)
+        return _facts(session, asked, read)
     lock = _named_lock(session, asked.lock, asked.tier)
-    _warn(session, asked, lock)
+    if Tier.GPU in {asked.tier, asked.required} and not asked.container:
+        warn(*_environment(session, asked, lock))
     return (_looked(session, asked, lock),)
 
 
@@ -120,11 +109,11 @@ def _looked(session: Session, asked: ValidationRequest, lock: Lock | None) -> Re
     return _image(session, asked, lock)
 
 
-def _facts(session: Session, asked: ValidationRequest) -> tuple[Report, ...]:
+def _facts(session: Session, asked: ValidationRequest, read: Callable[[Path], str]) -> tuple[Report, ...]:
     if Tier.STATIC in {asked.tier, asked.required}:
         raise _needs_layers()
     lock, _ = known_lock(session, asked.lock, Sources())
-    seen = [(str(file), decode(_read(file), str(file))) for file in asked.facts]
+    seen = [(str(file), decode(read(file), str(file))) for file in asked.facts]
     return tuple(
         judge_facts(
             session.catalog,
@@ -139,19 +128,14 @@ def _facts(session: Session, asked: ValidationRequest) -> tuple[Report, ...]:
     )
 
 
-def _read(file: Path) -> str:
-    return read_stream(sys.stdin.buffer, "-") if str(file) == "-" else read_text(file)
-
-
-def _warn(session: Session, asked: ValidationRequest, lock: Lock | None) -> None:
-    """What a look at GPUs will meet here, as far as the command line alone tells; not for what runs elsewhere."""
-    if Tier.GPU not in {asked.tier, asked.required} or asked.container:
-        return
+def _environment(session: Session, asked: ValidationRequest, lock: Lock | None) -> tuple[str, str]:
+    """Return the environment and the base that will be looked at, as far as the command line alone says."""
+    if lock is not None:
+        return lock.environment, lock.base.id
     # `envbuilder/ENV:latest` is what `build` calls the image of a row.
     named = asked.image.removeprefix("envbuilder/").partition(":")[0]
     row = meant(session.catalog, named)
-    environment, base = (lock.environment, lock.base.id) if lock else (row.id if row else named, "")
-    warn_before_gpus(session.settings, session.catalog, environment, base)
+    return row.id if row else named, ""
 
 
 def _refuse_memory(asked: ValidationRequest) -> None:
