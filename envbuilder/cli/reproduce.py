@@ -20,7 +20,6 @@ from envbuilder.image.reproduce import (
     ODD,
     PLAIN,
     Attempt,
-    ReproducePorts,
     Surroundings,
     differences,
     reproduce,
@@ -49,16 +48,17 @@ def command(target: str | None, sources: Sources, *, as_json: bool) -> None:
     session = Session(here, load_catalog(here.matrices), notice)
     lock, merged = obtain_lock(session, target, sources)
     add_archives(session, merged)
-    work = here.use("work")
-    work.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=work, prefix="reproduce-") as folder:
-        ports = ReproducePorts(
+    builds = here.use("work")
+    builds.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=builds, prefix="reproduce-") as work:
+        attempts = reproduce(
+            lock,
+            (PLAIN, ODD),
+            lambda folder, surroundings: _build(folder, surroundings, here, session),
             store=session.store,
-            gather=gatherer(session, merged).gather,
-            build=lambda place, surroundings: _build(place, surroundings, here, session),
-            work=Path(folder),
+            digests=gatherer(session, merged).gather(lock),
+            work=Path(work),
         )
-        attempts = reproduce(lock, (PLAIN, ODD), ports)
     differ = differences(attempts)
     as_locked = lock.image is None or lock.image.manifest == attempts[0].manifest
     if as_json:

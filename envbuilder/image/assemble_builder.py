@@ -10,18 +10,18 @@ from envbuilder.image.assemble import Assembled, Assembly, assemble
 from envbuilder.image.attest import attest
 from envbuilder.image.builder import BuildOptions, BuildRun, BuiltImage, BuiltLayer, Delivered, ImageRequest
 from envbuilder.image.container_engine import Listener
-from envbuilder.image.deliver import DeliverPorts, Destinations, deliver
+from envbuilder.image.deliver import Delivery, Destinations
 from envbuilder.image.layers.ports import AssemblyContext
 from envbuilder.image.layers.records import KeptImage, Records
 from envbuilder.lock.lock import Lock, Sources
 from envbuilder.lock.lockfile import digest
 
 
-class PortsOfSources(Protocol):
-    """A factory of the ports that assembling needs."""
+class ContextOfSources(Protocol):
+    """Returns what images are assembled with."""
 
     def __call__(self, sources: Sources, *, jobs: int, offline: bool) -> AssemblyContext:
-        """Return the ports that fetch from these sources."""
+        """Return a context that fetches from these sources."""
         ...
 
 
@@ -30,14 +30,14 @@ class AssembleBuilder:
     """The `ImageBuilder` that needs no container engine.
 
     Attributes:
-        ports: Returns the ports for assembling.
-        deliver_ports: The ports for delivering.
-        records: Records the images.
-        keep_lock: Receives each lock, with the digests of its image, after delivery.
+        context: Returns what images are assembled with.
+        delivery: Brings images to their destinations.
+        records: Remembers the images.
+        keep_lock: Takes each lock, with the digests of its image, when everything is delivered.
     """
 
-    ports: PortsOfSources
-    deliver_ports: DeliverPorts
+    context: ContextOfSources
+    delivery: Delivery
     records: Records
     keep_lock: Callable[[Lock], None]
 
@@ -46,11 +46,11 @@ class AssembleBuilder:
     ) -> tuple[BuiltImage, ...]:
         """See `ImageBuilder.build`; images with the same sources are assembled together."""
         built: dict[ImageRequest, BuiltImage] = {}
-        with self.deliver_ports.store.used():
+        with self.delivery.store.used():
             for sources in dict.fromkeys(request.sources for request in requests):
                 group = [request for request in requests if request.sources == sources]
-                ports = self.ports(sources, jobs=options.jobs, offline=options.offline)
-                assembly = assemble([request.lock for request in group], options.layer_format, ports, listener)
+                context = self.context(sources, jobs=options.jobs, offline=options.offline)
+                assembly = assemble([request.lock for request in group], options.layer_format, context, listener)
                 for request, assembled in zip(group, assembly.images, strict=True):
                     delivered = self._deliver(request, assembled, options, listener)
                     built[request] = _built(request, assembled, _run(assembly), delivered)
@@ -71,7 +71,7 @@ class AssembleBuilder:
             push=options.push,
             epoch=assembled.lock.epoch,
         )
-        return deliver(image, destinations, self.deliver_ports, listener)
+        return self.delivery.deliver(image, destinations, listener)
 
 
 def _run(assembly: Assembly) -> BuildRun:

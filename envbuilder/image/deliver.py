@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from envbuilder.core.references import ImageRef
 from envbuilder.image.builder import Delivered
@@ -40,56 +41,59 @@ class Destinations:
     epoch: int = 0
 
 
+class ImageRegistry(Protocol):
+    """Registries that take images."""
+
+    def push(self, image: AssembledImage, reference: ImageRef, listener: Listener) -> PushResult:
+        """Send an image to the registry of a reference."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeliverPorts:
-    """The ports for delivering.
+class Delivery:
+    """Bring assembled images to where they are wanted.
 
     Attributes:
-        store: Contains the layers.
-        engine: Loads an image.
-        push: Pushes an image to a registry.
+        store: Has the layers.
+        engine: Takes an image.
+        registry: Takes an image.
         search_path: Directories of programs, as in PATH.
-        sandbox: Returns the sandbox for programs that read an image.
+        sandbox: Returns what programs that read an image run in.
     """
 
     store: Store
-    engine: Callable[[], ContainerEngine]
-    push: Callable[[AssembledImage, ImageRef, Listener], PushResult]
+    engine: ContainerEngine
+    registry: ImageRegistry
     search_path: str
     sandbox: Callable[[], Sandbox]
 
+    def deliver(self, image: AssembledImage, wanted: Destinations, listener: Listener) -> Delivered:
+        """Bring an image to all its destinations.
 
-def deliver(image: AssembledImage, wanted: Destinations, ports: DeliverPorts, listener: Listener) -> Delivered:
-    """Deliver an image to all its destinations.
-
-    Raises:
-        EngineError: The engine refuses it.
-        SourceUnreachable: A registry does not accept it.
-        UsageError: The output path holds something else.
-        ToolMissing: A squashfs needs mksquashfs.
-        VerificationFailed: The store is damaged, or the destination received something else.
-    """
-    if wanted.output:
-        write_output(image, wanted, ports)
-    loaded = ports.engine().load_image(image, ports.store, wanted.names) if wanted.load else None
-    pushes: Sequence[str] = wanted.names if wanted.push else ()
-    return Delivered(
-        output=wanted.output,
-        loaded=loaded,
-        pushes=tuple(ports.push(image, ImageRef.parse(name), listener) for name in pushes),
-    )
-
-
-def write_output(image: AssembledImage, wanted: Destinations, ports: DeliverPorts) -> None:
-    """Write an image to a path; its suffix selects the format."""
-    output = wanted.output
-    if output is None:
-        return
-    if output.suffix in _SQUASHES:
-        write_squashfs(
-            image, ports.store, output, epoch=wanted.epoch, search_path=ports.search_path, sandbox=ports.sandbox
+        Raises:
+            EngineError: The engine refuses it.
+            SourceUnreachable: A registry does not take it.
+            UsageError: Something else lies where it should be written.
+            ToolMissing: A squashfs needs mksquashfs.
+            VerificationFailed: The store is damaged, or the other side has something else now.
+        """
+        if wanted.output:
+            self._write(image, wanted, wanted.output)
+        loaded = self.engine.load_image(image, self.store, wanted.names) if wanted.load else None
+        pushes: Sequence[str] = wanted.names if wanted.push else ()
+        return Delivered(
+            output=wanted.output,
+            loaded=loaded,
+            pushes=tuple(self.registry.push(image, ImageRef.parse(name), listener) for name in pushes),
         )
-    elif output.suffix in _ARCHIVES:
-        write_archive(image, ports.store, output, wanted.names)
-    else:
-        write_layout(image, ports.store, output, wanted.names)
+
+    def _write(self, image: AssembledImage, wanted: Destinations, output: Path) -> None:
+        """Write an image to a path, whose suffix says in which form."""
+        if output.suffix in _SQUASHES:
+            write_squashfs(
+                image, self.store, output, epoch=wanted.epoch, search_path=self.search_path, sandbox=self.sandbox
+            )
+        elif output.suffix in _ARCHIVES:
+            write_archive(image, self.store, output, wanted.names)
+        else:
+            write_layout(image, self.store, output, wanted.names)

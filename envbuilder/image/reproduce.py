@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import dump
@@ -62,37 +63,43 @@ ODD = Surroundings(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReproducePorts:
-    """The ports for reproducing.
+class IsolatedBuild(Protocol):
+    """Builds in surroundings of its own."""
 
-    Attributes:
-        store: Contains every file of the lock.
-        gather: Fetches missing files; returns the digests.
-        build: Builds a lock file in a directory with a store as the only cache content, without network.
-        work: Directory for the two builds; removed by its owner.
-    """
-
-    store: Store
-    gather: Callable[[Lock], Iterable[str]]
-    build: Callable[[Path, Surroundings], Attempt]
-    work: Path
+    def __call__(self, folder: Path, surroundings: Surroundings) -> Attempt:
+        """Build the lock in a directory with the cache that is there, and no network."""
+        ...
 
 
-def reproduce(lock: Lock, surroundings: Iterable[Surroundings], ports: ReproducePorts) -> tuple[Attempt, ...]:
-    """Build a lock once in each of some surroundings, from its files alone; cached layers are not used.
+def reproduce(  # noqa: PLR0913  what is built, of what, where and how
+    lock: Lock,
+    surroundings: Iterable[Surroundings],
+    build: IsolatedBuild,
+    *,
+    store: Store,
+    digests: Iterable[str],
+    work: Path,
+) -> tuple[Attempt, ...]:
+    """Build a lock once in each of some surroundings, from its files alone: no layer made before is used.
+
+    Args:
+        lock: The lock.
+        surroundings: What differs between the builds.
+        build: Builds it.
+        store: Has every file of the lock.
+        digests: Digests of these files.
+        work: Directory for the builds; removed by its owner.
 
     Raises:
-        SourceUnreachable: A file of the lock is unavailable.
         BuildFailed: One of the builds failed.
         DiskFull: There is no room for them.
     """
-    digests = sorted(set(ports.gather(lock)))
+    needed = sorted(set(digests))
     attempts = []
     for each in surroundings:
-        folder = ports.work / each.name
-        _prepare(folder, lock, digests, ports.store)
-        attempts.append(ports.build(folder, each))
+        folder = work / each.name
+        _prepare(folder, lock, needed, store)
+        attempts.append(build(folder, each))
         shutil.rmtree(folder, ignore_errors=True)
     return tuple(attempts)
 

@@ -19,7 +19,7 @@ from envbuilder.image.base.locate import keep_archive
 from envbuilder.image.base.uv_tool import provide_uv
 from envbuilder.image.base_contents import BaseContents
 from envbuilder.image.container_engine import Listener
-from envbuilder.image.deliver import DeliverPorts
+from envbuilder.image.deliver import Delivery
 from envbuilder.image.docker.engine_bases import EngineBases
 from envbuilder.image.gather import Gatherer
 from envbuilder.image.host_files import host_files
@@ -159,21 +159,32 @@ def assembly_context(session: Session, sources: Sources, *, jobs: int = 0, offli
     )
 
 
-def deliver_ports(session: Session) -> DeliverPorts:
-    """Return what delivering an assembled image needs."""
-    connect = registry_client(session.settings)
+@dataclass(frozen=True, slots=True)
+class Registries:
+    """Registries that take images, each with the layers that it has from here.
 
-    def send(image: AssembledImage, reference: ImageRef, listener: Listener) -> PushResult:
-        known = session.records.pushed(reference.repository.partition("/")[0])
-        with connect() as client:
-            result = push(client, image, reference, session.store, mount_from=known, listener=listener)
-        session.records.keep_push(reference.repository)
+    Attributes:
+        session: Settings and stores.
+    """
+
+    session: Session
+
+    def push(self, image: AssembledImage, reference: ImageRef, listener: Listener) -> PushResult:
+        """See `ImageRegistry.push`."""
+        records = self.session.records
+        known = records.pushed(reference.repository.partition("/")[0])
+        with registry_client(self.session.settings)() as client:
+            result = push(client, image, reference, self.session.store, mount_from=known, listener=listener)
+        records.keep_push(reference.repository)
         return result
 
-    return DeliverPorts(
+
+def delivery(session: Session) -> Delivery:
+    """Return what brings assembled images to their destinations."""
+    return Delivery(
         store=session.store,
-        engine=lambda: session.engine,
-        push=send,
+        engine=session.engine,
+        registry=Registries(session),
         search_path=session.settings.environ.get("PATH", ""),
         sandbox=lambda: session.sandbox,
     )

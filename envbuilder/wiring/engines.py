@@ -13,7 +13,7 @@ from envbuilder.image.assemble_builder import AssembleBuilder
 from envbuilder.image.builder import Engine, Feature, ImageBuilder
 from envbuilder.image.docker.image_builder import DockerBuilder
 from envbuilder.image.run import FollowingEngine
-from envbuilder.wiring.build_inputs import DockerIngredients, assembly_context, deliver_ports, image_runner
+from envbuilder.wiring.build_inputs import DockerIngredients, assembly_context, delivery, image_runner
 from envbuilder.wiring.image_names import checked_reference
 from envbuilder.wiring.locks import keep_image
 from envbuilder.wiring.session import Session
@@ -51,8 +51,8 @@ def docker_builder(session: Session) -> DockerBuilder:
 
 def _assemble_builder(session: Session) -> AssembleBuilder:
     return AssembleBuilder(
-        ports=partial(assembly_context, session),
-        deliver_ports=deliver_ports(session),
+        context=partial(assembly_context, session),
+        delivery=delivery(session),
         records=session.records,
         keep_lock=partial(keep_image, session),
     )

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from envbuilder.core.references import ImageRef
 from envbuilder.image.assemble_builder import AssembleBuilder
 from envbuilder.image.builder import BuildOptions, ImageRequest
-from envbuilder.image.deliver import DeliverPorts
+from envbuilder.image.container_engine import Listener
+from envbuilder.image.deliver import Delivery
 from envbuilder.image.layers.ports import AssemblyContext
 from envbuilder.image.layers.records import Records
 from envbuilder.lock.lock import Lock, Sources
@@ -30,24 +32,27 @@ class Bench:
         self.asked: list[tuple[Sources, int, bool]] = []
         self.kept: list[Lock] = []
 
-    def ports(self, sources: Sources, *, jobs: int, offline: bool) -> AssemblyContext:
+    def context(self, sources: Sources, *, jobs: int, offline: bool) -> AssemblyContext:
         self.asked.append((sources, jobs, offline))
         return self.world.ports("here")
 
     def builder(self) -> AssembleBuilder:
-        deliver_ports = DeliverPorts(
-            store=self.store, engine=FakeEngine, push=_push, search_path="", sandbox=no_sandbox
+        delivery = Delivery(
+            store=self.store, engine=FakeEngine(), registry=_Registry(), search_path="", sandbox=no_sandbox
         )
         return AssembleBuilder(
-            ports=self.ports, deliver_ports=deliver_ports, records=self.records, keep_lock=self.kept.append
+            context=self.context, delivery=delivery, records=self.records, keep_lock=self.kept.append
         )
 
 
-def _push(made: AssembledImage, reference: object, _listener: object) -> PushResult:
-    return PushResult(
-        reference=str(reference), digest=made.manifest.descriptor.digest, pushed_bytes=0, pushed_layers=0,
-        present_layers=0, seconds=0.0,
-    )  # fmt: skip
+class _Registry:
+    """The `ImageRegistry` that takes everything."""
+
+    def push(self, image: AssembledImage, reference: ImageRef, listener: Listener) -> PushResult:  # noqa: ARG002  the port names it
+        return PushResult(
+            reference=str(reference), digest=image.manifest.descriptor.digest, pushed_bytes=0, pushed_layers=0,
+            present_layers=0, seconds=0.0,
+        )  # fmt: skip
 
 
 def request(lock: Lock, *names: str, sources: Sources | None = None) -> ImageRequest:

@@ -13,7 +13,7 @@ from envbuilder.core.errors import ToolMissing, UsageError, VerificationFailed
 from envbuilder.core.references import ImageRef
 from envbuilder.image.builder import Delivered
 from envbuilder.image.container_engine import Listener
-from envbuilder.image.deliver import DeliverPorts, Destinations, deliver
+from envbuilder.image.deliver import Delivery, Destinations
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.store import Store
 from envbuilder.oci.transfers import PushResult
@@ -30,22 +30,17 @@ class Outside:
 
     store: Store
     engine: FakeEngine = field(default_factory=FakeEngine)
-    asked: int = 0
     pushed: list[str] = field(default_factory=list)
 
     def deliver(self, made: AssembledImage, wanted: Destinations) -> Delivered:
-        ports = DeliverPorts(store=self.store, engine=self._engine, push=self._push, search_path="", sandbox=no_sandbox)
-        return deliver(made, wanted, ports, lambda _event: None)
+        delivery = Delivery(store=self.store, engine=self.engine, registry=self, search_path="", sandbox=no_sandbox)
+        return delivery.deliver(made, wanted, lambda _event: None)
 
-    def _engine(self) -> FakeEngine:
-        self.asked += 1
-        return self.engine
-
-    def _push(self, made: AssembledImage, reference: ImageRef, _listener: Listener) -> PushResult:
+    def push(self, image: AssembledImage, reference: ImageRef, listener: Listener) -> PushResult:  # noqa: ARG002  the port names it
         self.pushed.append(str(reference))
         return PushResult(
-            reference=str(reference), digest=made.manifest.descriptor.digest, pushed_bytes=0, pushed_layers=0,
-            present_layers=len(made.layers), seconds=0.0,
+            reference=str(reference), digest=image.manifest.descriptor.digest, pushed_bytes=0, pushed_layers=0,
+            present_layers=len(image.layers), seconds=0.0,
         )  # fmt: skip
 
 
@@ -111,7 +106,7 @@ def test_registries_get_every_name(outside: Outside, made: AssembledImage) -> No
 
 def test_without_destination_nobody_is_asked(outside: Outside, made: AssembledImage) -> None:
     assert outside.deliver(made, Destinations(names=NAMES)) == Delivered(output=None, loaded=None, pushes=())
-    assert (outside.asked, outside.pushed) == (0, [])
+    assert (outside.engine.images, outside.pushed) == ({}, [])
 
 
 def test_a_layer_that_is_gone_goes_nowhere(outside: Outside, made: AssembledImage, tmp_path: Path) -> None:
@@ -120,4 +115,4 @@ def test_a_layer_that_is_gone_goes_nowhere(outside: Outside, made: AssembledImag
     with pytest.raises(VerificationFailed):
         outside.deliver(made, wanted)
     assert not (tmp_path / "out").exists()
-    assert (outside.asked, outside.pushed) == (0, [])
+    assert (outside.engine.images, outside.pushed) == ({}, [])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import BuildFailed
-from envbuilder.image.reproduce import ODD, PLAIN, Attempt, ReproducePorts, Surroundings, differences, reproduce
+from envbuilder.image.reproduce import ODD, PLAIN, Attempt, Surroundings, differences, reproduce
 from envbuilder.lock.lockfile import load
 from envbuilder.oci.store import Store
 from tests.fakes.catalogs import good_lock
@@ -62,10 +62,7 @@ def test_each_build_begins_with_the_files_of_the_lock_and_nothing_else(tmp_path:
             assert not cache.path(digest).samefile(store.path(digest))
         return attempt(surroundings=surroundings)
 
-    ports = ReproducePorts(
-        store=store, gather=lambda _lock: [*wanted, *wanted], build=build, work=tmp_path / "work"
-    )  # fmt: skip
-    attempts = reproduce(LOCK, (PLAIN, ODD), ports)
+    attempts = reproduce(LOCK, (PLAIN, ODD), build, store=store, digests=[*wanted, *wanted], work=tmp_path / "work")
     assert [each.surroundings.name for each in attempts] == ["plain", "odd"]
     assert len(set(seen)) == 2
     assert not any(folder.exists() for folder in seen)
@@ -77,6 +74,5 @@ def test_a_build_that_fails_is_said(tmp_path: Path) -> None:
 
     store = Store(folder=tmp_path / "store")
     digest = store.put(b"one")
-    ports = ReproducePorts(store=store, gather=lambda _lock: [digest], build=build, work=tmp_path / "work")
     with pytest.raises(BuildFailed, match="it broke"):
-        reproduce(LOCK, (PLAIN,), ports)
+        reproduce(LOCK, (PLAIN,), build, store=store, digests=[digest], work=tmp_path / "work")
