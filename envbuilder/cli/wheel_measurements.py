@@ -34,7 +34,7 @@ def audit_ports(session: Session, sources: Sources, *, tty: bool) -> AuditPorts:
         fetch=fetched,
         measure=lambda path, folder: measured_wheel(measure(path, folder)),
         work=session.settings.use("work"),
-        notice=session.progress,
+        progress=session.progress,
     )
 
 

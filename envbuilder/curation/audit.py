@@ -39,14 +39,14 @@ class AuditPorts:
         fetch: Gets a file of the index into a folder, verified.
         measure: Takes a wheel apart; the folder is for what it has to unpack.
         work: Folder for both; what is put there is removed.
-        notice: Told in one sentence what is being done.
+        progress: Progress callback; receives one line of text.
     """
 
     index: Index
     fetch: Callable[[IndexFile, Path], Path]
     measure: Callable[[Path, Path], MeasuredWheel]
     work: Path
-    notice: Callable[[str], None]
+    progress: Callable[[str], None]
 
 
 def audit_row(catalog: Catalog, row: Environment, ports: AuditPorts, *, python: Release | None = None) -> Audit:
@@ -179,9 +179,9 @@ def _record_new(catalog: Catalog, wheel: MeasuredWheel, index: Index, records: R
 
 def _audited(catalog: Catalog, chosen: IndexFile, ports: AuditPorts) -> Audit:
     with _work(ports) as folder:
-        ports.notice(f"fetching {chosen.file}")
+        ports.progress(f"fetching {chosen.file}")
         path = ports.fetch(chosen, folder)
-        ports.notice(f"taking {chosen.file} apart")
+        ports.progress(f"taking {chosen.file} apart")
         return compared(catalog, ports.measure(path, folder))
 
 

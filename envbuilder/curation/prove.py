@@ -69,7 +69,7 @@ class ProofPorts:
         write_report: A report as text.
         today: The day.
         clock: Seconds that only go forward.
-        notice: Told in one sentence what is being done.
+        progress: Progress callback; receives one line of text.
     """
 
     tables: CudaFacts
@@ -84,7 +84,7 @@ class ProofPorts:
     write_report: Callable[[Report], str]
     today: date
     clock: Callable[[], float]
-    notice: Callable[[str], None]
+    progress: Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +185,7 @@ def _closure(row: Environment, choice: BaseChoice, ports: ProofPorts, *, relock:
     shipped = None if relock else ports.shipped.find(row.id, request)
     if shipped is not None:
         return _with_sizes(replace(shipped, answers=answers), ports)
-    ports.notice(f"{row.id}: resolving for Python {choice.python} on {choice.system.id}")
+    ports.progress(f"{row.id}: resolving for Python {choice.python} on {choice.system.id}")
     try:
         packages = ports.resolver.resolve(request)
         from_source = any(not each.is_wheel for each in packages)
@@ -218,11 +218,11 @@ def _run_on_cpu(row: Environment, closures: tuple[Closure, ...], proof: Proof, p
         wanted = ", ".join(sorted({str(choice.python) for choice in row.bases}))
         return _untried(row, proof, Grade.CPU, f"no interpreter of Python {wanted} on this host", ports)
     python, closure = chosen
-    ports.notice(f"{row.id}: installing {len(closure.packages)} packages for Python {python.version}")
+    ports.progress(f"{row.id}: installing {len(closure.packages)} packages for Python {python.version}")
     started = ports.clock()
     try:
         with ports.environments.made(python, closure) as environment:
-            ports.notice(f"{row.id}: importing, training, saving, loading")
+            ports.progress(f"{row.id}: importing, training, saving, loading")
             facts = ports.look(environment)
     except SourceUnreachable as error:
         return _untried(row, proof, Grade.CPU, error.message, ports)
@@ -279,7 +279,7 @@ def _untried(row: Environment, proof: Proof, grade: Grade, why: str, ports: Proo
     """Whoever could not look has nothing to say against what was seen before."""
     if not _has(proof.evidence, grade, row):
         return _failed(proof, grade, why, ports.today)
-    ports.notice(f"{row.id}: keeps its evidence, {on_one_line(why)}")
+    ports.progress(f"{row.id}: keeps its evidence, {on_one_line(why)}")
     return proof
 
 

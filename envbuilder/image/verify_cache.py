@@ -72,7 +72,7 @@ class CacheState:
 
 
 def verify_cache(
-    cache: Path, store: Store, records: Records, say: Callable[[str], None], *, removing: bool
+    cache: Path, store: Store, records: Records, progress: Callable[[str], None], *, removing: bool
 ) -> CacheState:
     """Read and verify a whole cache.
 
@@ -80,15 +80,15 @@ def verify_cache(
         cache: The cache directory.
         store: The store in it.
         records: Its records.
-        say: Progress callback; receives one line of text.
-        removing: Remove damaged items, unless a command uses them; waits until no build uses the store.
+        progress: Progress callback; receives one line of text.
+        removing: Remove what is damaged, unless a command uses it; waits until no build uses the store.
     """
     with store.alone() if removing else store.used():
         parts: list[Part] = []
         damaged: list[Damage] = []
         for holds, paths, check in _checks(cache, store):
             part = Part(holds=holds, count=len(paths), bytes=bytes_of(*paths))
-            say(f"reading {part.count} {holds}")
+            progress(f"reading {part.count} {holds}")
             with ThreadPoolExecutor(_THREADS) as pool:
                 reasons = list(pool.map(check, paths))
             parts.append(part)

@@ -134,7 +134,7 @@ def image_runner(session: Session) -> ImageRunner:
         unpack=unpack,
         store=session.store,
         trees=session.settings.room(TREES.name),
-        say=session.progress,
+        progress=session.progress,
     )
 
 

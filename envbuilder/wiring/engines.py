@@ -45,7 +45,7 @@ def docker_builder(session: Session) -> DockerBuilder:
         templates=settings.templates,
         work=settings.use("work"),
         proxies=settings.proxies,
-        notice=session.progress,
+        progress=session.progress,
     )
 
 

@@ -73,7 +73,7 @@ class ProofAdapters:
             write_report=_as_text,
             today=datetime.now(tz=UTC).date(),
             clock=time.monotonic,
-            notice=session.progress,
+            progress=session.progress,
         )
 
     @cached_property

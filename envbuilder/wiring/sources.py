@@ -126,7 +126,7 @@ def debian_trees(session: Session, sources: Sources, *, offline: bool = False) -
         seen=SeenReleases(settings.use("releases")),
         keyring=Keyring(file=Path(keys or KEYRING), named=bool(keys), path=settings.environ.get("PATH", os.defpath)),
         allow_expired=sources.debian_allow_expired,
-        notice=session.progress,
+        progress=session.progress,
     )
     return DebianTrees(
         store=session.store,

@@ -177,7 +177,7 @@ def test_a_command_runs_in_an_image_of_the_store(made: AssembledImage, store: St
         unpack=unpack,
         store=store,
         trees=tmp_path / "trees",
-        say=print,
+        progress=print,
     )
     script = "echo $A; cat /etc/kept /opaque/above /tmp/given; echo made > /tmp/out"
     result = known.run(

@@ -181,7 +181,7 @@ class World:
             write_report=lambda made: json.dumps({"passed": made.passed, "subject": made.subject}) + "\n",
             today=self.today,
             clock=lambda: next(ticks),
-            notice=self.told.append,
+            progress=self.told.append,
         )
 
     @property

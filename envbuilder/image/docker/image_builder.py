@@ -48,7 +48,7 @@ class DockerBuilder:
         templates: Directory of the Jinja templates.
         work: Directory for the rendered files; they are removed afterwards.
         proxies: Proxy variables for the build only.
-        notice: Progress callback; receives one line of text.
+        progress: Progress callback; receives one line of text.
     """
 
     engine: ContainerEngine
@@ -56,7 +56,7 @@ class DockerBuilder:
     templates: Path
     work: Path
     proxies: tuple[tuple[str, str], ...]
-    notice: Callable[[str], None]
+    progress: Callable[[str], None]
 
     def build(
         self, requests: Sequence[ImageRequest], options: BuildOptions, listener: Listener
@@ -106,7 +106,7 @@ class DockerBuilder:
         info = self.engine.info()
         if info.sessionless_buildkit:
             return Builder.BUILDKIT
-        self.notice(
+        self.progress(
             f"{info.name} {info.version} with {info.storage} has no BuildKit without a client session; "
             "using the classic builder: one coarse layer, no cache"
         )

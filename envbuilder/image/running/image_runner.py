@@ -35,7 +35,7 @@ class ImageRunner:
         unpack: Writes an image's root file system to a directory that is not there, in whole or not at all.
         store: Contains the layers.
         trees: Unpacked images, each under its manifest's digest; made on first use.
-        say: Progress callback; receives one line of text.
+        progress: Progress callback; receives one line of text.
     """
 
     sandbox: Callable[[], Sandbox]
@@ -43,7 +43,7 @@ class ImageRunner:
     unpack: Unpack
     store: Store
     trees: Path
-    say: Callable[[str], None]
+    progress: Callable[[str], None]
 
     def info(self) -> EngineInfo:
         """Return the properties of the runner; it never has GPUs."""
@@ -119,7 +119,7 @@ class ImageRunner:
 
     def _unpack(self, image: AssembledImage, folder: Path) -> None:
         if os.path.lexists(folder):
-            self.say(f"{folder} is not what was unpacked: unpacking it again")
+            self.progress(f"{folder} is not what was unpacked: unpacking it again")
             remove(folder)
         for part in self.trees.glob(f".{folder.name}.*.part"):
             discard(part)

@@ -95,7 +95,7 @@ class World:
 
     def ports(self) -> AuditPorts:
         return AuditPorts(
-            index=INDEX, fetch=self.fetch, measure=self.measure, work=self.work, notice=lambda _text: None
+            index=INDEX, fetch=self.fetch, measure=self.measure, work=self.work, progress=lambda _text: None
         )
 
 

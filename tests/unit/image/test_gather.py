@@ -57,7 +57,7 @@ class Machine:
             unpack=unpack,
             store=self.store,
             trees=folder / "trees",
-            say=self.said.append,
+            progress=self.said.append,
         )
         self.gatherer = Gatherer(
             store=self.store,

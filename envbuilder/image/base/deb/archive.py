@@ -52,9 +52,9 @@ class DebianArchive:
         store: Keeps the lists.
         web: Sends the requests.
         seen: Dates of the suites that were seen before.
-        keyring: Keys whose signatures are accepted.
-        allow_expired: Accept expired suites, and suites older than those seen before: for archives and snapshots.
-        notice: Callback; receives one sentence for each missing list or expired suite.
+        keyring: Whose signatures count.
+        allow_expired: Take suites whose time is over, and older ones than were seen: for archives and snapshots.
+        progress: Progress callback; receives one line of text.
         clock: The time of this machine.
         pause: Waits between two tries, in seconds.
     """
@@ -65,7 +65,7 @@ class DebianArchive:
     seen: SeenReleases
     keyring: Keyring = field(default_factory=Keyring)
     allow_expired: bool = False
-    notice: Callable[[str], None] = lambda _text: None
+    progress: Callable[[str], None] = lambda _text: None
     clock: Callable[[], datetime] = _now
     pause: Callable[[float], None] = time.sleep
 
@@ -73,7 +73,7 @@ class DebianArchive:
         """Return the packages of a suite for x86-64, with its updates and security updates.
 
         Returns:
-            The index. Updates that the archive does not have are named in its `missing`, and to `notice`.
+            The index. Updates that the archive does not have are named in its `missing`, and to `progress`.
 
         Raises:
             SourceUnreachable: The archive does not answer, or does not have the suite.
@@ -91,7 +91,7 @@ class DebianArchive:
                 lists.extend((text, prefix) for text in self._lists(root, name, components))
             except _NoRelease:
                 missing.append(name)
-                self.notice(f"the archive has no {name}: the image will be without the packages of {name}")
+                self.progress(f"the archive has no {name}: the image will be without the packages of {name}")
         return PackageIndex(lists, missing=tuple(missing))
 
     def address(self, file: str) -> str:
@@ -122,7 +122,7 @@ class DebianArchive:
         if not self.allow_expired:
             self.seen.refuse_older(suite, release.date)
         elif release.valid_until and release.valid_until < self.clock():
-            self.notice(f"{suite} expired at {stamp(release.valid_until)}: later security updates are not in it")
+            self.progress(f"{suite} expired at {stamp(release.valid_until)}: later security updates are not in it")
         self.seen.keep(suite, release.date)
         return release
 

@@ -61,7 +61,7 @@ class Bench:
             templates=self._templates,
             work=self.work,
             proxies=(PROXY,),
-            notice=self.told.append,
+            progress=self.told.append,
         )
 
     def build(self, options: BuildOptions | None = None, lock: Lock = LOCK, names: tuple[str, ...] = ()) -> BuiltImage:

@@ -68,7 +68,7 @@ def runner(store: Store, sandbox: Telling, unpack: Unpacking) -> ImageRunner:
         unpack=unpack,
         store=store,
         trees=store.folder.parent / "trees",
-        say=print,
+        progress=print,
     )
 
 
@@ -145,7 +145,7 @@ def unpacked(known: ImageRunner) -> Path:
 
 def test_a_tree_that_was_changed_is_unpacked_again_and_never_used(store: Store) -> None:
     unpack, said = Unpacking(), list[str]()
-    known = replace(runner(store, Telling(), unpack), say=said.append)
+    known = replace(runner(store, Telling(), unpack), progress=said.append)
     tree = unpacked(known)
     assert (unpacked(known), unpack.count, said) == (tree, 1, [])
     (tree / "etc/passwd").write_text("me:x:0:0::/home/me:/bin/sh\n")

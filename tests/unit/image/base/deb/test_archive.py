@@ -105,7 +105,7 @@ class Mirror:
             seen=SeenReleases(self.folder / "seen"),
             keyring=Keyring(file=keyring),
             allow_expired=self.allow_expired,
-            notice=self.notices.append,
+            progress=self.notices.append,
             clock=lambda: self.now,
             pause=self.pauses.append,
         )
