@@ -1,4 +1,4 @@
-"""Places that are no image of an engine to report: a running container, an interpreter, an Apptainer image."""
+"""Validate a running container, an interpreter or an Apptainer image."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def validate_place(catalog: Catalog, lock: Lock, place: Place, look: Look, clock
 
 
 def by_command(python: str, origin: str, run: Callable[[tuple[str, ...]], RunResult]) -> Look:
-    """Looking by one command, where no file can be put.
+    """Return what runs the probe by one command, where no file can be put.
 
     Args:
         python: Path of the interpreter there.

@@ -1,4 +1,4 @@
-"""Whether an image is what its lock says, and if not, which layer and which files differ."""
+"""Compare an image with its lock: by digest, then layer by layer and file by file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_FILES = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """An image that is somewhere.
+    """An image to be compared with its lock.
 
     Attributes:
         name: How the user named it.
@@ -39,7 +39,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerDifference:
-    """A layer that is not what it should be.
+    """A layer that differs from the lock.
 
     Attributes:
         layer: Its id in the plan; its number when the plan has no such layer.
@@ -54,7 +54,7 @@ class LayerDifference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """The answer.
+    """Result of a comparison of an image with its lock.
 
     Attributes:
         subject: What was looked at.

@@ -1,4 +1,4 @@
-"""The catalog folder as something that may be written to."""
+"""Write access to the catalog directory."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from envbuilder.wiring.settings import Settings
 
 
 def records_of(settings: Settings) -> Records:
-    """Where evidence is kept: a checkout, or the folder that the user named.
+    """Return the records of evidence in the catalog directory.
 
     Raises:
-        UsageError: The catalog is inside an installed package, or cannot be written.
+        UsageError: The catalog is that of the installed package, or read-only.
     """
     if settings.packaged:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Which image a command line means that takes images from everywhere: a path, the store, the engine, a registry."""
+"""Images of commands that take them from a path, the store, the engine or a registry."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from envbuilder.wiring.sources import registry_client
 
 
 def subject_of(session: Session, image: str, name: str, engine: Engine) -> Subject:
-    """An image that a command line names.
+    """Return the image that a command line names.
 
     Args:
         session: Settings, catalog and stores.

@@ -1,4 +1,4 @@
-"""The state of one image during the build: its plan, the keys of its layers, and the known digests."""
+"""State of an image that is being assembled: its plan, the keys of its layers, and those already known."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SHARED = (LayerKind.CUDA, LayerKind.FRAMEWORK, LayerKind.PACKAGES)
 
 @dataclass(kw_only=True)
 class Draft:
-    """One image during its build.
+    """An image that is being assembled.
 
     Attributes:
         plan: Its plan.
