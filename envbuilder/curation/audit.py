@@ -19,10 +19,10 @@ from envbuilder.catalog.load.evidence import Proof, dump_proof
 from envbuilder.core.errors import ResolutionFailed, UsageError
 from envbuilder.core.references import normalized
 from envbuilder.core.versions import Release
-from envbuilder.curation.new_row import NewRelease, library_set, model_for, new_row
-from envbuilder.curation.proof.records import Records
-from envbuilder.curation.row_files import read_row, row_text, with_library_set, with_measured
-from envbuilder.curation.wheel_audit.audit import Audit, MeasuredWheel
+from envbuilder.curation.environment_files import document_text, read_document, with_library_set, with_measured
+from envbuilder.curation.new_environment import NewRelease, library_set, model_for, new_environment
+from envbuilder.curation.proof.catalog_files import CatalogFiles
+from envbuilder.curation.wheel_audit.audited_wheel import Audit, MeasuredWheel
 from envbuilder.lock.index.index import Index, IndexFile
 from envbuilder.lock.resolve.wheel_files import Candidate, best
 
@@ -110,7 +110,7 @@ def compared(catalog: Catalog, wheel: MeasuredWheel) -> Audit:
     )
 
 
-def record_audit(catalog: Catalog, audit: Audit, index: Index, records: Records, today: date) -> str:
+def record_audit(catalog: Catalog, audit: Audit, index: Index, records: CatalogFiles, today: date) -> str:
     """Put what was measured into the row of this release, or make a new row for it.
 
     Returns:
@@ -126,10 +126,12 @@ def record_audit(catalog: Catalog, audit: Audit, index: Index, records: Records,
     if audit.agrees and row.framework.measured == wheel.sha256:
         # Measured before, and still so: another day is no news.
         return row.id
-    comments, document = read_row(records.row_path(row.id))
-    text = row_text(comments, with_measured(document, wheel.claims, sha256=wheel.sha256, source=_source(wheel, today)))
-    records.row(row.id, text)
-    records.evidence(row.id, dump_proof(row.id, _with_evidence(row, wheel, today)))
+    comments, document = read_document(records.environment_path(row.id))
+    text = document_text(
+        comments, with_measured(document, wheel.claims, sha256=wheel.sha256, source=_source(wheel, today))
+    )
+    records.write_environment(row.id, text)
+    records.write_evidence(row.id, dump_proof(row.id, _with_evidence(row, wheel, today)))
     return row.id
 
 
@@ -149,7 +151,7 @@ def pythons_of(files: tuple[IndexFile, ...]) -> tuple[Release, ...]:
     return tuple(sorted(found))
 
 
-def _record_new(catalog: Catalog, wheel: MeasuredWheel, index: Index, records: Records, today: date) -> str:
+def _record_new(catalog: Catalog, wheel: MeasuredWheel, index: Index, records: CatalogFiles, today: date) -> str:
     release = NewRelease(
         package=wheel.package,
         version=wheel.version,
@@ -164,16 +166,16 @@ def _record_new(catalog: Catalog, wheel: MeasuredWheel, index: Index, records: R
     if there is not None:
         raise UsageError(
             f"{there.id} is about {there.framework.package} {there.framework.version}, not {wheel.version}",
-            hint=f"change `tensorflow.version` in {records.row_path(there.id)} first, then audit again",
+            hint=f"change `tensorflow.version` in {records.environment_path(there.id)} first, then audit again",
         )
     model = model_for(catalog, release)
     entry = library_set(catalog, release)
     if entry is not None:
-        records.libraries(with_library_set(records.libraries_path, entry))
-    comments, document = read_row(records.row_path(model.id))
-    made = new_row(model, document, release, str(entry["id"]) if entry else "")
-    records.row(release.id, row_text(comments, made))
-    records.evidence(release.id, dump_proof(release.id, Proof(evidence=(_measured(wheel, today),))))
+        records.write_libraries(with_library_set(records.libraries_path, entry))
+    comments, document = read_document(records.environment_path(model.id))
+    made = new_environment(model, document, release, str(entry["id"]) if entry else "")
+    records.write_environment(release.id, document_text(comments, made))
+    records.write_evidence(release.id, dump_proof(release.id, Proof(evidence=(_measured(wheel, today),))))
     return release.id
 
 

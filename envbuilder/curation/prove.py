@@ -14,9 +14,9 @@ from envbuilder.catalog.environments import BaseChoice, Environment
 from envbuilder.catalog.evidence import BuiltImage, Evidence, Grade, RanOnCpu, RanOnGpu, Resolved, Unproven
 from envbuilder.catalog.load.evidence import Proof, dump_proof
 from envbuilder.core.errors import EngineError, EnvbuilderError, ResolutionFailed, SourceUnreachable, ToolFailed
-from envbuilder.curation.failure_reasons import first_problem, on_one_line
+from envbuilder.curation.proof.catalog_files import CatalogFiles
+from envbuilder.curation.proof.failure_reason import first_problem, on_one_line
 from envbuilder.curation.proof.interpreters import HostPython
-from envbuilder.curation.proof.records import Records
 from envbuilder.diagnostics.checks.evaluation import judge_bare
 from envbuilder.diagnostics.checks.expectation import expect_bare
 from envbuilder.diagnostics.checks.results import Report
@@ -80,7 +80,7 @@ class ProofPorts:
     environments: Environments
     look: Callable[[Path], Facts]
     image: ImageProver
-    records: Records
+    records: CatalogFiles
     write_report: Callable[[Report], str]
     today: date
     clock: Callable[[], float]
@@ -145,7 +145,7 @@ def _keep(row: Environment, proof: Proof, grade: Grade, ports: ProofPorts, *, ra
         evidence=tuple(sorted(proof.evidence, key=lambda entry: entry.grade.rank)),
         unproven=tuple(sorted(_still_open(row, proof), key=lambda entry: entry.grade.rank)),
     )
-    ports.records.evidence(row.id, dump_proof(row.id, ordered))
+    ports.records.write_evidence(row.id, dump_proof(row.id, ordered))
     runs = [entry for entry in ordered.evidence if isinstance(entry, RanOnCpu | BuiltImage | RanOnGpu)]
     ports.records.drop_reports(row.id, [entry.report for entry in runs])
     now = replace(row, evidence=ordered.evidence, unproven=ordered.unproven)
@@ -175,7 +175,7 @@ def _closures(
             refused.append(outcome)
     closures = merged(found)
     if closures:
-        ports.records.closures(row.id, dump_closures(row.id, closures))
+        ports.records.write_closures(row.id, dump_closures(row.id, closures))
     return closures, tuple(refused)
 
 
@@ -240,7 +240,7 @@ def _run_on_cpu(row: Environment, closures: tuple[Closure, ...], proof: Proof, p
         glibc=python.glibc,
         closure=closure.digest,
         when=ports.today,
-        report=ports.records.report(row.id, f"cpu-{closure.python}", ports.write_report(report)),
+        report=ports.records.write_report(row.id, f"cpu-{closure.python}", ports.write_report(report)),
     )
     return replace(proof, evidence=(*_without(proof.evidence, RanOnCpu), entry))
 

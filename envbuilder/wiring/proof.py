@@ -12,8 +12,8 @@ from pathlib import Path
 
 from envbuilder.catalog.environments import BaseChoice, Environment
 from envbuilder.curation.proof.bare_environments import BareEnvironments
+from envbuilder.curation.proof.catalog_files import CatalogFiles
 from envbuilder.curation.proof.interpreters import HostPython, HostPythons
-from envbuilder.curation.proof.records import Records
 from envbuilder.curation.prove import ProofPorts
 from envbuilder.curation.prove_image import ImageProof
 from envbuilder.diagnostics.checks.results import Report
@@ -89,14 +89,14 @@ class ProofAdapters:
         environ = bare_environ(self.session.settings.environ, home=python.parent)
         return probe_python(python, ProbeRequest(), environ=environ)
 
-    def _image(self, records: Records) -> ImageProof:
+    def _image(self, records: CatalogFiles) -> ImageProof:
         return ImageProof(
             shipped=closures(self.session.settings),
             lock=self._lock,
             build=self._build,
             validate=self._validate,
             remove=self.session.engine.untag,
-            keep=lambda row, name, report: records.report(row.id, name, _as_text(report)),
+            keep=lambda row, name, report: records.write_report(row.id, name, _as_text(report)),
             today=datetime.now(tz=UTC).date(),
         )
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from envbuilder.core.errors import UsageError
-from envbuilder.curation.proof.records import Records
+from envbuilder.curation.proof.catalog_files import CatalogFiles
 from envbuilder.wiring.settings import Settings
 
 
-def records_of(settings: Settings) -> Records:
-    """Return the records of evidence in the catalog directory.
+def records_of(settings: Settings) -> CatalogFiles:
+    """Where evidence is kept: a checkout, or the folder that the user named.
 
     Raises:
         UsageError: The catalog is that of the installed package, or read-only.
@@ -18,6 +18,6 @@ def records_of(settings: Settings) -> Records:
             f"the catalog of the installed package, {settings.matrices}, is not written to",
             hint=f"copy it and name the copy: `cp -r {settings.matrices} matrices`, then ENVBUILDER_MATRICES=matrices",
         )
-    records = Records(matrices=settings.matrices)
+    records = CatalogFiles(matrices=settings.matrices)
     records.refuse_unwritable()
     return records

@@ -16,8 +16,8 @@ from envbuilder.catalog.load.evidence import Proof, read_proof
 from envbuilder.core.errors import EnvbuilderError
 from envbuilder.core.versions import Release
 from envbuilder.core.yaml.fields import Reader
+from envbuilder.curation.proof.catalog_files import CatalogFiles
 from envbuilder.curation.proof.interpreters import HostPython
-from envbuilder.curation.proof.records import Records
 from envbuilder.curation.prove import ProofPorts
 from envbuilder.diagnostics.checks.results import CheckResult, Passed, Report, Tier, failure
 from envbuilder.diagnostics.facts.facts import Fact, Facts, Imported, Unseen
@@ -177,7 +177,7 @@ class World:
             environments=self.environments,
             look=self._look,
             image=self.images,
-            records=Records(matrices=self.matrices),
+            records=CatalogFiles(matrices=self.matrices),
             write_report=lambda made: json.dumps({"passed": made.passed, "subject": made.subject}) + "\n",
             today=self.today,
             clock=lambda: next(ticks),

@@ -6,7 +6,7 @@ from packaging.version import Version
 
 from envbuilder.catalog.claims import Claims, CudaClaims
 from envbuilder.core.versions import Release
-from envbuilder.curation.wheel_audit.audit import MeasuredWheel
+from envbuilder.curation.wheel_audit.audited_wheel import MeasuredWheel
 from envbuilder.curation.wheel_audit.document import record
 from envbuilder.curation.wheel_audit.measurement import Measurement
 

@@ -26,8 +26,8 @@ from envbuilder.curation.audit import (
     pythons_of,
     record_audit,
 )
-from envbuilder.curation.proof.records import Records
-from envbuilder.curation.wheel_audit.audit import MeasuredWheel
+from envbuilder.curation.proof.catalog_files import CatalogFiles
+from envbuilder.curation.wheel_audit.audited_wheel import MeasuredWheel
 from envbuilder.lock.index.index import IndexFile
 from tests.fakes.catalogs import DATA, real_catalog, small_catalog, small_row
 from tests.fakes.index import FakeIndex
@@ -153,7 +153,7 @@ def test_a_release_that_a_row_only_lists_is_not_written_into_it(world: World, ma
     audit = compared(listing, measured("tensorflow_gpu-2.4.1-cp38-cp38-manylinux2010_x86_64.whl", world.claims))
     assert (audit.row, audit.listed_under) == (row.id, row.framework.version)
     with pytest.raises(UsageError, match=r"is about tensorflow-gpu 2\.4\.4, not 2\.4\.1"):
-        record_audit(listing, audit, INDEX_OF_OTHER, Records(matrices=matrices), TODAY)
+        record_audit(listing, audit, INDEX_OF_OTHER, CatalogFiles(matrices=matrices), TODAY)
 
 
 def test_a_release_is_taken_for_its_newest_interpreter_on_linux(world: World) -> None:
@@ -188,7 +188,7 @@ def test_what_was_measured_goes_into_row_and_evidence(world: World, matrices: Pa
     world.claims = replace(world.claims, glibc=Release("2.17"))
     catalog = load_catalog(matrices)
     audit = audit_row(catalog, ROW, world.ports())
-    assert record_audit(catalog, audit, INDEX, Records(matrices=matrices), TODAY) == ROW.id
+    assert record_audit(catalog, audit, INDEX, CatalogFiles(matrices=matrices), TODAY) == ROW.id
     now = find(load_catalog(matrices), ROW.id)
     assert (now.framework.glibc, now.framework.measured) == (Release("2.17"), "c" * 64)
     kinds = [type(entry) for entry in now.evidence]
@@ -203,7 +203,7 @@ def test_writing_twice_changes_nothing_more(world: World, matrices: Path) -> Non
     for _ in range(2):
         catalog = load_catalog(matrices)
         audit = audit_row(catalog, find(catalog, ROW.id), world.ports())
-        record_audit(catalog, audit, INDEX, Records(matrices=matrices), TODAY)
+        record_audit(catalog, audit, INDEX, CatalogFiles(matrices=matrices), TODAY)
         texts.append(path.read_text(encoding="utf-8"))
     assert texts[0] == texts[1]
 
@@ -211,7 +211,7 @@ def test_writing_twice_changes_nothing_more(world: World, matrices: Path) -> Non
 def test_a_new_release_becomes_a_row_that_loads(world: World, matrices: Path) -> None:
     catalog = load_catalog(matrices)
     audit = audit_release(catalog, "tensorflow-gpu", Version("2.5.0"), world.ports(), python=None)
-    made = record_audit(catalog, audit, INDEX, Records(matrices=matrices), TODAY)
+    made = record_audit(catalog, audit, INDEX, CatalogFiles(matrices=matrices), TODAY)
     assert made == "tf-2.5-cuda11.0"
     row = find(load_catalog(matrices), made)
     assert row.framework.version == Version("2.5.0")
@@ -224,13 +224,13 @@ def test_another_patch_release_does_not_take_the_row_over(world: World, matrices
     catalog = load_catalog(matrices)
     wheel = measured("tensorflow_gpu-2.4.9-cp38-cp38-manylinux2010_x86_64.whl", world.claims)
     with pytest.raises(UsageError, match=r"tf-2\.4-cuda11\.0 is about tensorflow-gpu 2\.4\.4, not 2\.4\.9"):
-        record_audit(catalog, compared(catalog, wheel), INDEX, Records(matrices=matrices), TODAY)
+        record_audit(catalog, compared(catalog, wheel), INDEX, CatalogFiles(matrices=matrices), TODAY)
 
 
 def test_a_measurement_that_was_made_before_is_not_written_again(world: World, matrices: Path) -> None:
     for day in (TODAY, date(2027, 1, 1)):
         catalog = load_catalog(matrices)
         audit = audit_row(catalog, find(catalog, ROW.id), world.ports())
-        record_audit(catalog, audit, INDEX, Records(matrices=matrices), day)
+        record_audit(catalog, audit, INDEX, CatalogFiles(matrices=matrices), day)
     entries = [entry for entry in find(load_catalog(matrices), ROW.id).evidence if isinstance(entry, Measured)]
     assert [entry.when for entry in entries] == [TODAY]

@@ -18,8 +18,8 @@ from itertools import islice
 
 from elftools.elf.elffile import ELFFile
 
-from envbuilder.curation.wheel_audit.code.decoding import Instruction, instructions
-from envbuilder.curation.wheel_audit.code.image import Image
+from envbuilder.curation.wheel_audit.code.binary import Binary
+from envbuilder.curation.wheel_audit.code.instructions import Instruction, instructions
 
 _OWN = re.compile(r"_ZNK?10tensorflow(?!.*(?:5Eigen|6eigen|4dnnl))")
 _SYMBOLS, _LONGEST = 20_000, 2048
@@ -50,15 +50,15 @@ def _judge(new: int, old: int) -> bool | None:
 
 def _counted(elf: ELFFile) -> tuple[int, int]:
     """Return how many instructions of the sample are of AVX, and how many not."""
-    image = Image(elf)
-    names = [step.name for step in islice(_vector(image), _PLENTY)]
+    binary = Binary(elf)
+    names = [step.name for step in islice(_vector(binary), _PLENTY)]
     new = sum(name.startswith("v") for name in names)
     return new, len(names) - new
 
 
-def _vector(image: Image) -> Iterator[Instruction]:
+def _vector(binary: Binary) -> Iterator[Instruction]:
     """Return instructions on vector registers in TensorFlow's own functions: the first few of each function."""
-    for function in image.sampled(_SYMBOLS):
+    for function in binary.sampled(_SYMBOLS):
         if _OWN.match(function.name):
-            code = image.code(function)[:_LONGEST]
+            code = binary.code(function)[:_LONGEST]
             yield from islice((step for step in instructions(code, function.address) if step.vector), _EACH)

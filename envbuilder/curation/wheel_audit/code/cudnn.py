@@ -20,10 +20,17 @@ from itertools import pairwise
 from elftools.elf.elffile import ELFFile
 
 from envbuilder.catalog.cuda import CudnnRule
-from envbuilder.curation.wheel_audit.code.decoding import Constant, Direct, Instruction, Memory, Register, instructions
-from envbuilder.curation.wheel_audit.code.following import walk
-from envbuilder.curation.wheel_audit.code.image import Function, Image
-from envbuilder.curation.wheel_audit.code.machine import Machine
+from envbuilder.curation.wheel_audit.code.binary import Binary, Function
+from envbuilder.curation.wheel_audit.code.constant_propagation import walk
+from envbuilder.curation.wheel_audit.code.cpu_state import CpuState
+from envbuilder.curation.wheel_audit.code.instructions import (
+    Constant,
+    Direct,
+    Instruction,
+    Memory,
+    Register,
+    instructions,
+)
 
 _INIT = re.compile(rb"_ZN[0-9a-z_]{1,80}12CudnnSupport4InitEv")
 _COMPATIBLE = re.compile(rb"_ZN[0-9a-z_]{1,80}34IsSourceCompatibleWithCudnnLibrary[0-9A-Za-z_]{1,80}")
@@ -61,10 +68,10 @@ def cudnn_reading(elf: ELFFile) -> CudnnReading | None:
     Returns:
         Shape: None when the library has no such function, or it is written in a way that is not known here.
     """
-    image = Image(elf)
-    for function in image.functions(_INIT):
-        listing = tuple(instructions(image.code(function), function.address))
-        return _by_hundreds(listing) or _by_function(image, function) or _inlined(image, function, listing)
+    binary = Binary(elf)
+    for function in binary.functions(_INIT):
+        listing = tuple(instructions(binary.code(function), function.address))
+        return _by_hundreds(listing) or _by_function(binary, function) or _inlined(binary, function, listing)
     return None
 
 
@@ -90,34 +97,34 @@ def _compared_for_equality(step: Instruction, after: Instruction) -> int | None:
     return constant if constant is not None and constant % 100 == 0 else None
 
 
-def _by_function(image: Image, init: Function) -> CudnnReading | None:
+def _by_function(binary: Binary, init: Function) -> CudnnReading | None:
     """`IsSourceCompatibleWithCudnnLibrary(compiled, loaded)`: two structures of three int, in registers."""
-    comparing = image.functions(_COMPATIBLE)
+    comparing = binary.functions(_COMPATIBLE)
     if len(comparing) != 1:
         return None
     (function,) = comparing
-    for step, machine in walk(image.code(init), init.address):
+    for step, state in walk(binary.code(init), init.address):
         called = step.called
-        if called is not None and (called == function.address or image.imported(called) == function.name):
-            version = _argument(machine)
-            rule = version and _rule(image, function, version[0])
+        if called is not None and (called == function.address or binary.imported(called) == function.name):
+            version = _argument(state)
+            rule = version and _rule(binary, function, version[0])
             return CudnnReading(compiled=".".join(map(str, version)), rule=rule) if version and rule else None
     return None
 
 
-def _argument(machine: Machine) -> tuple[int, int, int] | None:
-    pair, patch = machine.register(Register.RDI).number, machine.register(Register.RSI).number
+def _argument(state: CpuState) -> tuple[int, int, int] | None:
+    pair, patch = state.register(Register.RDI).number, state.register(Register.RSI).number
     if pair is None or patch is None:
         return None
     return _version(pair & 0xFFFFFFFF, pair >> 32, patch & 0xFFFFFFFF)
 
 
-def _rule(image: Image, function: Function, major: int) -> CudnnRule | None:
+def _rule(binary: Binary, function: Function, major: int) -> CudnnRule | None:
     """What a function with two versions answers, by its last comparison.
 
     It asks for the same major, then for an order of the minors; older ones for the same minor up to a certain major.
     """
-    code = tuple(instructions(image.code(function), function.address))
+    code = tuple(instructions(binary.code(function), function.address))
     names = {step.name for step in code}
     exact_up_to = max((constant for step in code if (constant := _compared(step)) is not None), default=0)
     if names & _SETS_ON_ORDER:
@@ -125,14 +132,14 @@ def _rule(image: Image, function: Function, major: int) -> CudnnRule | None:
     return CudnnRule.EXACT_MINOR if names & _SETS_ON_EQUALITY else None
 
 
-def _inlined(image: Image, init: Function, listing: tuple[Instruction, ...]) -> CudnnReading | None:
+def _inlined(binary: Binary, init: Function, listing: tuple[Instruction, ...]) -> CudnnReading | None:
     """`major != 9` and `minor <= 2` jump to one place."""
     fours = zip(listing, listing[1:], listing[2:], listing[3:], strict=False)
     found = {bounds for four in fours if (bounds := _bounds(*four)) is not None}
     if len(found) != 1:
         return None
     ((major, minor, rule),) = found
-    patch = _patch(image, init, (major, minor))
+    patch = _patch(binary, init, (major, minor))
     return CudnnReading(compiled=f"{major}.{minor}" if patch is None else f"{major}.{minor}.{patch}", rule=rule)
 
 
@@ -159,30 +166,30 @@ def _smallest(step: Instruction, jump: Instruction) -> tuple[int, CudnnRule] | N
     return (limit, CudnnRule.EXACT_MINOR) if jump.name == "jne" else None
 
 
-def _patch(image: Image, init: Function, known: tuple[int, int]) -> int | None:
+def _patch(binary: Binary, init: Function, known: tuple[int, int]) -> int | None:
     """The patch level out of the message about a wrong cuDNN, which names the whole version; None when it is not there.
 
     The version stands in the file as three int that the code points to, or its numbers are given one by one to the
     function that makes text of a number.
     """
-    seen = {*_pointed(image, init, known), *_spelled(image, init, known)}
+    seen = {*_pointed(binary, init, known), *_spelled(binary, init, known)}
     return seen.pop() if len(seen) == 1 else None
 
 
-def _pointed(image: Image, init: Function, known: tuple[int, int]) -> Iterator[int]:
-    for step in instructions(image.code(init), init.address):
+def _pointed(binary: Binary, init: Function, known: tuple[int, int]) -> Iterator[int]:
+    for step in instructions(binary.code(init), init.address):
         place = step.operands[1] if step.name == "lea" else None
         if isinstance(place, Memory) and place.relative:
-            numbers = image.read(step.end + place.displacement, 12)
+            numbers = binary.read(step.end + place.displacement, 12)
             major, minor, patch = struct.unpack("<3i", numbers) if len(numbers) == 12 else (0, 0, 0)
             if (major, minor) == known and patch in _PATCHES:
                 yield patch
 
 
-def _spelled(image: Image, init: Function, known: tuple[int, int]) -> Iterator[int]:
+def _spelled(binary: Binary, init: Function, known: tuple[int, int]) -> Iterator[int]:
     given: list[tuple[int, int | None]] = [
-        (step.called, machine.register(Register.RDI).number)
-        for step, machine in walk(image.code(init), init.address)
+        (step.called, state.register(Register.RDI).number)
+        for step, state in walk(binary.code(init), init.address)
         if step.called is not None
     ]
     for (function, major), (second, minor), (third, patch) in zip(given, given[1:], given[2:], strict=False):

@@ -13,10 +13,10 @@ import re
 
 from elftools.elf.elffile import ELFFile
 
-from envbuilder.curation.wheel_audit.code.decoding import Register
-from envbuilder.curation.wheel_audit.code.following import walk
-from envbuilder.curation.wheel_audit.code.image import Function, Image
-from envbuilder.curation.wheel_audit.code.machine import Machine, Value
+from envbuilder.curation.wheel_audit.code.binary import Binary, Function
+from envbuilder.curation.wheel_audit.code.constant_propagation import walk
+from envbuilder.curation.wheel_audit.code.cpu_state import CpuState, Value
+from envbuilder.curation.wheel_audit.code.instructions import Register
 
 _LOADER = re.compile(rb"_ZN[0-9a-z_]{1,80}9DsoLoader\d{1,2}Get[A-Za-z0-9]{1,40}DsoHandleEv")
 _SHORT_NAME = re.compile(r"Get(\w+)DsoHandleEv$")
@@ -42,11 +42,11 @@ def opened_sonames(elf: ELFFile) -> tuple[tuple[str, str], ...]:
         when the library opens none. A loader whose names cannot be read is left out, and so are those of AMD's
         libraries. Where a loader tries one soname after another (CUPTI), it is the first.
     """
-    image = Image(elf)
+    binary = Binary(elf)
     found = {}
-    for function in image.functions(_LOADER):
+    for function in binary.functions(_LOADER):
         loader = _loader(function)
-        soname = None if _AMD.match(loader) else _opened(image, function)
+        soname = None if _AMD.match(loader) else _opened(binary, function)
         if soname is not None:
             found[loader] = soname
     return tuple(sorted(found.items()))
@@ -57,23 +57,23 @@ def _loader(function: Function) -> str:
     return named[1] if named else function.name
 
 
-def _opened(image: Image, function: Function) -> str | None:
+def _opened(binary: Binary, function: Function) -> str | None:
     """The soname that the first call with two strings is about."""
-    strings = _Strings(image)
-    for step, machine in walk(image.code(function), function.address):
-        if step.called is None or strings.constructed(step.called, machine):
+    strings = _Strings(binary)
+    for step, state in walk(binary.code(function), function.address):
+        if step.called is None or strings.constructed(step.called, state):
             continue
-        soname = _soname(strings, machine)
+        soname = _soname(strings, state)
         if soname is not None:
             return soname
     return None
 
 
-def _soname(strings: _Strings, machine: Machine) -> str | None:
+def _soname(strings: _Strings, state: CpuState) -> str | None:
     """The library of a call `open(result, name, version)`; None when it is given something else."""
-    name, version = strings.string(machine, Register.RSI), strings.string(machine, Register.RDX)
+    name, version = strings.string(state, Register.RSI), strings.string(state, Register.RDX)
     if version is None:
-        version = strings.view(machine, Register.RDX, Register.RCX)
+        version = strings.view(state, Register.RDX, Register.RCX)
     if name is None or version is None or not _LIBRARY.fullmatch(name) or not _VERSION.fullmatch(version):
         return None
     return f"lib{name}.so.{version}" if version else f"lib{name}.so"
@@ -82,17 +82,17 @@ def _soname(strings: _Strings, machine: Machine) -> str | None:
 class _Strings:
     """The strings that a function has made, in whatever way."""
 
-    def __init__(self, image: Image) -> None:
-        self._image = image
+    def __init__(self, binary: Binary) -> None:
+        self._binary = binary
         self._made: dict[Value, str] = {}
 
-    def constructed(self, called: int, machine: Machine) -> bool:
+    def constructed(self, called: int, state: CpuState) -> bool:
         """Whether a call makes a string, which is then remembered under the place where it is made."""
-        place, begin = machine.register(Register.RDI), machine.register(Register.RSI).number
-        if _CONSTRUCTOR.fullmatch(self._image.imported(called)):
-            text = None if begin is None else self._image.text(begin)
-        elif machine.load(place, 8) == place.moved(_INSIDE) and begin is not None:
-            text = self._between(begin, machine.register(Register.RDX).number)
+        place, begin = state.register(Register.RDI), state.register(Register.RSI).number
+        if _CONSTRUCTOR.fullmatch(self._binary.imported(called)):
+            text = None if begin is None else self._binary.text(begin)
+        elif state.load(place, 8) == place.moved(_INSIDE) and begin is not None:
+            text = self._between(begin, state.register(Register.RDX).number)
         else:
             return False
         self._made.pop(place, None)
@@ -100,29 +100,29 @@ class _Strings:
             self._made[place] = text
         return True
 
-    def string(self, machine: Machine, register: Register) -> str | None:
+    def string(self, state: CpuState, register: Register) -> str | None:
         """The std::string that a register points to; None when it does not, or it cannot be read."""
-        place = machine.register(register)
-        return self._made[place] if place in self._made else _stored(machine, place)
+        place = state.register(register)
+        return self._made[place] if place in self._made else _stored(state, place)
 
-    def view(self, machine: Machine, length: Register, pointer: Register) -> str | None:
+    def view(self, state: CpuState, length: Register, pointer: Register) -> str | None:
         """The std::string_view in two registers; None when it cannot be read."""
-        size, place = machine.register(length).number, machine.register(pointer).number
+        size, place = state.register(length).number, state.register(pointer).number
         if size == 0:
             return ""
         return None if size is None or place is None else self._between(place, place + size)
 
     def _between(self, begin: int, end: int | None) -> str | None:
         size = -1 if end is None else end - begin
-        return _text(self._image.read(begin, size), size) if 0 <= size <= _LONGEST else None
+        return _text(self._binary.read(begin, size), size) if 0 <= size <= _LONGEST else None
 
 
-def _stored(machine: Machine, place: Value) -> str | None:
+def _stored(state: CpuState, place: Value) -> str | None:
     """A string whose characters were stored one by one into the room that it has for short ones."""
-    inside, size = place.moved(_INSIDE), machine.load(place.moved(8), 8).number
-    if place.number is not None or size is None or size > _SHORT or machine.load(place, 8) != inside:
+    inside, size = place.moved(_INSIDE), state.load(place.moved(8), 8).number
+    if place.number is not None or size is None or size > _SHORT or state.load(place, 8) != inside:
         return None
-    return _text(machine.octets(inside, size), size)
+    return _text(state.octets(inside, size), size)
 
 
 def _text(octets: bytes | None, size: int) -> str | None:

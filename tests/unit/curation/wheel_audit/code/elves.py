@@ -100,10 +100,10 @@ def elf_bytes(
     content = {DATA: data, STUBS: stubs}
     content |= {CODE + number * ROOM: code for number, code in enumerate(functions.values())}
     end = CODE + len(functions) * ROOM
-    image = bytearray(end)
+    binary = bytearray(end)
     for place, part in content.items():
-        image[place : place + len(part)] = part
-    return _finish(image, {table: symbols, ".strings": names, ".rela.plt": links})
+        binary[place : place + len(part)] = part
+    return _finish(binary, {table: symbols, ".strings": names, ".rela.plt": links})
 
 
 def _stub(number: int, *, protected: bool) -> bytes:
@@ -120,23 +120,23 @@ def _names(names: Iterable[str]) -> tuple[bytes, dict[str, int]]:
     return content, places
 
 
-def _finish(image: bytearray, sections: Mapping[str, bytes]) -> bytes:
+def _finish(binary: bytearray, sections: Mapping[str, bytes]) -> bytes:
     titles, title_places = _names((*sections, ".names"))
     headers = [bytes(64)]
-    size = len(image)
+    size = len(binary)
     for name, content in (*sections.items(), (".names", titles)):
         kind = {".rela.plt": 4, ".strings": 3, ".names": 3, ".symtab": 2}.get(name, 11)
         shape = {4: 24, 2: 24, 11: 24}.get(kind, 0)
         headers.append(
-            struct.pack("<IIQQQQIIQQ", title_places[name], kind, 0, 0, len(image), len(content), 2, 0, 1, shape)
+            struct.pack("<IIQQQQIIQQ", title_places[name], kind, 0, 0, len(binary), len(content), 2, 0, 1, shape)
         )
-        image += content
-    program = len(image)
-    image += struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, size, size, 0x1000)
-    place = len(image)
-    image += b"".join(headers)
+        binary += content
+    program = len(binary)
+    binary += struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, size, size, 0x1000)
+    place = len(binary)
+    binary += b"".join(headers)
     begin = struct.pack(
         "<16sHHIQQQIHHHHHH", b"\x7fELF\x02\x01\x01", 3, 62, 1, 0, program, place, 0, 64, 56, 1, 64, 5, 4
     )
-    image[: len(begin)] = begin
-    return bytes(image)
+    binary[: len(begin)] = begin
+    return bytes(binary)

@@ -16,7 +16,7 @@ from math import gcd
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import Section
 
-from envbuilder.curation.wheel_audit.code.decoding import Memory, instructions
+from envbuilder.curation.wheel_audit.code.instructions import Memory, instructions
 
 _CHUNK = 1 << 20
 _LONGEST_NAME = 1 << 14
@@ -61,7 +61,7 @@ class _Table:
     names_size: int = 0
 
 
-class Image:
+class Binary:
     """An ELF file as its own code sees it.
 
     Args:

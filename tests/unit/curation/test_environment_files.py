@@ -11,7 +11,7 @@ from envbuilder.catalog.claims import claims_of
 from envbuilder.catalog.cuda import CudnnNeed, CudnnRule, KernelFamily
 from envbuilder.core.errors import InvalidInput
 from envbuilder.core.versions import Release
-from envbuilder.curation.row_files import read_row, row_text, with_measured
+from envbuilder.curation.environment_files import document_text, read_document, with_measured
 from tests.fakes.catalogs import DATA, MATRICES, small_row
 
 ROW = DATA / "catalog" / "environments" / "tf-2.4-cuda11.0.yaml"
@@ -21,12 +21,12 @@ SOURCE = "read from the wheel x.whl, 2026-11-21"
 
 @pytest.mark.parametrize("path", sorted((MATRICES / "environments").glob("*.yaml")), ids=lambda path: path.stem)
 def test_a_row_that_is_read_and_written_is_the_same_file(path: Path) -> None:
-    comments, document = read_row(path)
-    assert row_text(comments, document) == path.read_text(encoding="utf-8")
+    comments, document = read_document(path)
+    assert document_text(comments, document) == path.read_text(encoding="utf-8")
 
 
 def test_a_measurement_that_agrees_changes_nothing_but_its_source() -> None:
-    _, before = read_row(ROW)
+    _, before = read_document(ROW)
     after = with_measured(before, claims_of(small_row("tf-2.4-cuda11.0")), sha256=SHA256, source=SOURCE)
     tensorflow = after["tensorflow"]
     assert isinstance(tensorflow, dict)
@@ -39,7 +39,7 @@ def test_a_measurement_that_agrees_changes_nothing_but_its_source() -> None:
 
 
 def test_what_was_measured_takes_the_place_of_what_was_claimed() -> None:
-    _, before = read_row(ROW)
+    _, before = read_document(ROW)
     claims = claims_of(small_row("tf-2.4-cuda11.0"))
     assert claims.cuda
     family = KernelFamily(
@@ -67,7 +67,7 @@ def test_what_was_measured_takes_the_place_of_what_was_claimed() -> None:
 
 
 def test_a_patch_release_of_cudnn_that_the_wheel_does_not_tell_stays() -> None:
-    _, before = read_row(ROW)
+    _, before = read_document(ROW)
     claims = claims_of(small_row("tf-2.4-cuda11.0"))
     assert claims.cuda
     assert claims.cuda.cudnn
@@ -83,6 +83,6 @@ def test_a_file_that_is_no_row_is_told(tmp_path: Path) -> None:
     path = tmp_path / "row.yaml"
     path.write_text("- 1\n", encoding="utf-8")
     with pytest.raises(InvalidInput):
-        read_row(path)
+        read_document(path)
     with pytest.raises(InvalidInput):
-        read_row(tmp_path / "missing.yaml")
+        read_document(tmp_path / "missing.yaml")

@@ -12,7 +12,7 @@ from envbuilder.core.files import replacing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Records:
+class CatalogFiles:
     """A folder of matrices that may be written to.
 
     Attributes:
@@ -33,7 +33,7 @@ class Records:
                 hint="copy it, and name the copy: ENVBUILDER_MATRICES=FOLDER",
             )
 
-    def row_path(self, row: str) -> Path:
+    def environment_path(self, row: str) -> Path:
         """The file of a row."""
         return self.matrices / "environments" / f"{row}.yaml"
 
@@ -42,19 +42,19 @@ class Records:
         """The file of the library sets."""
         return self.matrices / "libraries.yaml"
 
-    def row(self, row: str, text: str) -> None:
+    def write_environment(self, row: str, text: str) -> None:
         """Keep a row."""
-        _write(self.row_path(row), text)
+        _write(self.environment_path(row), text)
 
-    def libraries(self, text: str) -> None:
+    def write_libraries(self, text: str) -> None:
         """Keep the library sets."""
         _write(self.libraries_path, text)
 
-    def evidence(self, row: str, text: str) -> None:
+    def write_evidence(self, row: str, text: str) -> None:
         """Keep how a row is known to work."""
         _write(self.matrices / "evidence" / f"{row}.yaml", text)
 
-    def closures(self, row: str, text: str) -> None:
+    def write_closures(self, row: str, text: str) -> None:
         """Keep the files that a row ships with."""
         _write(self.matrices / "locks" / f"{row}.yaml", text)
 
@@ -66,7 +66,7 @@ class Records:
             if str(path.relative_to(folder)) not in kept:
                 path.unlink()
 
-    def report(self, row: str, name: str, text: str) -> str:
+    def write_report(self, row: str, name: str, text: str) -> str:
         """Keep a report; gives its path under `evidence/reports/`."""
         relative = f"{row}/{name}.json"
         _write(self.matrices / "evidence" / "reports" / relative, text)

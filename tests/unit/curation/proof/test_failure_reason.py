@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuilder.curation.failure_reasons import first_problem, on_one_line
+from envbuilder.curation.proof.failure_reason import first_problem, on_one_line
 from envbuilder.diagnostics.checks.results import CheckResult, NotProven, Outcome, Passed, failure
 from tests.fakes.proving import report
 

@@ -18,7 +18,7 @@ from envbuilder.catalog.environments import BaseChoice, Catalog, CudaProvider, E
 from envbuilder.core.errors import UsageError
 from envbuilder.core.versions import Release
 from envbuilder.core.yaml.canonical import Plain
-from envbuilder.curation.row_files import with_measured
+from envbuilder.curation.environment_files import with_measured
 
 _LOWER_BOUND = re.compile(r"^([A-Za-z0-9._-]+)[^=>]*(?:.*?)(?:>=|==)\s*([0-9][^,;)\s]*)")
 
@@ -101,7 +101,9 @@ def library_set(catalog: Catalog, release: NewRelease) -> dict[str, Plain] | Non
     }
 
 
-def new_row(model: Environment, document: dict[str, Plain], release: NewRelease, libraries: str) -> dict[str, Plain]:
+def new_environment(
+    model: Environment, document: dict[str, Plain], release: NewRelease, libraries: str
+) -> dict[str, Plain]:
     """The document of the new row.
 
     Args:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import UsageError
-from envbuilder.curation.proof.records import Records
+from envbuilder.curation.proof.catalog_files import CatalogFiles
 
 
 def files(folder: Path) -> dict[str, str]:
@@ -18,10 +18,10 @@ def files(folder: Path) -> dict[str, str]:
 
 
 def test_each_kind_has_its_place(tmp_path: Path) -> None:
-    records = Records(matrices=tmp_path)
-    records.evidence("row", "evidence\n")
-    records.closures("row", "closures\n")
-    assert records.report("row", "cpu-3.11", "report\n") == "row/cpu-3.11.json"
+    records = CatalogFiles(matrices=tmp_path)
+    records.write_evidence("row", "evidence\n")
+    records.write_closures("row", "closures\n")
+    assert records.write_report("row", "cpu-3.11", "report\n") == "row/cpu-3.11.json"
     assert files(tmp_path) == {
         "evidence/row.yaml": "evidence\n",
         "locks/row.yaml": "closures\n",
@@ -30,31 +30,31 @@ def test_each_kind_has_its_place(tmp_path: Path) -> None:
 
 
 def test_what_is_written_again_is_not_touched_unless_it_changed(tmp_path: Path) -> None:
-    records, path = Records(matrices=tmp_path), tmp_path / "evidence" / "row.yaml"
-    records.evidence("row", "same\n")
+    records, path = CatalogFiles(matrices=tmp_path), tmp_path / "evidence" / "row.yaml"
+    records.write_evidence("row", "same\n")
     os.utime(path, (1, 1))
-    records.evidence("row", "same\n")
+    records.write_evidence("row", "same\n")
     assert path.stat().st_mtime == 1
-    records.evidence("row", "ü\n")
+    records.write_evidence("row", "ü\n")
     assert path.read_bytes() == "ü\n".encode()
     assert files(tmp_path) == {"evidence/row.yaml": "ü\n"}
 
 
 def test_a_folder_that_can_be_written_is_not_refused(tmp_path: Path) -> None:
-    Records(matrices=tmp_path).refuse_unwritable()
+    CatalogFiles(matrices=tmp_path).refuse_unwritable()
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_proven(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be written") as caught:
-        Records(matrices=tmp_path / "nowhere").refuse_unwritable()
+        CatalogFiles(matrices=tmp_path / "nowhere").refuse_unwritable()
     assert "ENVBUILDER_MATRICES=FOLDER" in caught.value.hint
 
 
 def test_a_report_that_no_evidence_names_is_removed_and_those_of_other_rows_stay(tmp_path: Path) -> None:
-    records = Records(matrices=tmp_path)
-    kept = records.report("row", "cpu-3.11", "kept\n")
-    records.report("row", "cpu-3.9", "dropped\n")
-    other = records.report("other", "cpu-3.9", "other\n")
+    records = CatalogFiles(matrices=tmp_path)
+    kept = records.write_report("row", "cpu-3.11", "kept\n")
+    records.write_report("row", "cpu-3.9", "dropped\n")
+    other = records.write_report("other", "cpu-3.9", "other\n")
     records.drop_reports("row", [kept])
     records.drop_reports("nothing", [])
     assert files(tmp_path / "evidence" / "reports") == {kept: "kept\n", other: "other\n"}

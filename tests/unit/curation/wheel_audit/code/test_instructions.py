@@ -9,8 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envbuilder.core.errors import ToolMissing
-from envbuilder.curation.wheel_audit.code import decoding
-from envbuilder.curation.wheel_audit.code.decoding import Constant, Direct, Instruction, Memory, Register, instructions
+from envbuilder.curation.wheel_audit.code import instructions as module
+from envbuilder.curation.wheel_audit.code.instructions import (
+    Constant,
+    Direct,
+    Instruction,
+    Memory,
+    Register,
+    instructions,
+)
 
 
 def decoded(code: str) -> Instruction:
@@ -98,7 +105,7 @@ def test_blocks_end_where_nothing_goes_on(code: str, ends: bool) -> None:
 
 def test_a_missing_capstone_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "capstone", None)
-    decoding._decoder.cache_clear()
+    module._decoder.cache_clear()
 
     with pytest.raises(ToolMissing) as caught:
         next(instructions(b"\x90", 0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import count
 
-from envbuilder.curation.wheel_audit.code.decoding import Memory, Register
+from envbuilder.curation.wheel_audit.code.instructions import Memory, Register
 
 _WORD = (1 << 64) - 1
 
@@ -32,7 +32,7 @@ class Value:
         return Value(self.origin, self.offset + distance)
 
 
-class Machine:
+class CpuState:
     """What is known of registers and memory before one instruction."""
 
     def __init__(self) -> None:

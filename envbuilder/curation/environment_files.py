@@ -23,7 +23,7 @@ _TENSORFLOW_ORDER = (
 _CUDA_ORDER = ("compiled", "linkage", "sonames", "optional", "cudnn", "code")
 
 
-def read_row(path: Path) -> tuple[str, dict[str, Plain]]:
+def read_document(path: Path) -> tuple[str, dict[str, Plain]]:
     """A row's file.
 
     Returns:
@@ -44,7 +44,7 @@ def read_row(path: Path) -> tuple[str, dict[str, Plain]]:
     return "".join(lines[:first]), value
 
 
-def row_text(comments: str, document: dict[str, Plain]) -> str:
+def document_text(comments: str, document: dict[str, Plain]) -> str:
     """The canonical text of a row's file."""
     return comments + dump(document)
 
@@ -74,9 +74,9 @@ def with_measured(document: dict[str, Plain], claims: Claims, *, sha256: str, so
 
 def with_library_set(path: Path, entry: dict[str, Plain]) -> str:
     """The text of `libraries.yaml` with one more set at its end."""
-    comments, document = read_row(path)
+    comments, document = read_document(path)
     known = document.get("libraries")
-    return row_text(comments, {**document, "libraries": [*(known if isinstance(known, list) else []), entry]})
+    return document_text(comments, {**document, "libraries": [*(known if isinstance(known, list) else []), entry]})
 
 
 def _with_cuda(before: dict[str, Plain], cuda: CudaClaims) -> dict[str, Plain]:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from envbuilder.curation.wheel_audit.code.decoding import (
+from envbuilder.curation.wheel_audit.code.cpu_state import CpuState, Value
+from envbuilder.curation.wheel_audit.code.instructions import (
     Constant,
     Direct,
     Instruction,
@@ -20,7 +21,6 @@ from envbuilder.curation.wheel_audit.code.decoding import (
     Register,
     instructions,
 )
-from envbuilder.curation.wheel_audit.code.machine import Machine, Value
 
 _FORGOTTEN_BY_CALL = 16
 """Bytes behind each address handed to a function that are taken to be written by it."""
@@ -31,10 +31,10 @@ _ARGUMENTS = (Register.RDI, Register.RSI, Register.RDX, Register.RCX, Register.R
 _VOLATILE = (Register.RAX, *_ARGUMENTS, Register.R10, Register.R11)
 
 
-def walk(code: bytes, address: int) -> Iterator[tuple[Instruction, Machine]]:
+def walk(code: bytes, address: int) -> Iterator[tuple[Instruction, CpuState]]:
     """Go through a function in memory order, with what is known before each instruction.
 
-    The machine is one and the same and changes with the next step: ask it at once.
+    The state is one and the same object and changes with the next step: ask it at once.
 
     Args:
         code: The function.
@@ -42,52 +42,52 @@ def walk(code: bytes, address: int) -> Iterator[tuple[Instruction, Machine]]:
     """
     listing = tuple(instructions(code, address))
     joins = {step.jumps_to for step in listing}
-    machine, reached = Machine(), True
+    state, reached = CpuState(), True
     for step in listing:
         if not reached or step.address in joins:
-            machine.forget()
-        yield step, machine
-        _run(machine, step)
+            state.forget()
+        yield step, state
+        _run(state, step)
         reached = not step.ends_block
 
 
-def _run(machine: Machine, step: Instruction) -> None:
+def _run(state: CpuState, step: Instruction) -> None:
     """Take one instruction into account."""
     if step.is_call:
-        _call(machine)
+        _call(state)
         return
-    _EFFECTS.get(step.name, _nothing if step.jumps_to is not None else _other)(machine, step)
+    _EFFECTS.get(step.name, _nothing if step.jumps_to is not None else _other)(state, step)
 
 
-def _call(machine: Machine) -> None:
+def _call(state: CpuState) -> None:
     for register in _ARGUMENTS:
-        place = machine.register(register)
+        place = state.register(register)
         if place.number is None:
-            machine.store(place, _FORGOTTEN_BY_CALL, None)
+            state.store(place, _FORGOTTEN_BY_CALL, None)
     for register in _VOLATILE:
-        machine.set(register, None)
+        state.set(register, None)
 
 
-def _value(machine: Machine, step: Instruction, operand: Operand) -> Value:
+def _value(state: CpuState, step: Instruction, operand: Operand) -> Value:
     """Return what an operand holds."""
     match operand:
         case Constant():
             return Value(0, operand.value)
         case Direct() if not operand.high:
-            return machine.register(operand.register)
+            return state.register(operand.register)
         case Memory():
-            return machine.load(machine.address(operand, step.end), operand.size)
+            return state.load(state.address(operand, step.end), operand.size)
         case _:
-            return machine.unknown()
+            return state.unknown()
 
 
-def _put(machine: Machine, step: Instruction, operand: Operand, value: Value | None) -> None:
+def _put(state: CpuState, step: Instruction, operand: Operand, value: Value | None) -> None:
     """Write to a register or to memory; None writes something unknown."""
     match operand:
         case Direct():
-            machine.set(operand.register, None if value is None or operand.high else _sized(value, operand.size))
+            state.set(operand.register, None if value is None or operand.high else _sized(value, operand.size))
         case Memory():
-            machine.store(machine.address(operand, step.end), operand.size, value)
+            state.store(state.address(operand, step.end), operand.size, value)
         case _:
             # A constant is no destination.
             pass
@@ -100,83 +100,83 @@ def _sized(value: Value, size: int) -> Value | None:
     return Value(0, value.number & 0xFFFFFFFF) if size == 4 and value.number is not None else None
 
 
-def _move(machine: Machine, step: Instruction) -> None:
+def _move(state: CpuState, step: Instruction) -> None:
     target, source = step.operands
-    _put(machine, step, target, _value(machine, step, source))
+    _put(state, step, target, _value(state, step, source))
 
 
-def _load_address(machine: Machine, step: Instruction) -> None:
+def _load_address(state: CpuState, step: Instruction) -> None:
     target, source = step.operands
-    _put(machine, step, target, machine.address(source, step.end) if isinstance(source, Memory) else None)
+    _put(state, step, target, state.address(source, step.end) if isinstance(source, Memory) else None)
 
 
-def _clear_if_same(machine: Machine, step: Instruction) -> None:
+def _clear_if_same(state: CpuState, step: Instruction) -> None:
     """`xor eax, eax` and `sub eax, eax` give 0, whatever was there."""
     target, source = step.operands
     if target == source and isinstance(target, Direct) and target.size >= 4:
-        machine.set(target.register, Value(0, 0))
+        state.set(target.register, Value(0, 0))
     else:
-        _add(machine, step)
+        _add(state, step)
 
 
-def _add(machine: Machine, step: Instruction) -> None:
+def _add(state: CpuState, step: Instruction) -> None:
     """`add` and `sub` of a constant to a register."""
     target, source = step.operands
     if step.name in {"add", "sub"} and isinstance(target, Direct) and isinstance(source, Constant):
         distance = source.value if step.name == "add" else -source.value
-        _put(machine, step, target, _value(machine, step, target).moved(distance))
+        _put(state, step, target, _value(state, step, target).moved(distance))
     else:
-        _other(machine, step)
+        _other(state, step)
 
 
-def _push(machine: Machine, step: Instruction) -> None:
-    value = _value(machine, step, step.operands[0])
-    top = machine.register(Register.RSP).moved(-8)
-    machine.store(top, 8, value)
-    machine.set(Register.RSP, top)
+def _push(state: CpuState, step: Instruction) -> None:
+    value = _value(state, step, step.operands[0])
+    top = state.register(Register.RSP).moved(-8)
+    state.store(top, 8, value)
+    state.set(Register.RSP, top)
 
 
-def _pop(machine: Machine, step: Instruction) -> None:
-    top = machine.register(Register.RSP)
-    machine.set(Register.RSP, top.moved(8))
-    _put(machine, step, step.operands[0], machine.load(top, 8))
+def _pop(state: CpuState, step: Instruction) -> None:
+    top = state.register(Register.RSP)
+    state.set(Register.RSP, top.moved(8))
+    _put(state, step, step.operands[0], state.load(top, 8))
 
 
-def _fill(machine: Machine, step: Instruction) -> None:
+def _fill(state: CpuState, step: Instruction) -> None:
     """String instructions write as much as RCX says; `movsd` is also one of vector registers."""
     if step.vector:
-        _other(machine, step)
+        _other(state, step)
         return
-    machine.clear_memory()
+    state.clear_memory()
     for register in (Register.RCX, Register.RSI, Register.RDI, Register.RAX):
-        machine.set(register, None)
+        state.set(register, None)
 
 
-def _nothing(_: Machine, __: Instruction) -> None:
+def _nothing(_: CpuState, __: Instruction) -> None:
     """Compares, jumps, or waits."""
 
 
-def _forget(machine: Machine, _: Instruction) -> None:
+def _forget(state: CpuState, _: Instruction) -> None:
     """Moves the stack in a way that is not followed, or calls the system."""
-    machine.forget()
+    state.forget()
 
 
-def _other(machine: Machine, step: Instruction) -> None:
+def _other(state: CpuState, step: Instruction) -> None:
     """Any other instruction may write all of its operands, whatever is written first."""
     for operand in step.operands:
         if isinstance(operand, Memory):
-            machine.store(machine.address(operand, step.end), _WIDEST, None)
+            state.store(state.address(operand, step.end), _WIDEST, None)
     for register in step.written:
-        machine.set(register, None)
+        state.set(register, None)
 
 
-def _exchange(machine: Machine, step: Instruction) -> None:
+def _exchange(state: CpuState, step: Instruction) -> None:
     """Compare and exchange, which capstone does not say to write RAX."""
-    _other(machine, step)
-    machine.set(Register.RAX, None)
+    _other(state, step)
+    state.set(Register.RAX, None)
 
 
-_EFFECTS: dict[str, Callable[[Machine, Instruction], None]] = {
+_EFFECTS: dict[str, Callable[[CpuState, Instruction], None]] = {
     "mov": _move,
     "movabs": _move,
     "lea": _load_address,

@@ -4,19 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuilder.curation.wheel_audit.code.decoding import Register
-from envbuilder.curation.wheel_audit.code.following import walk
-from envbuilder.curation.wheel_audit.code.machine import Machine, Value
+from envbuilder.curation.wheel_audit.code.constant_propagation import walk
+from envbuilder.curation.wheel_audit.code.cpu_state import CpuState, Value
+from envbuilder.curation.wheel_audit.code.instructions import Register
 
 SET_7 = "BF07000000"  # mov edi,7
 
 
-def at_last(*texts: str) -> Machine:
+def at_last(*texts: str) -> CpuState:
     """What is known before the `nop` that ends this code."""
     code = bytes.fromhex("".join(texts)) + b"\x90"
-    *_, (step, machine) = walk(code, 0x1000)
+    *_, (step, state) = walk(code, 0x1000)
     assert step.end == 0x1000 + len(code)
-    return machine
+    return state
 
 
 def rdi(*texts: str) -> int | None:
@@ -118,36 +118,36 @@ def test_nothing_is_known_behind_a_return() -> None:
 
 
 def test_addresses_keep_their_distance() -> None:
-    machine = at_last("488D7DE0", "488D75C8")
+    state = at_last("488D7DE0", "488D75C8")
 
-    place, other = machine.register(Register.RDI), machine.register(Register.RSI)
+    place, other = state.register(Register.RDI), state.register(Register.RSI)
     assert place == other.moved(0x18)
     assert place.number is None
 
 
 def test_addresses_are_stored_and_loaded() -> None:
-    machine = at_last("488D7DE0", "48897DC8", "488B75C8")
+    state = at_last("488D7DE0", "48897DC8", "488B75C8")
 
-    assert machine.register(Register.RSI) == machine.register(Register.RDI)
+    assert state.register(Register.RSI) == state.register(Register.RDI)
 
 
 def test_half_an_address_is_none() -> None:
-    machine = at_last("488D7DE0", "48897DC8", "C745CC00000000", "488B75C8")
+    state = at_last("488D7DE0", "48897DC8", "C745CC00000000", "488B75C8")
 
-    assert machine.register(Register.RSI) != machine.register(Register.RDI)
+    assert state.register(Register.RSI) != state.register(Register.RDI)
 
 
 def test_two_unknown_things_are_not_the_same() -> None:
-    machine = at_last("488B75C8", "488B7DC8")
+    state = at_last("488B75C8", "488B7DC8")
 
-    assert machine.register(Register.RSI) != machine.register(Register.RDI)
+    assert state.register(Register.RSI) != state.register(Register.RDI)
 
 
 def test_an_address_cut_to_32_bits_is_none() -> None:
-    machine = at_last("488D7DE0", "89FE")
+    state = at_last("488D7DE0", "89FE")
 
-    assert machine.register(Register.RSI) != machine.register(Register.RDI)
-    assert machine.register(Register.RSI).number is None
+    assert state.register(Register.RSI) != state.register(Register.RDI)
+    assert state.register(Register.RSI).number is None
 
 
 def test_pushes_and_pops_are_followed() -> None:
@@ -155,18 +155,18 @@ def test_pushes_and_pops_are_followed() -> None:
 
 
 def test_bytes_are_known_together_or_not_at_all() -> None:
-    machine = Machine()
-    place = machine.register(Register.RSP)
-    machine.store(place, 4, Value(0, 0x64636261))
+    state = CpuState()
+    place = state.register(Register.RSP)
+    state.store(place, 4, Value(0, 0x64636261))
 
-    assert machine.octets(place, 4) == b"abcd"
-    assert machine.octets(place, 0) == b""
-    assert machine.octets(place, 5) is None
+    assert state.octets(place, 4) == b"abcd"
+    assert state.octets(place, 0) == b""
+    assert state.octets(place, 5) is None
 
 
 @given(st.binary(max_size=300))
 def test_any_bytes_can_be_walked(code: bytes) -> None:
-    for step, machine in walk(code, 0x1000):
+    for step, state in walk(code, 0x1000):
         assert 0x1000 <= step.address < 0x1000 + len(code)
-        number = machine.register(Register.RAX).number
+        number = state.register(Register.RAX).number
         assert number is None or 0 <= number < 2**64

@@ -14,8 +14,8 @@ from envbuilder.catalog.environments import Catalog
 from envbuilder.core.errors import UsageError
 from envbuilder.core.versions import Release
 from envbuilder.core.yaml.canonical import Plain
-from envbuilder.curation.new_row import NewRelease, library_set, model_for, new_row
-from envbuilder.curation.row_files import read_row
+from envbuilder.curation.environment_files import read_document
+from envbuilder.curation.new_environment import NewRelease, library_set, model_for, new_environment
 from tests.fakes.catalogs import DATA, small_catalog, small_row
 
 CATALOG = small_catalog()
@@ -38,11 +38,11 @@ def release(claims: Claims = CLAIMS, *, pins: tuple[str, ...] = (), pythons: str
 
 
 def document() -> dict[str, Plain]:
-    return read_row(DATA / "catalog" / "environments" / f"{MODEL.id}.yaml")[1]
+    return read_document(DATA / "catalog" / "environments" / f"{MODEL.id}.yaml")[1]
 
 
 def made(new: NewRelease, libraries: str = "") -> dict[str, Plain]:
-    return new_row(MODEL, document(), new, libraries)
+    return new_environment(MODEL, document(), new, libraries)
 
 
 def bases_of(row: dict[str, Plain]) -> list[str]:
