@@ -191,8 +191,8 @@ def _parts() -> Iterator[tuple[str, Direct]]:
 
 def _operand(operand: Any, registers: dict[int, Direct]) -> Operand:  # noqa: ANN401  capstone has no types
     if operand.type == _CONSTANT:
-        # Those of 4 bytes are signed in some instructions and not in others.
-        bits = operand.size * 8
+        # Those of 4 bytes are signed in some instructions and not in others; the 1 of a shift by 1 has no size.
+        bits = (operand.size or 8) * 8
         return Constant(value=(operand.imm + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1))
     if operand.type == _MEMORY:
         return _memory(operand, registers)

@@ -50,6 +50,7 @@ def test_operands_in_memory_are_told(code: str, operand: Memory) -> None:
         ("4088F7", (Direct(register=Register.RDI, size=1), Direct(register=Register.RSI, size=1))),
         ("88E0", (Direct(register=Register.RAX, size=1), Direct(register=Register.RAX, size=1, high=True))),
         ("83FFFF", (Direct(register=Register.RDI, size=4), Constant(value=-1))),
+        ("D1E0", (Direct(register=Register.RAX, size=4), Constant(value=1))),
         ("B8FFFFFFFF", (Direct(register=Register.RAX, size=4), Constant(value=-1))),
         ("48B80800000006000000", (Direct(register=Register.RAX, size=8), Constant(value=0x600000008))),
         ("0F28C1", (None, None)),
