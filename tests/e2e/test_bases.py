@@ -76,9 +76,9 @@ def test_two_bootstraps_on_different_hosts_are_the_same_bytes(trees: tuple[Debia
     assert one.digest == two.digest
     assert one.packages == two.packages
     assert one.size == one.path.stat().st_size
-    assert str(one.glibc) == "2.36"
-    assert one.python is not None
-    assert one.python.head(2) == (3, 11)
+    versions = {pin.name: pin.version for pin in one.packages}
+    assert versions["libc6"].startswith("2.36-")
+    assert versions["python3"].startswith("3.11.")
     assert {"libc6", "libgomp1", "libstdc++6", "python3", "ca-certificates"} <= {pin.name for pin in one.packages}
 
 

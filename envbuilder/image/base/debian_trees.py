@@ -13,8 +13,6 @@ from typing import NoReturn
 from envbuilder.catalog.environments import BaseSystem
 from envbuilder.core.errors import SourceUnreachable, UsageError, VerificationFailed
 from envbuilder.core.units import size
-from envbuilder.core.versions import Release
-from envbuilder.image.base import dpkg
 from envbuilder.image.base.deb.archive import DebianArchive
 from envbuilder.image.base.deb.resolver import base_packages, resolve
 from envbuilder.image.base.deb.tree import added_tree, base_tree
@@ -172,8 +170,6 @@ class DebianTrees:
             size=written.size,
             suite=suite,
             packages=tuple(pins),
-            python=dpkg.upstream(pins, "python3"),
-            glibc=dpkg.upstream(pins, "libc6") or Release("0"),
             cleared=tree.cleared,
         )
 
@@ -195,8 +191,6 @@ class DebianTrees:
             size=path.stat().st_size,
             suite="",
             packages=pin.packages,
-            python=dpkg.upstream(pin.packages, "python3"),
-            glibc=dpkg.upstream(pin.packages, "libc6") or Release("0"),
         )
 
     def _work_directory(self) -> Path:

@@ -11,9 +11,7 @@ from typing import TypeVar
 
 from envbuilder.core.canonical_json import indented_json
 from envbuilder.core.digests import is_digest
-from envbuilder.core.file_locks import locked
-from envbuilder.core.files import open_regular, read_json, replacing
-from envbuilder.core.versions import Release
+from envbuilder.core.files import read_json, replacing
 from envbuilder.image.base.trees import DebianTree
 from envbuilder.lock.lock import OsPackagePin
 from envbuilder.oci.store import require_digest
@@ -152,8 +150,6 @@ def _dump(tree: DebianTree) -> bytes:
         "packages": [
             [package.name, package.version, package.sha256, package.file, package.size] for package in tree.packages
         ],
-        "python": str(tree.python or ""),
-        "glibc": str(tree.glibc),
         "missing": list(tree.missing),
         "cleared": None if tree.cleared is None else list(tree.cleared),
     }
@@ -174,8 +170,6 @@ def _load(document: object, path: Path) -> DebianTree:
         path=path,
         size=_typed(document["size"], int),
         packages=tuple(_package(*each) for each in document["packages"]),
-        python=_release(document["python"]) if document["python"] else None,
-        glibc=_release(document["glibc"]),
         missing=tuple(_typed(each, str) for each in document.get("missing", [])),
         cleared=_cleared(document.get("cleared")),
     )
@@ -183,12 +177,6 @@ def _load(document: object, path: Path) -> DebianTree:
 
 def _cleared(found: object) -> tuple[str, ...] | None:
     return None if found is None else tuple(_typed(each, str) for each in _typed(found, list))
-
-
-def _release(text: str) -> Release:
-    release = Release(text)
-    _ = release.parts  # Python refuses to read a number of thousands of digits.
-    return release
 
 
 def _package(name: str, version: str, sha256: str = "", file: str = "", size: int = 0) -> OsPackagePin:

@@ -23,8 +23,6 @@ class DebianTree:
         size: Bytes of the tar.
         suite: Debian suite.
         packages: Everything installed, sorted by name; the sha256 of each is empty because the files are inside.
-        python: Version of the package `python3`; None when the tree has none.
-        glibc: Version of the package `libc6`.
         missing: Suites of updates that the archive did not have.
         cleared: Programs whose set-user-ID and set-group-ID bits were cleared, as relative paths, sorted; None for a
             tree where this is unknown, such as one from before this rule.
@@ -36,8 +34,6 @@ class DebianTree:
     size: int
     suite: str
     packages: tuple[OsPackagePin, ...]
-    python: Release | None
-    glibc: Release
     missing: tuple[str, ...] = ()
     cleared: tuple[str, ...] | None = None
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from envbuilder.core.errors import SourceUnreachable, ToolMissing
-from envbuilder.core.versions import Release
 from envbuilder.image.base.tree_content import TreeContent
 from envbuilder.image.base.trees import DebianTree
 from envbuilder.image.layers.ports import AssemblyContext
@@ -121,7 +120,7 @@ class World:
         self.opened.append(self.base.sha256)
         return DebianTree(
             id="debian-new", path=self.base.path, digest=f"sha256:{self.base.sha256}", size=self.base.size,
-            suite="bookworm", packages=(), python=None, glibc=Release("2.36"),
+            suite="bookworm", packages=(),
         )  # fmt: skip
 
 

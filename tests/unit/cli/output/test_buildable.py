@@ -8,9 +8,6 @@ from pathlib import Path
 import pytest
 
 from envbuilder.catalog.buildable import Buildability
-from envbuilder.core.versions import Release
-from envbuilder.image.base.file_store import FileStore
-from envbuilder.image.base.locate import keep_archive
 from envbuilder.image.base.tree_store import DebianStore
 from envbuilder.image.base.trees import DebianTree
 from envbuilder.lock.lock import Sources
@@ -69,8 +66,6 @@ def test_trees_of_the_cache_are_in_the_inventory(envbuilder: CommandLine, tmp_pa
         size=4,
         suite="bookworm",
         packages=(),
-        python=Release("3.11"),
-        glibc=Release("2.36"),
         cleared=(),
     )
     DebianStore(envbuilder.folder / "cache" / "bases").put(tree)

@@ -8,7 +8,6 @@ import tarfile
 from dataclasses import replace
 from pathlib import Path
 
-from envbuilder.core.versions import Release
 from envbuilder.image.base.docker_archive import docker_archive
 from envbuilder.image.base.trees import DebianTree
 
@@ -24,8 +23,6 @@ def tree_at(path: Path) -> DebianTree:
         size=5,
         suite="bookworm",
         packages=(),
-        python=None,
-        glibc=Release("2.36"),
     )
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import VerificationFailed
-from envbuilder.core.versions import Release
 from envbuilder.image.base.tree_content import TreeContent
 from envbuilder.image.base.trees import DebianTree
 from envbuilder.image.layers.inputs import Ingredients
@@ -27,8 +26,6 @@ def on_base(tmp_path: Path, *members: Member) -> Ingredients:
         size=tar.size,
         suite="bookworm",
         packages=(),
-        python=None,
-        glibc=Release("2.36"),
     )
     return Ingredients(
         lock=good_lock(),
