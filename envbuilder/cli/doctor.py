@@ -16,14 +16,14 @@ from envbuilder.core.errors import UsageError
 from envbuilder.core.files import replacing
 from envbuilder.core.text_files import read_stream, read_text
 from envbuilder.diagnostics.doctor import (
-    Looked,
+    HostProbe,
     examine,
     look_into_container,
-    look_into_file,
-    start_looking_at_host,
-    start_looking_at_python,
+    read_facts_file,
+    start_probe_of_host,
+    start_probe_of_python,
 )
-from envbuilder.diagnostics.host_environment import HostEnvironment
+from envbuilder.diagnostics.host_environment import HostEnvironmentPorts
 from envbuilder.wiring.settings import Settings
 
 _NARROWEST, _WIDEST = 60, 120
@@ -108,30 +108,30 @@ class _Asked:
     imports: bool
 
 
-def _look(here: Settings, asked: _Asked, timeout: float) -> Callable[[], Looked]:
+def _look(here: Settings, asked: _Asked, timeout: float) -> Callable[[], HostProbe]:
     """Return what looks; at this host it has begun."""
     if asked.facts_file:
         file = asked.facts_file
         text = read_stream(sys.stdin.buffer, "-") if str(file) == "-" else read_text(file)
-        return lambda: look_into_file(text.encode("utf-8", "replace"), str(file))
+        return lambda: read_facts_file(text.encode("utf-8", "replace"), str(file))
     if asked.container:
         return _look_into(here, asked, timeout)
     search = here.environ.get("PATH", "")
     if asked.python:
         # A name without a directory is searched on PATH, as a shell does.
         python = Path(shutil.which(asked.python, path=search) or asked.python).absolute()
-        return start_looking_at_python(python, timeout=timeout, imports=asked.imports)
+        return start_probe_of_python(python, timeout=timeout, imports=asked.imports)
     found = shutil.which("python", path=search) or shutil.which("python3", path=search)
     python_here = Path(found) if found else None
-    return start_looking_at_host(lambda: _around(here), timeout=timeout, python=python_here, imports=asked.imports)
+    return start_probe_of_host(lambda: _around(here), timeout=timeout, python=python_here, imports=asked.imports)
 
 
-def _look_into(here: Settings, asked: _Asked, timeout: float) -> Callable[[], Looked]:
+def _look_into(here: Settings, asked: _Asked, timeout: float) -> Callable[[], HostProbe]:
     from envbuilder.image.docker.engine import connect  # noqa: PLC0415  see below
 
     engine, name = connect(here.environ), asked.container
 
-    def look() -> Looked:
+    def look() -> HostProbe:
         return look_into_container(
             name,
             lambda command: engine.execute(name, command, timeout),
@@ -143,8 +143,8 @@ def _look_into(here: Settings, asked: _Asked, timeout: float) -> Callable[[], Lo
     return look
 
 
-def _around(here: Settings) -> HostEnvironment:
+def _around(here: Settings) -> HostEnvironmentPorts:
     """What is asked around this host; its import takes 0.2 s, in which the probe runs."""
-    from envbuilder.wiring.host_environment import host_environment  # noqa: PLC0415
+    from envbuilder.wiring.host_environment import HostEnvironmentAdapters  # noqa: PLC0415
 
-    return host_environment(here)
+    return HostEnvironmentAdapters(here).ports

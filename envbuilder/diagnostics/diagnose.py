@@ -16,7 +16,7 @@ from envbuilder.core.observation import Seen
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.facts.facts import Facts
 from envbuilder.diagnostics.facts.machine import host_of
-from envbuilder.diagnostics.logs.context import Known
+from envbuilder.diagnostics.logs.context import LogContext
 from envbuilder.diagnostics.logs.diagnosis import Diagnosis, diagnose
 from envbuilder.diagnostics.logs.signatures import Failures
 from envbuilder.lock.lock import Lock
@@ -77,11 +77,11 @@ def diagnose_log(  # noqa: PLR0913  each is asked of the caller alone
     return diagnose(catalog, failures, read, known(catalog, facts, ran_in), api=api, inventory=inventory)
 
 
-def known(catalog: Catalog, facts: Facts | None, ran_in: LoggedEnvironment | None) -> Known:
-    """Return what is known beside the log; the environment goes first, it is what was meant to run."""
-    row = _row(catalog, ran_in) if ran_in else None
+def known(catalog: Catalog, facts: Facts | None, lock: Lock | None) -> LogContext:
+    """Return the known properties from facts and a lock; the lock takes precedence."""
+    row = _row(catalog, lock) if lock else None
     python = facts.interpreter.value.version if facts and isinstance(facts.interpreter, Seen) else None
-    return Known(
+    return LogContext(
         host=host_of(facts) if facts else None,
         row=row,
         tensorflow=_release(ran_in, facts),

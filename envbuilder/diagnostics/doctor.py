@@ -12,14 +12,19 @@ from envbuilder.catalog.environments import Catalog
 from envbuilder.core.errors import EnvbuilderError, ToolFailed
 from envbuilder.diagnostics.deadlines import Pending
 from envbuilder.diagnostics.facts.facts import Facts
-from envbuilder.diagnostics.host.environment import Surroundings
+from envbuilder.diagnostics.host.environment import HostEnvironment
 from envbuilder.diagnostics.host.examination import Examination
 from envbuilder.diagnostics.host.table import examine_machine
 from envbuilder.diagnostics.host.versions import Closures
-from envbuilder.diagnostics.host_environment import HostEnvironment, start_looking
+from envbuilder.diagnostics.host_environment import HostEnvironmentPorts, start_host_environment
 from envbuilder.diagnostics.probe.command import launch
 from envbuilder.diagnostics.probe.containers import PYTHON, SHARE_FOR_TENSORFLOW, read_answer
-from envbuilder.diagnostics.probe.decoding import decode, decode_surroundings, with_surroundings, without_software
+from envbuilder.diagnostics.probe.decoding import (
+    decode,
+    decode_host_environment,
+    with_host_environment,
+    without_software,
+)
 from envbuilder.diagnostics.probe.interpreters import probe_document
 from envbuilder.diagnostics.probe.requests import ProbeRequest
 from envbuilder.oci.runtime.command import RunResult
@@ -36,21 +41,21 @@ _FIND = f'for each in {PYTHON} python3 python; do command -v "$each" >/dev/null 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Looked:
+class HostProbe:
     """The probed state of a machine.
 
     Attributes:
         document: The document that `-o` writes: the probe's own, with the surroundings in an additional field.
         facts: Facts of the probe.
-        surroundings: Facts about the surroundings; None if they were not examined.
+        host_environment: Facts about the environment of the host; None if they were not examined.
     """
 
     document: bytes
     facts: Facts
-    surroundings: Surroundings | None
+    host_environment: HostEnvironment | None
 
 
-def start_looking_at_python(python: Path, *, timeout: float, imports: bool = False) -> Callable[[], Looked]:
+def start_probe_of_python(python: Path, *, timeout: float, imports: bool = False) -> Callable[[], HostProbe]:
     """Start to probe this machine and the environment of one interpreter, without its surroundings.
 
     Args:
@@ -65,16 +70,16 @@ def start_looking_at_python(python: Path, *, timeout: float, imports: bool = Fal
     request = _request(timeout, imports=imports)
     probe = Pending(lambda: probe_document(python, request, timeout=timeout))
 
-    def looked() -> Looked:
+    def looked() -> HostProbe:
         document = probe.result(2 * timeout + _SPARE_SECONDS, b"")
-        return Looked(document=document, facts=decode(document, str(python)), surroundings=None)
+        return HostProbe(document=document, facts=decode(document, str(python)), host_environment=None)
 
     return looked
 
 
-def start_looking_at_host(
-    environment: Callable[[], HostEnvironment], *, timeout: float, python: Path | None = None, imports: bool = False
-) -> Callable[[], Looked]:
+def start_probe_of_host(
+    ports: Callable[[], HostEnvironmentPorts], *, timeout: float, python: Path | None = None, imports: bool = False
+) -> Callable[[], HostProbe]:
     """Start to probe this machine and its surroundings in the background.
 
     Args:
@@ -88,13 +93,15 @@ def start_looking_at_host(
     """
     request = _request(timeout, imports=imports)
     probe = Pending(lambda: _probe_host(python, request, timeout))
-    around = start_looking(environment())
+    around = start_host_environment(ports())
 
-    def looked() -> Looked:
+    def looked() -> HostProbe:
         # The probe limits its own time, and reports it.
         document = probe.result(2 * timeout + _SPARE_SECONDS, b"")
-        facts, surroundings = decode(document, THIS_HOST), around()
-        return Looked(document=with_surroundings(document, surroundings), facts=facts, surroundings=surroundings)
+        facts, host_environment = decode(document, THIS_HOST), around()
+        return HostProbe(
+            document=with_host_environment(document, host_environment), facts=facts, host_environment=host_environment
+        )
 
     return looked
 
@@ -121,7 +128,7 @@ def look_into_container(
     *,
     timeout: float = 120.0,
     imports: bool = False,
-) -> Looked:
+) -> HostProbe:
     """Probe a running container.
 
     Args:
@@ -146,20 +153,20 @@ def look_into_container(
         hint = "put one there, or look from its host: `envbuilder doctor`"
         raise ToolFailed(f"{origin} has no Python to look with", hint=hint)
     facts = read_answer(done.status, done.stdout, done.stderr, origin=origin)
-    return Looked(document=done.stdout, facts=facts, surroundings=None)
+    return HostProbe(document=done.stdout, facts=facts, host_environment=None)
 
 
-def look_into_file(document: bytes, name: str) -> Looked:
+def read_facts_file(document: bytes, name: str) -> HostProbe:
     """Return the content of a file with facts.
 
     Raises:
         InvalidInput: The file does not contain facts.
     """
     facts = decode(document, name)
-    return Looked(document=document, facts=facts, surroundings=decode_surroundings(document, name))
+    return HostProbe(document=document, facts=facts, host_environment=decode_host_environment(document, name))
 
 
-def examine(catalog: Catalog, looked: Looked, inventory: Inventory, closures: Closures) -> Examination:
+def examine(catalog: Catalog, looked: HostProbe, inventory: Inventory, closures: Closures) -> Examination:
     """Return the problems of a machine and its software, the missing facts, and the environments that run on it.
 
     Args:
@@ -168,4 +175,4 @@ def examine(catalog: Catalog, looked: Looked, inventory: Inventory, closures: Cl
         inventory: The parts available to a build on this machine.
         closures: The packages that ship with a row, by its id.
     """
-    return examine_machine(catalog, looked.facts, looked.surroundings, inventory, closures)
+    return examine_machine(catalog, looked.facts, looked.host_environment, inventory, closures)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,10 +15,10 @@ from envbuilder.diagnostics.host.environment import (
     CaBundle,
     EngineAnswers,
     EngineSilent,
+    HostEnvironment,
     Silence,
     SourceKind,
     SourceSeen,
-    Surroundings,
 )
 from envbuilder.image.builds import EngineInfo
 
@@ -78,8 +77,8 @@ class SourceAccess(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HostEnvironment:
-    """What is examined around this machine.
+class HostEnvironmentPorts:
+    """What is asked.
 
     Attributes:
         services: Engine, sandbox and toolkit.
@@ -96,7 +95,9 @@ class HostEnvironment:
     clock: Callable[[], float] = time.monotonic
 
 
-def start_looking(host: HostEnvironment, *, limit: float = SOURCE_SECONDS) -> Callable[[], Surroundings]:
+def start_host_environment(
+    ports: HostEnvironmentPorts, *, limit: float = SOURCE_SECONDS
+) -> Callable[[], HostEnvironment]:
     """Ask everything at once.
 
     Args:
@@ -111,7 +112,7 @@ def start_looking(host: HostEnvironment, *, limit: float = SOURCE_SECONDS) -> Ca
     sandbox = Pending(lambda: _sandbox(host))
     sources = {kind: Pending(partial(_source, host, kind, engine, limit)) for kind in SourceKind}
 
-    def seen() -> Surroundings:
+    def seen() -> HostEnvironment:
         def left() -> float:
             return started + limit + _SPARE_SECONDS - host.clock()
 
@@ -119,8 +120,8 @@ def start_looking(host: HostEnvironment, *, limit: float = SOURCE_SECONDS) -> Ca
         answered = {kind: pending.result(left(), _late(kind, limit)) for kind, pending in sources.items()}
         found = sandbox.result(left(), ("", ""))
         told = engine.result(left(), late)
-        return Surroundings(
-            engine=_answers(told, host.services) if isinstance(told, EngineInfo) else told,
+        return HostEnvironment(
+            engine=_answers(told, ports) if isinstance(told, EngineInfo) else told,
             sandbox=found[0],
             why_no_sandbox=found[1],
             sources=tuple(each for each in answered.values() if each is not None),
@@ -133,7 +134,7 @@ def start_looking(host: HostEnvironment, *, limit: float = SOURCE_SECONDS) -> Ca
     return seen
 
 
-def _engine(host: HostEnvironment) -> EngineInfo | EngineSilent:
+def _engine(ports: HostEnvironmentPorts) -> EngineInfo | EngineSilent:
     try:
         return host.services.engine()
     except EnvbuilderError as error:
@@ -141,7 +142,7 @@ def _engine(host: HostEnvironment) -> EngineInfo | EngineSilent:
         return EngineSilent(why=error.message.splitlines()[0], remedy=error.hint, denied=denied)
 
 
-def _answers(info: EngineInfo, services: HostServices) -> EngineAnswers:
+def _answers(info: EngineInfo, ports: HostEnvironmentPorts) -> EngineAnswers:
     return EngineAnswers(
         version=info.version,
         api=info.api,
@@ -155,16 +156,7 @@ def _answers(info: EngineInfo, services: HostServices) -> EngineAnswers:
     )
 
 
-def _free(directory: str) -> int | None:
-    """Return the free bytes at a directory; None if it cannot be seen."""
-    try:
-        status = os.statvfs(directory)
-    except OSError:
-        return None
-    return status.f_frsize * status.f_bavail
-
-
-def _sandbox(host: HostEnvironment) -> tuple[str, str]:
+def _sandbox(ports: HostEnvironmentPorts) -> tuple[str, str]:
     """What works, or why nothing does."""
     try:
         return host.services.sandbox(), ""
@@ -177,7 +169,7 @@ def _late(kind: SourceKind, limit: float) -> SourceSeen:
 
 
 def _source(
-    host: HostEnvironment, kind: SourceKind, engine: Pending[EngineInfo | EngineSilent], limit: float
+    ports: HostEnvironmentPorts, kind: SourceKind, engine: Pending[EngineInfo | EngineSilent], limit: float
 ) -> SourceSeen | None:
     """Ask one source, the time to find out its address included; None when nothing names it."""
     started = host.clock()

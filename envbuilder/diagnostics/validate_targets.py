@@ -17,7 +17,7 @@ from envbuilder.diagnostics.validate import expectation_of, judge_facts
 from envbuilder.lock.lock import Lock
 from envbuilder.oci.runtime.command import RunResult
 
-Look: TypeAlias = Callable[[ProbeRequest], Facts]
+ProbeRunner: TypeAlias = Callable[[ProbeRequest], Facts]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class Place:
     timeout: float
 
 
-def validate_place(catalog: Catalog, lock: Lock, place: Place, look: Look, clock: Callable[[], float]) -> Report:
+def validate_place(catalog: Catalog, lock: Lock, place: Place, look: ProbeRunner, clock: Callable[[], float]) -> Report:
     """Run the probe somewhere and judge what it saw.
 
     Args:
@@ -64,8 +64,8 @@ def validate_place(catalog: Catalog, lock: Lock, place: Place, look: Look, clock
     )
 
 
-def by_command(python: str, origin: str, run: Callable[[tuple[str, ...]], RunResult]) -> Look:
-    """Return what runs the probe by one command, where no file can be put.
+def by_command(python: str, origin: str, run: Callable[[tuple[str, ...]], RunResult]) -> ProbeRunner:
+    """Looking by one command, where no file can be put.
 
     Args:
         python: Path of the interpreter there.

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from envbuilder.core.errors import EngineUnavailable, EnvbuilderError
 from envbuilder.diagnostics.host.environment import CaBundle, Silence, SourceKind
 from envbuilder.diagnostics.host.reachability import answer, is_proxied
-from envbuilder.diagnostics.host_environment import Address, HostEnvironment, without_login
+from envbuilder.diagnostics.host_environment import Address, HostEnvironmentPorts, without_login
 from envbuilder.image.base.uv_tool import find_uv
 from envbuilder.image.builds import EngineInfo
 from envbuilder.image.docker.engine import connect, default_registry, is_there
@@ -29,19 +29,9 @@ _HOOK = "nvidia-container-runtime-hook"
 _CDI = ("/etc/cdi", "/var/run/cdi")
 
 
-def host_environment(settings: Settings) -> HostEnvironment:
-    """Return what `doctor` asks around this machine."""
-    return HostEnvironment(
-        services=LocalServices(settings),
-        sources=ConfiguredSources(settings),
-        ca_bundles=tuple(_bundle(variable, path) for variable, path in settings.ca_variables),
-        proxies=tuple((name, _shown(name, value)) for name, value in settings.proxies),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class LocalServices:
-    """Engine, sandbox and toolkit of this machine.
+@dataclass(frozen=True)
+class HostEnvironmentAdapters:
+    """Everything around this machine.
 
     Attributes:
         settings: Directories and host settings.
@@ -49,8 +39,24 @@ class LocalServices:
 
     settings: Settings
 
-    def engine(self) -> EngineInfo:
-        """See `HostServices.engine`."""
+    @cached_property
+    def ports(self) -> HostEnvironmentPorts:
+        """What is asked."""
+        environ = self.settings.environ
+        return HostEnvironmentPorts(
+            engine=self._engine,
+            sandbox=self._sandbox,
+            address=self._address,
+            ask=lambda url, limit: answer(url, environ, limit),
+            is_proxied=lambda url: is_proxied(url, environ),
+            free=_free,
+            has_toolkit=self._has_toolkit,
+            ca_bundles=tuple(_bundle(variable, path) for variable, path in self.settings.ca_variables),
+            proxies=tuple((name, _shown(name, value)) for name, value in self.settings.proxies),
+            clock=time.monotonic,
+        )
+
+    def _engine(self) -> EngineInfo:
         if not is_there(self.settings.environ):
             # Without the SDK, whose import takes a tenth of the time that there is.
             hint = "install one and start it, or set DOCKER_HOST to where one listens"

@@ -19,7 +19,7 @@ from envbuilder.diagnostics.probe.interpreters import probe_python
 from envbuilder.diagnostics.probe.requests import ProbeRequest
 from envbuilder.diagnostics.validate import Validation, judge_facts, validate
 from envbuilder.diagnostics.validate_static import validate_static
-from envbuilder.diagnostics.validate_targets import Look, Place, by_command, validate_place
+from envbuilder.diagnostics.validate_targets import Place, ProbeRunner, by_command, validate_place
 from envbuilder.image.builder import Engine
 from envbuilder.image.embedded_lock import LOCK_IN_IMAGE, lock_of
 from envbuilder.image.running.apptainer import find_apptainer
@@ -233,7 +233,7 @@ def _python(session: Session, asked: ValidationRequest, lock: Lock | None) -> Re
 
 
 def _place(  # noqa: PLR0913  one look
-    session: Session, asked: ValidationRequest, lock: Lock, name: str, tier: Tier, look: Look
+    session: Session, asked: ValidationRequest, lock: Lock, name: str, tier: Tier, look: ProbeRunner
 ) -> Report:
     if tier is Tier.STATIC:
         raise _needs_layers()

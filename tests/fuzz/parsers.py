@@ -35,11 +35,11 @@ from envbuilder.curation.wheel_audit.lz4 import unpack_start
 from envbuilder.curation.wheel_audit.metadata import read_metadata
 from envbuilder.curation.wheel_audit.ptx import read_ptx_header
 from envbuilder.diagnostics.compare_documents import compare_two
-from envbuilder.diagnostics.doctor import examine, look_into_file
+from envbuilder.diagnostics.doctor import examine, read_facts_file
 from envbuilder.diagnostics.logs.scanner import scan
 from envbuilder.diagnostics.logs.signature_files import load_failures
 from envbuilder.diagnostics.logs.signatures import Failures
-from envbuilder.diagnostics.probe.decoding import decode, decode_surroundings
+from envbuilder.diagnostics.probe.decoding import decode, decode_host_environment
 from envbuilder.diagnostics.report.registry import FORMATS
 from envbuilder.diagnostics.validate import judge_facts
 from envbuilder.image.base.deb.package_file import open_deb
@@ -165,12 +165,12 @@ def _token(content: bytes, _: Path) -> object:
 
 def _facts(content: bytes, _: Path) -> object:
     facts = decode(content, "facts.json")
-    surroundings = decode_surroundings(content, "facts.json")
-    return facts, surroundings
+    host_environment = decode_host_environment(content, "facts.json")
+    return facts, host_environment
 
 
 def _doctor(content: bytes, _: Path) -> object:
-    looked = look_into_file(content, "facts.json")
+    looked = read_facts_file(content, "facts.json")
     examination = examine(_catalog(), looked, Inventory(), ClosureFolder(folder=_MATRICES / "locks").read)
     return "\n".join(doctor_text(looked, examination, 100))
 

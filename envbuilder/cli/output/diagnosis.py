@@ -10,7 +10,7 @@ import click
 
 from envbuilder.cli.output.printing import heading, paragraph
 from envbuilder.diagnostics.logs.diagnosis import Cause, Diagnosis
-from envbuilder.diagnostics.logs.extract import Stated
+from envbuilder.diagnostics.logs.extract import ExtractedFacts
 
 _SURE = ((0.9, "almost certain"), (0.7, "likely"), (0.5, "more likely than not"), (0.0, "a guess"))
 _WIDTHS = (60, 110)
@@ -48,7 +48,7 @@ def _cause_document(cause: Cause) -> dict[str, object]:
     }
 
 
-def _seen(said: Stated) -> dict[str, object]:
+def _seen(said: ExtractedFacts) -> dict[str, object]:
     """What the log says of versions; only what it says."""
     single = {
         "tensorflow": said.tensorflow,
@@ -152,7 +152,7 @@ def _noise(found: Diagnosis, width: int, *, show_all: bool) -> Iterator[str]:
         yield paragraph(f"  {each.first}: {each.why} ({each.id}, {_count(each.count, 'line')})", width)
 
 
-def _seen_line(said: Stated) -> str:
+def _seen_line(said: ExtractedFacts) -> str:
     parts = [
         f"TensorFlow {said.tensorflow}" if said.tensorflow else "",
         f"Keras {said.keras}" if said.keras else "",

@@ -8,13 +8,13 @@ from envbuilder.catalog.machine import Host, HostGpu
 from envbuilder.core.units import size
 from envbuilder.diagnostics.facts.hardware import NvmlGpu
 from envbuilder.diagnostics.facts.machine import host_of
-from envbuilder.diagnostics.host.environment import EngineAnswers, SourceSeen, Surroundings
+from envbuilder.diagnostics.host.environment import EngineAnswers, HostEnvironment, SourceSeen
 from envbuilder.diagnostics.host.environment_findings import called
 from envbuilder.diagnostics.host.machine import SHM
-from envbuilder.diagnostics.host.view import View
+from envbuilder.diagnostics.host.machine_view import MachineView
 
 
-def seen_lines(view: View) -> Iterator[tuple[str, str]]:
+def seen_lines(view: MachineView) -> Iterator[tuple[str, str]]:
     """Label and text of each line; a label may come twice."""
     host = host_of(view.facts)
     yield "system", ", ".join(_system(view, host))
@@ -25,18 +25,18 @@ def seen_lines(view: View) -> Iterator[tuple[str, str]]:
         disks = {(disk.total, disk.free): disk for disk in reversed(view.host.disks)}
         yield "disk", ", ".join(f"{size(disk.free)} free at {disk.path}" for disk in reversed(disks.values()))
     yield from gpu_lines(view)
-    if view.surroundings:
-        yield from _around(view.surroundings)
+    if view.host_environment:
+        yield from _around(view.host_environment)
 
 
-def gpu_lines(view: View) -> Iterator[tuple[str, str]]:
+def gpu_lines(view: MachineView) -> Iterator[tuple[str, str]]:
     """Yield label and text of the driver and of each GPU."""
     host = host_of(view.facts)
     yield "driver", _driver(host)
     yield from _gpus(view, host)
 
 
-def _system(view: View, host: Host) -> Iterator[str]:
+def _system(view: MachineView, host: Host) -> Iterator[str]:
     if view.machine:
         yield f"Linux {view.machine.kernel}"
     if host.glibc:
@@ -51,7 +51,7 @@ def _system(view: View, host: Host) -> Iterator[str]:
         yield f"virtual machine{f' ({view.host.vendor})' if view.host.vendor else ''}"
 
 
-def _processor(view: View) -> Iterator[str]:
+def _processor(view: MachineView) -> Iterator[str]:
     machine = view.machine
     if machine is None:
         return
@@ -61,7 +61,7 @@ def _processor(view: View) -> Iterator[str]:
             yield name if there else f"no {name}"
 
 
-def _memory(view: View) -> Iterator[str]:
+def _memory(view: MachineView) -> Iterator[str]:
     machine = view.machine
     if machine is None:
         return
@@ -81,7 +81,7 @@ def _driver(host: Host) -> str:
     return f"{release}, for CUDA up to {host.cuda}" if host.cuda else release
 
 
-def _gpus(view: View, host: Host) -> Iterator[tuple[str, str]]:
+def _gpus(view: MachineView, host: Host) -> Iterator[tuple[str, str]]:
     for gpu in view.gpus:
         yield f"GPU {gpu.index}", ", ".join(_managed(gpu))
     if not view.gpus:
@@ -110,7 +110,7 @@ def _plain(gpu: HostGpu) -> Iterator[str]:
         yield size(gpu.memory)
 
 
-def _around(around: Surroundings) -> Iterator[tuple[str, str]]:
+def _around(around: HostEnvironment) -> Iterator[tuple[str, str]]:
     engine = around.engine
     if isinstance(engine, EngineAnswers):
         parts = [f"Docker {engine.version}", engine.storage, "BuildKit" if engine.buildkit else "no BuildKit"]

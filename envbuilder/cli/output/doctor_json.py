@@ -6,15 +6,15 @@ from envbuilder.catalog.machine import Host
 from envbuilder.cli.output.compatibility import offer_document
 from envbuilder.cli.output.doctor_versions import versions_document
 from envbuilder.core.structure import dump
-from envbuilder.diagnostics.doctor import Looked
+from envbuilder.diagnostics.doctor import HostProbe
 from envbuilder.diagnostics.facts.machine import host_of
 from envbuilder.diagnostics.findings import Finding
 from envbuilder.diagnostics.host.examination import Examination
 
 
-def doctor_document(looked: Looked, examination: Examination) -> dict[str, object]:
+def doctor_document(looked: HostProbe, examination: Examination) -> dict[str, object]:
     """Everything, as JSON."""
-    around = looked.surroundings
+    around = looked.host_environment
     return {
         "schema": 1,
         "origin": looked.facts.origin,

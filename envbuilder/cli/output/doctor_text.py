@@ -15,11 +15,11 @@ from envbuilder.cli.output.compatibility import why
 from envbuilder.cli.output.doctor_facts import gpu_lines, seen_lines
 from envbuilder.cli.output.doctor_versions import installed_lines, python_line
 from envbuilder.cli.output.printing import folded, heading
-from envbuilder.diagnostics.doctor import Looked
+from envbuilder.diagnostics.doctor import HostProbe
 from envbuilder.diagnostics.findings import Finding, Severity
 from envbuilder.diagnostics.host.examination import Examination
+from envbuilder.diagnostics.host.machine_view import MachineView
 from envbuilder.diagnostics.host.missing_facts import MissingFact
-from envbuilder.diagnostics.host.view import View
 
 _PTX_VERSION = re.compile(r" \(version [^)]*\)")
 _COLOURS = {Severity.PROBLEM: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
@@ -32,7 +32,9 @@ _FITS = {
 }
 
 
-def doctor_text(looked: Looked, examination: Examination, width: int, *, is_one_python: bool = False) -> Iterator[str]:
+def doctor_text(
+    looked: HostProbe, examination: Examination, width: int, *, is_one_python: bool = False
+) -> Iterator[str]:
     """Return all lines.
 
     Args:
@@ -45,7 +47,7 @@ def doctor_text(looked: Looked, examination: Examination, width: int, *, is_one_
     for finding in examination.findings:
         yield ""
         yield from _finding(finding, width)
-    view = View(facts=looked.facts, surroundings=looked.surroundings)
+    view = MachineView(facts=looked.facts, host_environment=looked.host_environment)
     if examination.versions and (is_one_python or examination.versions.tensorflow):
         yield ""
         yield heading("Installed")
@@ -64,7 +66,7 @@ def doctor_text(looked: Looked, examination: Examination, width: int, *, is_one_
     yield from _environments(examination.environments, width)
 
 
-def _summary(looked: Looked, examination: Examination) -> str:
+def _summary(looked: HostProbe, examination: Examination) -> str:
     counts = [(sum(each.severity is kind for each in examination.findings), kind) for kind in Severity]
     told = [f"{count} {kind.value}{'' if count == 1 else 's'}" for count, kind in counts if count]
     return heading(f"{looked.facts.origin}: {', '.join(told) or 'nothing to mend'}")

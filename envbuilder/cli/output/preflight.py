@@ -8,7 +8,7 @@ import click
 
 from envbuilder.catalog.environments import Catalog
 from envbuilder.diagnostics.preflight import misfits
-from envbuilder.diagnostics.probe.this_host import glance, is_windows_subsystem
+from envbuilder.diagnostics.probe.this_host import is_windows_subsystem, quick_host
 from envbuilder.image.docker.engine import is_local
 from envbuilder.lock.lock import Lock
 from envbuilder.wiring.settings import Settings
@@ -16,7 +16,7 @@ from envbuilder.wiring.settings import Settings
 
 def warn_before_build(settings: Settings, catalog: Catalog, locks: Iterable[Lock]) -> None:
     """Say which images will not run on this host, which may be another than the one that will run them."""
-    host = glance() if is_local(settings.environ) else None
+    host = quick_host() if is_local(settings.environ) else None
     for lock in locks if host else ():
         _warn(
             misfits(catalog, lock.environment, lock.base.id, host),
@@ -28,7 +28,7 @@ def warn_before_gpus(settings: Settings, catalog: Catalog, environment: str, bas
     """Say why looking at GPUs will fail on this host."""
     if not is_local(settings.environ):
         return
-    host = glance()
+    host = quick_host()
     if host is None and not is_windows_subsystem():
         _warn(("no NVIDIA driver is loaded here (/proc/driver/nvidia); what needs a GPU will fail",), "tier gpu")
         return

@@ -7,27 +7,27 @@ from collections.abc import Callable
 from envbuilder.catalog.environments import Catalog
 from envbuilder.core.errors import UsageError
 from envbuilder.diagnostics.compare.comparison import Comparison, Difference, Side, SideKind
-from envbuilder.diagnostics.compare.gpus import MEMORY_TOPICS, MODEL_TOPICS, SETTING_TOPICS
-from envbuilder.diagnostics.compare.machines import HOST_TOPICS, SYSTEM_TOPICS
-from envbuilder.diagnostics.compare.software import PACKAGE_TOPICS, POLICY_TOPICS, VERSION_TOPICS
-from envbuilder.diagnostics.compare.topics import Pair
+from envbuilder.diagnostics.compare.gpus import MEMORY_PROPERTIES, MODEL_PROPERTIES, SETTING_PROPERTIES
+from envbuilder.diagnostics.compare.machines import HOST_PROPERTIES, SYSTEM_PROPERTIES
+from envbuilder.diagnostics.compare.properties import Pair
+from envbuilder.diagnostics.compare.software import PACKAGE_PROPERTIES, POLICY_PROPERTIES, VERSION_PROPERTIES
 
 _TABLE = (
-    *MEMORY_TOPICS,
-    *POLICY_TOPICS,
-    *MODEL_TOPICS,
-    *VERSION_TOPICS,
-    *HOST_TOPICS,
-    *SETTING_TOPICS,
-    *SYSTEM_TOPICS,
-    *PACKAGE_TOPICS,
+    *MEMORY_PROPERTIES,
+    *POLICY_PROPERTIES,
+    *MODEL_PROPERTIES,
+    *VERSION_PROPERTIES,
+    *HOST_PROPERTIES,
+    *SETTING_PROPERTIES,
+    *SYSTEM_PROPERTIES,
+    *PACKAGE_PROPERTIES,
 )
-LOOKS: tuple[tuple[Callable[[Pair], Difference | None], bool], ...] = tuple(
-    (topic.look, topic.is_software) for topic in _TABLE
+COMPARISONS: tuple[tuple[Callable[[Pair], Difference | None], bool], ...] = tuple(
+    (topic.compare, topic.is_software) for topic in _TABLE
 )
 """Readers of each topic, with True for those that a lock has; in the order of importance."""
 
-OF_GPUS = frozenset(topic.name for topic in (*MEMORY_TOPICS, *MODEL_TOPICS, *SETTING_TOPICS)) | {
+OF_GPUS = frozenset(topic.name for topic in (*MEMORY_PROPERTIES, *MODEL_PROPERTIES, *SETTING_PROPERTIES)) | {
     "driver",
     "CUDA that the driver supports",
     "TF32",
@@ -50,7 +50,7 @@ def compare(catalog: Catalog, a: Side, b: Side) -> Comparison:
             )
     pair = Pair(a=a, b=b, catalog=catalog)
     software_only = SideKind.LOCK in kinds
-    looked = [look(pair) for look, is_software in LOOKS if is_software or not software_only]
+    looked = [compare(pair) for compare, is_software in COMPARISONS if is_software or not software_only]
     found = [difference for difference in looked if difference is not None]
     return Comparison(
         a=a,

@@ -15,7 +15,7 @@ from envbuilder.catalog.verdicts import Aspect, Compatibility, stack_of
 from envbuilder.core.units import size
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.compare.comparison import Effect, Side, Where
-from envbuilder.diagnostics.compare.topics import Pair, Topic, nearly
+from envbuilder.diagnostics.compare.properties import ComparedProperty, Pair, nearly
 from envbuilder.diagnostics.facts.hardware import GpuProcess, NvmlGpu
 
 
@@ -238,25 +238,25 @@ def _on_off(value: bool) -> str:  # noqa: FBT001  the value that is shown
     return "on" if value else "off"
 
 
-MEMORY_TOPICS: tuple[Topic[int] | Topic[tuple[int, int]] | Topic[bool], ...] = (
-    Topic(name="GPUs", read=_count, effects=_counts),
-    Topic(name="GPU memory (smallest GPU)", read=_total, show=size, effects=_totals, is_same=nearly),
-    Topic(
+MEMORY_PROPERTIES: tuple[ComparedProperty[int] | ComparedProperty[tuple[int, int]] | ComparedProperty[bool], ...] = (
+    ComparedProperty(name="GPUs", read=_count, effects=_counts),
+    ComparedProperty(name="GPU memory (smallest GPU)", read=_total, show=size, effects=_totals, is_same=nearly),
+    ComparedProperty(
         name="GPU memory free (fullest GPU)",
         read=_free,
         show=lambda held: f"{size(held[0])} free, {size(held[1])} in use",
         effects=_frees,
         is_same=lambda one, other: nearly(one[0], other[0]),
     ),
-    Topic(name="MIG", read=_mig, show=_on_off, effects=_migs),
-    Topic(name="ECC", read=_ecc, show=_on_off, effects=_eccs),
+    ComparedProperty(name="MIG", read=_mig, show=_on_off, effects=_migs),
+    ComparedProperty(name="ECC", read=_ecc, show=_on_off, effects=_eccs),
 )
 
-MODEL_TOPICS: tuple[Topic[tuple[str, ...]], ...] = (
-    Topic(name="GPU model", read=_models, show=", ".join, effects=_kernels),
+MODEL_PROPERTIES: tuple[ComparedProperty[tuple[str, ...]], ...] = (
+    ComparedProperty(name="GPU model", read=_models, show=", ".join, effects=_kernels),
 )
 
-SETTING_TOPICS: tuple[Topic[tuple[str, ...]] | Topic[bool], ...] = (
-    Topic(name="compute mode", read=_mode, show=", ".join, effects=_modes),
-    Topic(name="persistence", read=_persistence, show=_on_off, effects=_starts),
+SETTING_PROPERTIES: tuple[ComparedProperty[tuple[str, ...]] | ComparedProperty[bool], ...] = (
+    ComparedProperty(name="compute mode", read=_mode, show=", ".join, effects=_modes),
+    ComparedProperty(name="persistence", read=_persistence, show=_on_off, effects=_starts),
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from envbuilder.core.units import size
 from envbuilder.diagnostics.compare.comparison import Effect, Side
-from envbuilder.diagnostics.compare.topics import Pair, Topic, nearly
+from envbuilder.diagnostics.compare.properties import ComparedProperty, Pair, nearly
 
 # These have topics of their own.
 _TOLD = frozenset({"ENVBUILDER_MEMORY", "TF_FORCE_GPU_ALLOW_GROWTH", "TF_GPU_ALLOCATOR", "NVIDIA_TF32_OVERRIDE"})
@@ -69,21 +69,23 @@ def _visible(pair: Pair) -> Iterator[Effect]:
             yield Effect(where=where, text=f"TensorFlow sees the GPUs {have} only ({name})")
 
 
-HOST_TOPICS: tuple[Topic[int] | Topic[Mapping[str, bool]] | Topic[str], ...] = (
-    Topic(name="main memory", read=lambda side: side.main_memory, show=size, effects=_mains, is_same=nearly),
-    Topic(name="shared memory (/dev/shm)", read=lambda side: side.shm, show=size, effects=_shms, is_same=nearly),
-    Topic(name="instructions", read=_features, show=_shown, effects=_instructions),
-    Topic(name="processor", read=lambda side: side.cpu or None),
+HOST_PROPERTIES: tuple[ComparedProperty[int] | ComparedProperty[Mapping[str, bool]] | ComparedProperty[str], ...] = (
+    ComparedProperty(name="main memory", read=lambda side: side.main_memory, show=size, effects=_mains, is_same=nearly),
+    ComparedProperty(
+        name="shared memory (/dev/shm)", read=lambda side: side.shm, show=size, effects=_shms, is_same=nearly
+    ),
+    ComparedProperty(name="instructions", read=_features, show=_shown, effects=_instructions),
+    ComparedProperty(name="processor", read=lambda side: side.cpu or None),
 )
 
-SYSTEM_TOPICS: tuple[Topic[tuple[tuple[str, str], ...]] | Topic[str], ...] = (
-    Topic(
+SYSTEM_PROPERTIES: tuple[ComparedProperty[tuple[tuple[str, str], ...]] | ComparedProperty[str], ...] = (
+    ComparedProperty(
         name="environment variables",
         read=_variables,
         show=lambda found: ", ".join(f"{name}={value}" for name, value in found) or "none",
         effects=_visible,
         is_software=True,
     ),
-    Topic(name="glibc", read=lambda side: str(side.glibc) if side.glibc else None, effects=_glibcs),
-    Topic(name="kernel", read=lambda side: side.kernel or None),
+    ComparedProperty(name="glibc", read=lambda side: str(side.glibc) if side.glibc else None, effects=_glibcs),
+    ComparedProperty(name="kernel", read=lambda side: side.kernel or None),
 )

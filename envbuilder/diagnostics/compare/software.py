@@ -11,7 +11,7 @@ from envbuilder.core.memory_policy import Way
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.compare.comparison import Effect, Side, Where
 from envbuilder.diagnostics.compare.gpus import capabilities, verdict_of
-from envbuilder.diagnostics.compare.topics import Pair, Topic
+from envbuilder.diagnostics.compare.properties import ComparedProperty, Pair
 
 ASYNC = "cuda_malloc_async"
 KERAS_3 = Version("2.16")
@@ -191,26 +191,28 @@ def _packages(pair: Pair) -> Iterator[Effect]:
         yield Effect(where=Where.BOTH, text=f"{', '.join(changed[:12])}{more}")
 
 
-POLICY_TOPICS: tuple[Topic[str], ...] = (
-    Topic(name="memory policy", read=policy, effects=_policies, is_software=True),
-    Topic(name="allocator", read=allocator, effects=_allocators, is_software=True),
+POLICY_PROPERTIES: tuple[ComparedProperty[str], ...] = (
+    ComparedProperty(name="memory policy", read=policy, effects=_policies, is_software=True),
+    ComparedProperty(name="allocator", read=allocator, effects=_allocators, is_software=True),
 )
 
-VERSION_TOPICS: tuple[Topic[Release] | Topic[str], ...] = (
-    Topic(name="driver", read=lambda side: side.driver, effects=_drivers),
-    Topic(name="CUDA that the driver supports", read=lambda side: side.driver_cuda),
-    Topic(name="CUDA libraries", read=lambda side: side.cuda, effects=_cudas, is_software=True),
-    Topic(name="cuDNN", read=lambda side: side.cudnn, effects=_cudnns, is_software=True),
-    Topic(name="TensorFlow", read=lambda side: side.tensorflow or None, effects=_tensorflows, is_software=True),
-    Topic(name="tf.keras", read=default_keras, effects=_default_kerases, is_software=True),
-    Topic(name="Keras", read=_standalone_keras, is_software=True),
-    Topic(name="TF32", read=tf32, effects=_tf32s),
-    Topic(name="NumPy", read=lambda side: side.packages.get("numpy"), effects=_numpys, is_software=True),
-    Topic(name="Python", read=lambda side: side.python, is_software=True),
+VERSION_PROPERTIES: tuple[ComparedProperty[Release] | ComparedProperty[str], ...] = (
+    ComparedProperty(name="driver", read=lambda side: side.driver, effects=_drivers),
+    ComparedProperty(name="CUDA that the driver supports", read=lambda side: side.driver_cuda),
+    ComparedProperty(name="CUDA libraries", read=lambda side: side.cuda, effects=_cudas, is_software=True),
+    ComparedProperty(name="cuDNN", read=lambda side: side.cudnn, effects=_cudnns, is_software=True),
+    ComparedProperty(
+        name="TensorFlow", read=lambda side: side.tensorflow or None, effects=_tensorflows, is_software=True
+    ),
+    ComparedProperty(name="tf.keras", read=default_keras, effects=_default_kerases, is_software=True),
+    ComparedProperty(name="Keras", read=_standalone_keras, is_software=True),
+    ComparedProperty(name="TF32", read=tf32, effects=_tf32s),
+    ComparedProperty(name="NumPy", read=lambda side: side.packages.get("numpy"), effects=_numpys, is_software=True),
+    ComparedProperty(name="Python", read=lambda side: side.python, is_software=True),
 )
 
-PACKAGE_TOPICS: tuple[Topic[tuple[tuple[str, str], ...]], ...] = (
-    Topic(
+PACKAGE_PROPERTIES: tuple[ComparedProperty[tuple[tuple[str, str], ...]], ...] = (
+    ComparedProperty(
         name="other packages",
         read=_others,
         show=lambda found: str(len(found)),

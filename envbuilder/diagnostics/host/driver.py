@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from envbuilder.diagnostics.facts.facts import Driver, Seen, Unseen
 from envbuilder.diagnostics.facts.host import DeviceNode
 from envbuilder.diagnostics.findings import Finding, Remedy, Severity
-from envbuilder.diagnostics.host.view import View
+from envbuilder.diagnostics.host.machine_view import MachineView
 
 _MISMATCH = 18
 _NO_DEVICE, _NOT_READY, _DIFFERS, _NO_COMPAT, _STUB = 100, 802, 803, 804, 34
@@ -25,7 +25,7 @@ def _problem(name: str, seen: str, effect: str, *remedies: Remedy) -> Finding:
     return Finding(id=name, severity=Severity.PROBLEM, message=seen, effect=effect, remedies=remedies)
 
 
-def container_without_gpu(view: View) -> Iterator[Finding]:
+def container_without_gpu(view: MachineView) -> Iterator[Finding]:
     """A container beside a GPU that it was not given; the kernel's files show the host's driver all the same."""
     works = bool(view.gpus) or bool(view.interface and view.interface.init_code == 0)
     given = any(node.present and node.error not in _NOTHING_BEHIND for node in view.nodes)
@@ -35,11 +35,11 @@ def container_without_gpu(view: View) -> Iterator[Finding]:
     yield _problem("container-without-gpu", f"{count}, but this container was given none of it", _TO_CPU, _PASS_GPUS)
 
 
-def _count(view: View) -> str:
+def _count(view: MachineView) -> str:
     return f"{len(view.bus)} NVIDIA GPU{'s' if len(view.bus) > 1 else ''} on the PCI bus"
 
 
-def no_driver(view: View) -> Iterator[Finding]:
+def no_driver(view: MachineView) -> Iterator[Finding]:
     """A GPU is there, and its driver is not, or not loaded."""
     if view.container or not view.bus or view.is_module_loaded:
         return
@@ -62,7 +62,7 @@ def no_driver(view: View) -> Iterator[Finding]:
         )
 
 
-def libcuda_missing(view: View) -> Iterator[Finding]:
+def libcuda_missing(view: MachineView) -> Iterator[Finding]:
     """The driver is there but for the library that CUDA programs open."""
     if view.interface is None or view.interface.loadable or any(True for _ in container_without_gpu(view)):
         return
@@ -79,7 +79,7 @@ def libcuda_missing(view: View) -> Iterator[Finding]:
     )
 
 
-def no_gpu(view: View) -> Iterator[Finding]:
+def no_gpu(view: MachineView) -> Iterator[Finding]:
     """There is neither GPU nor driver, which is no fault."""
     if not view.has_gpu and not view.is_module_loaded and view.host is not None:
         where = " (in a container: if its host has one, `docker run --gpus all`)" if view.container else ""
@@ -87,7 +87,7 @@ def no_gpu(view: View) -> Iterator[Finding]:
         yield Finding(id="no-gpu", severity=Severity.NOTE, message=seen)
 
 
-def driver_mismatch(view: View) -> Iterator[Finding]:
+def driver_mismatch(view: MachineView) -> Iterator[Finding]:
     """Kernel module and libraries are of different releases."""
     nvml, interface, module = view.nvml, view.interface, view.module
     refused = bool(nvml and nvml.init_code == _MISMATCH) or bool(interface and interface.init_code == _DIFFERS)
@@ -109,7 +109,7 @@ def driver_mismatch(view: View) -> Iterator[Finding]:
     )
 
 
-def forward_compatibility(view: View) -> Iterator[Finding]:
+def forward_compatibility(view: MachineView) -> Iterator[Finding]:
     """A newer libcuda than the kernel module, and it works: NVIDIA's cuda-compat."""
     interface, module = view.interface, view.module
     library = _driver(view).library if _driver(view) else None  # type: ignore[union-attr]
@@ -123,11 +123,11 @@ def forward_compatibility(view: View) -> Iterator[Finding]:
         )
 
 
-def _driver(view: View) -> Driver | None:
+def _driver(view: MachineView) -> Driver | None:
     return view.facts.driver.value if isinstance(view.facts.driver, Seen) else None
 
 
-def nouveau_loaded(view: View) -> Iterator[Finding]:
+def nouveau_loaded(view: MachineView) -> Iterator[Finding]:
     """The free driver holds the GPU."""
     modules = view.host.modules if view.host else None
     held = [gpu.bus for gpu in view.bus if gpu.driver == "nouveau"]
@@ -145,7 +145,7 @@ def nouveau_loaded(view: View) -> Iterator[Finding]:
     )
 
 
-def uvm_missing(view: View) -> Iterator[Finding]:
+def uvm_missing(view: MachineView) -> Iterator[Finding]:
     """The module of unified memory, which CUDA needs and nvidia-smi does not."""
     modules, interface = view.host.modules if view.host else None, view.interface
     node = next((node for node in view.nodes if node.path == "/dev/nvidia-uvm"), None)
@@ -170,7 +170,7 @@ def uvm_missing(view: View) -> Iterator[Finding]:
     )
 
 
-def nodes_denied(view: View) -> Iterator[Finding]:
+def nodes_denied(view: MachineView) -> Iterator[Finding]:
     """Device nodes that this process may not open."""
     by_mode = [node for node in view.nodes if node.present and node.error == "EACCES"]
     by_rules = [node for node in view.nodes if node.present and node.error == "EPERM"]
@@ -199,7 +199,7 @@ def _paths(nodes: list[DeviceNode], between: str = " ") -> str:
     return between.join(node.path for node in nodes)
 
 
-def stub_libcuda(view: View) -> Iterator[Finding]:
+def stub_libcuda(view: MachineView) -> Iterator[Finding]:
     """The linker's stub where a program would look for the driver."""
     on_path = [each.path for each in view.loader.libcuda if each.stub] if view.loader else []
     loaded = view.interface is not None and (view.interface.stub or view.interface.init_code == _STUB)
@@ -234,7 +234,7 @@ _WORDS = {
 }
 
 
-def cuda_does_not_start(view: View) -> Iterator[Finding]:
+def cuda_does_not_start(view: MachineView) -> Iterator[Finding]:
     """`cuInit` fails although a GPU is there, and nothing above explains it."""
     interface = view.interface
     if interface is None or not interface.loadable or interface.stub or not (view.gpus or view.is_module_loaded):
@@ -251,7 +251,7 @@ def cuda_does_not_start(view: View) -> Iterator[Finding]:
     )
 
 
-def _is_explained(view: View) -> bool:
+def _is_explained(view: MachineView) -> bool:
     """Whether another finding already says why CUDA does not start."""
     others = (driver_mismatch, uvm_missing, nodes_denied, container_without_gpu)
     hidden = view.variable("CUDA_VISIBLE_DEVICES")
@@ -259,7 +259,7 @@ def _is_explained(view: View) -> bool:
     return any(any(True for _ in other(view)) for other in others) or (hidden is not None and code == _NO_DEVICE)
 
 
-def driver_silent(view: View) -> Iterator[Finding]:
+def driver_silent(view: MachineView) -> Iterator[Finding]:
     """Asking the driver crashed or hung."""
     driver, nvml = _driver(view), view.facts.nvml
     asked = {"libcuda": driver.interface if driver else None, "NVML": nvml}
@@ -274,7 +274,7 @@ def driver_silent(view: View) -> Iterator[Finding]:
             )
 
 
-def wsl(view: View) -> Iterator[Finding]:
+def wsl(view: MachineView) -> Iterator[Finding]:
     """The Windows Subsystem for Linux, where the driver is that of Windows."""
     signs = view.host.wsl if view.host else None
     if signs is None or signs.number == 0:
@@ -291,7 +291,7 @@ def wsl(view: View) -> Iterator[Finding]:
     yield from _wsl_2(view)
 
 
-def _wsl_2(view: View) -> Iterator[Finding]:
+def _wsl_2(view: MachineView) -> Iterator[Finding]:
     signs, interface = view.host.wsl if view.host else None, view.interface
     path = interface.path if interface and interface.loadable else ""
     if signs and signs.device and not path:
@@ -317,7 +317,7 @@ def _wsl_2(view: View) -> Iterator[Finding]:
         yield Finding(id="wsl-2", severity=Severity.NOTE, message=seen, effect=effect)
 
 
-def lent_gpus(view: View) -> Iterator[Finding]:
+def lent_gpus(view: MachineView) -> Iterator[Finding]:
     """GPUs that the host keeps for virtual machines."""
     if view.lent:
         buses = ", ".join(gpu.bus for gpu in view.lent)

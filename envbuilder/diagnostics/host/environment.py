@@ -111,7 +111,7 @@ class CaBundle:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class HostEnvironment:
     """Everything around.
 
     Attributes:

@@ -8,7 +8,7 @@ from envbuilder.core.units import size
 from envbuilder.diagnostics.findings import Finding, Remedy, Severity
 from envbuilder.diagnostics.host.environment import EngineAnswers, EngineSilent, Silence, SourceKind, SourceSeen
 from envbuilder.diagnostics.host.machine import LITTLE_DISK
-from envbuilder.diagnostics.host.view import View
+from envbuilder.diagnostics.host.machine_view import MachineView
 
 _NOTHING_NEW = "nothing new comes from there; what is in the cache is used"
 _BUILDKIT_API = (1, 39)
@@ -31,14 +31,14 @@ _OFFLINE = Remedy(text="or build from a bundle", command="envbuilder build --bun
 _CA = Remedy(text="name a bundle that holds its issuer", command="export SSL_CERT_FILE=/path/to/ca.pem")
 
 
-def _engine(view: View) -> EngineAnswers | None:
-    engine = view.surroundings.engine if view.surroundings else None
+def _engine(view: MachineView) -> EngineAnswers | None:
+    engine = view.host_environment.engine if view.host_environment else None
     return engine if isinstance(engine, EngineAnswers) else None
 
 
-def engine_silent(view: View) -> Iterator[Finding]:
+def engine_silent(view: MachineView) -> Iterator[Finding]:
     """No container engine that this user may use."""
-    around = view.surroundings
+    around = view.host_environment
     if around is None or not isinstance(around.engine, EngineSilent):
         return
     instead = f"; {around.sandbox} runs images without one" if around.sandbox else ""
@@ -51,9 +51,9 @@ def engine_silent(view: View) -> Iterator[Finding]:
     )
 
 
-def nothing_runs_images(view: View) -> Iterator[Finding]:
+def nothing_runs_images(view: MachineView) -> Iterator[Finding]:
     """Neither an engine nor anything else that runs a command in an image."""
-    around = view.surroundings
+    around = view.host_environment
     if around and isinstance(around.engine, EngineSilent) and around.why_no_sandbox:
         yield Finding(
             id="no-sandbox",
@@ -67,7 +67,7 @@ def nothing_runs_images(view: View) -> Iterator[Finding]:
         )
 
 
-def engine_old(view: View) -> Iterator[Finding]:
+def engine_old(view: MachineView) -> Iterator[Finding]:
     """An engine without BuildKit, or that cannot hand out GPUs by `--gpus`."""
     engine = _engine(view)
     if engine is None:
@@ -91,7 +91,7 @@ def _old(engine: EngineAnswers, why: str) -> Finding:
     )
 
 
-def engine_without_gpus(view: View) -> Iterator[Finding]:
+def engine_without_gpus(view: MachineView) -> Iterator[Finding]:
     """An engine that cannot hand out the GPU that the host has."""
     engine = _engine(view)
     works = bool(view.interface and view.interface.init_code == 0 and view.interface.gpus) or bool(view.gpus)
@@ -111,7 +111,7 @@ def engine_without_gpus(view: View) -> Iterator[Finding]:
         )
 
 
-def engine_disk(view: View) -> Iterator[Finding]:
+def engine_disk(view: MachineView) -> Iterator[Finding]:
     """Little room for the engine's images."""
     engine = _engine(view)
     if engine and engine.root_free is not None and engine.root_free < LITTLE_DISK:
@@ -127,9 +127,9 @@ def engine_disk(view: View) -> Iterator[Finding]:
         )
 
 
-def source_silent(view: View) -> Iterator[Finding]:
+def source_silent(view: MachineView) -> Iterator[Finding]:
     """Sources that do not answer; those with the same reason together."""
-    around = view.surroundings
+    around = view.host_environment
     reasons: dict[str, list[SourceSeen]] = {}
     for source in around.sources if around else ():
         if source.silence is not None:
@@ -147,9 +147,9 @@ def source_silent(view: View) -> Iterator[Finding]:
         )
 
 
-def source_fails(view: View) -> Iterator[Finding]:
+def source_fails(view: MachineView) -> Iterator[Finding]:
     """Sources that answer, and give nothing."""
-    for source in view.surroundings.sources if view.surroundings else ():
+    for source in view.host_environment.sources if view.host_environment else ():
         if source.status is not None and (source.status == _PROXY_LOGIN or source.status >= _SERVER_FAILS):
             yield Finding(
                 id="source-fails",
@@ -180,9 +180,9 @@ def _to_reach(source: SourceSeen) -> Iterator[Remedy]:
     yield _INSTEAD[source.kind]
 
 
-def ca_bundle_gone(view: View) -> Iterator[Finding]:
+def ca_bundle_gone(view: MachineView) -> Iterator[Finding]:
     """A variable that names certificates which cannot be read."""
-    for bundle in view.surroundings.ca_bundles if view.surroundings else ():
+    for bundle in view.host_environment.ca_bundles if view.host_environment else ():
         if not bundle.readable:
             yield Finding(
                 id="ca-bundle-gone",

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from envbuilder.core.units import size
 from envbuilder.diagnostics.facts.hardware import NvmlGpu
 from envbuilder.diagnostics.findings import Finding, Remedy, Severity
-from envbuilder.diagnostics.host.view import View
+from envbuilder.diagnostics.host.machine_view import MachineView
 
 MUCH_HELD = 0.1
 """Share of a GPU's memory that others hold from which on it is a warning.
@@ -27,7 +27,7 @@ def _indices(gpus: Iterable[NvmlGpu]) -> str:
     return ",".join(str(gpu.index) for gpu in gpus)
 
 
-def gpu_held(view: View) -> Iterator[Finding]:
+def gpu_held(view: MachineView) -> Iterator[Finding]:
     """Memory that other processes hold."""
     for gpu in view.gpus:
         held = gpu.memory.used if gpu.memory else 0
@@ -48,7 +48,7 @@ def gpu_held(view: View) -> Iterator[Finding]:
         )
 
 
-def _holders(view: View, gpu: NvmlGpu) -> str:
+def _holders(view: MachineView, gpu: NvmlGpu) -> str:
     names = {each.pid: each.name for each in view.host.processes} if view.host else {}
     if not gpu.processes:
         held = size(gpu.memory.used) if gpu.memory else "memory"
@@ -60,7 +60,7 @@ def _holders(view: View, gpu: NvmlGpu) -> str:
     return ", ".join(told)
 
 
-def _to_free(view: View, gpu: NvmlGpu) -> tuple[Remedy, ...]:
+def _to_free(view: MachineView, gpu: NvmlGpu) -> tuple[Remedy, ...]:
     pids = " ".join(str(each.pid) for each in gpu.processes or ())
     others = [other.index for other in view.gpus if other.memory and other.memory.used / other.memory.total < MUCH_HELD]
     end = Remedy(text="end what is not needed", command=f"kill {pids}") if pids and view.container == "" else None
@@ -73,7 +73,7 @@ def _to_free(view: View, gpu: NvmlGpu) -> tuple[Remedy, ...]:
     return tuple(remedy for remedy in (end, look, elsewhere) if remedy)
 
 
-def mig(view: View) -> Iterator[Finding]:
+def mig(view: MachineView) -> Iterator[Finding]:
     """GPUs that are split."""
     split = [gpu for gpu in view.gpus if gpu.mig]
     empty = [gpu for gpu in split if gpu.instances == 0]
@@ -100,7 +100,7 @@ def mig(view: View) -> Iterator[Finding]:
             )
 
 
-def ecc(view: View) -> Iterator[Finding]:
+def ecc(view: MachineView) -> Iterator[Finding]:
     """GPUs that could correct errors of memory, and do not."""
     off = [gpu for gpu in view.gpus if gpu.ecc is False]
     if off:
@@ -113,7 +113,7 @@ def ecc(view: View) -> Iterator[Finding]:
         )
 
 
-def persistence(view: View) -> Iterator[Finding]:
+def persistence(view: MachineView) -> Iterator[Finding]:
     """GPUs whose driver goes to sleep with the last program."""
     off = [gpu for gpu in view.gpus if gpu.persistence is False]
     if off and not (view.host and view.host.wsl.number):
@@ -126,7 +126,7 @@ def persistence(view: View) -> Iterator[Finding]:
         )
 
 
-def compute_mode(view: View) -> Iterator[Finding]:
+def compute_mode(view: MachineView) -> Iterator[Finding]:
     """GPUs that take no program, or one at a time."""
     closed = [gpu for gpu in view.gpus if gpu.compute_mode == "prohibited"]
     alone = [gpu for gpu in view.gpus if (gpu.compute_mode or "").startswith("exclusive")]
@@ -154,7 +154,7 @@ def _default_mode(gpus: list[NvmlGpu]) -> Remedy:
     return Remedy(text="share it", command=f"sudo nvidia-smi -i {_indices(gpus)} -c DEFAULT")
 
 
-def gpu_faulty(view: View) -> Iterator[Finding]:
+def gpu_faulty(view: MachineView) -> Iterator[Finding]:
     """GPUs that do not answer, or that have lost bits."""
     for gpu in view.gpus:
         trouble = [reason for name, reason in gpu.errors if name == "handle"]
@@ -186,11 +186,11 @@ def gpu_faulty(view: View) -> Iterator[Finding]:
             )
 
 
-def _others(view: View, gpu: NvmlGpu) -> str:
+def _others(view: MachineView, gpu: NvmlGpu) -> str:
     return ",".join(str(each.index) for each in view.gpus if each.index != gpu.index) or "-1"
 
 
-def gpus_differ(view: View) -> Iterator[Finding]:
+def gpus_differ(view: MachineView) -> Iterator[Finding]:
     """CUDA orders GPUs by speed, nvidia-smi by bus."""
     kinds = {(gpu.name, gpu.capability) for gpu in view.gpus if gpu.name}
     if len(kinds) > 1 and view.variable("CUDA_VISIBLE_DEVICES") is None:

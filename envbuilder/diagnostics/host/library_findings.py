@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from envbuilder.catalog.cuda import CudaNeed
 from envbuilder.diagnostics.facts.facts import Seen
 from envbuilder.diagnostics.findings import Finding, Remedy, Severity
-from envbuilder.diagnostics.host.case import Case
+from envbuilder.diagnostics.host.installation import Installation
 from envbuilder.diagnostics.host.installed_versions import InstalledLibrary, Origin
 from envbuilder.diagnostics.host.nearest_environment import row_of
 
@@ -20,17 +20,17 @@ _TOOLKIT = re.compile(r"/cuda-\d[^/]*(?=/)")
 _PATH = "LD_LIBRARY_PATH"
 
 
-def cpu_build(case: Case) -> Iterator[Finding]:
+def cpu_build(installation: Installation) -> Iterator[Finding]:
     """A TensorFlow without CUDA on a machine with GPUs."""
-    installed = case.installed
-    if installed.is_cuda_build is not False or not case.has_gpus or installed.is_rocm_build:
+    installed = installation.installed
+    if installed.is_cuda_build is not False or not installation.has_gpus or installed.is_rocm_build:
         return
-    row = row_of(case.catalog, installed.release, cuda=True) if installed.release else None
-    runs = row if row and case.is_available(row.id) else None
+    row = row_of(installation.catalog, installed.release, cuda=True) if installed.release else None
+    runs = row if row and installation.is_available(row.id) else None
     yield Finding(
         id="cpu-build-on-gpu-machine",
         severity=Severity.WARNING,
-        message=f"{case.name} is built without CUDA, and this machine has a GPU",
+        message=f"{installation.name} is built without CUDA, and this machine has a GPU",
         effect="everything is computed on the processor",
         remedies=(Remedy(text="use the GPU build of this release", command=f"envbuilder build {runs.id}"),)
         if runs
@@ -38,21 +38,21 @@ def cpu_build(case: Case) -> Iterator[Finding]:
     )
 
 
-def libraries_missing(case: Case) -> Iterator[Finding]:
+def libraries_missing(installation: Installation) -> Iterator[Finding]:
     """CUDA libraries that TensorFlow opens and the loader does not find."""
-    need = _need(case)
-    missing = [name for name in need.sonames if case.installed.reached(name) is None] if need else []
+    need = _need(installation)
+    missing = [name for name in need.sonames if installation.installed.reached(name) is None] if need else []
     if need is None or not missing:
         return
-    aside = {each.name: each for each in case.installed.libraries if not each.via and each.name in missing}
+    aside = {each.name: each for each in installation.installed.libraries if not each.via and each.name in missing}
     nowhere = [name for name in missing if name not in aside]
-    severity, effect = _cost(case, need)
+    severity, effect = _cost(installation, need)
     if aside:
         folders = list(dict.fromkeys(_folder(each) for each in aside.values()))
         yield Finding(
             id="cuda-libraries-unreachable",
             severity=severity,
-            message=f"{', '.join(aside)}: installed in {', '.join(folders)}, where {case.name} does not look",
+            message=f"{', '.join(aside)}: installed in {', '.join(folders)}, where {installation.name} does not look",
             effect=effect,
             remedies=(
                 Remedy(
@@ -62,68 +62,76 @@ def libraries_missing(case: Case) -> Iterator[Finding]:
             ),
         )
     if nowhere:
-        others = list(dict.fromkeys(_others(case, nowhere)))
+        others = list(dict.fromkeys(_others(installation, nowhere)))
         yield Finding(
             id="cuda-libraries-missing",
             severity=severity,
-            message=f"{case.name} opens {', '.join(nowhere)}, not found here"
+            message=f"{installation.name} opens {', '.join(nowhere)}, not found here"
             + (f"; of another CUDA: {', '.join(others)}" if others else ""),
             effect=effect,
-            remedies=case.build("use an environment that has them"),
+            remedies=installation.build("use an environment that has them"),
         )
 
 
-def _need(case: Case) -> CudaNeed | None:
+def _need(installation: Installation) -> CudaNeed | None:
     """What the installed build opens; None for another build than the catalog's, and where nobody looked."""
-    looked = case.installed.software is not None
-    return case.row.cuda if case.row and case.is_catalog_build and case.installed.is_cuda_build and looked else None
+    looked = installation.installed.software is not None
+    return (
+        installation.row.cuda
+        if installation.row and installation.is_catalog_build and installation.installed.is_cuda_build and looked
+        else None
+    )
 
 
-def _cost(case: Case, need: CudaNeed) -> tuple[Severity, str]:
+def _cost(installation: Installation, need: CudaNeed) -> tuple[Severity, str]:
     if need.linkage == "needed":
         return Severity.PROBLEM, "import tensorflow fails: it is linked against them"
-    if case.has_gpus:
+    if installation.has_gpus:
         return Severity.PROBLEM, "TensorFlow registers no GPU and computes on the processor"
     return Severity.NOTE, "without a GPU they are not needed"
 
 
-def _others(case: Case, missing: list[str]) -> Iterator[str]:
+def _others(installation: Installation, missing: list[str]) -> Iterator[str]:
     """Libraries of the same kind with another number."""
     stems = {name.partition(".so")[0] for name in missing}
-    for each in case.installed.libraries:
+    for each in installation.installed.libraries:
         if each.stem in stems:
             yield f"{each.name} in {_folder(each)}"
 
 
-def cudnn_unfit(case: Case) -> Iterator[Finding]:
+def cudnn_unfit(installation: Installation) -> Iterator[Finding]:
     """A cuDNN that TensorFlow refuses."""
-    need = _need(case) or _need_of_opened(case)
+    need = _need(installation) or _need_of_opened(installation)
     soname = next((name for name in need.sonames if name.startswith(f"{_CUDNN}.so")), "") if need else ""
-    found = case.installed.reached(soname)
+    found = installation.installed.reached(soname)
     if need is None or found is None or found.version is None or need.cudnn.accepts(found.version):
         return
     rule = need.cudnn.rule.describe(need.cudnn.compiled)
     yield Finding(
         id="cudnn-unfit",
-        severity=Severity.PROBLEM if case.has_gpus else Severity.WARNING,
-        message=f"cuDNN {found.version} at {found.path}; {case.name} was compiled with {need.cudnn.compiled} and takes"
-        f" {rule}",
+        severity=Severity.PROBLEM if installation.has_gpus else Severity.WARNING,
+        message=f"cuDNN {found.version} at {found.path}; {installation.name} was compiled with {need.cudnn.compiled}"
+        f" and takes {rule}",
         effect="convolutions and recurrent layers fail: cuDNN cannot be started",
-        remedies=case.build(f"use an environment with {rule}"),
+        remedies=installation.build(f"use an environment with {rule}"),
     )
 
 
-def _need_of_opened(case: Case) -> CudaNeed | None:
+def _need_of_opened(installation: Installation) -> CudaNeed | None:
     """Facts of earlier probes tell of the libraries that were opened, which is enough for cuDNN."""
-    return case.row.cuda if case.row and case.is_catalog_build and case.installed.is_cuda_build else None
+    return (
+        installation.row.cuda
+        if installation.row and installation.is_catalog_build and installation.installed.is_cuda_build
+        else None
+    )
 
 
-def libraries_mixed(case: Case) -> Iterator[Finding]:
+def libraries_mixed(installation: Installation) -> Iterator[Finding]:
     """CUDA libraries that come from more than one CUDA."""
-    need = _need(case)
+    need = _need(installation)
     if need is None:
         return
-    found = [case.installed.reached(name) for name in need.sonames]
+    found = [installation.installed.reached(name) for name in need.sonames]
     homes: dict[str, list[str]] = {}
     for each in found:
         home = _home(each) if each and each.stem not in _APART else ""
@@ -134,7 +142,7 @@ def libraries_mixed(case: Case) -> Iterator[Finding]:
         yield Finding(
             id="cuda-libraries-mixed",
             severity=Severity.WARNING,
-            message=f"{case.name} gets libraries of more than one CUDA: {listed}",
+            message=f"{installation.name} gets libraries of more than one CUDA: {listed}",
             effect="libraries of one CUDA release are tested together; others may fail to start",
             remedies=(Remedy(text=f"see what {_PATH} names", command=f"echo ${_PATH}"),),
         )
@@ -152,21 +160,21 @@ def _home(library: InstalledLibrary) -> str:
     return library.path[: inside.end()] if inside else ""
 
 
-def no_gpu_device(case: Case) -> Iterator[Finding]:
+def no_gpu_device(installation: Installation) -> Iterator[Finding]:
     """TensorFlow was imported, and sees no GPU on a machine that has one."""
-    devices = case.installed.facts.devices
-    if not isinstance(devices, Seen) or not case.installed.is_cuda_build or not case.has_gpus:
+    devices = installation.installed.facts.devices
+    if not isinstance(devices, Seen) or not installation.installed.is_cuda_build or not installation.has_gpus:
         return
     if not any(device.type == "GPU" for device in devices.value):
         yield Finding(
             id="gpu-not-used",
             severity=Severity.PROBLEM,
-            message=f"{case.name} is built with CUDA and sees no GPU",
+            message=f"{installation.name} is built with CUDA and sees no GPU",
             effect="everything is computed on the processor",
-            remedies=(Remedy(text="see why", command=_again(case)),),
+            remedies=(Remedy(text="see why", command=_again(installation)),),
         )
 
 
-def _again(case: Case) -> str:
-    python = case.installed.python
+def _again(installation: Installation) -> str:
+    python = installation.installed.python
     return f"TF_CPP_MIN_LOG_LEVEL=0 {python} -c 'import tensorflow; tensorflow.test.is_gpu_available()'"

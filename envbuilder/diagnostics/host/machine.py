@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from envbuilder.catalog.compatibility import ARM_REMEDY, SERVED_PROCESSORS
 from envbuilder.core.units import size
 from envbuilder.diagnostics.findings import Finding, Remedy, Severity
-from envbuilder.diagnostics.host.view import View
+from envbuilder.diagnostics.host.machine_view import MachineView
 
 LITTLE_MEMORY = 2 << 30
 """Free bytes of memory below which it is a warning.
@@ -26,7 +26,7 @@ LITTLE_SHM = 64 << 20
 """Bytes of /dev/shm in a container for which nobody asked for more: the default of Docker."""
 
 
-def no_avx(view: View) -> Iterator[Finding]:
+def no_avx(view: MachineView) -> Iterator[Finding]:
     """A processor without AVX."""
     if view.machine and view.machine.avx is False:
         virtual = bool(view.host and view.host.virtual)
@@ -43,7 +43,7 @@ def no_avx(view: View) -> Iterator[Finding]:
         )
 
 
-def other_processor(view: View) -> Iterator[Finding]:
+def other_processor(view: MachineView) -> Iterator[Finding]:
     """Report a processor architecture that the catalog has no wheels for."""
     found = view.interpreter.machine if view.interpreter else ""
     if found and found not in SERVED_PROCESSORS:
@@ -56,7 +56,7 @@ def other_processor(view: View) -> Iterator[Finding]:
         )
 
 
-def little_memory(view: View) -> Iterator[Finding]:
+def little_memory(view: MachineView) -> Iterator[Finding]:
     """Little memory that is free, of the machine or of the control group."""
     free = _free_memory(view)
     if free is not None and free < LITTLE_MEMORY:
@@ -71,7 +71,7 @@ def little_memory(view: View) -> Iterator[Finding]:
         )
 
 
-def _free_memory(view: View) -> int | None:
+def _free_memory(view: MachineView) -> int | None:
     available = view.host.memory_available if view.host else None
     limit, used = (view.machine.memory_limit if view.machine else None), (view.host.group_used if view.host else None)
     sizes = [] if available is None else [available]
@@ -80,7 +80,7 @@ def _free_memory(view: View) -> int | None:
     return min(sizes, default=None)
 
 
-def little_disk(view: View) -> Iterator[Finding]:
+def little_disk(view: MachineView) -> Iterator[Finding]:
     """Little room on the disks that are written to."""
     disks = {disk.path: disk for disk in view.host.disks} if view.host else {}
     short = [disk for disk in disks.values() if disk.free < LITTLE_DISK]
@@ -99,7 +99,7 @@ def little_disk(view: View) -> Iterator[Finding]:
         )
 
 
-def little_shm(view: View) -> Iterator[Finding]:
+def little_shm(view: MachineView) -> Iterator[Finding]:
     """The little shared memory that Docker gives by default."""
     shm = view.machine.shm if view.machine else None
     if shm is None or shm > LITTLE_SHM:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from envbuilder.diagnostics.facts.facts import NOT_ASKED, Facts, Unseen
 from envbuilder.diagnostics.host.environment import EngineAnswers, SourceKind
-from envbuilder.diagnostics.host.view import View
+from envbuilder.diagnostics.host.machine_view import MachineView
 
 _AGAIN = "python probe.py --hardware > facts.json there (`envbuilder probe -o probe.py`)"
 _NAMING = {
@@ -32,9 +32,16 @@ class MissingFact:
     how: str = ""
 
 
-def missing_facts(view: View) -> tuple[MissingFact, ...]:
+def missing_facts(view: MachineView) -> tuple[MissingFact, ...]:
     """Everything that no finding can speak about."""
-    return (*_facts(view.facts), *_software(view.facts), *_host(view), *_gpus(view), *_work(view), *_surroundings(view))
+    return (
+        *_facts(view.facts),
+        *_software(view.facts),
+        *_host(view),
+        *_gpus(view),
+        *_work(view),
+        *_host_environment(view),
+    )
 
 
 def _facts(facts: Facts) -> Iterator[MissingFact]:
@@ -56,7 +63,7 @@ def _software(facts: Facts) -> Iterator[MissingFact]:
         yield MissingFact(what="installed versions (TensorFlow, CUDA, cuDNN)", why=facts.software.headline, how=how)
 
 
-def _host(view: View) -> Iterator[MissingFact]:
+def _host(view: MachineView) -> Iterator[MissingFact]:
     host, machine = view.host, view.machine
     if machine is not None and machine.avx is None:
         yield MissingFact(what="whether the processor has AVX", why="/proc/cpuinfo does not tell", how="lscpu")
@@ -72,7 +79,7 @@ def _host(view: View) -> Iterator[MissingFact]:
         yield MissingFact(what="free memory", why="/proc/meminfo does not tell", how="free -h")
 
 
-def _gpus(view: View) -> Iterator[MissingFact]:
+def _gpus(view: MachineView) -> Iterator[MissingFact]:
     if not view.has_gpu and not view.is_module_loaded:
         return
     if view.nvml is not None and view.nvml.init_code != 0:
@@ -93,14 +100,14 @@ def _gpus(view: View) -> Iterator[MissingFact]:
     )
 
 
-def _work(view: View) -> Iterator[MissingFact]:
+def _work(view: MachineView) -> Iterator[MissingFact]:
     if view.gpus and isinstance(view.facts.compute, Unseen):
         why = "doctor looks and does not compute"
         yield MissingFact(what="whether the GPUs compute right", why=why, how="envbuilder validate ENV --tier gpu")
 
 
-def _surroundings(view: View) -> Iterator[MissingFact]:
-    around = view.surroundings
+def _host_environment(view: MachineView) -> Iterator[MissingFact]:
+    around = view.host_environment
     if around is None:
         why = "looked at on the host itself only, and these facts hold nothing of them"
         how = "envbuilder doctor -o facts.json on that machine"

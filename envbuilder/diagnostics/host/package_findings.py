@@ -14,29 +14,29 @@ from envbuilder.catalog.sources import Breakage
 from envbuilder.diagnostics.facts.facts import NOT_ASKED, Unseen
 from envbuilder.diagnostics.facts.software import Distribution
 from envbuilder.diagnostics.findings import Finding, Remedy, Severity
-from envbuilder.diagnostics.host.case import Case
+from envbuilder.diagnostics.host.installation import Installation
 from envbuilder.diagnostics.host.installed import KERAS, TENSORFLOW, as_version
 
 _ANY = SpecifierSet()
 _NOT_TRIED = {NOT_ASKED.kind, "NotReached"}
 
 
-def import_fails(case: Case) -> Iterator[Finding]:
+def import_fails(installation: Installation) -> Iterator[Finding]:
     """`import tensorflow` was tried, and fails."""
-    fact = case.installed.facts.imported
-    if isinstance(fact, Unseen) and fact.kind not in _NOT_TRIED and case.installed.has_files:
+    fact = installation.installed.facts.imported
+    if isinstance(fact, Unseen) and fact.kind not in _NOT_TRIED and installation.installed.has_files:
         yield Finding(
             id="tensorflow-import-fails",
             severity=Severity.PROBLEM,
             message=f"import tensorflow fails: {fact.summary}",
             effect="no program that uses TensorFlow starts with this Python",
-            remedies=case.build("use an environment that is known to work"),
+            remedies=installation.build("use an environment that is known to work"),
         )
 
 
-def two_tensorflows(case: Case) -> Iterator[Finding]:
+def two_tensorflows(installation: Installation) -> Iterator[Finding]:
     """More than one distribution installed TensorFlow's files, in one directory or in two."""
-    found = case.installed.frameworks
+    found = installation.installed.frameworks
     if len(found) < 2:
         return
     names = " and ".join(f"{each.name} {each.version}" for each in found)
@@ -52,19 +52,19 @@ def two_tensorflows(case: Case) -> Iterator[Finding]:
         remedies=(
             Remedy(
                 text="remove all of them, then install one",
-                command=f"{case.pip('uninstall', '-y', *dict.fromkeys(each.name for each in found))}"
-                f" && {case.pip('install', f'{first.name}=={first.version}')}",
+                command=f"{installation.pip('uninstall', '-y', *dict.fromkeys(each.name for each in found))}"
+                f" && {installation.pip('install', f'{first.name}=={first.version}')}",
             ),
         ),
     )
 
 
-def files_missing(case: Case) -> Iterator[Finding]:
+def files_missing(installation: Installation) -> Iterator[Finding]:
     """TensorFlow's metadata is there, its files are not."""
-    framework = case.installed.framework
-    if framework is None or case.installed.has_files:
+    framework = installation.installed.framework
+    if framework is None or installation.installed.has_files:
         return
-    again = case.pip("install", "--force-reinstall", "--no-deps", f"{framework.name}=={framework.version}")
+    again = installation.pip("install", "--force-reinstall", "--no-deps", f"{framework.name}=={framework.version}")
     yield Finding(
         id="tensorflow-files-missing",
         severity=Severity.PROBLEM,
@@ -74,120 +74,130 @@ def files_missing(case: Case) -> Iterator[Finding]:
     )
 
 
-def packages_break_import(case: Case) -> Iterator[Finding]:
+def packages_break_import(installation: Installation) -> Iterator[Finding]:
     """Packages beside which the import of this release is known to fail; what was imported is believed."""
-    for name, breakage in _breaking(case).items() if case.installed.imported is None else ():
+    for name, breakage in _breaking(installation).items() if installation.installed.imported is None else ():
         yield Finding(
             id="package-breaks-import",
             severity=Severity.PROBLEM,
-            message=f"{name} {case.installed.packages[name].version} is installed beside {case.name}",
+            message=f"{name} {installation.installed.packages[name].version} is installed beside {installation.name}",
             effect=f"import tensorflow fails: {breakage.reason}",
-            remedies=(_pip(case, name, str(_allowed(case, name))), *case.build("or use an environment that works")),
+            remedies=(
+                _pip(installation, name, str(_allowed(installation, name))),
+                *installation.build("or use an environment that works"),
+            ),
         )
 
 
-def known_traps(case: Case) -> Iterator[Finding]:
+def known_traps(installation: Installation) -> Iterator[Finding]:
     """Packages outside the bounds that the catalog keeps for this release."""
-    broken = _breaking(case)
-    for bound in case.row.constraints if case.row and not case.is_own_build else ():
+    broken = _breaking(installation)
+    for bound in installation.row.constraints if installation.row and not installation.is_own_build else ():
         requirement = Requirement(bound.requirement)
-        version = case.installed.version(requirement.name)
+        version = installation.installed.version(requirement.name)
         # keras.yaml says more about Keras, see `keras_unfit`.
         if version is None or requirement.name in {KERAS, *broken} or version in _all(requirement.specifier):
             continue
         yield Finding(
             id="package-known-trap",
             severity=Severity.WARNING,
-            message=f"{requirement.name} {version} is installed beside {case.name}: {bound.advisory.title}",
+            message=f"{requirement.name} {version} is installed beside {installation.name}: {bound.advisory.title}",
             effect=bound.advisory.reason,
-            remedies=(_pip(case, requirement.name, str(requirement.specifier)),),
+            remedies=(_pip(installation, requirement.name, str(requirement.specifier)),),
         )
 
 
-def additions_missing(case: Case) -> Iterator[Finding]:
+def additions_missing(installation: Installation) -> Iterator[Finding]:
     """Packages that TensorFlow needs for some work and does not require."""
-    for bound in case.row.additions if case.row and not case.is_own_build else ():
+    for bound in installation.row.additions if installation.row and not installation.is_own_build else ():
         requirement = Requirement(bound.requirement)
-        if requirement.name not in case.installed.packages:
+        if requirement.name not in installation.installed.packages:
             yield Finding(
                 id="package-missing",
                 severity=Severity.WARNING,
                 message=f"{requirement.name} is not installed: {bound.advisory.title}",
                 effect=bound.advisory.reason,
-                remedies=(_pip(case, requirement.name, str(requirement.specifier)),),
+                remedies=(_pip(installation, requirement.name, str(requirement.specifier)),),
             )
 
 
-def requirements_unmet(case: Case) -> Iterator[Finding]:
+def requirements_unmet(installation: Installation) -> Iterator[Finding]:
     """Packages that are not what TensorFlow's own metadata requires."""
-    told = {*_breaking(case), *((KERAS,) if _refusal_of_keras(case) else ())}
-    unmet = [each for each in _requirements(case) if each.name not in told and _is_unmet(case, each)]
+    told = {*_breaking(installation), *((KERAS,) if _refusal_of_keras(installation) else ())}
+    unmet = [each for each in _requirements(installation) if each.name not in told and _is_unmet(installation, each)]
     if not unmet:
         return
-    listed = ", ".join(f"{each.name}{each.specifier} ({_has(case, each.name)})" for each in unmet)
+    listed = ", ".join(f"{each.name}{each.specifier} ({_has(installation, each.name)})" for each in unmet)
     yield Finding(
         id="requirements-unmet",
         severity=Severity.WARNING,
-        message=f"{case.name} requires {listed}",
+        message=f"{installation.name} requires {listed}",
         effect="it was not released for these versions: its import or some of its parts may fail",
         remedies=(
             Remedy(
                 text="install what it requires",
-                command=case.pip("install", *(f"{each.name}{each.specifier}" for each in unmet)),
+                command=installation.pip("install", *(f"{each.name}{each.specifier}" for each in unmet)),
             ),
-            Remedy(text="try the import", command=f"envbuilder doctor --python {case.installed.python} --import"),
+            Remedy(
+                text="try the import", command=f"envbuilder doctor --python {installation.installed.python} --import"
+            ),
         ),
     )
 
 
-def keras_unfit(case: Case) -> Iterator[Finding]:
+def keras_unfit(installation: Installation) -> Iterator[Finding]:
     """A stand-alone Keras that is known not to work with this TensorFlow."""
-    release, rule = case.installed.release, _refusal_of_keras(case)
+    release, rule = installation.installed.release, _refusal_of_keras(installation)
     if release is None or rule is None:
         return
-    other = case.catalog.keras.newest(Version(release.public), _ANY)
+    other = installation.catalog.keras.newest(Version(release.public), _ANY)
     if other:
-        remedy = _pip(case, KERAS, f"=={other[0]}", text=f"Keras {other[0]} works with it")
+        remedy = _pip(installation, KERAS, f"=={other[0]}", text=f"Keras {other[0]} works with it")
     else:
-        remedy = Remedy(text="use tf.keras instead of keras in the program", command=case.pip("uninstall", "-y", KERAS))
+        remedy = Remedy(
+            text="use tf.keras instead of keras in the program", command=installation.pip("uninstall", "-y", KERAS)
+        )
     yield Finding(
         id="keras-unfit",
         severity=Severity.PROBLEM,
-        message=f"Keras {case.installed.version(KERAS)} does not work with {case.name}: {rule.reason}",
+        message=f"Keras {installation.installed.version(KERAS)} does not work with {installation.name}: {rule.reason}",
         effect="programs that import keras fail",
         remedies=(remedy,),
     )
 
 
-def _refusal_of_keras(case: Case) -> KerasRule | None:
+def _refusal_of_keras(installation: Installation) -> KerasRule | None:
     """Return the rule that says that the installed Keras does not work; None where it does, or nothing is known."""
-    release, keras = case.installed.release, case.installed.version(KERAS)
-    rule = case.catalog.keras.rule(keras, Version(release.public)) if release and keras else None
+    release, keras = installation.installed.release, installation.installed.version(KERAS)
+    rule = installation.catalog.keras.rule(keras, Version(release.public)) if release and keras else None
     return None if rule is None or rule.works else rule
 
 
-def not_in_catalog(case: Case) -> Iterator[Finding]:
+def not_in_catalog(installation: Installation) -> Iterator[Finding]:
     """A TensorFlow of which the catalog knows nothing."""
-    if case.installed.is_rocm_build:
-        seen, effect = f"{case.name} is built for AMD's GPUs (ROCm)", "the catalog has builds for NVIDIA's GPUs only"
-    elif case.installed.has_files and case.installed.release is None:
+    if installation.installed.is_rocm_build:
+        seen, effect = (
+            f"{installation.name} is built for AMD's GPUs (ROCm)",
+            "the catalog has builds for NVIDIA's GPUs only",
+        )
+    elif installation.installed.has_files and installation.installed.release is None:
         seen, effect = "the release of TensorFlow is unknown: it has no metadata", "nothing is said about its packages"
-    elif case.installed.release and case.row is None:
-        seen, effect = f"the catalog has no release like {case.name}", "what fits it is not known"
+    elif installation.installed.release and installation.row is None:
+        seen, effect = f"the catalog has no release like {installation.name}", "what fits it is not known"
     else:
         return
     yield Finding(id="tensorflow-not-in-catalog", severity=Severity.NOTE, message=seen, effect=effect)
 
 
-def _breaking(case: Case) -> dict[str, Breakage]:
+def _breaking(installation: Installation) -> dict[str, Breakage]:
     """Return the packages beside which the import is known to fail, by name."""
-    known = () if case.is_own_build else case.catalog.advisories
+    known = () if installation.is_own_build else installation.catalog.advisories
     every = [breakage for advisory in known for breakage in advisory.breaks]
-    return {each.package: each for each in every if _hits(case, each)}
+    return {each.package: each for each in every if _hits(installation, each)}
 
 
-def _hits(case: Case, breakage: Breakage) -> bool:
-    release, version = case.installed.release, case.installed.version(breakage.package)
+def _hits(installation: Installation, breakage: Breakage) -> bool:
+    release, version = installation.installed.release, installation.installed.version(breakage.package)
     if release is None or version is None or not breakage.tensorflow.contains(release.public, prereleases=True):
         return False
     return breakage.versions.contains(version, prereleases=True)
@@ -198,11 +208,11 @@ def _all(specifier: SpecifierSet) -> SpecifierSet:
     return SpecifierSet(str(specifier), prereleases=True)
 
 
-def _requirements(case: Case) -> tuple[Requirement, ...]:
+def _requirements(installation: Installation) -> tuple[Requirement, ...]:
     """What TensorFlow's metadata requires for this interpreter; what cannot be read is left out."""
-    framework = case.installed.framework
+    framework = installation.installed.framework
     read = [_parsed(text) for text in framework.requires] if framework else []
-    return tuple(each for each in read if each and each.name != TENSORFLOW and _is_for(case, each))
+    return tuple(each for each in read if each and each.name != TENSORFLOW and _is_for(installation, each))
 
 
 def _parsed(text: str) -> Requirement | None:
@@ -214,8 +224,8 @@ def _parsed(text: str) -> Requirement | None:
     return found
 
 
-def _is_for(case: Case, requirement: Requirement) -> bool:
-    interpreter = case.installed.interpreter
+def _is_for(installation: Installation, requirement: Requirement) -> bool:
+    interpreter = installation.installed.interpreter
     if requirement.marker is None or interpreter is None:
         return requirement.marker is None
     environment = {
@@ -235,28 +245,28 @@ def _is_for(case: Case, requirement: Requirement) -> bool:
         return False
 
 
-def _is_unmet(case: Case, requirement: Requirement) -> bool:
-    installed = case.installed.packages.get(requirement.name)
+def _is_unmet(installation: Installation, requirement: Requirement) -> bool:
+    installed = installation.installed.packages.get(requirement.name)
     if installed is None:
         return True
     version = as_version(installed.version)
     return version is not None and version not in _all(requirement.specifier)
 
 
-def _has(case: Case, name: str) -> str:
-    found: Distribution | None = case.installed.packages.get(name)
+def _has(installation: Installation, name: str) -> str:
+    found: Distribution | None = installation.installed.packages.get(name)
     return f"{found.version} is installed" if found else "not installed"
 
 
-def _allowed(case: Case, name: str) -> SpecifierSet:
+def _allowed(installation: Installation, name: str) -> SpecifierSet:
     """The versions of a package that fit: the row's bound, and what TensorFlow requires."""
-    bounds = [Requirement(each.requirement) for each in (case.row.constraints if case.row else ())]
-    every = [each.specifier for each in (*bounds, *_requirements(case)) if each.name == name]
+    bounds = [Requirement(each.requirement) for each in (installation.row.constraints if installation.row else ())]
+    every = [each.specifier for each in (*bounds, *_requirements(installation)) if each.name == name]
     allowed = _ANY
     for specifier in every:
         allowed &= specifier
     return allowed
 
 
-def _pip(case: Case, name: str, versions: str, *, text: str = "") -> Remedy:
-    return Remedy(text=text or f"install a {name} that fits", command=case.pip("install", f"{name}{versions}"))
+def _pip(installation: Installation, name: str, versions: str, *, text: str = "") -> Remedy:
+    return Remedy(text=text or f"install a {name} that fits", command=installation.pip("install", f"{name}{versions}"))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from envbuilder.core.units import size
 from envbuilder.diagnostics.facts.facts import Seen
 from envbuilder.diagnostics.findings import Finding, Remedy, Severity
-from envbuilder.diagnostics.host.view import View
+from envbuilder.diagnostics.host.machine_view import MachineView
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 _SHOW_ALL = Remedy(text="show all GPUs", command=f"unset {_VISIBLE}")
@@ -27,7 +27,7 @@ _SMALL_CACHE = 256 << 20
 """The driver's default before CUDA 12. Source: CUDA programming guide, environment variables."""
 
 
-def visible_devices(view: View) -> Iterator[Finding]:
+def visible_devices(view: MachineView) -> Iterator[Finding]:
     """CUDA_VISIBLE_DEVICES hides GPUs, or names some that are not there."""
     value = view.variable(_VISIBLE)
     if value is None or not view.has_gpu:
@@ -54,11 +54,11 @@ def _hidden(seen: str, effect: str) -> Finding:
     )
 
 
-def _have(view: View) -> str:
+def _have(view: MachineView) -> str:
     return f" (it has {len(view.gpus)})" if view.gpus else ""
 
 
-def _shown(view: View, entries: list[str]) -> int | None:
+def _shown(view: MachineView, entries: list[str]) -> int | None:
     """How many entries CUDA takes before the first that it does not know; None when that cannot be told."""
     if not view.gpus or any(gpu.mig for gpu in view.gpus):
         return None
@@ -71,7 +71,7 @@ def _shown(view: View, entries: list[str]) -> int | None:
     return len(entries)
 
 
-def nvidia_visible_devices(view: View) -> Iterator[Finding]:
+def nvidia_visible_devices(view: MachineView) -> Iterator[Finding]:
     """A container that asks NVIDIA's runtime for no GPU."""
     value = view.variable("NVIDIA_VISIBLE_DEVICES")
     if view.container and value is not None and value in _NONE and not view.gpus:
@@ -84,7 +84,7 @@ def nvidia_visible_devices(view: View) -> Iterator[Finding]:
         )
 
 
-def driver_capabilities(view: View) -> Iterator[Finding]:
+def driver_capabilities(view: MachineView) -> Iterator[Finding]:
     """A container that gets only some of the driver's libraries."""
     value = view.variable("NVIDIA_DRIVER_CAPABILITIES")
     if not value or not view.container or not (view.has_gpu or view.is_module_loaded):
@@ -106,7 +106,7 @@ def driver_capabilities(view: View) -> Iterator[Finding]:
         )
 
 
-def foreign_libraries(view: View) -> Iterator[Finding]:
+def foreign_libraries(view: MachineView) -> Iterator[Finding]:
     """CUDA libraries that LD_LIBRARY_PATH puts before those of an environment."""
     value = view.variable("LD_LIBRARY_PATH") or (view.interpreter.ld_library_path if view.interpreter else "")
     loads = view.facts.libraries.value if isinstance(view.facts.libraries, Seen) else ()
@@ -126,7 +126,7 @@ def foreign_libraries(view: View) -> Iterator[Finding]:
         )
 
 
-def memory_settings(view: View) -> Iterator[Finding]:
+def memory_settings(view: MachineView) -> Iterator[Finding]:
     """Variables that change how TensorFlow takes GPU memory."""
     found = [f"{name}={view.variable(name)}" for name in _SETTINGS if view.variable(name) is not None]
     if found:
@@ -138,7 +138,7 @@ def memory_settings(view: View) -> Iterator[Finding]:
         )
 
 
-def no_kernel_cache(view: View) -> Iterator[Finding]:
+def no_kernel_cache(view: MachineView) -> Iterator[Finding]:
     """A cache for compiled kernels that is too small to keep what TensorFlow has compiled."""
     value = view.variable("CUDA_CACHE_MAXSIZE")
     if value and value.isascii() and value.isdigit() and int(value) < _SMALL_CACHE:

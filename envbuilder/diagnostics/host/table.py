@@ -14,13 +14,13 @@ from envbuilder.diagnostics.facts.machine import host_of
 from envbuilder.diagnostics.findings import Finding, Severity
 from envbuilder.diagnostics.host import driver, gpus, machine, settings
 from envbuilder.diagnostics.host import environment_findings as around
-from envbuilder.diagnostics.host.environment import Surroundings
+from envbuilder.diagnostics.host.environment import HostEnvironment
 from envbuilder.diagnostics.host.examination import Examination
+from envbuilder.diagnostics.host.machine_view import MachineView
 from envbuilder.diagnostics.host.missing_facts import missing_facts
 from envbuilder.diagnostics.host.versions import Closures, case_of, version_findings, versions_of
-from envbuilder.diagnostics.host.view import View
 
-Examine: TypeAlias = Callable[[View], Iterator[Finding]]
+Examine: TypeAlias = Callable[[MachineView], Iterator[Finding]]
 
 TABLE: tuple[Examine, ...] = (
     driver.container_without_gpu,
@@ -66,7 +66,7 @@ TABLE: tuple[Examine, ...] = (
 )
 
 
-def findings(view: View) -> tuple[Finding, ...]:
+def findings(view: MachineView) -> tuple[Finding, ...]:
     """All findings, worst first; within a severity in the order of the table."""
     return _worst_first(finding for examine in TABLE for finding in examine(view))
 
@@ -78,7 +78,7 @@ def _worst_first(found: Iterable[Finding]) -> tuple[Finding, ...]:
 def examine_machine(
     catalog: Catalog,
     facts: Facts,
-    surroundings: Surroundings | None,
+    host_environment: HostEnvironment | None,
     inventory: Inventory,
     closures: Closures = lambda _: (),
 ) -> Examination:
@@ -87,11 +87,11 @@ def examine_machine(
     Args:
         catalog: The environments, and the tables of drivers and GPUs.
         facts: What the probe saw there.
-        surroundings: What stands around it; None when nobody looked.
+        host_environment: What stands around it; None when nobody looked.
         inventory: What is available to a build here.
         closures: The packages that ship with a row, by its id.
     """
-    view, host = View(facts=facts, surroundings=surroundings), replace(host_of(facts), name="")
+    view, host = MachineView(facts=facts, host_environment=host_environment), replace(host_of(facts), name="")
     environments = tuple(offer(catalog.cuda, row, host, inventory) for row in catalog.environments)
     case = case_of(catalog, facts, environments, closures)
     return Examination(

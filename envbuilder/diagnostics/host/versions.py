@@ -12,7 +12,7 @@ from envbuilder.diagnostics.facts.facts import Facts
 from envbuilder.diagnostics.facts.machine import host_of
 from envbuilder.diagnostics.findings import Finding
 from envbuilder.diagnostics.host import library_findings, package_findings
-from envbuilder.diagnostics.host.case import Case
+from envbuilder.diagnostics.host.installation import Installation
 from envbuilder.diagnostics.host.installed import Installed
 from envbuilder.diagnostics.host.installed_versions import InstalledTensorFlow, Versions
 from envbuilder.diagnostics.host.nearest_environment import SHOWN, nearest
@@ -20,7 +20,7 @@ from envbuilder.lock.closures import Closure
 
 Closures: TypeAlias = Callable[[str], tuple[Closure, ...]]
 
-TABLE: tuple[Callable[[Case], Iterator[Finding]], ...] = (
+TABLE: tuple[Callable[[Installation], Iterator[Finding]], ...] = (
     package_findings.import_fails,
     package_findings.files_missing,
     package_findings.two_tensorflows,
@@ -38,7 +38,7 @@ TABLE: tuple[Callable[[Case], Iterator[Finding]], ...] = (
 )
 
 
-def case_of(catalog: Catalog, facts: Facts, environments: tuple[Offer, ...], closures: Closures) -> Case:
+def case_of(catalog: Catalog, facts: Facts, environments: tuple[Offer, ...], closures: Closures) -> Installation:
     """Return what the findings are made from.
 
     Args:
@@ -52,37 +52,37 @@ def case_of(catalog: Catalog, facts: Facts, environments: tuple[Offer, ...], clo
     names = frozenset((*(wheel.package for wheel in wheels), *(other.package for other in others)))
     installed, host = Installed(facts=facts, names=names), host_of(facts)
     near = nearest(catalog, installed, closures, gpus=bool(host.gpus)) if installed.is_seen else None
-    return Case(installed=installed, catalog=catalog, host=host, environments=environments, nearest=near)
+    return Installation(installed=installed, catalog=catalog, host=host, environments=environments, nearest=near)
 
 
-def version_findings(case: Case) -> tuple[Finding, ...]:
+def version_findings(installation: Installation) -> tuple[Finding, ...]:
     """Return what does not fit together, in the order of the table; nothing without TensorFlow."""
-    if not case.installed.frameworks and not case.installed.has_files:
+    if not installation.installed.frameworks and not installation.installed.has_files:
         return ()
-    return tuple(finding for examine in TABLE for finding in examine(case))
+    return tuple(finding for examine in TABLE for finding in examine(installation))
 
 
-def versions_of(case: Case) -> Versions | None:
+def versions_of(installation: Installation) -> Versions | None:
     """Return the installed versions; None where nobody looked."""
-    installed = case.installed
+    installed = installation.installed
     if not installed.is_seen:
         return None
     packages = installed.packages
     return Versions(
         python=installed.interpreter.version if installed.interpreter else None,
         executable=installed.interpreter.executable if installed.interpreter else "",
-        tensorflow=_tensorflow(case) if installed.frameworks or installed.has_files else None,
+        tensorflow=_tensorflow(installation) if installed.frameworks or installed.has_files else None,
         builtin_keras=installed.builtin_keras,
         packages=tuple((name, packages[name].version if name in packages else "") for name in SHOWN),
         libraries=installed.libraries,
-        nearest=case.nearest,
+        nearest=installation.nearest,
     )
 
 
-def _tensorflow(case: Case) -> InstalledTensorFlow:
-    installed = case.installed
+def _tensorflow(installation: Installation) -> InstalledTensorFlow:
+    installed = installation.installed
     files = installed.software.tensorflow if installed.software else None
-    cuda, cudnn, told_by = _build(case)
+    cuda, cudnn, told_by = _build(installation)
     return InstalledTensorFlow(
         packages=tuple(f"{each.name} {each.version}" for each in installed.frameworks),
         version=str(installed.release) if installed.release else None,
@@ -94,12 +94,12 @@ def _tensorflow(case: Case) -> InstalledTensorFlow:
     )
 
 
-def _build(case: Case) -> tuple[Release | None, Release | None, str]:
+def _build(installation: Installation) -> tuple[Release | None, Release | None, str]:
     """CUDA and cuDNN of the build, and where they are known from."""
-    installed = case.installed
+    installed = installation.installed
     if not installed.is_cuda_build:
         return None, None, ""
-    measured = case.row.cuda if case.row and case.is_catalog_build else None
+    measured = installation.row.cuda if installation.row and installation.is_catalog_build else None
     if measured is None:
         return installed.cuda, installed.cudnn, "build_info" if installed.cuda else ""
     if installed.cuda is None:

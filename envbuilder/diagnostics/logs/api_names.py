@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from envbuilder.core.versions import Release
-from envbuilder.diagnostics.logs.log_facts import Scene
+from envbuilder.diagnostics.logs.log_facts import LogFacts
 
 _ERRORS = ("tf-attribute", "no-attribute-basic", "keras-module-missing", "keras-import-name")
 # What stands for `tf` in the names of modules: TensorFlow's own packages, and those of the generated API.
@@ -28,21 +28,21 @@ class MissingName:
     releases: tuple[Release, ...]
 
 
-def missing_name(scene: Scene) -> MissingName | None:
+def missing_name(facts: LogFacts) -> MissingName | None:
     """Return the first public name that was missed; None when there is none, or nothing is known of it."""
     for signature in _ERRORS:
-        hit = scene.evidence.hits.get(signature)
+        hit = facts.evidence.hits.get(signature)
         for sample in hit.samples if hit else ():
             name = _public(sample.text, sample.captured.get("attribute", ""), sample.captured.get("module", ""))
-            missing = _known(scene, name, is_module=signature == "keras-module-missing") if name else None
+            missing = _known(facts, name, is_module=signature == "keras-module-missing") if name else None
             if missing is not None:
                 return missing
     return None
 
 
-def _known(scene: Scene, name: str, *, is_module: bool) -> MissingName | None:
+def _known(facts: LogFacts, name: str, *, is_module: bool) -> MissingName | None:
     """What is known of a name, or of the module that it is in where the log's release has no such module."""
-    api, running = scene.api(), scene.stated.tensorflow
+    api, running = facts.api(), facts.extracted.tensorflow
     prefix = name
     while prefix.count("."):
         having = api.having(prefix) if api.knows(prefix) else None
@@ -66,15 +66,15 @@ def _public(text: str, attribute: str, module: str) -> str:
     return public if parts[0] == "tf" and len(parts) > 1 and not hidden else ""
 
 
-def releases_of_program(scene: Scene, missing: MissingName) -> tuple[tuple[Release, ...], tuple[str, ...]]:
+def releases_of_program(facts: LogFacts, missing: MissingName) -> tuple[tuple[Release, ...], tuple[str, ...]]:
     """Return the releases that have the missing name and all others that the program is seen to use.
 
     Returns:
         The releases, ascending, and the names. Names that no release has together with the others are left out.
     """
     releases, names = list(missing.releases), [missing.name]
-    for used in dict.fromkeys(scene.evidence.captures("api")):
-        having = scene.api().having(used.rstrip("."))
+    for used in dict.fromkeys(facts.evidence.captures("api")):
+        having = facts.api().having(used.rstrip("."))
         left = [release for release in releases if having and release in having]
         if left and len(left) < len(releases):
             releases, names = left, [*names, used.rstrip(".")]

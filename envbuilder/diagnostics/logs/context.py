@@ -1,4 +1,4 @@
-"""What is known beside the log: the facts of a machine, or the lock of an environment."""
+"""Context of a log: the facts of a machine, or the lock of an environment."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from envbuilder.catalog.driver_requirements import is_too_old
 from envbuilder.catalog.environments import Environment
 from envbuilder.catalog.machine import Host
 from envbuilder.core.versions import Release
-from envbuilder.diagnostics.logs.evaluation import LEAST, Ranked
-from envbuilder.diagnostics.logs.extract import Stated
-from envbuilder.diagnostics.logs.log_facts import Scene
+from envbuilder.diagnostics.logs.extract import ExtractedFacts
+from envbuilder.diagnostics.logs.log_facts import LogFacts
+from envbuilder.diagnostics.logs.scoring import LEAST, Ranked
 
 _FREE_ENOUGH = 0.7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class LogContext:
     """What is known beside the log.
 
     Attributes:
@@ -32,7 +32,7 @@ class Known:
     python: Release | None = None
 
 
-def merged(said: Stated, known: Known | None) -> Stated:
+def merged(said: ExtractedFacts, known: LogContext | None) -> ExtractedFacts:
     """What the log says, and where it says nothing what is known."""
     if known is None:
         return said
@@ -50,7 +50,7 @@ def merged(said: Stated, known: Known | None) -> Stated:
 
 
 def contradictions(
-    scene: Scene, ranked: tuple[Ranked, ...], known: Known | None
+    facts: LogFacts, ranked: tuple[Ranked, ...], known: LogContext | None
 ) -> tuple[tuple[Ranked, tuple[str, ...]], ...]:
     """Lower what the facts speak against, raise what they speak for, and say so.
 
@@ -59,13 +59,13 @@ def contradictions(
     """
     if known is None or known.host is None:
         return tuple((each, ()) for each in ranked)
-    judged = [_weighed(scene, each, known.host) for each in ranked]
+    judged = [_weighed(facts, each, known.host) for each in ranked]
     kept = [pair for pair in judged if pair[0].confidence >= LEAST]
     return tuple(sorted(kept, key=lambda pair: -pair[0].confidence))
 
 
-def _weighed(scene: Scene, ranked: Ranked, host: Host) -> tuple[Ranked, tuple[str, ...]]:
-    verdict = _verdict(scene, ranked.failure.id, host)
+def _weighed(facts: LogFacts, ranked: Ranked, host: Host) -> tuple[Ranked, tuple[str, ...]]:
+    verdict = _verdict(facts, ranked.failure.id, host)
     if verdict is None:
         return ranked, ()
     speaks_for, note = verdict
@@ -74,11 +74,11 @@ def _weighed(scene: Scene, ranked: Ranked, host: Host) -> tuple[Ranked, tuple[st
     return replace(ranked, confidence=round(min(0.98, weighed), 2)), (note,)
 
 
-def _verdict(scene: Scene, name: str, host: Host) -> tuple[bool, str] | None:
+def _verdict(facts: LogFacts, name: str, host: Host) -> tuple[bool, str] | None:
     """Whether the facts of a machine speak for a class, and why; None when they say nothing about it."""
     gpus = host.gpus
-    if name == "driver-too-old" and (too_old := _is_too_old(scene, host)) is not None:
-        return too_old, f"{host.name}: driver {host.driver}, and CUDA {scene.cuda} needs {scene.driver_floor}"
+    if name == "driver-too-old" and (too_old := _is_too_old(facts, host)) is not None:
+        return too_old, f"{host.name}: driver {host.driver}, and CUDA {facts.cuda} needs {facts.driver_floor}"
     if name == "cpu-no-avx" and host.avx is not None:
         return not host.avx, f"{host.name}: the processor {'has' if host.avx else 'has no'} AVX"
     if name == "no-driver-or-gpu-not-passed" and gpus is not None:
@@ -99,7 +99,7 @@ def _verdict(scene: Scene, name: str, host: Host) -> tuple[bool, str] | None:
     return None
 
 
-def _is_too_old(scene: Scene, host: Host) -> bool | None:
+def _is_too_old(facts: LogFacts, host: Host) -> bool | None:
     """Whether the driver of a machine is too old for the CUDA in question; None when that cannot be told."""
-    floor = scene.driver_floor
-    return is_too_old(scene.catalog.cuda, host, floor) if floor else None
+    floor = facts.driver_floor
+    return is_too_old(facts.catalog.cuda, host, floor) if floor else None

@@ -10,16 +10,16 @@ from envbuilder.catalog.api_names import ApiMap
 from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.environments import Catalog
 from envbuilder.diagnostics.findings import Finding, LogLine, Remedy, Severity
-from envbuilder.diagnostics.logs.context import Known, contradictions, merged
+from envbuilder.diagnostics.logs.context import LogContext, contradictions, merged
 from envbuilder.diagnostics.logs.environments import row_of
-from envbuilder.diagnostics.logs.evaluation import Ranked, rank
-from envbuilder.diagnostics.logs.evaluation_doubt import UNDECIDED
 from envbuilder.diagnostics.logs.evidence import Evidence, Hit
-from envbuilder.diagnostics.logs.extract import Stated, stated
-from envbuilder.diagnostics.logs.log_facts import Scene, hits_of
+from envbuilder.diagnostics.logs.extract import ExtractedFacts, extracted
+from envbuilder.diagnostics.logs.log_facts import LogFacts, hits_of
 from envbuilder.diagnostics.logs.offers import capabilities_named
 from envbuilder.diagnostics.logs.remedies import remedy
 from envbuilder.diagnostics.logs.scanner import scan
+from envbuilder.diagnostics.logs.scoring import Ranked, rank
+from envbuilder.diagnostics.logs.scoring_ambiguity import UNDECIDED
 from envbuilder.diagnostics.logs.signatures import Failures, Role
 
 _LINES = 20
@@ -92,7 +92,7 @@ class Diagnosis:
     lines: int
     causes: tuple[Cause, ...]
     noise: tuple[Noise, ...]
-    seen: Stated
+    seen: ExtractedFacts
 
 
 def no_inventory() -> None:
@@ -103,7 +103,7 @@ def diagnose(  # noqa: PLR0913  each is asked of the caller alone
     catalog: Catalog,
     failures: Failures,
     read: Callable[[int], bytes],
-    known: Known | None = None,
+    known: LogContext | None = None,
     *,
     api: Callable[[], ApiMap] = ApiMap,
     inventory: Callable[[], Inventory | None] = no_inventory,
@@ -119,20 +119,20 @@ def diagnose(  # noqa: PLR0913  each is asked of the caller alone
         inventory: Gives what a build can use here; no environment is recommended that cannot be built with that.
     """
     evidence = scan(failures, read)
-    said = _with_gpus(catalog, evidence, merged(stated(evidence), known))
-    scene = Scene(
+    said = _with_gpus(catalog, evidence, merged(extracted(evidence), known))
+    facts = LogFacts(
         evidence=evidence,
-        stated=said,
+        extracted=said,
         failures=failures,
         catalog=catalog,
         row=row_of(catalog, said),
         api=cache(api),
         inventory=cache(inventory),
     )
-    return _judge(scene, known)
+    return _judge(facts, known)
 
 
-def _with_gpus(catalog: Catalog, evidence: Evidence, said: Stated) -> Stated:
+def _with_gpus(catalog: Catalog, evidence: Evidence, said: ExtractedFacts) -> ExtractedFacts:
     """The compute capabilities of GPUs that are only called by name."""
     if said.capabilities:
         return said
@@ -140,16 +140,16 @@ def _with_gpus(catalog: Catalog, evidence: Evidence, said: Stated) -> Stated:
     return replace(said, capabilities=capabilities_named(catalog.cuda, names))
 
 
-def _judge(scene: Scene, known: Known | None) -> Diagnosis:
-    ranked = contradictions(scene, rank(scene), known)
+def _judge(facts: LogFacts, known: LogContext | None) -> Diagnosis:
+    ranked = contradictions(facts, rank(facts), known)
     return Diagnosis(
-        lines=scene.evidence.lines,
-        causes=tuple(_cause(scene, each, notes, alone=_alone(ranked)) for each, notes in ranked),
+        lines=facts.evidence.lines,
+        causes=tuple(_cause(facts, each, notes, alone=_alone(ranked)) for each, notes in ranked),
         noise=tuple(
             Noise(id=hit.signature.id, count=hit.count, first=hit.first, why=hit.signature.cause)
-            for hit in scene.evidence.of(Role.NOISE)
+            for hit in facts.evidence.of(Role.NOISE)
         ),
-        seen=scene.stated,
+        seen=facts.extracted,
     )
 
 
@@ -161,10 +161,10 @@ def _alone(ranked: tuple[tuple[Ranked, tuple[str, ...]], ...]) -> bool:
     return first > UNDECIDED and first - second > 0.3
 
 
-def _cause(scene: Scene, ranked: Ranked, notes: tuple[str, ...], *, alone: bool) -> Cause:
+def _cause(facts: LogFacts, ranked: Ranked, notes: tuple[str, ...], *, alone: bool) -> Cause:
     failure = ranked.failure
-    hits = hits_of(scene, failure.id) or _support(scene, failure.id)
-    words = remedy(scene, failure)
+    hits = hits_of(facts, failure.id) or _support(facts, failure.id)
+    words = remedy(facts, failure)
     finding = Finding(
         id=failure.id,
         severity=Severity.NOTE if failure.harmless else Severity.PROBLEM,
@@ -191,13 +191,13 @@ def _doubts(ranked: Ranked) -> tuple[str, ...]:
     return ()
 
 
-def _support(scene: Scene, name: str) -> tuple[Hit, ...]:
+def _support(facts: LogFacts, name: str) -> tuple[Hit, ...]:
     """What a class without a signature of its own in this log was judged from."""
-    if scene.failures.failure(name).harmless:
-        return scene.evidence.of(Role.NOISE) or scene.evidence.of(Role.CAUSE)
+    if facts.failures.failure(name).harmless:
+        return facts.evidence.of(Role.NOISE) or facts.evidence.of(Role.CAUSE)
     figures = ("ctx-gpu-memory", "ctx-bfc-stats", "ctx-device-memory", "ctx-wsl", "ctx-wsl-host")
-    context = [scene.evidence.hits[figure] for figure in figures if scene.has(figure)]
-    return (*context, *scene.evidence.of(Role.CAUSE))
+    context = [facts.evidence.hits[figure] for figure in figures if facts.has(figure)]
+    return (*context, *facts.evidence.of(Role.CAUSE))
 
 
 def _lines(hits: tuple[Hit, ...]) -> tuple[int, ...]:

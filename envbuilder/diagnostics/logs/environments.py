@@ -6,12 +6,12 @@ import re
 
 from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.core.versions import Release, release_of
-from envbuilder.diagnostics.logs.extract import Stated
+from envbuilder.diagnostics.logs.extract import ExtractedFacts
 
 _DLL = re.compile(r"cudart64_(\d+?)(\d)\.dll")
 
 
-def row_of(catalog: Catalog, said: Stated) -> Environment | None:
+def row_of(catalog: Catalog, said: ExtractedFacts) -> Environment | None:
     """The row of the TensorFlow that wrote the log, with CUDA; None when the log does not tell it."""
     if said.tensorflow is None:
         fitting = rows_that_fit(catalog, said)
@@ -22,7 +22,7 @@ def row_of(catalog: Catalog, said: Stated) -> Environment | None:
     )
 
 
-def rows_that_fit(catalog: Catalog, said: Stated) -> tuple[Environment, ...]:
+def rows_that_fit(catalog: Catalog, said: ExtractedFacts) -> tuple[Environment, ...]:
     """Rows that open all libraries that were missed, and whose TensorFlow writes such messages; oldest first."""
     rows = [row for row in catalog.environments if row.cuda is not None]
     fitting = [row for row in rows if all(_has_library(row, soname) for soname in said.sonames)] if said.sonames else []
@@ -67,6 +67,6 @@ def _of_dll(soname: str) -> Release | None:
     return release_of(f"{match[1]}.{match[2]}") if match else None
 
 
-def _writes(row: Environment, said: Stated) -> bool:
+def _writes(row: Environment, said: ExtractedFacts) -> bool:
     release = Release(".".join(map(str, row.framework.version.release[:2])))
     return (said.since is None or release >= said.since) and (said.until is None or release <= said.until)

@@ -83,13 +83,13 @@ class Evidence:
         found = (release_of(text.rstrip(".")) for text in self.captures(*groups))
         return tuple(release for release in found if release is not None)
 
-    def standing(self) -> tuple[Hit, ...]:
+    def outcome_kind(self) -> tuple[Hit, ...]:
         """The hits whose `only_with` and `not_with` hold."""
         return tuple(hit for hit in self.hits.values() if self._stands(hit.signature))
 
     def of(self, role: Role) -> tuple[Hit, ...]:
         """The standing hits of one role."""
-        return tuple(hit for hit in self.standing() if hit.signature.role is role)
+        return tuple(hit for hit in self.outcome_kind() if hit.signature.role is role)
 
     def _stands(self, signature: Signature) -> bool:
         wanted = not signature.only_with or self.has(*signature.only_with)

@@ -16,7 +16,7 @@ _RELEASE = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,6})*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stated:
+class ExtractedFacts:
     """What the log says; what it does not say is None or empty.
 
     Attributes:
@@ -62,13 +62,13 @@ class Stated:
     allocator_left: int | None
 
 
-def stated(evidence: Evidence) -> Stated:
+def extracted(evidence: Evidence) -> ExtractedFacts:
     """Gather what the captured groups say."""
     get = evidence.captures
     signatures = [hit.signature for hit in evidence.hits.values()]
     python = _most_common(_dotted(text) for text in get("python", "python2", "python_tag"))
     library = _most_common(get("driver_library"))
-    return Stated(
+    return ExtractedFacts(
         tensorflow=_most_common(get("tensorflow")),
         since=max((each.since for each in signatures if each.since), default=None),
         until=min((each.until for each in signatures if each.until), default=None),

@@ -1,4 +1,4 @@
-"""Everything that a judgement may look at, and the scores that it changes."""
+"""The facts of one log with the catalog beside it, and the scores of the classes of failure."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from envbuilder.catalog.driver_requirements import is_older, need_of
 from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.logs.evidence import Evidence, Hit
-from envbuilder.diagnostics.logs.extract import Stated
+from envbuilder.diagnostics.logs.extract import ExtractedFacts
 from envbuilder.diagnostics.logs.signatures import Failures, Role
 
 Scores: TypeAlias = Mapping[str, float]
-Judge: TypeAlias = "Callable[[Scene, Scores], Scores]"
+ScoreRule: TypeAlias = "Callable[[LogFacts, Scores], Scores]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class LogFacts:
     """A log after reading, with the catalog beside it.
 
     Attributes:
         evidence: What the signatures found.
-        stated: Versions, GPUs and memory.
+        extracted: Versions, GPUs and memory.
         failures: The signatures.
         catalog: The rows and driver tables.
         row: The row of the TensorFlow in question, as far as the log tells; None when it does not.
@@ -36,7 +36,7 @@ class Scene:
     """
 
     evidence: Evidence
-    stated: Stated
+    extracted: ExtractedFacts
     failures: Failures
     catalog: Catalog
     row: Environment | None
@@ -68,7 +68,7 @@ class Scene:
         libraries = (cuda, row.cuda.cudnn.compiled)
         return any(
             reason.part is Part.CUDA and reason.coverage is not Coverage.MACHINE_CODE
-            for capability in self.stated.capabilities
+            for capability in self.extracted.capabilities
             for reason in support_by(self.catalog.cuda, row.cuda, libraries, capability).reasons
         )
 
@@ -86,7 +86,7 @@ class Scene:
 
     def is_driver_too_old(self, floor: Release | None) -> bool | None:
         """Return whether the driver of the log is older than a bound; None when the log does not tell."""
-        driver = self.stated.driver
+        driver = self.extracted.driver
         return is_older(driver, floor) if driver and floor else None
 
 
@@ -121,7 +121,7 @@ def at_most(scores: Scores, **wanted: float) -> dict[str, float]:
     return {name: min(value, lowered.get(name, value)) for name, value in scores.items()}
 
 
-def hits_of(scene: Scene, failure: str) -> tuple[Hit, ...]:
+def hits_of(facts: LogFacts, failure: str) -> tuple[Hit, ...]:
     """The standing evidence of one class, strongest first."""
-    hits = [hit for hit in scene.evidence.of(Role.CAUSE) if hit.signature.failure == failure]
+    hits = [hit for hit in facts.evidence.of(Role.CAUSE) if hit.signature.failure == failure]
     return tuple(sorted(hits, key=lambda hit: (-hit.signature.weight, hit.first)))

@@ -16,7 +16,7 @@ from envbuilder.catalog.machine import HostGpu
 from envbuilder.catalog.vendor_builds import VendorBuild
 from envbuilder.catalog.verdicts import Fit
 from envbuilder.core.versions import Release
-from envbuilder.diagnostics.logs.log_facts import Scene
+from envbuilder.diagnostics.logs.log_facts import LogFacts
 
 _FIXED = {Topic.DRIVER, Topic.GPU, Topic.PROCESSOR, Topic.KIND, Topic.BUILD}
 
@@ -45,7 +45,7 @@ class Offering:
 
 
 def nearest(
-    scene: Scene,
+    facts: LogFacts,
     *,
     within: Collection[Release] | None = None,
     driver: bool = True,
@@ -54,7 +54,7 @@ def nearest(
     """Return the environment with the fewest changes that runs on the machine of the log.
 
     Args:
-        scene: The log; its driver and GPUs are taken as the machine.
+        facts: The log; its driver and GPUs are taken as the machine.
         within: Minor releases of TensorFlow to choose from; None for all.
         driver: Whether the driver of the log stays.
         tensorflow: The release to stay near; None for that of the log.
@@ -63,42 +63,42 @@ def nearest(
         An environment for GPUs where one is left, else one for the CPU. On a GPU that the log names it runs at once:
         what the judge does not know for sure is left out.
     """
-    wanted = _wanted(scene, tensorflow or scene.stated.tensorflow, driver=driver)
-    chosen = _first(scene, replace(wanted, inventory=scene.inventory()), within)
-    best = _first(scene, wanted, within)
-    inventory = scene.inventory()
-    if best is None or best is chosen or inventory is None or scene.can_build(best):
+    wanted = _wanted(facts, tensorflow or facts.extracted.tensorflow, driver=driver)
+    chosen = _first(facts, replace(wanted, inventory=facts.inventory()), within)
+    best = _first(facts, wanted, within)
+    inventory = facts.inventory()
+    if best is None or best is chosen or inventory is None or facts.can_build(best):
         return Offering(row=chosen)
     return Offering(row=chosen, nearer=best, why="; ".join(buildable(best, inventory).reasons))
 
 
-def _first(scene: Scene, wanted: Wanted, within: Collection[Release] | None) -> Environment | None:
+def _first(facts: LogFacts, wanted: Wanted, within: Collection[Release] | None) -> Environment | None:
     """The nearest for GPUs, else the nearest; with an inventory in `wanted` only what can be built."""
     found = [
         row
-        for advice in every(scene.catalog, wanted)
-        if _stays(advice, scene) and (row := _row(scene, advice)) and _is_within(row, within)
+        for advice in every(facts.catalog, wanted)
+        if _stays(advice, facts) and (row := _row(facts, advice)) and _is_within(row, within)
     ]
     return next((row for row in found if row.cuda), found[0] if found else None)
 
 
-def _wanted(scene: Scene, tensorflow: Release | None, *, driver: bool) -> Wanted:
-    said = scene.stated
+def _wanted(facts: LogFacts, tensorflow: Release | None, *, driver: bool) -> Wanted:
+    said = facts.extracted
     gpus = tuple(HostGpu(name="", capability=each) for each in said.capabilities)
     asked = spec_of(tensorflow.series, "TensorFlow") if tensorflow else None
     hosts = described(said.driver if driver else None, gpus)
     return Wanted(tensorflow=asked, hosts=hosts)
 
 
-def _stays(advice: Advice, scene: Scene) -> bool:
+def _stays(advice: Advice, facts: LogFacts) -> bool:
     """Whether only the environment has to change, and whether it is sure to run at once on the GPUs of the log."""
     if any(change.topic in _FIXED for change in advice.changes):
         return False
-    return advice.cuda is None or not scene.stated.capabilities or advice.fit is Fit.FITS
+    return advice.cuda is None or not facts.extracted.capabilities or advice.fit is Fit.FITS
 
 
-def _row(scene: Scene, advice: Advice) -> Environment | None:
-    return next((row for row in scene.catalog.environments if row.id == advice.environment), None)
+def _row(facts: LogFacts, advice: Advice) -> Environment | None:
+    return next((row for row in facts.catalog.environments if row.id == advice.environment), None)
 
 
 def _is_within(row: Environment, within: Collection[Release] | None) -> bool:
@@ -110,24 +110,24 @@ def minor_of(row: Environment) -> Release:
     return Release(f"{row.framework.version.major}.{row.framework.version.minor}")
 
 
-def vendor_builds(scene: Scene) -> tuple[VendorBuild, ...]:
+def vendor_builds(facts: LogFacts) -> tuple[VendorBuild, ...]:
     """Return NVIDIA's own builds that cover every GPU of the log; those of the log's major release first."""
-    said = scene.stated
+    said = facts.extracted
     fitting = [
         build
-        for build in scene.catalog.vendor_builds
+        for build in facts.catalog.vendor_builds
         if said.capabilities and all(build.oldest <= each <= build.newest for each in said.capabilities)
     ]
     major = said.tensorflow.major if said.tensorflow else 2
     return tuple(sorted(fitting, key=lambda build: build.tensorflow.major != major))
 
 
-def vendor_note(scene: Scene, row: Environment | None) -> str:
+def vendor_note(facts: LogFacts, row: Environment | None) -> str:
     """Return a sentence about NVIDIA's own build where the catalog offers no row, or one of another major release."""
-    running = scene.stated.tensorflow
+    running = facts.extracted.tensorflow
     if running is None or (row is not None and row.framework.version.major == running.major):
         return ""
-    offers = [build for build in vendor_builds(scene) if build.tensorflow.major == running.major]
+    offers = [build for build in vendor_builds(facts) if build.tensorflow.major == running.major]
     if not offers:
         return ""
     return (

@@ -8,33 +8,33 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from envbuilder.diagnostics.logs.evidence import Hit
-from envbuilder.diagnostics.logs.log_facts import Scene, hits_of
+from envbuilder.diagnostics.logs.explanations import Explanation
+from envbuilder.diagnostics.logs.log_facts import LogFacts, hits_of
 from envbuilder.diagnostics.logs.remedies_gpu import architecture, driver_too_old, jit
 from envbuilder.diagnostics.logs.remedies_libraries import cudnn_version, missing_library
 from envbuilder.diagnostics.logs.remedies_programs import avx, glibc, keras, pinned, python
-from envbuilder.diagnostics.logs.remedy_words import Explanation
 from envbuilder.diagnostics.logs.signatures import FailureClass
 
 _PLACE = re.compile(r"\{(\w+)\}")
-_Sharpen: TypeAlias = "Callable[[Scene, Explanation], Explanation]"
+_Sharpen: TypeAlias = "Callable[[LogFacts, Explanation], Explanation]"
 
 
-def remedy(scene: Scene, failure: FailureClass) -> Explanation:
+def remedy(facts: LogFacts, failure: FailureClass) -> Explanation:
     """Return the words of the strongest signature, else of the class, with the figures and releases of this log."""
-    hits = hits_of(scene, failure.id)
+    hits = hits_of(facts, failure.id)
     plain = Explanation(
         cause=_filled("cause", failure.cause, hits),
         fix=_filled("fix", failure.fix, hits),
         commands=_commands(failure, hits),
     )
-    plain = _for_release(scene, failure, plain)
+    plain = _for_release(facts, failure, plain)
     sharpen = _SHARPER.get(failure.id)
-    return sharpen(scene, plain) if sharpen else plain
+    return sharpen(facts, plain) if sharpen else plain
 
 
-def _for_release(scene: Scene, failure: FailureClass, plain: Explanation) -> Explanation:
+def _for_release(facts: LogFacts, failure: FailureClass, plain: Explanation) -> Explanation:
     """The remedy that holds for the release of the log, where the class has several."""
-    tensorflow = scene.stated.tensorflow
+    tensorflow = facts.extracted.tensorflow
     if tensorflow is None or plain.fix != failure.fix:
         return plain
     fitting = next((fix for fix in failure.fixes if fix.holds_for(tensorflow)), None)

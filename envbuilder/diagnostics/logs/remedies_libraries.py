@@ -8,51 +8,51 @@ from envbuilder.catalog.cuda import CudnnRule
 from envbuilder.catalog.environments import Environment
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.logs.environments import rows_for_cuda, rows_that_fit
-from envbuilder.diagnostics.logs.log_facts import Scene
-from envbuilder.diagnostics.logs.remedy_words import Explanation, build, listed
+from envbuilder.diagnostics.logs.explanations import Explanation, build, listed
+from envbuilder.diagnostics.logs.log_facts import LogFacts
 
 _VERSION = "python -m pip list | grep -i tensorflow"
 
 
-def missing_library(scene: Scene, plain: Explanation) -> Explanation:
+def missing_library(facts: LogFacts, plain: Explanation) -> Explanation:
     """The CUDA and cuDNN of the TensorFlow that runs; a range where the log does not say which one runs."""
-    row, said = scene.row, scene.stated
+    row, said = facts.row, facts.extracted
     if row is None or row.cuda is None or said.tensorflow is None:
-        return _missing_of_several(scene, plain)
+        return _missing_of_several(facts, plain)
     need = f"CUDA {row.cuda.compiled} and cuDNN {row.cuda.cudnn.compiled.series}"
-    fix = f"{_missing(scene)}TensorFlow {said.tensorflow} was built with {need}: put these on the loader path"
-    if scene.can_build(row):
-        fix += f", or run {row.id}.{_other_cuda(scene, row)}"
+    fix = f"{_missing(facts)}TensorFlow {said.tensorflow} was built with {need}: put these on the loader path"
+    if facts.can_build(row):
+        fix += f", or run {row.id}.{_other_cuda(facts, row)}"
         return replace(plain, fix=fix, commands=(*plain.commands[:1], build(row)))
     commands = (*plain.commands[:1], f"envbuilder show {row.id}")
-    return replace(plain, fix=f"{fix}.{_other_cuda(scene, row)}", commands=commands)
+    return replace(plain, fix=f"{fix}.{_other_cuda(facts, row)}", commands=commands)
 
 
-def _missing(scene: Scene) -> str:
+def _missing(facts: LogFacts) -> str:
     """All libraries that were missed, where there are several."""
-    names = scene.stated.sonames
+    names = facts.extracted.sonames
     return f"{len(names)} libraries are missing: {', '.join(names)}. " if len(names) > 1 else ""
 
 
-def _missing_of_several(scene: Scene, plain: Explanation) -> Explanation:
+def _missing_of_several(facts: LogFacts, plain: Explanation) -> Explanation:
     """Several releases open a library of this name, and the log does not say which one runs."""
-    rows = rows_that_fit(scene.catalog, scene.stated)
+    rows = rows_that_fit(facts.catalog, facts.extracted)
     if not rows:
         return plain
     cudas = sorted({row.cuda.compiled for row in rows if row.cuda})
     cudnns = sorted({Release(row.cuda.cudnn.compiled.series) for row in rows if row.cuda})
     look = "looks" if len(rows) == 1 else "look"
     fix = (
-        f"{_missing(scene)}TensorFlow {_releases(rows)} {look} for it: CUDA {_span(cudas)}, with cuDNN {_span(cudnns)}."
+        f"{_missing(facts)}TensorFlow {_releases(rows)} {look} for it: CUDA {_span(cudas)}, with cuDNN {_span(cudnns)}."
         f" See which TensorFlow runs, then put the libraries of that release on the loader path"
-        f"{_or_environment(scene, rows)}.{_other_cuda(scene, rows[-1])}"
+        f"{_or_environment(facts, rows)}.{_other_cuda(facts, rows[-1])}"
     )
     return replace(plain, fix=fix, commands=(_VERSION, *plain.commands[:1], _show(rows)))
 
 
-def _or_environment(scene: Scene, rows: tuple[Environment, ...]) -> str:
+def _or_environment(facts: LogFacts, rows: tuple[Environment, ...]) -> str:
     """The environments of the releases, as far as they can be built."""
-    there = tuple(row for row in rows if scene.can_build(row))
+    there = tuple(row for row in rows if facts.can_build(row))
     return f", or take its environment ({listed(there)})" if there else ""
 
 
@@ -73,65 +73,65 @@ def _span(releases: list[Release]) -> str:
     return str(releases[0]) if len(releases) == 1 else f"{releases[0]} to {releases[-1]}"
 
 
-def _other_cuda(scene: Scene, row: Environment) -> str:
+def _other_cuda(facts: LogFacts, row: Environment) -> str:
     """What the CUDA that is here would go with."""
-    here = scene.stated.cuda
+    here = facts.extracted.cuda
     if here is None or row.cuda is None or here.head(2) == row.cuda.compiled.head(2):
         return ""
-    same = rows_for_cuda(scene.catalog, here)
+    same = rows_for_cuda(facts.catalog, here)
     return f" The CUDA {here} that is here goes with {listed(tuple(reversed(same)))}." if same else ""
 
 
-def cudnn_version(scene: Scene, plain: Explanation) -> Explanation:
+def cudnn_version(facts: LogFacts, plain: Explanation) -> Explanation:
     """The releases of cuDNN that TensorFlow accepts; a refusal may prove the rule by itself."""
-    said = scene.stated
+    said = facts.extracted
     if said.cudnn_compiled is None:
         return plain
-    rows = _rows_of_cudnn(scene, said.cudnn_compiled)
+    rows = _rows_of_cudnn(facts, said.cudnn_compiled)
     rules = {row.cuda.cudnn.rule for row in rows if row.cuda}
-    rule = _proven_rule(scene) or (rules.pop() if len(rules) == 1 else None)
+    rule = _proven_rule(facts) or (rules.pop() if len(rules) == 1 else None)
     major, minor = said.cudnn_compiled.head(2)
     needs = rule.describe(said.cudnn_compiled) if rule else f"cuDNN {major}.{minor}.x"
     have = f" instead of {said.cudnn}" if said.cudnn else ""
     fix = f"It needs {needs}{have}. Put that one first on the loader path and remove the other."
-    return replace(plain, fix=f"{fix}{_environment_of(scene, rows)}", commands=_cudnn_commands(scene, plain, rows))
+    return replace(plain, fix=f"{fix}{_environment_of(facts, rows)}", commands=_cudnn_commands(facts, plain, rows))
 
 
-def _proven_rule(scene: Scene) -> CudnnRule | None:
+def _proven_rule(facts: LogFacts) -> CudnnRule | None:
     """A later minor release of the same major one that is refused proves the exact rule."""
-    compiled, loaded = scene.stated.cudnn_compiled, scene.stated.cudnn
+    compiled, loaded = facts.extracted.cudnn_compiled, facts.extracted.cudnn
     if compiled is None or loaded is None:
         return None
     later = compiled.major == loaded.major and loaded.head(2) > compiled.head(2)
     return CudnnRule.EXACT_MINOR if later else None
 
 
-def _rows_of_cudnn(scene: Scene, compiled: Release) -> tuple[Environment, ...]:
+def _rows_of_cudnn(facts: LogFacts, compiled: Release) -> tuple[Environment, ...]:
     """The rows with this cuDNN, those only whose rule refuses what was refused."""
-    proven, row = _proven_rule(scene), scene.row
-    if row is not None and row.cuda is not None and scene.stated.tensorflow is not None:
+    proven, row = _proven_rule(facts), facts.row
+    if row is not None and row.cuda is not None and facts.extracted.tensorflow is not None:
         return (row,)
     return tuple(
         each
-        for each in scene.catalog.environments
+        for each in facts.catalog.environments
         if each.cuda and each.cuda.cudnn.compiled.head(2) == compiled.head(2) and proven in {None, each.cuda.cudnn.rule}
     )
 
 
-def _environment_of(scene: Scene, rows: tuple[Environment, ...]) -> str:
-    there = tuple(row for row in rows if scene.can_build(row))
+def _environment_of(facts: LogFacts, rows: tuple[Environment, ...]) -> str:
+    there = tuple(row for row in rows if facts.can_build(row))
     which = f": {listed(there)}" if there else ""
     return f" This is what TensorFlow {_releases(rows)} asks for{which}." if rows else ""
 
 
-def _cudnn_commands(scene: Scene, plain: Explanation, rows: tuple[Environment, ...]) -> tuple[str, ...]:
+def _cudnn_commands(facts: LogFacts, plain: Explanation, rows: tuple[Environment, ...]) -> tuple[str, ...]:
     commands = list(plain.commands)
-    compiled, since = scene.stated.cudnn_compiled, scene.stated.since
+    compiled, since = facts.extracted.cudnn_compiled, facts.extracted.since
     if compiled and compiled.major >= 8 and (since is None or since >= Release("2.9")):
         major, minor = compiled.head(2)
         flavour = "cu12" if (major, minor) >= (8, 9) else "cu11"
         commands.append(f"pip install 'nvidia-cudnn-{flavour}=={major}.{minor}.*'")
-    buildable = [row for row in rows if scene.can_build(row)]
+    buildable = [row for row in rows if facts.can_build(row)]
     if len(rows) == 1 and buildable:
         commands.append(build(rows[0]))
     elif rows:

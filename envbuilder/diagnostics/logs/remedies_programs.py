@@ -11,10 +11,10 @@ from packaging.version import Version
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.logs.api_names import MissingName, missing_name, releases_of_program
 from envbuilder.diagnostics.logs.environments import bound, rows_for_python
-from envbuilder.diagnostics.logs.evaluation_doubt import keras_rule
-from envbuilder.diagnostics.logs.log_facts import Scene, hits_of
+from envbuilder.diagnostics.logs.explanations import Explanation, build
+from envbuilder.diagnostics.logs.log_facts import LogFacts, hits_of
 from envbuilder.diagnostics.logs.offers import nearest
-from envbuilder.diagnostics.logs.remedy_words import Explanation, build
+from envbuilder.diagnostics.logs.scoring_ambiguity import keras_rule
 
 _KERAS_OWN = (
     "keras-import-name",
@@ -27,24 +27,24 @@ _WHERE = "python -c 'import tensorflow as tf; print(tf.__version__, tf.__file__)
 _V1 = "import tensorflow.compat.v1 as tf; tf.disable_v2_behavior()"
 
 
-def keras(scene: Scene, plain: Explanation) -> Explanation:
+def keras(facts: LogFacts, plain: Explanation) -> Explanation:
     """The releases that a program was written for, or the Keras that goes with the TensorFlow of the log."""
-    rule = keras_rule(scene)
+    rule = keras_rule(facts)
     if rule is not None and not rule.works:
-        return _keras_pair(scene, plain, rule.reason)
-    missing = missing_name(scene)
+        return _keras_pair(facts, plain, rule.reason)
+    missing = missing_name(facts)
     if missing is not None:
-        return _written_for(scene, plain, missing)
-    if rule is None and _is_about_keras(scene):
-        return _keras_of(scene, plain)
+        return _written_for(facts, plain, missing)
+    if rule is None and _is_about_keras(facts):
+        return _keras_of(facts, plain)
     return plain
 
 
-def _keras_pair(scene: Scene, plain: Explanation, reason: str) -> Explanation:
+def _keras_pair(facts: LogFacts, plain: Explanation, reason: str) -> Explanation:
     """A Keras and a TensorFlow of which it is known that they do not work together."""
-    said = scene.stated
+    said = facts.extracted
     tensorflow = Version(str(said.tensorflow))
-    newest = scene.catalog.keras.newest(tensorflow, SpecifierSet())
+    newest = facts.catalog.keras.newest(tensorflow, SpecifierSet())
     cause = f"Keras {said.keras} does not work with TensorFlow {said.tensorflow}: {reason}."
     ask = f"envbuilder advise --tensorflow {said.tensorflow} --keras {said.keras}"
     if newest is None:
@@ -54,16 +54,16 @@ def _keras_pair(scene: Scene, plain: Explanation, reason: str) -> Explanation:
     return replace(plain, cause=cause, fix=fix, commands=(f"pip install 'keras=={newest[0]}'", ask))
 
 
-def _written_for(scene: Scene, plain: Explanation, missing: MissingName) -> Explanation:
+def _written_for(facts: LogFacts, plain: Explanation, missing: MissingName) -> Explanation:
     """A public name that was missed: the releases that have it."""
-    running = scene.stated.tensorflow
+    running = facts.extracted.tensorflow
     if not missing.releases:
-        api = scene.api().releases
+        api = facts.api().releases
         cause = f"No release of TensorFlow from {api[0]} to {api[-1]} has {missing.name}."
         fix = "It was removed before, it belongs to another package, or it is misspelled: look at that line."
         return replace(plain, cause=cause, fix=fix, commands=(_WHERE,))
-    releases, names = releases_of_program(scene, missing)
-    span = _span(scene, releases)
+    releases, names = releases_of_program(facts, missing)
+    span = _span(facts, releases)
     if running and any(release.head(2) == running.head(2) for release in missing.releases):
         cause = f"TensorFlow {running} has {missing.name}: what Python imported is not a whole TensorFlow {running}."
         fix = "See which file is imported. If it is a file of your own, rename it; else install TensorFlow anew."
@@ -72,16 +72,16 @@ def _written_for(scene: Scene, plain: Explanation, missing: MissingName) -> Expl
     cause = f"The program uses {_joined(names)}, which TensorFlow has only {_when(span)}{this}."
     if len(names) > 1:
         cause = f"The program uses {_joined(names)}, which TensorFlow has together only {_when(span)}{this}."
-    return _environment_for(scene, replace(plain, cause=cause), missing, releases)
+    return _environment_for(facts, replace(plain, cause=cause), missing, releases)
 
 
 def _environment_for(
-    scene: Scene, plain: Explanation, missing: MissingName, releases: tuple[Release, ...]
+    facts: LogFacts, plain: Explanation, missing: MissingName, releases: tuple[Release, ...]
 ) -> Explanation:
     # Where the log does not name its release, the newest that the program was written for is the nearest to today.
-    offer = nearest(scene, within=releases, tensorflow=scene.stated.tensorflow or releases[-1])
+    offer = nearest(facts, within=releases, tensorflow=facts.extracted.tensorflow or releases[-1])
     row = offer.row
-    fix = f"Run it with TensorFlow {_span(scene, releases)}"
+    fix = f"Run it with TensorFlow {_span(facts, releases)}"
     fix += f": {row.id} is the nearest environment that can be built.{offer.note}" if row else f".{offer.note}"
     commands = (_WHERE, *((build(row),) if row else (f"envbuilder advise --tensorflow {releases[-1]}",)))
     if _is_in_compat(missing, releases):
@@ -94,9 +94,9 @@ def _is_in_compat(missing: MissingName, releases: tuple[Release, ...]) -> bool:
     return releases[-1] == Release("1.15") and not missing.name.startswith("tf.contrib")
 
 
-def _span(scene: Scene, releases: tuple[Release, ...]) -> str:
+def _span(facts: LogFacts, releases: tuple[Release, ...]) -> str:
     """Releases in words; open where the map of names begins or ends."""
-    known = scene.api().releases
+    known = facts.api().releases
     if releases[0] == known[0]:
         return f"up to {releases[-1]}"
     if releases[-1] == known[-1]:
@@ -112,17 +112,17 @@ def _joined(names: tuple[str, ...]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _is_about_keras(scene: Scene) -> bool:
+def _is_about_keras(facts: LogFacts) -> bool:
     """Whether the message is about the package Keras, and not about a file that it cannot load."""
-    return any(hit.signature.id in _KERAS_OWN for hit in hits_of(scene, "keras-tf-mismatch")) and not scene.has(
+    return any(hit.signature.id in _KERAS_OWN for hit in hits_of(facts, "keras-tf-mismatch")) and not facts.has(
         "keras3-not-supported", "eager-incompatible"
     )
 
 
-def _keras_of(scene: Scene, plain: Explanation) -> Explanation:
+def _keras_of(facts: LogFacts, plain: Explanation) -> Explanation:
     """The Keras for a TensorFlow, where the log does not name the Keras that is installed."""
-    tensorflow = scene.stated.tensorflow
-    found = scene.catalog.keras.newest(Version(str(tensorflow)), SpecifierSet()) if tensorflow else None
+    tensorflow = facts.extracted.tensorflow
+    found = facts.catalog.keras.newest(Version(str(tensorflow)), SpecifierSet()) if tensorflow else None
     if tensorflow is None or found is None:
         return plain
     major, minor = tensorflow.head(2)
@@ -131,53 +131,53 @@ def _keras_of(scene: Scene, plain: Explanation) -> Explanation:
     return replace(plain, fix=fix, commands=("python -m pip list | grep -i keras", f"pip install '{wanted}'"))
 
 
-def pinned(package: str) -> Callable[[Scene, Explanation], Explanation]:
+def pinned(package: str) -> Callable[[LogFacts, Explanation], Explanation]:
     """Return a remedy that names the releases of a package that the row allows."""
 
-    def sharpen(scene: Scene, plain: Explanation) -> Explanation:
-        row = scene.row
+    def sharpen(facts: LogFacts, plain: Explanation) -> Explanation:
+        row = facts.row
         requirement = bound(row, package) if row else ""
         if row is None or not requirement:
             return plain
-        fix = f"TensorFlow {scene.stated.tensorflow or row.framework.version} needs {requirement}."
+        fix = f"TensorFlow {facts.extracted.tensorflow or row.framework.version} needs {requirement}."
         install = f"pip install '{requirement}'"
-        if not scene.can_build(row):
+        if not facts.can_build(row):
             return replace(plain, fix=fix, commands=(install,))
         return replace(plain, fix=f"{fix} {row.id} has it.", commands=(install, build(row)))
 
     return sharpen
 
 
-def python(scene: Scene, plain: Explanation) -> Explanation:
+def python(facts: LogFacts, plain: Explanation) -> Explanation:
     """The interpreters that the release has wheels for."""
-    row, said = scene.row, scene.stated
+    row, said = facts.row, facts.extracted
     if row is not None and said.tensorflow is not None:
         names = ", ".join(str(each) for each in row.pythons)
         fix = f"TensorFlow {said.tensorflow} has wheels for Python {names}"
         fix += f"; this is {said.python}." if said.python else "."
-        run = f" Use one of them, or run {row.id}." if scene.can_build(row) else " Use one of them."
-        commands = (*plain.commands[:2], *((build(row),) if scene.can_build(row) else ()))
+        run = f" Use one of them, or run {row.id}." if facts.can_build(row) else " Use one of them."
+        commands = (*plain.commands[:2], *((build(row),) if facts.can_build(row) else ()))
         return replace(plain, fix=fix + run, commands=commands)
-    rows = [row for row in rows_for_python(scene.catalog, said.python) if scene.can_build(row)] if said.python else []
+    rows = [row for row in rows_for_python(facts.catalog, said.python) if facts.can_build(row)] if said.python else []
     if rows:
         fix = f"Python {said.python} goes from {rows[-1].id} to {rows[0].id}."
         return replace(plain, fix=f"{plain.fix} {fix}", commands=(*plain.commands[:2], build(rows[0])))
     return plain
 
 
-def avx(scene: Scene, plain: Explanation) -> Explanation:
+def avx(facts: LogFacts, plain: Explanation) -> Explanation:
     """The newest environment that does without the instructions."""
-    rows = [row for row in scene.catalog.environments if not row.framework.needs_avx and scene.can_build(row)]
+    rows = [row for row in facts.catalog.environments if not row.framework.needs_avx and facts.can_build(row)]
     if not rows:
         return plain
     fix = f"{plain.fix} {rows[-1].id} is the newest environment without AVX."
     return replace(plain, fix=fix, commands=(*plain.commands, build(rows[-1])))
 
 
-def glibc(scene: Scene, plain: Explanation) -> Explanation:
+def glibc(facts: LogFacts, plain: Explanation) -> Explanation:
     """The image of the release, whose system is new enough."""
-    row = scene.row
-    if row is None or not scene.can_build(row):
+    row = facts.row
+    if row is None or not facts.can_build(row):
         return replace(plain, commands=(*plain.commands, "envbuilder list"))
     fix = f"{row.id} brings a system that is new enough: run it in that image. Never replace the system's libc."
     return replace(plain, fix=fix, commands=(*plain.commands, build(row)))

@@ -1,17 +1,17 @@
-"""The probe's JSON to facts, and the surroundings that `doctor -o` writes beside them."""
+"""The probe's JSON to facts, and the environment of the host that `doctor -o` writes beside them."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 from envbuilder.core.errors import Fault, InvalidInput
 from envbuilder.core.json_input import BadJson, load_json, load_object, printable
-from envbuilder.core.structure import Dialect, Mismatch, Mismatched, dump, load
+from envbuilder.core.structure import At, Dialect, Mismatch, Mismatched, dump, load
 from envbuilder.diagnostics.facts.facts import FACTS_SCHEMA, Facts
 from envbuilder.diagnostics.facts.hardware import Measured
-from envbuilder.diagnostics.host.environment import Surroundings
+from envbuilder.diagnostics.host.environment import HostEnvironment
 
 T = TypeVar("T")
 KEY = "surroundings"
@@ -30,8 +30,8 @@ class _Document:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _WithSurroundings:
-    surroundings: Surroundings | None
+class _WithHostEnvironment:
+    host_environment: Annotated[HostEnvironment | None, At(KEY)]
 
 
 def decode(document: str | bytes, origin: str) -> Facts:
@@ -50,8 +50,8 @@ def decode(document: str | bytes, origin: str) -> Facts:
         raise _invalid(error, origin, "facts come from envbuilder's probe; run `envbuilder validate` again") from error
 
 
-def decode_surroundings(document: str | bytes, origin: str) -> Surroundings | None:
-    """Read the surroundings of a document of facts.
+def decode_host_environment(document: str | bytes, origin: str) -> HostEnvironment | None:
+    """Read the environment of the host in a document of facts.
 
     Args:
         document: The same that `decode` reads.
@@ -64,21 +64,21 @@ def decode_surroundings(document: str | bytes, origin: str) -> Surroundings | No
         InvalidInput: They are not what this version writes.
     """
     try:
-        return load(_WithSurroundings, _parsed(document), dialect=_DIALECT).surroundings
+        return load(_WithHostEnvironment, _parsed(document), dialect=_DIALECT).host_environment
     except Mismatched as error:
         raise _invalid(error, origin, "run `envbuilder doctor -o facts.json` there again") from error
 
 
-def with_surroundings(document: bytes, surroundings: Surroundings | None) -> bytes:
-    """Return the probe's document with the surroundings in a field of its own.
+def with_host_environment(document: bytes, host_environment: HostEnvironment | None) -> bytes:
+    """Return the probe's document with the environment of the host in a field of its own.
 
     Args:
         document: What the probe printed.
-        surroundings: None leaves the document as it is.
+        host_environment: None leaves the document as it is.
     """
-    if surroundings is None:
+    if host_environment is None:
         return document
-    return _written(load_object(document, surrogates=True) | {KEY: dump(surroundings)})
+    return _written(load_object(document, surrogates=True) | {KEY: dump(host_environment)})
 
 
 def without_software(document: bytes, why: str) -> bytes:

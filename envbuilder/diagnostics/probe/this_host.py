@@ -37,7 +37,7 @@ probe.write(out, {"schema": probe.SCHEMA, "seconds": time.monotonic() - started,
 """
 
 
-def glance(root: Path = Path("/")) -> Host | None:
+def quick_host(root: Path = Path("/")) -> Host | None:
     """Driver and GPUs as the kernel module shows them in files: a few milliseconds, and nothing is started.
 
     Args:

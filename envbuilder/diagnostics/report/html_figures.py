@@ -8,7 +8,7 @@ from envbuilder.core.units import quantity
 from envbuilder.diagnostics.checks.results import Figure, Report
 from envbuilder.diagnostics.report.html_text import attribute, text
 from envbuilder.diagnostics.report.quantities import described, spread
-from envbuilder.diagnostics.report.severity import Standing, figure_groups, of_standing, tally
+from envbuilder.diagnostics.report.summary import OutcomeKind, figure_groups, of_kind, tally
 
 _HEIGHT = 14
 # Room at the right for the end of a whisker.
@@ -33,8 +33,8 @@ def proportions(report: Report) -> str:
     if not total:
         return ""
     pieces, start = [], 0.0
-    for kind in Standing:
-        share = 100 * len(of_standing(report, kind)) / total
+    for kind in OutcomeKind:
+        share = 100 * len(of_kind(report, kind)) / total
         if share:
             pieces.append(f'<rect class="piece {kind.value}" x="{start:.2f}%" width="{share:.2f}%" height="8"/>')
         start += share

@@ -9,12 +9,12 @@ from envbuilder.diagnostics.checks.results import Failed, Passed, Report
 from envbuilder.diagnostics.report.html_figures import charts, proportions
 from envbuilder.diagnostics.report.html_style import STYLE
 from envbuilder.diagnostics.report.html_text import plain, text
-from envbuilder.diagnostics.report.severity import (
-    Standing,
+from envbuilder.diagnostics.report.summary import (
+    OutcomeKind,
     by_group,
     by_reason,
     headline,
-    of_standing,
+    of_kind,
     overall,
     tally,
 )
@@ -74,8 +74,8 @@ def _header(report: Report) -> Iterator[str]:
 
 
 def _failed(report: Report) -> Iterator[str]:
-    results = of_standing(report, Standing.FAILED)
-    yield from _counted(Standing.FAILED, len(results))
+    results = of_kind(report, OutcomeKind.FAILED)
+    yield from _counted(OutcomeKind.FAILED, len(results))
     for result in results:
         if isinstance(result.outcome, Failed):
             yield '<article class="card failed">'
@@ -89,10 +89,10 @@ def _not_proven(report: Report) -> Iterator[str]:
     reasons = by_reason(report)
     if not reasons:
         return
-    yield from _counted(Standing.NOT_PROVEN, len(of_standing(report, Standing.NOT_PROVEN)))
+    yield from _counted(OutcomeKind.NOT_PROVEN, len(of_kind(report, OutcomeKind.NOT_PROVEN)))
     yield '<div class="card rows">'
     for (reason, required), results in reasons.items():
-        kind = Standing.FAILED if required else Standing.NOT_PROVEN
+        kind = OutcomeKind.FAILED if required else OutcomeKind.NOT_PROVEN
         badge = '<span class="badge">required</span>' if required else ""
         yield f'<div class="row {kind.value}">'
         yield f'<p class="text">{text(reason)}{badge}</p>'
@@ -102,10 +102,10 @@ def _not_proven(report: Report) -> Iterator[str]:
 
 
 def _passed(report: Report) -> Iterator[str]:
-    results = of_standing(report, Standing.PASSED)
+    results = of_kind(report, OutcomeKind.PASSED)
     if not results:
         return
-    yield from _counted(Standing.PASSED, len(results))
+    yield from _counted(OutcomeKind.PASSED, len(results))
     yield '<div class="card long">'
     yield "<table>"
     for group, members in by_group(results).items():
@@ -137,7 +137,7 @@ def _listing(entries: tuple[str, ...]) -> list[str]:
     return ['<div class="card">', "<ul>", *items, "</ul>", "</div>"] if items else []
 
 
-def _counted(kind: Standing, count: int) -> Iterator[str]:
+def _counted(kind: OutcomeKind, count: int) -> Iterator[str]:
     if count:
         yield f'<h2>{kind.heading} <span class="count">{count}</span></h2>'
 

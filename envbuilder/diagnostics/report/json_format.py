@@ -7,7 +7,7 @@ from importlib import resources
 from typing import TypeAlias, assert_never
 
 from envbuilder.diagnostics.checks.results import CheckResult, Failed, Figure, NotProven, Passed, Report
-from envbuilder.diagnostics.report.severity import standing
+from envbuilder.diagnostics.report.summary import outcome_kind
 
 REPORT_SCHEMA = 1
 JsonValue: TypeAlias = str | float | list[str] | None
@@ -42,7 +42,7 @@ class JsonFormat:
             "group": result.group,
             "tiers": [tier.value for tier in result.tiers or (result.tier,)],
             "seconds": None if result.seconds is None else round(result.seconds, 3),
-            "outcome": standing(result).value,
+            "outcome": outcome_kind(result).value,
         }
         match result.outcome:
             case Passed(seen=seen):

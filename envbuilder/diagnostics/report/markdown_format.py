@@ -9,19 +9,19 @@ from envbuilder.core.plain_text import printable
 from envbuilder.core.units import quantity
 from envbuilder.diagnostics.checks.results import Failed, Passed, Report
 from envbuilder.diagnostics.report.quantities import described
-from envbuilder.diagnostics.report.severity import (
-    Standing,
+from envbuilder.diagnostics.report.summary import (
+    OutcomeKind,
     by_group,
     by_reason,
     figure_groups,
     headline,
-    of_standing,
+    of_kind,
     overall,
     tally,
 )
 from envbuilder.diagnostics.report.text_format import REQUIRED
 
-_SIGNS = {Standing.FAILED: "❌", Standing.NOT_PROVEN: "⚠️", Standing.PASSED: "✅"}
+_SIGNS = {OutcomeKind.FAILED: "❌", OutcomeKind.NOT_PROVEN: "⚠️", OutcomeKind.PASSED: "✅"}
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~!$])")
 # Forges make links of `@name` and `#1` even behind a backslash, and tell whom they name.
 _CALLING = re.compile(r"(?<!\w)([@#])(?=\w)")
@@ -42,7 +42,7 @@ class MarkdownFormat:
             [f"{about}  ", f"**{tally(report) or 'no results'}**"],
             _failed(report),
             _not_proven(report),
-            _folded(f"Passed: {len(of_standing(report, Standing.PASSED))}", _passed(report)),
+            _folded(f"Passed: {len(of_kind(report, OutcomeKind.PASSED))}", _passed(report)),
             _folded("Figures", _figures(report)),
             _folded("Facts", _table(("", ""), ((_text(name), _text(value)) for name, value in report.facts))),
             _listing("Deviations", report.deviations),
@@ -54,7 +54,7 @@ class MarkdownFormat:
 def _failed(report: Report) -> Sequence[str]:
     rows = [
         (_code(result.id), _text(result.outcome.finding.message), _text(result.outcome.finding.remedy))
-        for result in of_standing(report, Standing.FAILED)
+        for result in of_kind(report, OutcomeKind.FAILED)
         if isinstance(result.outcome, Failed)
     ]
     table = _table(("Check", "Problem", "Remedy"), rows)
@@ -73,7 +73,7 @@ def _not_proven(report: Report) -> Sequence[str]:
 def _passed(report: Report) -> Sequence[str]:
     rows = (
         (_text(group), _code(result.id), _text(result.outcome.seen))
-        for group, results in by_group(of_standing(report, Standing.PASSED)).items()
+        for group, results in by_group(of_kind(report, OutcomeKind.PASSED)).items()
         for result in results
         if isinstance(result.outcome, Passed)
     )

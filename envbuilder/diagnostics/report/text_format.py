@@ -9,12 +9,12 @@ from envbuilder.core.plain_text import printable
 from envbuilder.core.units import quantity
 from envbuilder.diagnostics.checks.results import CheckResult, Failed, Passed, Report
 from envbuilder.diagnostics.report.quantities import described
-from envbuilder.diagnostics.report.severity import (
-    Standing,
+from envbuilder.diagnostics.report.summary import (
+    OutcomeKind,
     by_group,
     by_reason,
     figure_groups,
-    of_standing,
+    of_kind,
     overall,
     verdict,
 )
@@ -23,8 +23,8 @@ WIDTH = 100
 REQUIRED = "required, so it counts as failed"
 _COLUMN = 28
 _BOLD, _FAINT, _CYAN = "1", "2", "36"
-_COLORS = {Standing.FAILED: "31;1", Standing.NOT_PROVEN: "33;1", Standing.PASSED: "32;1"}
-_MARKS = {Standing.FAILED: "✗", Standing.NOT_PROVEN: "?", Standing.PASSED: "✓"}
+_COLORS = {OutcomeKind.FAILED: "31;1", OutcomeKind.NOT_PROVEN: "33;1", OutcomeKind.PASSED: "32;1"}
+_MARKS = {OutcomeKind.FAILED: "✗", OutcomeKind.NOT_PROVEN: "?", OutcomeKind.PASSED: "✓"}
 
 
 class TextFormat:
@@ -60,8 +60,8 @@ class _Pen:
 
 
 def _failed(report: Report, pen: _Pen) -> Iterator[str]:
-    results = of_standing(report, Standing.FAILED)
-    yield from _heading(Standing.FAILED, results, pen)
+    results = of_kind(report, OutcomeKind.FAILED)
+    yield from _heading(OutcomeKind.FAILED, results, pen)
     for result in results:
         if isinstance(result.outcome, Failed):
             yield from _wrapped(result.id, "  ", pen, code=_BOLD)
@@ -70,18 +70,18 @@ def _failed(report: Report, pen: _Pen) -> Iterator[str]:
 
 
 def _not_proven(report: Report, pen: _Pen) -> Iterator[str]:
-    yield from _heading(Standing.NOT_PROVEN, of_standing(report, Standing.NOT_PROVEN), pen)
+    yield from _heading(OutcomeKind.NOT_PROVEN, of_kind(report, OutcomeKind.NOT_PROVEN), pen)
     for (reason, required), results in by_reason(report).items():
         if required:
-            yield from _wrapped(f"{reason} ({REQUIRED})", "  ", pen, code=_COLORS[Standing.FAILED])
+            yield from _wrapped(f"{reason} ({REQUIRED})", "  ", pen, code=_COLORS[OutcomeKind.FAILED])
         else:
             yield from _wrapped(reason, "  ", pen)
         yield from _wrapped(", ".join(result.id for result in results), "    ", pen, code=_FAINT, hang="")
 
 
 def _passed(report: Report, pen: _Pen) -> Iterator[str]:
-    results = of_standing(report, Standing.PASSED)
-    yield from _heading(Standing.PASSED, results, pen)
+    results = of_kind(report, OutcomeKind.PASSED)
+    yield from _heading(OutcomeKind.PASSED, results, pen)
     width = max((len(printable(result.id)) for result in results), default=0)
     for group, members in by_group(results).items():
         if group:
@@ -107,7 +107,7 @@ def _figures(report: Report, pen: _Pen) -> Iterator[str]:
         yield from _wrapped(f"{group}: {listing}" if group else listing, "  ", pen)
 
 
-def _heading(kind: Standing, results: Sequence[CheckResult], pen: _Pen) -> Iterator[str]:
+def _heading(kind: OutcomeKind, results: Sequence[CheckResult], pen: _Pen) -> Iterator[str]:
     if results:
         yield ""
         yield pen.paint(f"{_MARKS[kind]} {kind.heading}: {len(results)}", _COLORS[kind])

@@ -147,7 +147,7 @@ OLD = Host(name="this host", driver=Release("418.87.00"), gpus=(HostGpu(name="Te
 def test_looking_at_gpus_says_first_that_the_driver_is_too_old(
     envbuilder: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(preflight, "glance", lambda: OLD)
+    monkeypatch.setattr(preflight, "quick_host", lambda: OLD)
     envbuilder.set("DOCKER_HOST", "unix:///nonexistent/docker.sock")
     ended = envbuilder("validate", "tf-2.4-cuda11.0", "--tier", "gpu", "--engine", "docker")
     assert "warning: tf-2.4-cuda11.0 does not run here: driver 418.87.00 is too old" in ended.stderr
@@ -161,7 +161,7 @@ def test_looking_at_gpus_says_first_that_the_driver_is_too_old(
 def test_looking_at_gpus_says_first_that_there_is_no_driver_unless_the_engine_is_elsewhere(
     envbuilder: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(preflight, "glance", lambda: None)
+    monkeypatch.setattr(preflight, "quick_host", lambda: None)
     monkeypatch.setattr(preflight, "is_windows_subsystem", lambda: False)
     envbuilder.set("DOCKER_HOST", "unix:///nonexistent/docker.sock")
     arguments = ("validate", "tf-2.4-cuda11.0", "--require", "gpu", "--engine", "docker")
@@ -175,11 +175,11 @@ def test_a_build_on_a_host_that_will_not_run_it_is_warned_and_goes_on(
 ) -> None:
     here = settings()
     locks = [lock(real_catalog(), Spec(environment=row), lock_ports()) for row in ("tf-2.4-cuda11.0", "tf-2.15-cpu")]
-    monkeypatch.setattr(preflight, "glance", lambda: OLD)
+    monkeypatch.setattr(preflight, "quick_host", lambda: OLD)
     preflight.warn_before_build(here, real_catalog(), locks)
     told = capsys.readouterr().err
     assert "tf-2.4-cuda11.0 will be built, but does not run here" in told
     assert "tf-2.15-cpu" not in told
-    monkeypatch.setattr(preflight, "glance", lambda: None)
+    monkeypatch.setattr(preflight, "quick_host", lambda: None)
     preflight.warn_before_build(here, real_catalog(), locks)
     assert capsys.readouterr().err == ""

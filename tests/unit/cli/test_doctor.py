@@ -19,13 +19,13 @@ import pytest
 from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.verdicts import Fit
 from envbuilder.cli.output.doctor_text import doctor_text
-from envbuilder.diagnostics.doctor import Looked
+from envbuilder.diagnostics.doctor import HostProbe
 from envbuilder.diagnostics.facts.facts import Facts, Seen
 from envbuilder.diagnostics.facts.hardware import GpuBytes, GpuProcess
 from envbuilder.diagnostics.facts.host import NamedProcess
-from envbuilder.diagnostics.host.environment import Surroundings
+from envbuilder.diagnostics.host.environment import HostEnvironment
 from envbuilder.diagnostics.host.table import examine_machine
-from envbuilder.diagnostics.probe.decoding import decode, decode_surroundings
+from envbuilder.diagnostics.probe.decoding import decode, decode_host_environment
 from tests.fakes.catalogs import real_catalog
 from tests.fakes.cuda_libraries import compile_stack
 from tests.fakes.site_packages import add_builtin_keras, add_library, install, install_tensorflow
@@ -76,7 +76,7 @@ def test_this_host_is_looked_at_without_network_in_bounded_time(envbuilder: Comm
     assert sources["package index"]["silence"] == "time"
     assert "engine-silent" in {finding["id"] for finding in document["findings"]}
     assert isinstance(decode(written, "x").host, Seen)
-    assert decode_surroundings(written, "x") is not None
+    assert decode_host_environment(written, "x") is not None
     for text in (ended.stdout, ended.stderr, written):
         assert "hunter2" not in text
 
@@ -167,9 +167,9 @@ def test_what_cannot_be_looked_at_ends_with_the_status_of_its_family(
     assert "next:" in ended.stderr or status == 3
 
 
-def text_of(seen: Facts, surroundings: Surroundings | None, width: int) -> list[str]:
-    looked = Looked(document=b"", facts=seen, surroundings=surroundings)
-    whole = examine_machine(real_catalog(), seen, surroundings, Inventory())
+def text_of(seen: Facts, host_environment: HostEnvironment | None, width: int) -> list[str]:
+    looked = HostProbe(document=b"", facts=seen, host_environment=host_environment)
+    whole = examine_machine(real_catalog(), seen, host_environment, Inventory())
     return click.unstyle("\n".join(doctor_text(looked, whole, width))).splitlines()
 
 
@@ -351,7 +351,7 @@ def test_versions_are_as_narrow_as_the_rest(width: int) -> None:
         wheel("tensorflow-gpu", "2.4.4"), *packages(keras="2.2.4", protobuf="4.21.12"), cuda="11.0",
         files=cuda_files("tf-2.4-cuda11.0", folder=f"{SITE}/nvidia/cudnn/lib", via=""), has_gpu=True,
     )  # fmt: skip
-    looked = Looked(document=b"", facts=seen, surroundings=None)
+    looked = HostProbe(document=b"", facts=seen, host_environment=None)
     whole = examine_machine(real_catalog(), seen, None, Inventory())
     lines = click.unstyle("\n".join(doctor_text(looked, whole, width, is_one_python=True))).splitlines()
     assert [line for line in lines if len(line) > width and not line.startswith("      ")] == []
@@ -360,7 +360,7 @@ def test_versions_are_as_narrow_as_the_rest(width: int) -> None:
 
 def test_what_cannot_be_built_from_here_is_not_recommended() -> None:
     seen = python(wheel("tensorflow-cpu", "2.4.4"), *packages(protobuf="4.21.12"))
-    looked = Looked(document=b"", facts=seen, surroundings=None)
+    looked = HostProbe(document=b"", facts=seen, host_environment=None)
     whole = examine_machine(real_catalog(), seen, None, Inventory(debian_archive=False))
     text = click.unstyle("\n".join(doctor_text(looked, whole, 120, is_one_python=True)))
     assert "it cannot be built from here: " in text

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import InvalidInput, ToolFailed
-from envbuilder.diagnostics.doctor import look_into_container, look_into_file
+from envbuilder.diagnostics.doctor import look_into_container, read_facts_file
 from envbuilder.diagnostics.facts.facts import NOT_ASKED, Seen
-from envbuilder.diagnostics.probe.decoding import with_surroundings
+from envbuilder.diagnostics.probe.decoding import with_host_environment
 from envbuilder.oci.runtime.command import RunResult
 from tests.fakes.site_packages import install_tensorflow
 from tests.unit.diagnostics.checks.cases import ROOT
@@ -42,7 +42,7 @@ def test_a_container_is_looked_at_with_the_python_that_it_has(tmp_path: Path) ->
     assert looked.facts.origin == "container web"
     assert isinstance(looked.facts.host, Seen)
     assert looked.facts.compute == NOT_ASKED, "nothing is computed"
-    assert looked.surroundings is None
+    assert looked.host_environment is None
     assert json.loads(looked.document)["request"]["framework"] is False
 
 
@@ -85,11 +85,11 @@ def test_a_container_that_does_not_answer_is_said(tmp_path: Path) -> None:
 
 
 def test_a_file_has_the_surroundings_that_were_written_with_it() -> None:
-    looked = look_into_file(with_surroundings(FACTS, around()), "node7.json")
-    assert (looked.facts.origin, looked.surroundings) == ("node7.json", around())
-    assert look_into_file(FACTS, "node7.json").surroundings is None
+    looked = read_facts_file(with_host_environment(FACTS, around()), "node7.json")
+    assert (looked.facts.origin, looked.host_environment) == ("node7.json", around())
+    assert read_facts_file(FACTS, "node7.json").host_environment is None
 
 
 def test_a_file_that_is_none_is_our_error() -> None:
     with pytest.raises(InvalidInput):
-        look_into_file(b"[]", "x.json")
+        read_facts_file(b"[]", "x.json")

@@ -5,8 +5,7 @@ import pytest
 from envbuilder.diagnostics.checks.check import WITH_GPU
 from envbuilder.diagnostics.checks.evaluation import judge
 from envbuilder.diagnostics.checks.results import Failed, NotProven, Passed, Tier
-from envbuilder.diagnostics.checks.table import CHECKS
-from envbuilder.diagnostics.report.severity import standing
+from envbuilder.diagnostics.report.summary import outcome_kind
 from tests.unit.diagnostics.checks.cases import CASES, ROOT, Case, facts_named
 from tests.unit.diagnostics.checks.expectations import EXPECTATIONS, TF_1_4, TF_2_4, TF_2_15_CPU, TF_2_20
 
@@ -20,7 +19,7 @@ def test_a_check_says_what_the_case_expects(case: Case) -> None:
     report = judge(case.expectation, case.facts, tier=Tier.GPU, required=None, subject="case", seconds=0)
     result = {each.id: each for each in report.results}[case.check]
 
-    assert standing(result).value == case.expect, result.outcome
+    assert outcome_kind(result).value == case.expect, result.outcome
     assert case.says in words(result.outcome)
     assert (case.expect == "failed") is case.catches, "catches-* must fail, passes-* must not"
 

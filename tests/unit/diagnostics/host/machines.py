@@ -24,12 +24,12 @@ from envbuilder.diagnostics.facts.host import BusGpu, DeviceNode, Disk, GpuModul
 from envbuilder.diagnostics.host.environment import (
     EngineAnswers,
     EngineSilent,
+    HostEnvironment,
     Silence,
     SourceKind,
     SourceSeen,
-    Surroundings,
 )
-from envbuilder.diagnostics.host.view import View
+from envbuilder.diagnostics.host.machine_view import MachineView
 from tests.unit.diagnostics.checks.cases import facts_named
 
 GIB = 1 << 30
@@ -195,12 +195,12 @@ def facts(
     )
 
 
-def view(surroundings: Surroundings | None = None, **parts: object) -> View:
+def view(host_environment: HostEnvironment | None = None, **parts: object) -> MachineView:
     """What the findings look at."""
-    return View(facts=facts(**parts), surroundings=surroundings)  # type: ignore[arg-type]
+    return MachineView(facts=facts(**parts), host_environment=host_environment)  # type: ignore[arg-type]
 
 
-def without_driver(**changes: object) -> View:
+def without_driver(**changes: object) -> MachineView:
     """A machine without any part of a driver, and with these facts of its host."""
     return view(
         nvml=NO_NVML, interface=NO_LIBCUDA, module=None, library=None, host=host(**{"bus": (), **SAID_NO, **changes})
@@ -233,9 +233,9 @@ SILENT = source(silence=Silence.TIME, status=None)
 NO_ENGINE = EngineSilent(why="no container engine answers: Connection refused", remedy="start it", denied=False)
 
 
-def around(**changes: object) -> Surroundings:
+def around(**changes: object) -> HostEnvironment:
     """Everything answers."""
-    sound = Surroundings(
+    sound = HostEnvironment(
         engine=ENGINE,
         sandbox="runc 1.1.5",
         why_no_sandbox="",

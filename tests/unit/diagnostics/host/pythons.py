@@ -12,8 +12,8 @@ from envbuilder.core.versions import Release
 from envbuilder.diagnostics.facts.facts import Facts, Seen
 from envbuilder.diagnostics.facts.machine import host_of
 from envbuilder.diagnostics.facts.software import CudaFile, Distribution, SoftwareFacts, TensorFlowFiles
-from envbuilder.diagnostics.host.case import Case
 from envbuilder.diagnostics.host.examination import Examination
+from envbuilder.diagnostics.host.installation import Installation
 from envbuilder.diagnostics.host.table import examine_machine
 from envbuilder.diagnostics.host.versions import case_of
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder
@@ -89,7 +89,7 @@ def python(
     return replace(seen, software=Seen(value=software))
 
 
-def case(seen: Facts) -> Case:
+def case(seen: Facts) -> Installation:
     """What the findings are made from."""
     return case_of(real_catalog(), seen, _offers(host_of(seen)), CLOSURES.read)
 

@@ -15,8 +15,8 @@ from envbuilder.diagnostics.facts.hardware import GpuBytes, GpuProcess
 from envbuilder.diagnostics.facts.host import BusGpu, Disk, GpuModules, NamedProcess, Smi, Wsl
 from envbuilder.diagnostics.findings import Finding, Severity
 from envbuilder.diagnostics.host.environment import CaBundle, Silence, SourceKind
+from envbuilder.diagnostics.host.machine_view import MachineView
 from envbuilder.diagnostics.host.table import findings
-from envbuilder.diagnostics.host.view import View
 from tests.unit.diagnostics.host.machines import (
     GIB,
     NO_ENGINE,
@@ -67,7 +67,7 @@ def variables(**values: str) -> dict[str, object]:
     return {"variables": tuple(sorted(values.items()))}
 
 
-def does_not_start(code: int, name: str = "CUDA_ERROR_UNKNOWN", **parts: object) -> View:
+def does_not_start(code: int, name: str = "CUDA_ERROR_UNKNOWN", **parts: object) -> MachineView:
     return view(None, interface=interface(init_code=code, init_name=name, gpus=()), **parts)
 
 
@@ -87,7 +87,7 @@ BARE_CONTAINER = does_not_start(
 )
 
 # Id, severity, what it says, the machine.
-CAUGHT: list[tuple[str, Severity, str, View]] = [
+CAUGHT: list[tuple[str, Severity, str, MachineView]] = [
     ("no-driver", P, "1 NVIDIA GPU on the PCI bus, and no NVIDIA driver", without_driver(bus=(BUS,))),
     ("no-driver", P, "2 NVIDIA GPUs", without_driver(bus=(BUS, BUS))),
     ("driver-not-loaded", P, "its kernel module is not loaded", without_driver(bus=(BUS,), smi=SMI)),
@@ -219,7 +219,7 @@ CAUGHT: list[tuple[str, Severity, str, View]] = [
 ]  # fmt: skip
 
 # Id, and a machine that comes near.
-PASSED: list[tuple[str, View]] = [
+PASSED: list[tuple[str, MachineView]] = [
     ("no-driver", without_driver()),
     ("no-driver", without_driver(bus=bus("vfio-pci"))),
     ("no-driver", without_driver(bus=(BUS,), container="docker")),
@@ -295,9 +295,10 @@ PASSED: list[tuple[str, View]] = [
     ("engine-silent", view()),
     ("no-sandbox", view(around(engine=NO_ENGINE))),
     ("no-sandbox", view(around(sandbox="", why_no_sandbox="namespaces: the kernel refuses"))),
-    ("engine-old", View(
-        facts=without_driver().facts, surroundings=around(engine=engine(version="18.09.1", api="1.39")))),
-    ("engine-without-gpus", View(facts=without_driver().facts, surroundings=around(engine=engine(gpus=False)))),
+    ("engine-old", MachineView(
+        facts=without_driver().facts, host_environment=around(engine=engine(version="18.09.1", api="1.39")))),
+    ("engine-without-gpus", MachineView(
+        facts=without_driver().facts, host_environment=around(engine=engine(gpus=False)))),
     ("engine-disk", view(around(engine=engine(root_free=None)))),
     ("source-silent", view(around())),
     ("source-fails", view(around(sources=(source(status=401),)))),
@@ -305,14 +306,14 @@ PASSED: list[tuple[str, View]] = [
 ]  # fmt: skip
 
 
-def found(seen: View, name: str) -> list[Finding]:
+def found(seen: MachineView, name: str) -> list[Finding]:
     return [finding for finding in findings(seen) if finding.id == name]
 
 
 @pytest.mark.parametrize(
     ("name", "severity", "says", "seen"), CAUGHT, ids=lambda value: value if isinstance(value, str) else ""
 )
-def test_a_finding_is_there_and_says_what_was_seen(name: str, severity: Severity, says: str, seen: View) -> None:
+def test_a_finding_is_there_and_says_what_was_seen(name: str, severity: Severity, says: str, seen: MachineView) -> None:
     hits = found(seen, name)
 
     assert [hit.severity for hit in hits] == [severity]
@@ -320,7 +321,7 @@ def test_a_finding_is_there_and_says_what_was_seen(name: str, severity: Severity
 
 
 @pytest.mark.parametrize(("name", "seen"), PASSED, ids=lambda value: value if isinstance(value, str) else "")
-def test_what_only_looks_like_it_is_none(name: str, seen: View) -> None:
+def test_what_only_looks_like_it_is_none(name: str, seen: MachineView) -> None:
     assert found(seen, name) == []
 
 
@@ -329,12 +330,12 @@ def test_a_sound_machine_has_no_findings() -> None:
 
 
 def test_facts_without_the_host_give_no_finding_about_it() -> None:
-    assert findings(View(facts=replace(view().facts, host=NOT_ASKED))) == ()
+    assert findings(MachineView(facts=replace(view().facts, host=NOT_ASKED))) == ()
 
 
 def test_facts_of_an_earlier_probe_tell_which_gpus_are_hidden() -> None:
     earlier = replace(view(nvml=nvml(visible="-1")).facts, host=NOT_ASKED)
-    assert [finding.id for finding in findings(View(facts=earlier))] == ["visible-devices-none"]
+    assert [finding.id for finding in findings(MachineView(facts=earlier))] == ["visible-devices-none"]
 
 
 def test_the_worst_comes_first() -> None:
@@ -343,7 +344,9 @@ def test_the_worst_comes_first() -> None:
 
 
 @pytest.mark.parametrize("case", CAUGHT, ids=lambda case: case[0])
-def test_a_problem_or_a_warning_says_what_it_does_or_how_to_mend_it(case: tuple[str, Severity, str, View]) -> None:
+def test_a_problem_or_a_warning_says_what_it_does_or_how_to_mend_it(
+    case: tuple[str, Severity, str, MachineView],
+) -> None:
     name, severity, _, seen = case
     for hit in found(seen, name):
         assert severity is N or hit.effect or hit.remedies
@@ -352,7 +355,7 @@ def test_a_problem_or_a_warning_says_what_it_does_or_how_to_mend_it(case: tuple[
 
 def test_every_finding_in_the_code_is_caught_and_passed_here() -> None:
     folder = Path(examining.__file__).parent
-    # Installed versions have tests of their own; the surroundings are values.
+    # Installed versions have tests of their own; the environment of the host is a value.
     files = [file for file in folder.glob("*.py") if file.name not in OTHERS]
     code = "".join(file.read_text(encoding="utf-8") for file in files)
     named = {word for word in re.findall(r'"([a-z]+(?:-[a-z0-9]+)+)"', code) if word not in NO_IDS}

@@ -6,25 +6,25 @@ from dataclasses import replace
 
 from envbuilder.diagnostics.facts.facts import NOT_ASKED, Unseen
 from envbuilder.diagnostics.host.environment import SourceKind
+from envbuilder.diagnostics.host.machine_view import MachineView
 from envbuilder.diagnostics.host.missing_facts import missing_facts
-from envbuilder.diagnostics.host.view import View
 from tests.unit.diagnostics.host.machines import NO_NVML, around, engine, gpu, host, machine, nvml, view, without_driver
 
 
-def what(seen: View) -> list[str]:
+def what(seen: MachineView) -> list[str]:
     return [each.what for each in missing_facts(seen)]
 
 
 def test_everything_that_is_not_seen_has_a_reason_and_most_a_way() -> None:
-    entries = missing_facts(View(facts=replace(view().facts, host=NOT_ASKED, nvml=NOT_ASKED)))
+    entries = missing_facts(MachineView(facts=replace(view().facts, host=NOT_ASKED, nvml=NOT_ASKED)))
     assert all(entry.why and entry.how for entry in entries)
     assert len(entries) >= 3
 
 
 def test_a_machine_without_gpu_lacks_nothing_but_what_nobody_looked_at() -> None:
     facts = without_driver().facts
-    assert what(View(facts=facts, surroundings=around())) == []
-    assert what(View(facts=facts)) == ["container engine and sources"]
+    assert what(MachineView(facts=facts, host_environment=around())) == []
+    assert what(MachineView(facts=facts)) == ["container engine and sources"]
 
 
 def test_the_log_of_the_kernel_is_never_read_where_a_gpu_is() -> None:

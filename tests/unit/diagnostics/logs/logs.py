@@ -8,7 +8,7 @@ from functools import cache
 from envbuilder.catalog.api_names import ApiMap
 from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.load.api_names import load_api
-from envbuilder.diagnostics.logs.context import Known
+from envbuilder.diagnostics.logs.context import LogContext
 from envbuilder.diagnostics.logs.diagnosis import Diagnosis, diagnose
 from envbuilder.diagnostics.logs.evidence import Evidence
 from envbuilder.diagnostics.logs.scanner import scan
@@ -35,7 +35,7 @@ def read(log: str | bytes) -> Evidence:
     return scan(failures(), io.BytesIO(data).read)
 
 
-def judged(log: str | bytes, known: Known | None = None, inventory: Inventory | None = None) -> Diagnosis:
+def judged(log: str | bytes, known: LogContext | None = None, inventory: Inventory | None = None) -> Diagnosis:
     data = log.encode() if isinstance(log, str) else log
     return diagnose(real_catalog(), failures(), io.BytesIO(data).read, known, api=api, inventory=lambda: inventory)
 

@@ -7,7 +7,7 @@ import pytest
 from envbuilder.catalog.buildable import Inventory, PackedPython
 from envbuilder.catalog.machine import Host, HostGpu
 from envbuilder.core.versions import Release
-from envbuilder.diagnostics.logs.context import Known
+from envbuilder.diagnostics.logs.context import LogContext
 from envbuilder.diagnostics.logs.extract import size_of
 from tests.fakes.catalogs import real_catalog
 from tests.unit.diagnostics.logs.logs import CUDNN_MISSING, judged
@@ -15,7 +15,7 @@ from tests.unit.diagnostics.logs.logs import CUDNN_MISSING, judged
 INSUFFICIENT = "cudaGetDevice() failed. Status: CUDA driver version is insufficient for CUDA runtime version"
 
 
-def fix(log: str, known: Known | None = None) -> tuple[str, tuple[str, ...]]:
+def fix(log: str, known: LogContext | None = None) -> tuple[str, tuple[str, ...]]:
     first = judged(log, known).causes[0]
     return first.finding.remedy, first.commands
 
@@ -97,15 +97,15 @@ def test_a_gpu_gets_an_environment_with_code_for_it() -> None:
 def test_facts_fill_what_the_log_does_not_say_and_speak_against_it() -> None:
     host = Host(name="node", driver=Release("535.54"), gpus=(HostGpu(name="A100", capability=Release("8.0")),))
     log = f"TensorFlow version: 2.15.0\n{INSUFFICIENT}\n"
-    alone, with_facts = judged(log).causes[0], judged(log, Known(host=host)).causes[0]
+    alone, with_facts = judged(log).causes[0], judged(log, LogContext(host=host)).causes[0]
     assert with_facts.confidence < alone.confidence
     assert any("535.54" in note for note in with_facts.notes)
-    old = Known(host=Host(name="node", driver=Release("470.57")))
+    old = LogContext(host=Host(name="node", driver=Release("470.57")))
     assert judged(log, old).causes[0].confidence > alone.confidence
 
 
 def test_a_lock_tells_the_release() -> None:
-    text, _ = fix(CUDNN_MISSING, Known(tensorflow=Release("2.5.0")))
+    text, _ = fix(CUDNN_MISSING, LogContext(tensorflow=Release("2.5.0")))
     assert "TensorFlow 2.5.0" in text
 
 

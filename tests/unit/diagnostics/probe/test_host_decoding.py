@@ -1,4 +1,4 @@
-"""The host and the surroundings, from JSON and back; nothing else comes out than facts or our error."""
+"""The host and its environment, from JSON and back; nothing else comes out than facts or our error."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from envbuilder.diagnostics.host.environment import (
     CaBundle,
     EngineAnswers,
     EngineSilent,
+    HostEnvironment,
     Silence,
     SourceKind,
     SourceSeen,
-    Surroundings,
 )
-from envbuilder.diagnostics.probe.decoding import decode, decode_surroundings, with_surroundings
+from envbuilder.diagnostics.probe.decoding import decode, decode_host_environment, with_host_environment
 from tests.unit.diagnostics.checks.cases import facts_named
 from tests.unit.diagnostics.host.machines import around
 from tests.unit.diagnostics.probe.test_decoding import JSON, paths, read
@@ -64,8 +64,9 @@ SOURCES = st.builds(
     SourceSeen, kind=st.sampled_from(SourceKind), host=TEXT, chosen=TEXT, silence=st.none() | st.sampled_from(Silence),
     status=st.none() | st.integers(100, 599), seconds=SECONDS, proxied=st.booleans(),
 )  # fmt: skip
-SURROUNDINGS = st.builds(
-    Surroundings, engine=ENGINES, sandbox=TEXT, why_no_sandbox=TEXT, sources=st.lists(SOURCES, max_size=3).map(tuple),
+ENVIRONMENTS = st.builds(
+    HostEnvironment, engine=ENGINES, sandbox=TEXT, why_no_sandbox=TEXT,
+    sources=st.lists(SOURCES, max_size=3).map(tuple),
     unnamed=st.lists(st.sampled_from(SourceKind), max_size=3).map(tuple),
     ca_bundles=st.lists(st.builds(CaBundle, variable=TEXT, path=TEXT, readable=st.booleans()), max_size=2).map(tuple),
     proxies=st.dictionaries(TEXT, TEXT, max_size=2).map(lambda found: tuple(sorted(found.items()))), limit=SECONDS,
@@ -100,21 +101,21 @@ def test_anything_at_any_place_gives_facts_or_our_error(place: tuple[str | int, 
     assert isinstance(read(json.dumps(document)), Facts | InvalidInput)
 
 
-@given(SURROUNDINGS)
-def test_surroundings_come_back_as_they_were_written(seen: Surroundings) -> None:
-    document = with_surroundings(json.dumps(DOCUMENT).encode(), seen)
-    assert decode_surroundings(document, "x") == seen
+@given(ENVIRONMENTS)
+def test_the_environment_of_a_host_comes_back_as_it_was_written(seen: HostEnvironment) -> None:
+    document = with_host_environment(json.dumps(DOCUMENT).encode(), seen)
+    assert decode_host_environment(document, "x") == seen
     assert decode(document, "x") == decode(json.dumps(DOCUMENT), "x")
 
 
-def test_a_document_without_surroundings_has_none_and_stays_as_it_is() -> None:
+def test_a_document_without_the_environment_has_none_and_stays_as_it_is() -> None:
     document = json.dumps(DOCUMENT).encode()
-    assert with_surroundings(document, None) is document
-    assert decode_surroundings(document, "x") is None
+    assert with_host_environment(document, None) is document
+    assert decode_host_environment(document, "x") is None
 
 
 @given(st.sampled_from([path for path in paths(dump(around())) if path]), JSON)
-def test_damaged_surroundings_are_our_error(place: tuple[str | int, ...], value: object) -> None:
+def test_a_damaged_environment_is_our_error(place: tuple[str | int, ...], value: object) -> None:
     damaged: Any = copy.deepcopy(dump(around()))
     node = damaged
     for step in place[:-1]:
@@ -127,7 +128,7 @@ def test_damaged_surroundings_are_our_error(place: tuple[str | int, ...], value:
 def outcome(document: str) -> str:
     """`read`, or the field that is to blame."""
     try:
-        decode_surroundings(document, "x")
+        decode_host_environment(document, "x")
     except InvalidInput as error:
         return error.faults[0].field.partition(".")[0].partition("[")[0]
     return "read"

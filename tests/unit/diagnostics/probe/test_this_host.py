@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.diagnostics.facts.facts import NOT_ASKED, Seen
-from envbuilder.diagnostics.probe.this_host import glance, is_windows_subsystem, quick_facts
+from envbuilder.diagnostics.probe.this_host import is_windows_subsystem, quick_facts, quick_host
 
 CLOSED = (
     "NVRM version: NVIDIA UNIX x86_64 Kernel Module  450.51.06  Sun Jul 19 20:02:54 UTC 2020\nGCC version:  gcc 9\n"
@@ -30,30 +30,30 @@ def driver(root: Path, version: str, *models: str) -> Path:
 
 @pytest.mark.parametrize(("text", "release"), [(CLOSED, "450.51.06"), (OPEN, "535.104.05")])
 def test_driver_and_gpus_are_read_from_the_files_of_the_kernel_module(tmp_path: Path, text: str, release: str) -> None:
-    host = glance(driver(tmp_path, text, "Tesla K80", "Tesla K80"))
+    host = quick_host(driver(tmp_path, text, "Tesla K80", "Tesla K80"))
     assert host is not None
     assert (str(host.driver), [gpu.name for gpu in host.gpus or ()]) == (release, ["Tesla K80", "Tesla K80"])
 
 
 def test_a_driver_whose_gpus_nobody_shows_has_unknown_gpus(tmp_path: Path) -> None:
-    host = glance(driver(tmp_path, CLOSED))
+    host = quick_host(driver(tmp_path, CLOSED))
     assert host is not None
     assert host.gpus is None
 
 
 @pytest.mark.parametrize("text", ["", "NVRM version: something else\n"])
 def test_without_a_driver_there_is_nothing_to_say(tmp_path: Path, text: str) -> None:
-    assert glance(tmp_path) is None
-    assert glance(driver(tmp_path, text)) is None
+    assert quick_host(tmp_path) is None
+    assert quick_host(driver(tmp_path, text)) is None
 
 
 _COUNTING = """
 import sys
 from pathlib import Path
-from envbuilder.diagnostics.probe.this_host import glance
+from envbuilder.diagnostics.probe.this_host import quick_host
 seen = []
 sys.addaudithook(lambda event, _: seen.append(event))
-glance(Path(sys.argv[1]))
+quick_host(Path(sys.argv[1]))
 print(seen.count("open"), *{event for event in seen if event.split(".")[0] in {"subprocess", "socket", "ctypes"}})
 """
 

@@ -1,8 +1,8 @@
-"""Which of the reasons for a missing GPU it is: driver, container, WSL, libraries, a choice, or none at all."""
+"""Scores of the reasons for a missing GPU: driver, container, WSL, libraries, a setting, or none at all."""
 
 from __future__ import annotations
 
-from envbuilder.diagnostics.logs.log_facts import Scene, Scores, at_least, at_most
+from envbuilder.diagnostics.logs.log_facts import LogFacts, Scores, at_least, at_most
 
 _NO_GPU = (
     "cuinit-303",
@@ -52,73 +52,73 @@ _CRASHES = (
 )
 
 
-def judge_libraries(scene: Scene, scores: Scores) -> Scores:
+def score_libraries(facts: LogFacts, scores: Scores) -> Scores:
     """Missing CUDA libraries matter only where there is a GPU to use them."""
-    if scene.has("ctx-gpu-there", "cannot-dlopen-gpu-libraries", "error-loading-cuda"):
+    if facts.has("ctx-gpu-there", "cannot-dlopen-gpu-libraries", "error-loading-cuda"):
         return at_most(scores, harmless_cpu_only=0.2, no_driver_or_gpu_not_passed=0.4)
-    if scene.has("import-cuda", "find-dll", "open-cuda-old"):
+    if facts.has("import-cuda", "find-dll", "open-cuda-old"):
         return scores
-    if scene.has("cuinit-unknown", "system-not-ready", "operating-system-error"):
+    if facts.has("cuinit-unknown", "system-not-ready", "operating-system-error"):
         return at_most(scores, harmless_cpu_only=0.3, cuda_soname_missing=0.4)
-    if scene.has("libcuda-not-found", "cuinit-303") and scene.has("dlopen-cuda"):
+    if facts.has("libcuda-not-found", "cuinit-303") and facts.has("dlopen-cuda"):
         # Neither driver nor toolkit: a machine for which nobody has prepared a GPU.
         return at_most(at_least(scores, harmless_cpu_only=0.62), cuda_soname_missing=0.3)
-    return _only_the_runtime(scene, scores)
+    return _only_the_runtime(facts, scores)
 
 
-def _only_the_runtime(scene: Scene, scores: Scores) -> Scores:
+def _only_the_runtime(facts: LogFacts, scores: Scores) -> Scores:
     """TensorFlow says itself that a missing libcudart may be ignored without a GPU."""
-    missing = set(scene.stated.sonames)
+    missing = set(facts.extracted.sonames)
     if not missing or not all("cudart" in soname for soname in missing):
         return scores
-    if not scene.has("ignore-cudart"):
+    if not facts.has("ignore-cudart"):
         # The next line of the log says so; a log that was cut before it is no other log.
-        alone = not scene.has("ctx-wants-gpu", "ctx-gpu-demanded", "ctx-traceback", "import-cuda")
+        alone = not facts.has("ctx-wants-gpu", "ctx-gpu-demanded", "ctx-traceback", "import-cuda")
         return at_most(at_least(scores, harmless_cpu_only=0.45), cuda_soname_missing=0.7) if alone else scores
-    if scene.has("ctx-wants-gpu"):
+    if facts.has("ctx-wants-gpu"):
         return at_most(at_least(scores, cuda_soname_missing=0.7), harmless_cpu_only=0.5)
     return at_most(at_least(scores, harmless_cpu_only=0.75), cuda_soname_missing=0.4)
 
 
-def judge_driver(scene: Scene, scores: Scores) -> Scores:
+def score_driver(facts: LogFacts, scores: Scores) -> Scores:
     """A driver that is there: too old, of two releases, broken, or hidden from the process."""
-    if scene.has("proc-version-missing", "dev-nvidia0-missing"):
+    if facts.has("proc-version-missing", "dev-nvidia0-missing"):
         scores = at_most(scores, cuda_unknown_error=0.25)
-    if scene.has("cuinit-no-device") and scene.has("ctx-dso-agrees") and not scene.has("proc-version-missing"):
-        if scene.has("ctx-docker"):
+    if facts.has("cuinit-no-device") and facts.has("ctx-dso-agrees") and not facts.has("proc-version-missing"):
+        if facts.has("ctx-docker"):
             scores = at_least(scores, no_driver_or_gpu_not_passed=0.6, visible_devices_mistake=0.45)
         else:
             scores = at_most(
                 at_least(scores, visible_devices_mistake=0.62, no_driver_or_gpu_not_passed=0.45),
                 no_driver_or_gpu_not_passed=0.5,
             )
-    too_old = scene.is_driver_too_old(scene.driver_floor)
-    if too_old is not None and "driver-too-old" in scores and not scene.has("unsupported-toolchain"):
+    too_old = facts.is_driver_too_old(facts.driver_floor)
+    if too_old is not None and "driver-too-old" in scores and not facts.has("unsupported-toolchain"):
         if too_old:
             scores = at_least(scores, driver_too_old=0.9)
-        elif scene.has("possibly-insufficient-driver") and not scene.has("driver-insufficient"):
+        elif facts.has("possibly-insufficient-driver") and not facts.has("driver-insufficient"):
             scores = at_most(scores, driver_too_old=0.12)
-    if too_old and scene.has("cuinit-unknown", "cuinit-other", "cuda-unknown-status"):
+    if too_old and facts.has("cuinit-unknown", "cuinit-other", "cuda-unknown-status"):
         scores = at_least(scores, driver_too_old=0.82)
     return scores
 
 
-def judge_wsl(scene: Scene, scores: Scores) -> Scores:
+def score_wsl(facts: LogFacts, scores: Scores) -> Scores:
     """In WSL the driver comes from Windows, so its absence has other reasons."""
-    inside = scene.has("ctx-wsl") or (scene.has("ctx-wsl-host") and not scene.has("ctx-windows"))
-    if not inside or scene.has("dso-mismatch", "cannot-dlopen-gpu-libraries", "import-cuda"):
+    inside = facts.has("ctx-wsl") or (facts.has("ctx-wsl-host") and not facts.has("ctx-windows"))
+    if not inside or facts.has("dso-mismatch", "cannot-dlopen-gpu-libraries", "import-cuda"):
         return scores
-    if scene.has("libcuda-not-found", "cuinit-303", "nvml-driver-not-loaded", "nvidia-smi-failed"):
-        return at_least(scores, wsl=0.72 if scene.has("ctx-wsl") else 0.6)
-    if scene.has("cuinit-no-device", "cuinit-unknown"):
+    if facts.has("libcuda-not-found", "cuinit-303", "nvml-driver-not-loaded", "nvidia-smi-failed"):
+        return at_least(scores, wsl=0.72 if facts.has("ctx-wsl") else 0.6)
+    if facts.has("cuinit-no-device", "cuinit-unknown"):
         return at_least(scores, wsl=0.55)
     return scores
 
 
-def judge_hidden(scene: Scene, scores: Scores) -> Scores:
+def score_hidden(facts: LogFacts, scores: Scores) -> Scores:
     """GPUs that were hidden: by `-1` on purpose, by an empty list more often by mistake."""
-    hidden = scene.has("cpu-only-hidden") or "-1" in scene.evidence.captures("visible")
-    if hidden and scene.has("ctx-gpu-demanded"):
+    hidden = facts.has("cpu-only-hidden") or "-1" in facts.evidence.captures("visible")
+    if hidden and facts.has("ctx-gpu-demanded"):
         return at_most(
             at_least(scores, visible_devices_mistake=0.85), harmless_cpu_only=0.3, no_driver_or_gpu_not_passed=0.3
         )
@@ -126,63 +126,63 @@ def judge_hidden(scene: Scene, scores: Scores) -> Scores:
         return at_most(
             at_least(scores, harmless_cpu_only=0.85), no_driver_or_gpu_not_passed=0.3, visible_devices_mistake=0.45
         )
-    if scene.has("visible-devices-hidden", "visible-devices-emptied") and scene.has("ctx-gpu-demanded"):
+    if facts.has("visible-devices-hidden", "visible-devices-emptied") and facts.has("ctx-gpu-demanded"):
         return at_most(at_least(scores, visible_devices_mistake=0.85), no_driver_or_gpu_not_passed=0.4)
-    if scene.has("visible-devices-emptied") and not scene.has("visible-devices-hidden", "ctx-wants-gpu"):
+    if facts.has("visible-devices-emptied") and not facts.has("visible-devices-hidden", "ctx-wants-gpu"):
         return at_least(scores, harmless_cpu_only=0.7)
-    if scene.has("visible-devices-hidden"):
+    if facts.has("visible-devices-hidden"):
         return at_most(at_least(scores, visible_devices_mistake=0.8), no_driver_or_gpu_not_passed=0.4)
     return scores
 
 
-def judge_demand(scene: Scene, scores: Scores) -> Scores:
+def score_demand(facts: LogFacts, scores: Scores) -> Scores:
     """A program that ends because it sees no GPU, and a log that does not say why: the candidates."""
-    if not scene.has("ctx-gpu-demanded") or max(scores.values(), default=0.0) >= 0.5:
+    if not facts.has("ctx-gpu-demanded") or max(scores.values(), default=0.0) >= 0.5:
         return scores
-    if scene.has("not-built-with-cuda", "ctx-cpu-wanted"):
+    if facts.has("not-built-with-cuda", "ctx-cpu-wanted"):
         return at_least(scores, gpu_ignored=0.7)
     return at_least(scores, no_driver_or_gpu_not_passed=0.46, gpu_ignored=0.4)
 
 
-def judge_no_gpu(scene: Scene, scores: Scores) -> Scores:
+def score_no_gpu(facts: LogFacts, scores: Scores) -> Scores:
     """Whether a machine without a GPU is a failure at all."""
-    if scene.has(*_SURELY_WANTED):
+    if facts.has(*_SURELY_WANTED):
         return at_most(scores, harmless_cpu_only=0.4)
-    if not scene.has(*_NO_GPU) or scene.has("ctx-gpu-there", "cannot-dlopen-gpu-libraries"):
+    if not facts.has(*_NO_GPU) or facts.has("ctx-gpu-there", "cannot-dlopen-gpu-libraries"):
         return scores
-    demanded = scene.has("ctx-gpu-demanded")
-    if demanded and scene.has("visible-devices-emptied"):
+    demanded = facts.has("ctx-gpu-demanded")
+    if demanded and facts.has("visible-devices-emptied"):
         return scores
-    if scene.has("ctx-ci", "ctx-cpu-wanted") and not demanded:
+    if facts.has("ctx-ci", "ctx-cpu-wanted") and not demanded:
         return at_most(at_least(scores, harmless_cpu_only=0.85), no_driver_or_gpu_not_passed=0.3, wsl=0.3)
-    if demanded or scene.has("ctx-wants-gpu", "ctx-docker", "num-gpus-zero"):
+    if demanded or facts.has("ctx-wants-gpu", "ctx-docker", "num-gpus-zero"):
         return at_most(at_least(scores, no_driver_or_gpu_not_passed=0.7), harmless_cpu_only=0.4)
-    return _nobody_asked(scene, scores)
+    return _nobody_asked(facts, scores)
 
 
-def _nobody_asked(scene: Scene, scores: Scores) -> Scores:
+def _nobody_asked(facts: LogFacts, scores: Scores) -> Scores:
     """No GPU, and nothing tells that one is wanted: harmless for a mere notice, or when the program goes on."""
-    if not scene.has("cuinit-303", "cuinit-no-device", "proc-version-missing", "libcuda-not-found"):
+    if not facts.has("cuinit-303", "cuinit-no-device", "proc-version-missing", "libcuda-not-found"):
         return at_most(at_least(scores, harmless_cpu_only=0.62), no_driver_or_gpu_not_passed=0.5)
-    goes_on = scene.evidence.last("ctx-goes-on", "ctx-finished") > scene.evidence.last(*_NO_GPU)
-    if goes_on and not scene.has("ctx-dso-agrees"):
+    goes_on = facts.evidence.last("ctx-goes-on", "ctx-finished") > facts.evidence.last(*_NO_GPU)
+    if goes_on and not facts.has("ctx-dso-agrees"):
         return at_most(at_least(scores, harmless_cpu_only=0.62), no_driver_or_gpu_not_passed=0.55)
     return scores
 
 
-def judge_crash(scene: Scene, scores: Scores) -> Scores:
+def score_crash(facts: LogFacts, scores: Scores) -> Scores:
     """A GPU that is not used does not end a program: what ended it goes first."""
     crash = max((scores.get(name, 0.0) for name in _CRASHES), default=0.0)
-    if crash < 0.65 or scene.has("import-cuda", "import-cudnn", "find-dll", "find-cudnn-dll", "assign-device-cpu-only"):
+    if crash < 0.65 or facts.has("import-cuda", "import-cudnn", "find-dll", "find-cudnn-dll", "assign-device-cpu-only"):
         return scores
     return {name: value * 0.6 if name in _CPU_FALLBACK else value for name, value in scores.items()}
 
 
-def judge_architecture(scene: Scene, scores: Scores) -> Scores:
+def score_architecture(facts: LogFacts, scores: Scores) -> Scores:
     """A GPU that came after the CUDA of the log, and a failure that this explains."""
-    if scene.has("jit-compiled-from-ptx") and scene.has("cuda-invalid-ptx", "ctx-invalid-handle"):
+    if facts.has("jit-compiled-from-ptx") and facts.has("cuda-invalid-ptx", "ctx-invalid-handle"):
         scores = at_most(at_least(scores, gpu_arch_unsupported=0.9), ptx_jit=0.4)
-    if scene.has("cublas-execution-failed") and scene.gpu_after_cuda:
+    if facts.has("cublas-execution-failed") and facts.gpu_after_cuda:
         return at_most(
             at_least(scores, gpu_arch_unsupported=0.85), oom_preallocation=0.3, oom_other_process=0.3, ptx_jit=0.4
         )

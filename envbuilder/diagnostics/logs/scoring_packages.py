@@ -1,49 +1,49 @@
-"""Whether packages of one environment belong together."""
+"""Scores of Python packages that do not fit together."""
 
 from __future__ import annotations
 
 from envbuilder.diagnostics.logs.api_names import missing_name
-from envbuilder.diagnostics.logs.log_facts import Scene, Scores, at_least, at_most
+from envbuilder.diagnostics.logs.log_facts import LogFacts, Scores, at_least, at_most
 
 
-def judge_installation(scene: Scene, scores: Scores) -> Scores:
+def score_installation(facts: LogFacts, scores: Scores) -> Scores:
     """Two releases in one environment, or a package whose files another one took along."""
-    if scene.has("tf-not-installed") and scene.has("ctx-uninstalled", "ctx-twin-listed"):
+    if facts.has("tf-not-installed") and facts.has("ctx-uninstalled", "ctx-twin-listed"):
         scores = at_least(scores, mixed_install=0.85)
-    if scene.has("ctx-twin-shown") and scene.has("ctx-tensorflow-shown"):
+    if facts.has("ctx-twin-shown") and facts.has("ctx-tensorflow-shown"):
         scores = at_least(scores, mixed_install=0.66)
-    scores = _twins(scene, scores)
-    estimators = scene.evidence.releases("estimator")
-    tensorflow = scene.stated.tensorflow
+    scores = _twins(facts, scores)
+    estimators = facts.evidence.releases("estimator")
+    tensorflow = facts.extracted.tensorflow
     differ = bool(estimators and tensorflow and estimators[0].head(2) != tensorflow.head(2))
-    if differ and scene.has("tf-attribute", "keras-import-name", "estimator-of-another", "keras-module-missing"):
+    if differ and facts.has("tf-attribute", "keras-import-name", "estimator-of-another", "keras-module-missing"):
         scores = at_least(scores, mixed_install=0.9)
     return scores
 
 
-def _twins(scene: Scene, scores: Scores) -> Scores:
+def _twins(facts: LogFacts, scores: Scores) -> Scores:
     """`tensorflow` and `tensorflow-gpu` in one list are two packages with the same files: one lies over the other.
 
     Of the same release they are usual in conda, where one only asks for the other.
     """
-    twins = scene.evidence.releases("twin")
-    listed = scene.evidence.releases("listed")
+    twins = facts.evidence.releases("twin")
+    listed = facts.evidence.releases("listed")
     if not twins or not listed:
         return scores
     differ = any(twin.head(2) != other.head(2) for twin in twins for other in listed)
     return at_least(scores, mixed_install=0.72 if differ else 0.4)
 
 
-def judge_names(scene: Scene, scores: Scores) -> Scores:
+def score_names(facts: LogFacts, scores: Scores) -> Scores:
     """A public name that TensorFlow does not have: which releases have it says whether the release is at fault."""
-    missing = missing_name(scene)
+    missing = missing_name(facts)
     if missing is None or "keras-tf-mismatch" not in scores:
         return scores
-    having, tensorflow = missing.releases, scene.stated.tensorflow
+    having, tensorflow = missing.releases, facts.extracted.tensorflow
     if not having:
         return at_most(at_least(scores, user_code=0.4), keras_tf_mismatch=0.55)
     if tensorflow is None:
-        newest = scene.api().releases[-1]
+        newest = facts.api().releases[-1]
         # The newest release has it: an old release and a damaged installation look alike.
         return at_most(at_least(scores, mixed_install=0.4), keras_tf_mismatch=0.58) if newest in having else scores
     if any(release.head(2) == tensorflow.head(2) for release in having):

@@ -1,4 +1,4 @@
-"""What the findings about installed versions are made from."""
+"""The installed TensorFlow beside the catalog and its machine, for the findings about versions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from envbuilder.diagnostics.host.nearest_environment import row_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
+class Installation:
     """An installed TensorFlow beside the catalog and its machine.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""Facts and surroundings as the findings look at them: what was seen, or nothing."""
+"""Facts and the environment of the host as the findings look at them: what was seen, or nothing."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from envbuilder.core.versions import Release
 from envbuilder.diagnostics.facts.facts import DriverInterface, Facts, Interpreter, Loader, Machine, Seen
 from envbuilder.diagnostics.facts.hardware import Nvml, NvmlGpu
 from envbuilder.diagnostics.facts.host import BusGpu, DeviceNode, HostFacts
-from envbuilder.diagnostics.host.environment import Surroundings
+from envbuilder.diagnostics.host.environment import HostEnvironment
 
 _FOR_OTHERS = frozenset({"vfio-pci", "pci-stub"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class View:
+class MachineView:
     """One machine.
 
     Attributes:
         facts: What the probe saw.
-        surroundings: What stands around; None when nobody looked.
+        host_environment: What stands around; None when nobody looked.
     """
 
     facts: Facts
-    surroundings: Surroundings | None = None
+    host_environment: HostEnvironment | None = None
 
     @cached_property
     def host(self) -> HostFacts | None:

@@ -1,4 +1,4 @@
-"""How each result counts in its report, and how results are put together; the same for every format."""
+"""Summary of a report: how each result counts, and how results are grouped; the same for every format."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import assert_never
 from envbuilder.diagnostics.checks.results import CheckResult, Failed, Figure, NotProven, Passed, Report
 
 
-class Standing(StrEnum):
+class OutcomeKind(StrEnum):
     """What a result is called in a report."""
 
     FAILED = "failed"
@@ -22,36 +22,36 @@ class Standing(StrEnum):
         return self.value.replace("-", " ").capitalize()
 
 
-def standing(result: CheckResult) -> Standing:
+def outcome_kind(result: CheckResult) -> OutcomeKind:
     """The kind of outcome."""
     match result.outcome:
         case Failed():
-            return Standing.FAILED
+            return OutcomeKind.FAILED
         case NotProven():
-            return Standing.NOT_PROVEN
+            return OutcomeKind.NOT_PROVEN
         case Passed():
-            return Standing.PASSED
+            return OutcomeKind.PASSED
         case other:
             assert_never(other)
 
 
-def of_standing(report: Report, wanted: Standing) -> tuple[CheckResult, ...]:
+def of_kind(report: Report, wanted: OutcomeKind) -> tuple[CheckResult, ...]:
     """The results of one kind, in the report's order."""
-    return tuple(result for result in report.results if standing(result) is wanted)
+    return tuple(result for result in report.results if outcome_kind(result) is wanted)
 
 
-def overall(report: Report) -> Standing:
+def overall(report: Report) -> OutcomeKind:
     """The kind of the report itself: not proven when nothing passed and nothing failed."""
     if report.passed:
-        return Standing.PASSED
-    return Standing.FAILED if report.failed else Standing.NOT_PROVEN
+        return OutcomeKind.PASSED
+    return OutcomeKind.FAILED if report.failed else OutcomeKind.NOT_PROVEN
 
 
 def tally(report: Report) -> str:
     """Such as `1 failed, 2 not proven (1 required), 13 passed`; empty without results."""
-    required = len(report.failed) - len(of_standing(report, Standing.FAILED))
-    notes = {Standing.NOT_PROVEN: f" ({required} required)" if required else ""}
-    counts = [(len(of_standing(report, kind)), f"{kind.heading.lower()}{notes.get(kind, '')}") for kind in Standing]
+    required = len(report.failed) - len(of_kind(report, OutcomeKind.FAILED))
+    notes = {OutcomeKind.NOT_PROVEN: f" ({required} required)" if required else ""}
+    counts = [(len(of_kind(report, kind)), f"{kind.heading.lower()}{notes.get(kind, '')}") for kind in OutcomeKind]
     return ", ".join(f"{count} {name}" for count, name in counts if count)
 
 
@@ -60,7 +60,7 @@ def headline(report: Report) -> str:
 
     A report in which nothing was proven never says that something passed.
     """
-    words = {Standing.PASSED: "PASSED", Standing.FAILED: "FAILED", Standing.NOT_PROVEN: "NOTHING PROVEN"}
+    words = {OutcomeKind.PASSED: "PASSED", OutcomeKind.FAILED: "FAILED", OutcomeKind.NOT_PROVEN: "NOTHING PROVEN"}
     return f"{words[overall(report)]} in tier {report.tier.value}"
 
 

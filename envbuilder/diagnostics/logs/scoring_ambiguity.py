@@ -1,11 +1,11 @@
-"""What a log does not decide: other vendors' builds, crashes without a message, and symptoms with several causes."""
+"""Scores of ambiguous logs: other vendors' builds, crashes without a message, symptoms with several causes."""
 
 from __future__ import annotations
 
 from packaging.version import Version
 
 from envbuilder.catalog.keras import KerasRule
-from envbuilder.diagnostics.logs.log_facts import Scene, Scores, at_least, at_most
+from envbuilder.diagnostics.logs.log_facts import LogFacts, Scores, at_least, at_most
 
 UNDECIDED = 0.58
 """Most that the first cause gets where one symptom has several causes."""
@@ -31,67 +31,67 @@ _REFUSED = ("oom-tensor", "bfc-ran-out", "bfc-ran-out-early", "resource-exhauste
 _FAULTY_START = ("retain-out-of-memory", "runtime-init-oom", "gpu-process-listed", "ctx-second-framework")
 
 
-def judge_other_vendor(_: Scene, scores: Scores) -> Scores:
+def score_other_vendor(_: LogFacts, scores: Scores) -> Scores:
     """A ROCm build names CUDA's libraries in its messages; nothing that is known of CUDA holds for it."""
     if "rocm-build" not in scores:
         return scores
     return {name: value if name == "rocm-build" else min(value, 0.3) for name, value in scores.items()}
 
 
-def judge_keras_pair(scene: Scene, scores: Scores) -> Scores:
+def score_keras_pair(facts: LogFacts, scores: Scores) -> Scores:
     """A standalone Keras that is known not to work with the TensorFlow of the log, in a log that ends badly."""
-    rule = keras_rule(scene)
+    rule = keras_rule(facts)
     if rule is None or rule.works:
         return scores
-    crashed = scene.has("segmentation-fault", "segmentation-fault-translated")
-    if crashed or "keras-tf-mismatch" in scores or (scene.has("ctx-keras-frame") and scene.has("ctx-traceback")):
+    crashed = facts.has("segmentation-fault", "segmentation-fault-translated")
+    if crashed or "keras-tf-mismatch" in scores or (facts.has("ctx-keras-frame") and facts.has("ctx-traceback")):
         return at_most(at_least(scores, keras_tf_mismatch=0.85), native_crash=0.3)
     return at_least(scores, keras_tf_mismatch=0.4)
 
 
-def keras_rule(scene: Scene) -> KerasRule | None:
+def keras_rule(facts: LogFacts) -> KerasRule | None:
     """Return what is known of the Keras and the TensorFlow that the log names; None when it does not name both."""
-    keras, tensorflow = scene.stated.keras, scene.stated.tensorflow
+    keras, tensorflow = facts.extracted.keras, facts.extracted.tensorflow
     if keras is None or tensorflow is None:
         return None
     if keras.head(2) == tensorflow.head(2) or (keras.head(2) == (2, 4) and tensorflow.head(2) == (2, 3)):
         # tf.keras calls itself so: 2.4.0 in TensorFlow 2.3 and 2.4, the release of TensorFlow later.
         return None
-    return scene.catalog.keras.rule(Version(str(keras)), Version(str(tensorflow)))
+    return facts.catalog.keras.rule(Version(str(keras)), Version(str(tensorflow)))
 
 
-def judge_undecided(scene: Scene, scores: Scores) -> Scores:
+def score_undecided(facts: LogFacts, scores: Scores) -> Scores:
     """Keep the first cause below certainty where the same lines come from several causes and nothing tells which."""
-    if _has_memory_figures(scene) or scene.has("cudnn-loaded-vs-compiled", *_FAULTY_START):
+    if _has_memory_figures(facts) or facts.has("cudnn-loaded-vs-compiled", *_FAULTY_START):
         return scores
-    if scene.has("cublas-not-initialized", "cublas-alloc-failed") and max(scores.values()) <= _HANDLE_ALONE:
+    if facts.has("cublas-not-initialized", "cublas-alloc-failed") and max(scores.values()) <= _HANDLE_ALONE:
         scores = at_least(scores, oom_preallocation=0.5, oom_other_process=0.4)
-    if scene.has("convolution-algorithm", "dnn-implementation") and "cudnn-init-failed" in scores:
+    if facts.has("convolution-algorithm", "dnn-implementation") and "cudnn-init-failed" in scores:
         scores = at_least(scores, oom_preallocation=0.45)
-    if scene.has(*_HANDLES):
+    if facts.has(*_HANDLES):
         scores = {name: min(value, UNDECIDED) if name in _HANDLE_CLASSES else value for name, value in scores.items()}
-    if scene.has(*_REFUSED) and scores.get("oom-batch-too-large", 0.0) >= _CANDIDATE:
+    if facts.has(*_REFUSED) and scores.get("oom-batch-too-large", 0.0) >= _CANDIDATE:
         scores = {name: min(value, UNDECIDED) if name in _MEMORY else value for name, value in scores.items()}
         scores = at_least(scores, oom_other_process=0.35, oom_fragmentation=0.25)
-    return _no_device(scene, scores)
+    return _no_device(facts, scores)
 
 
-def _no_device(scene: Scene, scores: Scores) -> Scores:
+def _no_device(facts: LogFacts, scores: Scores) -> Scores:
     """`cuInit` sees no device: a missing driver says so elsewhere, else the GPU is hidden, taken or not passed."""
-    if not scene.has("cuinit-no-device") or scene.has("proc-version-missing", "dev-nvidia0-missing", "ctx-gpu-there"):
+    if not facts.has("cuinit-no-device") or facts.has("proc-version-missing", "dev-nvidia0-missing", "ctx-gpu-there"):
         return scores
     deciding = ("visible-devices-hidden", "visible-devices-emptied", "visible-devices-no-number", "cpu-only-hidden")
-    if scene.has(*deciding, "nvidia-smi-failed", "nvidia-smi-missing", "no-devices-were-found", "ctx-wsl"):
+    if facts.has(*deciding, "nvidia-smi-failed", "nvidia-smi-missing", "no-devices-were-found", "ctx-wsl"):
         return scores
     names = ("no-driver-or-gpu-not-passed", "visible-devices-mistake", "harmless-cpu-only", "driver-library-mismatch")
     scores = {name: min(value, UNDECIDED) if name in names else value for name, value in scores.items()}
     return at_least(scores, visible_devices_mistake=0.35) if "no-driver-or-gpu-not-passed" in scores else scores
 
 
-def _has_memory_figures(scene: Scene) -> bool:
+def _has_memory_figures(facts: LogFacts) -> bool:
     """Whether the log has the free memory at the start, a tiny share of the GPU, or the figures of the allocator."""
-    said = scene.stated
-    given = [int(text) << 20 for text in scene.evidence.captures("memory_given")]
+    said = facts.extracted
+    given = [int(text) << 20 for text in facts.evidence.captures("memory_given")]
     if min(given, default=_LITTLE) < _LITTLE:
         return True
     return (said.free is not None and said.memory is not None) or said.allocator_limit is not None

@@ -1,4 +1,4 @@
-"""Topics of a comparison, and the format of sizes in it."""
+"""Properties of a comparison, and the format of sizes in it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Topic(Generic[T]):
+class ComparedProperty(Generic[T]):
     """One thing to compare.
 
     Attributes:
@@ -46,7 +46,7 @@ class Topic(Generic[T]):
     is_software: bool = False
     is_same: Callable[[T, T], bool] = lambda one, other: one == other
 
-    def look(self, pair: Pair) -> Difference | None:
+    def compare(self, pair: Pair) -> Difference | None:
         """Return the difference of the sides, with equal texts if there is none; None if neither is known."""
         a, b = self.read(pair.a), self.read(pair.b)
         if a is None and b is None:

@@ -1,0 +1,153 @@
+"""Score the classes of failure by the evidence of a log, and rank them as causes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from envbuilder.diagnostics.logs.log_facts import LogFacts, ScoreRule, Scores, first_scores
+from envbuilder.diagnostics.logs.scoring_ambiguity import (
+    UNDECIDED,
+    score_keras_pair,
+    score_other_vendor,
+    score_undecided,
+)
+from envbuilder.diagnostics.logs.scoring_gpu import (
+    score_architecture,
+    score_crash,
+    score_demand,
+    score_driver,
+    score_hidden,
+    score_libraries,
+    score_no_gpu,
+    score_wsl,
+)
+from envbuilder.diagnostics.logs.scoring_memory import score_memory, score_survived
+from envbuilder.diagnostics.logs.scoring_packages import score_installation, score_names
+from envbuilder.diagnostics.logs.signatures import FailureClass, Role
+
+LEAST = 0.2
+_EXPLAINING = 0.6
+_FALLBACK = 0.42
+_RULES: tuple[ScoreRule, ...] = (
+    score_libraries,
+    score_driver,
+    score_hidden,
+    score_no_gpu,
+    score_demand,
+    score_wsl,
+    score_memory,
+    score_installation,
+    score_names,
+    score_keras_pair,
+    score_architecture,
+    score_crash,
+    score_survived,
+    score_undecided,
+    score_other_vendor,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked:
+    """A class of failure as the cause.
+
+    Attributes:
+        failure: Which.
+        confidence: From 0 to 1.
+        explains: Classes that had evidence of their own, which follows from this one.
+    """
+
+    failure: FailureClass
+    confidence: float
+    explains: tuple[str, ...]
+
+
+def rank(facts: LogFacts) -> tuple[Ranked, ...]:
+    """The causes, most likely first; empty when nothing is known to have failed.
+
+    Returns:
+        Causes of at least `LEAST` confidence. A harmless class stands first only when nothing failed.
+    """
+    scores: Scores = first_scores(facts.evidence)
+    for judge in _RULES:
+        scores = judge(facts, scores)
+    scores, explained = _without_consequences(facts, scores)
+    if max(scores.values(), default=0.0) < 0.3:
+        scores = {**scores, **_fallback(facts)}
+    if max(scores.values(), default=0.0) < LEAST:
+        scores = _harmless(facts)
+    scores = _proven_harmless(facts, scores)
+    place = {failure.id: number for number, failure in enumerate(facts.failures.classes)}
+    names = sorted(scores, key=lambda name: (-round(scores[name], 2), place[name]))
+    return tuple(
+        Ranked(
+            failure=facts.failures.failure(name),
+            confidence=round(scores[name], 2),
+            explains=tuple(effect for effect, cause in explained.items() if cause == name),
+        )
+        for name in names
+        if scores[name] >= LEAST and not _mere_harmless(facts, names[0], name)
+    )
+
+
+def _mere_harmless(facts: LogFacts, first: str, name: str) -> bool:
+    """A harmless class behind a likely failure says nothing."""
+    failures = facts.failures
+    return failures.failure(name).harmless and not failures.failure(first).harmless and name != first
+
+
+def _without_consequences(facts: LogFacts, scores: Scores) -> tuple[Scores, dict[str, str]]:
+    """Lower what follows from a likelier or equally likely cause.
+
+    Returns:
+        The scores; and the cause by class that was explained.
+    """
+    left = dict(scores)
+    explained: dict[str, str] = {}
+    for failure in facts.failures.classes:
+        strength = scores.get(failure.id, 0.0)
+        if strength < _EXPLAINING or failure.id in explained:
+            continue
+        for effect in failure.explains:
+            slack = 0.0 if facts.failures.failure(effect).harmless else 0.3
+            if effect in left and effect not in explained and left[effect] <= strength + slack:
+                left[effect] = min(left[effect], LEAST - 0.01)
+                explained[effect] = failure.id
+    return left, explained
+
+
+def _fallback(facts: LogFacts) -> dict[str, float]:
+    """What a bare exception says when nothing else does."""
+    hits = [hit for hit in facts.evidence.of(Role.CAUSE) if hit.signature.fallback]
+    if not hits or not facts.has("ctx-tensorflow", "ctx-keras-frame", "ctx-tensorflow-frame"):
+        return {}
+    return {hit.signature.failure: _FALLBACK for hit in hits}
+
+
+def _harmless(facts: LogFacts) -> dict[str, float]:
+    """A log in which nothing failed: only noise, or a search for a GPU that nobody needs.
+
+    Sure only where later output proves that the program went on.
+    """
+    if facts.has("ctx-traceback", "ctx-died-translated") and not facts.has("harmless-cpu-only"):
+        return {}
+    if not facts.evidence.of(Role.NOISE):
+        return {}
+    if facts.gpu_after_cuda and facts.has("ctx-gpu-there"):
+        return {"ptx-jit": 0.6}
+    only_cpu = facts.has("ctx-cpu-wanted") and not facts.has("ctx-gpu-there")
+    return {"harmless-cpu-only" if only_cpu else "harmless-noise": 0.8 if _goes_on(facts) else UNDECIDED}
+
+
+def _goes_on(facts: LogFacts) -> bool:
+    """Whether output of the program stands after the first line that looks bad."""
+    looks_bad = facts.evidence.of(Role.NOISE)
+    return facts.evidence.last("ctx-goes-on", "ctx-finished") > min((hit.first for hit in looks_bad), default=0)
+
+
+def _proven_harmless(facts: LogFacts, scores: Scores) -> Scores:
+    """Without later output of the program nobody knows that it went on."""
+    if _goes_on(facts):
+        return scores
+    harmless = {failure.id for failure in facts.failures.classes if failure.harmless}
+    return {name: min(value, UNDECIDED) if name in harmless else value for name, value in scores.items()}
