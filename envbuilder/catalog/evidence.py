@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
-from typing import ClassVar, TypeAlias
+from typing import Annotated, ClassVar, TypeAlias
+
+from envbuilder.core.field_types import Digest, Sha256
+from envbuilder.core.structure import Tagged
 
 
 class Grade(StrEnum):
@@ -53,7 +56,7 @@ class Measured:
 
     grade: ClassVar[Grade] = Grade.MEASURED
     file: str
-    sha256: str
+    sha256: Sha256
     when: date
 
     def __str__(self) -> str:
@@ -74,7 +77,7 @@ class Resolved:
     grade: ClassVar[Grade] = Grade.RESOLVED
     bases: tuple[str, ...]
     python: str
-    closure: str
+    closure: Digest
     when: date
 
     def __str__(self) -> str:
@@ -89,16 +92,16 @@ class RanOnCpu:
         python: Full version of the interpreter.
         glibc: C library of the host.
         closure: Digest of the closure that was installed.
-        when: The day.
         report: File under `evidence/reports/`.
+        when: The day.
     """
 
     grade: ClassVar[Grade] = Grade.CPU
     python: str
     glibc: str
-    closure: str
-    when: date
+    closure: Digest
     report: str
+    when: date
 
     def __str__(self) -> str:
         return (
@@ -116,17 +119,17 @@ class BuiltImage:
         python: Full version of the interpreter.
         closure: Digest of the closure that was installed.
         lock: Digest of the lock.
-        when: The day.
         report: File under `evidence/reports/`.
+        when: The day.
     """
 
     grade: ClassVar[Grade] = Grade.IMAGE
     base: str
     python: str
-    closure: str
-    lock: str
-    when: date
+    closure: Digest
+    lock: Digest
     report: str
+    when: date
 
     def __str__(self) -> str:
         return (
@@ -145,25 +148,28 @@ class RanOnGpu:
         driver: Version of its driver.
         closure: Digest of the closure that was installed.
         lock: Digest of the lock.
-        when: The day.
         report: File under `evidence/reports/`.
+        when: The day.
     """
 
     grade: ClassVar[Grade] = Grade.GPU
     base: str
     gpu: str
     driver: str
-    closure: str
-    lock: str
-    when: date
+    closure: Digest
+    lock: Digest
     report: str
+    when: date
 
     def __str__(self) -> str:
         where = f"image on {self.base} computed on {self.gpu}, driver {self.driver}"
         return f"{where} (lock {short(self.lock)}, {self.report})"
 
 
-Evidence: TypeAlias = Documented | Measured | Resolved | RanOnCpu | BuiltImage | RanOnGpu
+Evidence: TypeAlias = Annotated[
+    Documented | Measured | Resolved | RanOnCpu | BuiltImage | RanOnGpu,
+    Tagged("grade", *(grade.value for grade in Grade)),
+]
 """One proof that a row works."""
 
 

@@ -25,6 +25,17 @@ def within(least: int, most: int, why: str = "") -> Parsed:
     return Parsed(check, of=int, write=int)
 
 
+def exactly(number: int) -> Parsed:
+    """Return the rule for a whole number that has one value, such as the schema of a document."""
+
+    def check(found: int) -> int:
+        if found != number:
+            raise ValueError(f"must be {number}")
+        return found
+
+    return Parsed(check, of=int, write=int)
+
+
 def or_empty(parse: Callable[[str], str]) -> Parsed:
     """Return the rule for a text that is empty or follows a grammar."""
     return Parsed(lambda text: parse(text) if text else "")

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from datetime import date
 from enum import StrEnum
 from functools import cache
 from operator import attrgetter
@@ -135,6 +136,11 @@ class Unique:
 
     def __init__(self, *names: str) -> None:
         object.__setattr__(self, "names", names)
+
+
+@dataclass(frozen=True, slots=True)
+class NotEmpty:
+    """A list that has at least one entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,13 +281,17 @@ def _converter(hint: Any) -> _Converter:  # noqa: ANN401  a hint may be a class,
 
 
 def _choice(kind: type[StrEnum]) -> _Converter:
-    def parse(text: str) -> StrEnum:
-        try:
-            return kind(text)
-        except ValueError:
-            raise ValueError(f"{text[:80]!r} is none of {', '.join(kind)}") from None
+    known = _one_of(tuple(kind))
+    return _parsed(Parsed(lambda text: kind(known(text)), write=lambda value: value.value))
 
-    return _parsed(Parsed(parse, write=lambda value: value.value))
+
+def _one_of(values: Collection[str | bool]) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in values:
+            raise ValueError(f"{text[:80]!r} is none of {', '.join(map(str, values))}")
+        return text
+
+    return parse
 
 
 def _parsed(rule: Parsed) -> _Converter:
@@ -297,21 +307,13 @@ def _parsed(rule: Parsed) -> _Converter:
 def _annotated(hint: Any) -> _Converter:  # noqa: ANN401
     bare, *rules = get_args(hint)
     for rule in rules:
-        if isinstance(rule, Parsed):
-            return _parsed(rule)
-        if isinstance(rule, Entries):
-            return _entries(get_args(bare)[0], rule)
-        if isinstance(rule, Tagged):
-            return _tagged(get_args(bare), rule)
-        if isinstance(rule, Inside):
-            return _inside(bare, rule.name)
-        if isinstance(rule, Unique):
-            return _unique(_converter(bare), rule.names)
+        if builder := _RULES.get(type(rule)):
+            return builder(bare, rule)
     return _converter(bare)
 
 
-def _inside(hint: Any, name: str) -> _Converter:  # noqa: ANN401
-    inner = _converter(hint)
+def _inside(hint: Any, rule: Inside) -> _Converter:  # noqa: ANN401
+    inner, name = _converter(hint), rule.name
 
     def load_value(value: object, path: Path, reading: _Reading) -> object:
         found = reading.mapping(value, path, {name})
@@ -352,7 +354,9 @@ def _tuple(hint: Any) -> _Converter:  # noqa: ANN401
     return _Converter(load_value, lambda value: [inner.dump(entry) for entry in value])
 
 
-def _unique(inner: _Converter, names: tuple[str, ...]) -> _Converter:
+def _unique(hint: Any, rule: Unique) -> _Converter:  # noqa: ANN401
+    inner, names = _converter(hint), rule.names
+
     def load_value(value: object, path: Path, reading: _Reading) -> object:
         seen: set[str] = set()
         for index, entry in enumerate(value) if isinstance(value, list) else ():
@@ -365,10 +369,19 @@ def _unique(inner: _Converter, names: tuple[str, ...]) -> _Converter:
     return _Converter(load_value, inner.dump)
 
 
-def _entries(each: Any, rule: Entries) -> _Converter:  # noqa: ANN401
+def _not_empty(hint: Any, _: NotEmpty) -> _Converter:  # noqa: ANN401
+    inner = _converter(hint)
+
+    def load_value(value: object, path: Path, reading: _Reading) -> object:
+        return reading.refuse(path, "must have at least one entry") if value == [] else inner.load(value, path, reading)
+
+    return _Converter(load_value, inner.dump)
+
+
+def _entries(hint: Any, rule: Entries) -> _Converter:  # noqa: ANN401
+    each = get_args(hint)[0]
     if get_origin(each) is tuple:
-        name_hint, hint = get_args(each)
-        key, member = (_Member(name="", names=(), converter=_converter(one)) for one in (name_hint, hint))
+        key, member = (_Member(name="", names=(), converter=_converter(one)) for one in get_args(each))
         return _mapping(rule, key, member, lambda name, value: (name, value), tuple)
     key, member = _members(each)
     kind = get_origin(each) or each
@@ -404,19 +417,18 @@ def _mapping(
     return _Converter(load_value, dump_value)
 
 
-def _tagged(kinds: tuple[Any, ...], rule: Tagged) -> _Converter:
+def _tagged(hint: Any, rule: Tagged) -> _Converter:  # noqa: ANN401
+    kinds = get_args(hint)
+    tags = _SCALARS[bool] if isinstance(rule.values[0], bool) else _parsed(Parsed(_one_of(rule.values)))
     variants = dict(zip(rule.values, map(_converter, kinds), strict=True))
     classes = {get_origin(kind) or kind: value for value, kind in zip(rule.values, kinds, strict=True)}
-    wanted = "true or false" if set(rule.values) <= {True, False} else f"one of {', '.join(map(str, rule.values))}"
 
     def load_value(value: object, path: Path, reading: _Reading) -> object:
         mapping = reading.mapping(value, path, {rule.name})
         if mapping is None:
             return _WRONG
-        tag = mapping.get(rule.name)
-        if not isinstance(tag, str | bool) or tag not in variants:
-            return reading.refuse((*path, rule.name), f"must be {wanted}")
-        return variants[tag].load(mapping, path, reading)
+        tag = tags.load(mapping.get(rule.name), (*path, rule.name), reading)
+        return _WRONG if tag is _WRONG else variants[cast("str | bool", tag)].load(mapping, path, reading)
 
     def dump_value(value: object) -> object:
         tag = classes[type(value)]
@@ -543,4 +555,13 @@ _BUILDERS: Final[dict[Any, Callable[[Any], _Converter]]] = {
     UnionType: _optional,
     tuple: _tuple,
 }
+_RULES: Final[dict[type, Callable[[Any, Any], _Converter]]] = {
+    Parsed: lambda _, rule: _parsed(rule),
+    Entries: _entries,
+    Tagged: _tagged,
+    Inside: _inside,
+    Unique: _unique,
+    NotEmpty: _not_empty,
+}
 _SCALARS[Release] = _parsed(Parsed(Release))
+_SCALARS[date] = _parsed(Parsed(date.fromisoformat, write=date.isoformat))

@@ -15,8 +15,6 @@ from envbuilder.catalog.evidence import BuiltImage, Evidence, Grade, RanOnGpu
 from envbuilder.catalog.load.evidence import Proof, read_proof
 from envbuilder.core.errors import EnvbuilderError
 from envbuilder.core.versions import Release
-from envbuilder.core.yaml.fields import Reader
-from envbuilder.curation.proof.catalog_files import CatalogFiles
 from envbuilder.curation.proof.interpreters import HostPython
 from envbuilder.curation.prove import ProofPorts
 from envbuilder.diagnostics.checks.results import CheckResult, Passed, Report, Tier, failure
@@ -197,12 +195,7 @@ class World:
     def recorded(self, row: str) -> Proof:
         """What the evidence of a row says on disk."""
         path = self.matrices / "evidence" / f"{row}.yaml"
-        reader = Reader(path.name)
-        root = reader.document(path.read_text(encoding="utf-8"))
-        assert (root.integer("schema"), root.text("id")) == (1, row)
-        proof = read_proof(root)
-        reader.finish()
-        return proof
+        return read_proof(path.read_text(encoding="utf-8"), path.name, row)
 
     def reloaded(self, row: Environment) -> Environment:
         """The row as the next run reads it."""

@@ -60,7 +60,7 @@ def load_catalog(folder: Path) -> Catalog:
         raise InvalidInput(tuple(faults))
     rows: list[Environment] = []
     for file in sorted((folder / "environments").glob("*.yaml")):
-        proof = _read(folder / "evidence" / file.name, partial(_proof, name=file.stem), faults) or Proof()
+        proof = _proof(folder / "evidence" / file.name, file.stem, faults)
         row = _read(file, partial(_checked, name=file.stem, tables=tables, cuda=cuda, proof=proof), faults)
         if row is not None:
             rows.append(row)
@@ -95,11 +95,12 @@ def _orphans(folder: Path) -> list[Fault]:
     ]
 
 
-def _proof(root: Fields, *, name: str) -> Proof:
-    proof = read_proof(root)
-    if root.text("id") != name:
-        root.fault("id", f"must be the name of the file, {name!r}")
-    return proof
+def _proof(file: Path, row: str, faults: list[Fault]) -> Proof:
+    try:
+        return read_proof(read_text(file), str(file), row)
+    except InvalidInput as error:
+        faults.extend(error.faults)
+        return Proof()
 
 
 def _checked(root: Fields, *, name: str, tables: Tables, cuda: CudaFacts, proof: Proof) -> Environment | None:

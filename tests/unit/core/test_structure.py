@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import date
 from enum import StrEnum
 from typing import Annotated, Any, Generic, TypeVar
 
@@ -16,6 +17,7 @@ from envbuilder.core.structure import (
     Entries,
     Inside,
     Mismatched,
+    NotEmpty,
     Omitted,
     Parsed,
     Tagged,
@@ -256,6 +258,16 @@ class Sources:
     sources: Annotated[tuple[Source, ...], Unique("kind", "address")]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Names:
+    names: Annotated[tuple[str, ...], NotEmpty()]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Day:
+    day: date
+
+
 def sources(*plain: dict[str, object]) -> Sources | list[tuple[str, str]]:
     try:
         return load(Sources, {"sources": list(plain)}, dialect=Dialect(closed=True))
@@ -274,6 +286,18 @@ def test_a_field_that_depends_on_another_stands_there_exactly_then() -> None:
 def test_a_field_that_no_document_has_is_neither_written_nor_read() -> None:
     assert dump(Source(kind=Colour.BLUE, seen=1)) == {"kind": "dark-blue"}
     assert sources({"kind": "dark-blue", "seen": 1}) == [("sources[0].seen", "is not a known field")]
+
+
+def test_a_list_that_must_not_be_empty_says_so() -> None:
+    assert load(Names, {"names": ["a"]}) == Names(names=("a",))
+    with pytest.raises(Mismatched, match="names: must have at least one entry"):
+        load(Names, {"names": []})
+
+
+@given(st.dates())
+def test_a_day_is_written_as_text(day: date) -> None:
+    assert dump(Day(day=day)) == {"day": day.isoformat()}
+    assert load(Day, dump(Day(day=day))) == Day(day=day)
 
 
 def test_entries_that_stand_twice_are_named_beside_other_mismatches() -> None:

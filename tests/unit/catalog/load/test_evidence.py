@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from envbuilder.catalog.evidence import Evidence, Grade, Unproven
 from envbuilder.catalog.load.evidence import Proof, dump_proof, read_proof
 from envbuilder.core.errors import InvalidInput
-from envbuilder.core.yaml.fields import Reader
 from tests.unit.catalog.load.proofs import EVIDENCE, UNPROVEN
 from tests.unit.catalog.test_evidence import EACH
 
@@ -32,13 +31,7 @@ PROOFS = st.builds(ordered, st.lists(EVIDENCE, min_size=1, max_size=4), st.lists
 
 
 def loaded(text: str) -> Proof:
-    reader = Reader("file")
-    root = reader.document(text)
-    root.integer("schema")
-    root.text("id")
-    proof = read_proof(root)
-    reader.finish()
-    return proof
+    return read_proof(text, "file", ROW)
 
 
 def faults(text: str) -> list[str]:
