@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
 
-from envbuilder.catalog.sources import Source
+from envbuilder.catalog.field_types import ExactPin, OsPackage, Pattern
+from envbuilder.catalog.sources import Source, SourceList
 from envbuilder.core.field_types import LibraryName
+from envbuilder.core.structure import At, NotEmpty, Sorted
 from envbuilder.core.versions import Release
 
 FIRST_FAMILY = 11
@@ -174,11 +177,11 @@ class LibrarySet:
     id: str
     cuda: Release
     cudnn: Release
-    wheels: tuple[str, ...]
-    os_packages: tuple[str, ...]
-    provided: tuple[str, ...]
-    sonames: tuple[str, ...]
-    sources: tuple[Source, ...]
+    wheels: Annotated[tuple[ExactPin, ...], Sorted()] = ()
+    os_packages: Annotated[tuple[OsPackage, ...], Sorted()] = ()
+    provided: Annotated[tuple[str, ...], Sorted()] = ()
+    sonames: Annotated[tuple[str, ...], Sorted()]
+    sources: SourceList
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,8 +227,8 @@ class GpuModel:
     since: Release
     last: Release | None = None
     last_driver: Release | None = None
-    names: tuple[str, ...] = ()
-    data_center: tuple[str, ...] = ()
+    names: tuple[Pattern, ...] = ()
+    data_center: tuple[Pattern, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,7 +258,7 @@ class CudnnCode:
     cudnn: Release
     oldest: Release
     newest: Release | None
-    sources: tuple[Source, ...]
+    sources: SourceList
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,7 +277,7 @@ class ForwardCompatibility:
     drivers: tuple[Release, ...]
     oldest: Release
     newest: Release | None
-    sources: tuple[Source, ...]
+    sources: SourceList
 
     def is_for(self, capability: Release) -> bool:
         """Return True if it applies to data-centre GPUs of this compute capability."""
@@ -283,6 +286,19 @@ class ForwardCompatibility:
     def admits(self, driver: Release) -> bool:
         """Return True if a driver belongs to one of the branches and is new enough in it."""
         return any(driver.major == least.major and driver >= least for least in self.drivers)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmGpus:
+    """GPUs that exist only in machines with an Arm processor.
+
+    Attributes:
+        names: Regular expressions as `GpuModel.names`.
+        sources: Documents that state that TensorFlow's wheels have no CUDA for Arm, and what NVIDIA offers.
+    """
+
+    names: tuple[Pattern, ...]
+    sources: SourceList
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,19 +313,27 @@ class CudaFacts:
         ptx: Ascending by version.
         cudnn: Ascending by release.
         forward: Ascending by CUDA release.
-        arm: Regular expressions as `GpuModel.names`, for GPUs that exist only in machines with an Arm processor.
-        arm_sources: Documents that state that TensorFlow's wheels have no CUDA for Arm, and what NVIDIA offers.
+        arm_gpus: GPUs of machines with an Arm processor.
     """
 
-    releases: tuple[CudaRelease, ...]
-    families: tuple[CudaFamily, ...]
-    gpus: tuple[GpuModel, ...]
-    sources: tuple[Source, ...]
+    releases: Annotated[tuple[CudaRelease, ...], NotEmpty()]
+    families: Annotated[tuple[CudaFamily, ...], NotEmpty()]
+    gpus: Annotated[tuple[GpuModel, ...], NotEmpty()]
+    sources: SourceList
     ptx: tuple[PtxIsa, ...] = ()
     cudnn: tuple[CudnnCode, ...] = ()
     forward: tuple[ForwardCompatibility, ...] = ()
-    arm: tuple[str, ...] = ()
-    arm_sources: tuple[Source, ...] = ()
+    arm_gpus: Annotated[tuple[ArmGpus, ...], At("arm")] = ()
+
+    @property
+    def arm(self) -> tuple[str, ...]:
+        """Regular expressions as `GpuModel.names`, for GPUs that exist only in machines with an Arm processor."""
+        return tuple(name for each in self.arm_gpus for name in each.names)
+
+    @property
+    def arm_sources(self) -> tuple[Source, ...]:
+        """Documents that state that TensorFlow's wheels have no CUDA for Arm, and what NVIDIA offers."""
+        return tuple(source for each in self.arm_gpus for source in each.sources)
 
     def driver_floor(self, cuda: Release) -> Release:
         """Return the oldest driver on which programs of this CUDA release start.

@@ -5,14 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import date
 from enum import StrEnum
+from typing import Annotated
 
 from packaging.version import Version
 
 from envbuilder.catalog.cuda import CudaFacts, CudaNeed, LibraryLink, LibrarySet
 from envbuilder.catalog.evidence import Evidence, Grade, Unproven
+from envbuilder.catalog.field_types import OsPackage, TaggedImage
 from envbuilder.catalog.keras import KerasFacts
-from envbuilder.catalog.sources import Advisory, Source
+from envbuilder.catalog.sources import Advisory, Source, SourceList
 from envbuilder.catalog.vendor_builds import VendorBuild
+from envbuilder.core.field_types import OptionalDigest
+from envbuilder.core.structure import Sorted, When
 from envbuilder.core.versions import Release
 
 OLDEST_PYTHON = Release("3.6")
@@ -64,7 +68,7 @@ class Publication:
     state: PublicationState
     date: date
     note: str
-    sources: tuple[Source, ...]
+    sources: SourceList
 
     def __str__(self) -> str:
         match self.state:
@@ -133,6 +137,11 @@ class FrameworkWheel:
     sources: tuple[Source, ...]
 
 
+_OF_IMAGE = When("kind", BaseKind.IMAGE.value)
+_MAY_BE_OF_IMAGE = When("kind", BaseKind.IMAGE.value, required=False)
+_OF_DEBIAN = When("kind", BaseKind.DEBIAN.value)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseSystem:
     """An operating system that an image can start from.
@@ -157,19 +166,19 @@ class BaseSystem:
 
     id: str
     kind: BaseKind
-    image: str
-    digest: str
-    suite: str
-    components: tuple[str, ...]
-    packages: tuple[str, ...]
+    image: Annotated[TaggedImage, _OF_IMAGE] = ""
+    digest: Annotated[OptionalDigest, _MAY_BE_OF_IMAGE] = ""
+    suite: Annotated[str, _OF_DEBIAN] = ""
+    components: Annotated[tuple[str, ...], _OF_DEBIAN] = ()
+    packages: Annotated[tuple[OsPackage, ...], Sorted(), _OF_DEBIAN] = ()
     glibc: Release
     glibcxx: Release
     python: Release
-    python_package: str
-    cuda: Release | None
-    cudnn: Release | None
+    python_package: Annotated[str, _MAY_BE_OF_IMAGE] = ""
+    cuda: Annotated[Release | None, _MAY_BE_OF_IMAGE] = None
+    cudnn: Annotated[Release | None, _MAY_BE_OF_IMAGE] = None
     publication: Publication
-    sources: tuple[Source, ...]
+    sources: SourceList
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, TypeAlias
 
 from packaging.specifiers import SpecifierSet
+
+from envbuilder.catalog.field_types import PackageRange, VersionRange
+from envbuilder.core.references import normalized
+from envbuilder.core.structure import At, NotEmpty, Parsed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,21 +23,35 @@ class Source:
     text: str
 
 
+SourceList: TypeAlias = Annotated[
+    tuple[Annotated[Source, Parsed(lambda text: Source(text=text), write=lambda source: source.text)], ...], NotEmpty()
+]
+"""The sources of a fact, of which none is without one."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Breakage:
     """Versions of a package with which `import tensorflow` fails.
 
     Attributes:
         tensorflow: Releases of TensorFlow.
-        package: Normalized name of the package.
-        versions: Its versions.
+        requirement: The package with its versions.
         reason: Why the import fails.
     """
 
-    tensorflow: SpecifierSet
-    package: str
-    versions: SpecifierSet
+    tensorflow: VersionRange
+    requirement: Annotated[PackageRange, At("package")]
     reason: str
+
+    @property
+    def package(self) -> str:
+        """Normalized name of the package."""
+        return normalized(self.requirement.name)
+
+    @property
+    def versions(self) -> SpecifierSet:
+        """Its versions."""
+        return self.requirement.specifier
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,5 +71,5 @@ class Advisory:
     title: str
     reason: str
     remedy: str
-    sources: tuple[Source, ...]
+    sources: SourceList
     breaks: tuple[Breakage, ...] = ()

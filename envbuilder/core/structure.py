@@ -144,11 +144,23 @@ class NotEmpty:
 
 
 @dataclass(frozen=True, slots=True)
+class Sorted:
+    """A list whose order has no meaning; its values are sorted."""
+
+
+@dataclass(frozen=True, slots=True)
 class When:
-    """A field that is present, and required, if and only if the preceding field `name` has this text."""
+    """A field that is present only if the preceding field `name` has this text.
+
+    Attributes:
+        name: The preceding field.
+        value: Its text.
+        required: Whether the field is required then; otherwise it may have its default.
+    """
 
     name: str
     value: str
+    required: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,9 +318,9 @@ def _parsed(rule: Parsed) -> _Converter:
 
 def _annotated(hint: Any) -> _Converter:  # noqa: ANN401
     bare, *rules = get_args(hint)
-    for rule in rules:
+    for position, rule in reversed(list(enumerate(rules))):
         if builder := _RULES.get(type(rule)):
-            return builder(bare, rule)
+            return builder(Annotated[(bare, *rules[:position])] if position else bare, rule)
     return _converter(bare)
 
 
@@ -378,8 +390,18 @@ def _not_empty(hint: Any, _: NotEmpty) -> _Converter:  # noqa: ANN401
     return _Converter(load_value, inner.dump)
 
 
+def _sorted(hint: Any, _: Sorted) -> _Converter:  # noqa: ANN401
+    inner = _converter(hint)
+
+    def load_value(value: object, path: Path, reading: _Reading) -> object:
+        found = inner.load(value, path, reading)
+        return tuple(sorted(found)) if isinstance(found, tuple) else found
+
+    return _Converter(load_value, inner.dump)
+
+
 def _entries(hint: Any, rule: Entries) -> _Converter:  # noqa: ANN401
-    each = get_args(hint)[0]
+    each = get_args(_bare(hint))[0]
     if get_origin(each) is tuple:
         key, member = (_Member(name="", names=(), converter=_converter(one)) for one in get_args(each))
         return _mapping(rule, key, member, lambda name, value: (name, value), tuple)
@@ -418,7 +440,7 @@ def _mapping(
 
 
 def _tagged(hint: Any, rule: Tagged) -> _Converter:  # noqa: ANN401
-    kinds = get_args(hint)
+    kinds = get_args(_bare(hint))
     tags = _SCALARS[bool] if isinstance(rule.values[0], bool) else _parsed(Parsed(_one_of(rule.values)))
     variants = dict(zip(rule.values, map(_converter, kinds), strict=True))
     classes = {get_origin(kind) or kind: value for value, kind in zip(rule.values, kinds, strict=True)}
@@ -428,7 +450,11 @@ def _tagged(hint: Any, rule: Tagged) -> _Converter:  # noqa: ANN401
         if mapping is None:
             return _WRONG
         tag = tags.load(mapping.get(rule.name), (*path, rule.name), reading)
-        return _WRONG if tag is _WRONG else variants[cast("str | bool", tag)].load(mapping, path, reading)
+        if tag is _WRONG:
+            # Nothing is known of the other fields.
+            reading.mapping(mapping, path, set(mapping))
+            return _WRONG
+        return variants[cast("str | bool", tag)].load(mapping, path, reading)
 
     def dump_value(value: object) -> object:
         tag = classes[type(value)]
@@ -473,13 +499,14 @@ class _Member:
     def value(self, value: object, path: Path, reading: _Reading) -> object:
         if value is not None:
             return self.converter.load(value, path, reading)
-        if self.default is not _REQUIRED and not self.when:
+        if self.default is not _REQUIRED and not (self.when and self.when.required):
             return self.default
         return None if self.optional else reading.refuse(path, "is missing")
 
     def write(self, plain: dict[str, Any], value: object) -> None:
-        is_absent = plain.get(self.when.name) != self.when.value if self.when else value == self.default
-        if is_absent:
+        if self.when and plain.get(self.when.name) != self.when.value:
+            return
+        if value == self.default and not (self.when and self.when.required):
             return
         if not self.names:
             plain.update(cast("dict[str, Any]", self.converter.dump(value)))
@@ -499,6 +526,9 @@ def _record(hint: Any) -> _Converter:  # noqa: ANN401
         if mapping is None:
             return _WRONG
         found = {member.name: member.load(mapping, path, reading) for member in members}
+        if any(member.when and found.get(member.when.name) is _WRONG for member in members):
+            # Nothing is known of the fields that depend on it.
+            reading.mapping(mapping, path, set(mapping))
         return _WRONG if _WRONG in found.values() else reading.call(lambda values: kind(**values), found, path)
 
     def dump_value(value: object) -> object:
@@ -519,16 +549,19 @@ def _members(hint: Any) -> tuple[_Member, ...]:  # noqa: ANN401
 
 
 def _member(field: Field[Any], hint: Any) -> _Member:  # noqa: ANN401
-    bare = get_args(hint)[0] if get_origin(hint) is Annotated else hint
     at = _rule(hint, At)
     return _Member(
         name=field.name,
         names=at.names if at else (field.name,),
         converter=_converter(hint),
         default=_default(field),
-        optional=NoneType in get_args(bare),
+        optional=NoneType in get_args(_bare(hint)),
         when=_rule(hint, When),
     )
+
+
+def _bare(hint: Any) -> Any:  # noqa: ANN401
+    return get_args(hint)[0] if get_origin(hint) is Annotated else hint
 
 
 def _rule(hint: Any, kind: type[T]) -> T | None:  # noqa: ANN401
@@ -562,6 +595,7 @@ _RULES: Final[dict[type, Callable[[Any, Any], _Converter]]] = {
     Inside: _inside,
     Unique: _unique,
     NotEmpty: _not_empty,
+    Sorted: _sorted,
 }
 _SCALARS[Release] = _parsed(Parsed(Release))
 _SCALARS[date] = _parsed(Parsed(date.fromisoformat, write=date.isoformat))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from envbuilder.catalog.cuda import CudaFacts
 from envbuilder.catalog.environments import Catalog, Environment
@@ -24,14 +24,6 @@ SCHEMA = 1
 T = TypeVar("T")
 
 
-class _Identified(Protocol):
-    @property
-    def id(self) -> str: ...
-
-
-Entry = TypeVar("Entry", bound=_Identified)
-
-
 def load_catalog(folder: Path) -> Catalog:
     """Read and cross-check all matrices.
 
@@ -43,24 +35,24 @@ def load_catalog(folder: Path) -> Catalog:
         InvalidInput: With every fault of every file.
     """
     faults: list[Fault] = []
-    cuda = _read(folder / "cuda.yaml", read_cuda, faults)
-    bases = _read(folder / "bases.yaml", read_bases, faults) or ()
-    libraries = _read(folder / "libraries.yaml", read_libraries, faults) or ()
-    advisories = _read(folder / "advisories.yaml", read_advisories, faults) or ()
+    cuda = _structured(folder / "cuda.yaml", read_cuda, faults)
+    bases = _structured(folder / "bases.yaml", read_bases, faults) or ()
+    libraries = _structured(folder / "libraries.yaml", read_libraries, faults) or ()
+    advisories = _structured(folder / "advisories.yaml", read_advisories, faults) or ()
     keras = _optional(folder / "keras.yaml", read_keras, KerasFacts(), faults)
     builds: tuple[VendorBuild, ...] = ()
     builds = _optional(folder / "vendor-builds.yaml", read_vendor_builds, builds, faults)
     tables = Tables(
-        bases=_by_id(bases, folder / "bases.yaml", faults),
-        libraries=_by_id(libraries, folder / "libraries.yaml", faults),
-        advisories=_by_id(advisories, folder / "advisories.yaml", faults),
+        bases={base.id: base for base in bases},
+        libraries={library_set.id: library_set for library_set in libraries},
+        advisories={advisory.id: advisory for advisory in advisories},
     )
     if faults or cuda is None:
         # Every row depends on these tables; the faults of rows would only follow from theirs.
         raise InvalidInput(tuple(faults))
     rows: list[Environment] = []
     for file in sorted((folder / "environments").glob("*.yaml")):
-        proof = _proof(folder / "evidence" / file.name, file.stem, faults)
+        proof = _structured(folder / "evidence" / file.name, partial(read_proof, row=file.stem), faults) or Proof()
         row = _read(file, partial(_checked, name=file.stem, tables=tables, cuda=cuda, proof=proof), faults)
         if row is not None:
             rows.append(row)
@@ -95,12 +87,12 @@ def _orphans(folder: Path) -> list[Fault]:
     ]
 
 
-def _proof(file: Path, row: str, faults: list[Fault]) -> Proof:
+def _structured(file: Path, decode: Callable[[str, str], T], faults: list[Fault]) -> T | None:
     try:
-        return read_proof(read_text(file), str(file), row)
+        return decode(read_text(file), str(file))
     except InvalidInput as error:
         faults.extend(error.faults)
-        return Proof()
+        return None
 
 
 def _checked(root: Fields, *, name: str, tables: Tables, cuda: CudaFacts, proof: Proof) -> Environment | None:
@@ -128,15 +120,6 @@ def _read(file: Path, decode: Callable[[Fields], T], faults: list[Fault]) -> T |
     found = reader.close()
     faults.extend(found)
     return None if found else value
-
-
-def _by_id(entries: Iterable[Entry], file: Path, faults: list[Fault]) -> dict[str, Entry]:
-    table: dict[str, Entry] = {}
-    for entry in entries:
-        if entry.id in table:
-            faults.append(Fault(file=str(file), line=0, field=entry.id, problem="stands here twice"))
-        table[entry.id] = entry
-    return table
 
 
 def _order(row: Environment) -> tuple[object, ...]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
+from envbuilder.catalog.field_types import version_range
 from envbuilder.catalog.keras import KerasFacts, KerasRule
-from envbuilder.catalog.load.tables import read_range, read_sources
+from envbuilder.catalog.load.tables import read_sources
 from envbuilder.catalog.vendor_builds import VendorBuild
 from envbuilder.core.yaml.fields import Fields
 
@@ -21,11 +22,11 @@ def read_keras(root: Fields) -> KerasFacts:
 
 
 def _rule(fields: Fields, releases: tuple[Version, ...]) -> KerasRule:
-    keras = fields.value("keras", read_range, fallback=SpecifierSet())
+    keras = fields.value("keras", version_range, fallback=SpecifierSet())
     if releases and not any(release in keras for release in releases):
         fields.fault("keras", "is about none of the releases above")
     return KerasRule(
-        tensorflow=fields.value("tensorflow", read_range, fallback=SpecifierSet()),
+        tensorflow=fields.value("tensorflow", version_range, fallback=SpecifierSet()),
         keras=keras,
         works=fields.flag("works", default=False),
         reason=fields.text("reason"),

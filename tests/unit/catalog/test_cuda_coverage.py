@@ -11,10 +11,9 @@ from envbuilder.catalog.cuda import Coverage, CudaFacts, CudnnNeed, CudnnRule, G
 from envbuilder.catalog.environments import BaseChoice, Environment
 from envbuilder.catalog.load.tables import read_cuda
 from envbuilder.core.versions import Release
-from envbuilder.core.yaml.fields import Reader
 from tests.fakes.catalogs import MATRICES, small_row
 
-FACTS: CudaFacts = read_cuda(Reader("cuda.yaml").document((MATRICES / "cuda.yaml").read_text(encoding="utf-8")))
+FACTS: CudaFacts = read_cuda((MATRICES / "cuda.yaml").read_text(encoding="utf-8"), "cuda.yaml")
 
 OLD = "cuda 3.5 3.7 5.2 6.0 6.1 7.0 / 3.5 3.7 5.2 6.0 6.1 7.0"
 MIDDLE = "cuda 3.5 5.0 6.0 7.0 7.5 8.0 / 8.0"

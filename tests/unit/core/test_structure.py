@@ -20,6 +20,7 @@ from envbuilder.core.structure import (
     NotEmpty,
     Omitted,
     Parsed,
+    Sorted,
     Tagged,
     Unique,
     When,
@@ -261,6 +262,7 @@ class Sources:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
     names: Annotated[tuple[str, ...], NotEmpty()]
+    ranks: Annotated[tuple[Release, ...], NotEmpty(), Sorted()] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,7 +282,21 @@ def test_a_field_that_depends_on_another_stands_there_exactly_then() -> None:
     assert [dump(each) for each in (red, blue)] == [{"kind": "red", "address": ""}, {"kind": "dark-blue"}]
     assert sources(dump(red), dump(blue)) == Sources(sources=(red, blue))
     assert sources({"kind": "red"}) == [("sources[0].address", "is missing")]
+    assert sources({"kind": "green", "address": "x"}) == [
+        ("sources[0].kind", "'green' is none of red, dark-blue"),
+    ]
     assert sources({"kind": "dark-blue", "address": "x"}) == [("sources[0].address", "is not a known field")]
+
+
+def test_of_the_fields_of_a_union_without_its_tag_nothing_is_said() -> None:
+    wrong = PLAIN | {"found": {"ok": "maybe", "value": [], "more": 1}}
+    assert problems(wrong, Dialect(closed=True)) == [("found.ok", "must be true or false")]
+
+
+def test_the_order_of_a_sorted_list_has_no_meaning() -> None:
+    assert load(Names, {"names": ["b", "a"], "ranks": ["2", "10", "1"]}) == Names(
+        names=("b", "a"), ranks=(Release("1"), Release("2"), Release("10"))
+    )
 
 
 def test_a_field_that_no_document_has_is_neither_written_nor_read() -> None:

@@ -14,7 +14,6 @@ from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.load.tables import read_cuda
 from envbuilder.cli.output.gpus import gpu_document, gpu_table
 from envbuilder.core.versions import Release
-from envbuilder.core.yaml.fields import Reader
 from tests.fakes.catalogs import MATRICES, real_catalog, small_catalog
 
 GPU_ROW = "tf-2.4-cuda11.0"
@@ -27,7 +26,7 @@ WITHOUT_PTX = KernelFamily(name="mlir", machine=KEPLER_TO_AMPERE, ptx=())
 @cache
 def catalog() -> Catalog:
     """The small catalog with the product's own table of GPUs, and a GPU row with machine code only."""
-    facts = read_cuda(Reader("cuda.yaml").document((MATRICES / "cuda.yaml").read_text(encoding="utf-8")))
+    facts = read_cuda((MATRICES / "cuda.yaml").read_text(encoding="utf-8"), "cuda.yaml")
     rows = tuple(with_code(row, WITHOUT_PTX) if row.id == GPU_ROW else row for row in small_catalog().environments)
     return replace(small_catalog(), cuda=facts, environments=rows)
 
