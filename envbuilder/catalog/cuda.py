@@ -8,8 +8,8 @@ from typing import Annotated
 
 from envbuilder.catalog.field_types import ExactPin, OsPackage, Pattern
 from envbuilder.catalog.sources import Source, SourceList
+from envbuilder.core.field_rules import At, NotEmpty, Sorted
 from envbuilder.core.field_types import LibraryName
-from envbuilder.core.structure import At, NotEmpty, Sorted
 from envbuilder.core.versions import Release
 
 FIRST_FAMILY = 11

@@ -15,8 +15,8 @@ from envbuilder.catalog.field_types import OsPackage, TaggedImage
 from envbuilder.catalog.keras import KerasFacts
 from envbuilder.catalog.sources import Advisory, Source, SourceList
 from envbuilder.catalog.vendor_builds import VendorBuild
+from envbuilder.core.field_rules import Sorted, When
 from envbuilder.core.field_types import OptionalDigest
-from envbuilder.core.structure import Sorted, When
 from envbuilder.core.versions import Release
 
 OLDEST_PYTHON = Release("3.6")

@@ -7,8 +7,8 @@ from datetime import date
 from enum import StrEnum
 from typing import Annotated, ClassVar, TypeAlias
 
+from envbuilder.core.field_rules import Tagged
 from envbuilder.core.field_types import Digest, Sha256
-from envbuilder.core.structure import Tagged
 
 
 class Grade(StrEnum):

@@ -8,8 +8,8 @@ from typing import Annotated, TypeAlias
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+from envbuilder.core.field_rules import Parsed
 from envbuilder.core.references import ImageRef
-from envbuilder.core.structure import Parsed
 from envbuilder.core.yaml.requirements import os_package
 
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Generic, TypeAlias, TypeVar
 
-from envbuilder.core.structure import At, Tagged
+from envbuilder.core.field_rules import At, Tagged
 
 T = TypeVar("T")
 _ERROR_LINE = re.compile(r"[\w.]*(Error|Exception): ")

@@ -2,7 +2,7 @@
 
 `load(kind, dump(value)) == value`. The hint of a field decides its conversion: `str`, `int`, `bool`, `float`,
 `Release`, a string enumeration, `tuple[X, ...]`, `X | None` or another dataclass; `Annotated` adds rules that a type
-cannot express, by the classes below, from `Parsed` to `Omitted`. A field that is absent or null takes its default,
+cannot express (`core/field_rules.py`). A field that is absent or null takes its default,
 else None if the hint allows it; a field with its default value is not written.
 """
 
@@ -19,6 +19,7 @@ from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, TypeAlias, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
+from envbuilder.core.field_rules import At, Entries, Inside, NotEmpty, Omitted, Parsed, Sorted, Tagged, Unique, When
 from envbuilder.core.versions import Release
 
 T = TypeVar("T")
@@ -71,101 +72,6 @@ class Dialect:
     mapping: str = "must be an object"
     text: Callable[[str], str] = str
     closed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Parsed:
-    """A value that a function parses, such as `Annotated[str, Parsed(normalized)]`.
-
-    Attributes:
-        parse: Converts the document's value; its `ValueError` is the problem.
-        of: Type in the document; `object` for any.
-        write: Converts the value into the document's.
-    """
-
-    parse: Callable[[Any], object]
-    of: Any = str
-    write: Callable[[Any], object] = str
-
-
-@dataclass(frozen=True, slots=True)
-class At:
-    """Position of a field in its object, instead of its name; without names, its fields are those of the object."""
-
-    names: tuple[str, ...]
-
-    def __init__(self, *names: str) -> None:
-        object.__setattr__(self, "names", names)
-
-
-@dataclass(frozen=True, slots=True)
-class Inside:
-    """A value wrapped in an object with this one field."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Entries:
-    """A mapping that is read as a tuple, of pairs or of dataclasses whose two fields are name and value.
-
-    Attributes:
-        ordered: Sort by name, instead of keeping the order of the document.
-    """
-
-    ordered: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Tagged:
-    """A union of dataclasses, one for each value of the field `name`, in the order of the union."""
-
-    name: str
-    values: tuple[str | bool, ...]
-
-    def __init__(self, name: str, *values: str | bool) -> None:
-        object.__setattr__(self, "name", name)
-        object.__setattr__(self, "values", values)
-
-
-@dataclass(frozen=True, slots=True)
-class Unique:
-    """A list without two entries that have the same values in these fields."""
-
-    names: tuple[str, ...]
-
-    def __init__(self, *names: str) -> None:
-        object.__setattr__(self, "names", names)
-
-
-@dataclass(frozen=True, slots=True)
-class NotEmpty:
-    """A list that has at least one entry."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sorted:
-    """A list whose order has no meaning; its values are sorted."""
-
-
-@dataclass(frozen=True, slots=True)
-class When:
-    """A field that is present only if the preceding field `name` has this text.
-
-    Attributes:
-        name: The preceding field.
-        value: Its text.
-        required: Whether the field is required then; otherwise it may have its default.
-    """
-
-    name: str
-    value: str
-    required: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Omitted:
-    """A field that is in no document; it has its default."""
 
 
 def load(kind: type[T], value: object, *, dialect: Dialect | None = None, at: Path = ()) -> T:

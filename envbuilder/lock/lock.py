@@ -11,6 +11,7 @@ from packaging.version import Version
 
 from envbuilder.catalog.cuda import LibraryLink
 from envbuilder.catalog.environments import BaseKind, CudaProvider, PythonProvider
+from envbuilder.core.field_rules import Entries, Omitted, Parsed, Unique, When
 from envbuilder.core.field_types import (
     AllowedPath,
     DebianFile,
@@ -35,7 +36,6 @@ from envbuilder.core.field_types import (
 from envbuilder.core.image_paths import privileged_allowed
 from envbuilder.core.memory_policy import ALL, VARIABLE, MemoryPolicy, parse
 from envbuilder.core.names import LARGEST_ID, LATEST_TIME, account_name, variable_problem
-from envbuilder.core.structure import Entries, Omitted, Parsed, Unique, When
 from envbuilder.core.versions import Release
 from envbuilder.oci.images import ImagePin
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
+from envbuilder.core.field_rules import At
 from envbuilder.core.field_types import Digest, FileSize, LayerId, MediaType
-from envbuilder.core.structure import At
 
 MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
 CONFIG_TYPE = "application/vnd.oci.image.config.v1+json"

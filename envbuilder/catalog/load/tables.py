@@ -9,8 +9,9 @@ from typing import Annotated, TypeAlias
 from envbuilder.catalog.cuda import CudaFacts, LibrarySet
 from envbuilder.catalog.environments import BaseSystem
 from envbuilder.catalog.sources import Advisory, Source
+from envbuilder.core.field_rules import At, NotEmpty, Unique
 from envbuilder.core.field_types import exactly
-from envbuilder.core.structure import At, Mismatch, NotEmpty, Unique
+from envbuilder.core.structure import Mismatch
 from envbuilder.core.yaml.documents import read
 from envbuilder.core.yaml.fields import Fields
 from envbuilder.core.yaml.structured import structured

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+from envbuilder.core.field_rules import At, Entries, Inside
 from envbuilder.core.observation import NOT_ASKED, Fact, Seen, Unseen
-from envbuilder.core.structure import At, Entries, Inside
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.facts.gpu import GpuTier
 from envbuilder.diagnostics.facts.hardware import Compute, Nvml

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Annotated
 
+from envbuilder.core.field_rules import At, Entries, Parsed
 from envbuilder.core.observation import NOT_ASKED, Fact
-from envbuilder.core.structure import At, Entries, Parsed
 from envbuilder.core.versions import Release, release_of
 
 _DRIVER_FILE = re.compile(r"\.so\.(\d+\.\d+(?:\.\d+)?)$")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+from envbuilder.core.field_rules import At, Entries
 from envbuilder.core.observation import NOT_ASKED, Fact
-from envbuilder.core.structure import At, Entries
 from envbuilder.core.versions import Release
 
 

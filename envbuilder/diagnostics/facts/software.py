@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias
 
+from envbuilder.core.field_rules import At, Entries, Parsed
 from envbuilder.core.json_input import printable
-from envbuilder.core.structure import At, Entries, Parsed
 
 
 def _shown(value: object) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
-from envbuilder.core.structure import At, Entries, Tagged
+from envbuilder.core.field_rules import At, Entries, Tagged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Annotated, TypeVar
 
 from envbuilder.core.errors import Fault, InvalidInput
+from envbuilder.core.field_rules import At
 from envbuilder.core.json_input import BadJson, load_json, load_object, printable
-from envbuilder.core.structure import At, Dialect, Mismatch, Mismatched, dump, load
+from envbuilder.core.structure import Dialect, Mismatch, Mismatched, dump, load
 from envbuilder.diagnostics.facts.facts import FACTS_SCHEMA, Facts
 from envbuilder.diagnostics.facts.hardware import Measured
 from envbuilder.diagnostics.host.environment import HostEnvironment

@@ -11,22 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuilder.core.structure import (
-    At,
-    Dialect,
-    Entries,
-    Inside,
-    Mismatched,
-    NotEmpty,
-    Omitted,
-    Parsed,
-    Sorted,
-    Tagged,
-    Unique,
-    When,
-    dump,
-    load,
-)
+from envbuilder.core.field_rules import At, Entries, Inside, NotEmpty, Omitted, Parsed, Sorted, Tagged, Unique, When
+from envbuilder.core.structure import Dialect, Mismatched, dump, load
 from envbuilder.core.versions import Release
 
 T = TypeVar("T")
