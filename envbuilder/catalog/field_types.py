@@ -7,18 +7,14 @@ from typing import Annotated, TypeAlias
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import Version
 
 from envbuilder.core.field_rules import Parsed
 from envbuilder.core.references import ImageRef
-from envbuilder.core.yaml.requirements import os_package
+from envbuilder.core.yaml.requirements import os_package, pep440
 
 
-def version_range(text: str) -> SpecifierSet:
-    """Return a range of versions.
-
-    Raises:
-        ValueError: The text is not one.
-    """
+def _version_range(text: str) -> SpecifierSet:
     try:
         return SpecifierSet(text)
     except InvalidSpecifier as error:
@@ -59,4 +55,5 @@ OsPackage: TypeAlias = Annotated[str, Parsed(os_package)]
 PackageRange: TypeAlias = Annotated[Requirement, Parsed(_package_range)]
 Pattern: TypeAlias = Annotated[str, Parsed(_pattern)]
 TaggedImage: TypeAlias = Annotated[str, Parsed(_tagged_image)]
-VersionRange: TypeAlias = Annotated[SpecifierSet, Parsed(version_range)]
+VersionRange: TypeAlias = Annotated[SpecifierSet, Parsed(_version_range)]
+WheelVersion: TypeAlias = Annotated[Version, Parsed(pep440)]

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envbuilder.catalog.sources import Source
+from envbuilder.catalog.field_types import VersionRange
+from envbuilder.catalog.sources import SourceList
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,11 +23,11 @@ class KerasRule:
         sources: Where this is documented or measured.
     """
 
-    tensorflow: SpecifierSet
-    keras: SpecifierSet
-    works: bool
+    tensorflow: VersionRange
+    keras: VersionRange
+    works: bool = False
     reason: str
-    sources: tuple[Source, ...]
+    sources: SourceList
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

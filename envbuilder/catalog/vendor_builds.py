@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from envbuilder.catalog.sources import Source
+from envbuilder.catalog.sources import SourceList
 from envbuilder.core.versions import Release
 
 
@@ -28,4 +28,4 @@ class VendorBuild:
     oldest: Release
     newest: Release
     what: str
-    sources: tuple[Source, ...]
+    sources: SourceList

@@ -12,10 +12,15 @@ from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.keras import KerasFacts
 from envbuilder.catalog.load.environments import Tables, read_environment
 from envbuilder.catalog.load.evidence import Proof, read_proof
-from envbuilder.catalog.load.external_facts import read_keras, read_vendor_builds
 from envbuilder.catalog.load.rules import RULES
-from envbuilder.catalog.load.tables import read_advisories, read_bases, read_cuda, read_libraries
-from envbuilder.catalog.vendor_builds import VendorBuild
+from envbuilder.catalog.load.tables import (
+    read_advisories,
+    read_bases,
+    read_cuda,
+    read_keras,
+    read_libraries,
+    read_vendor_builds,
+)
 from envbuilder.core.errors import Fault, InvalidInput
 from envbuilder.core.text_files import read_text
 from envbuilder.core.yaml.fields import Fields, Reader
@@ -39,9 +44,9 @@ def load_catalog(folder: Path) -> Catalog:
     bases = _structured(folder / "bases.yaml", read_bases, faults) or ()
     libraries = _structured(folder / "libraries.yaml", read_libraries, faults) or ()
     advisories = _structured(folder / "advisories.yaml", read_advisories, faults) or ()
-    keras = _optional(folder / "keras.yaml", read_keras, KerasFacts(), faults)
-    builds: tuple[VendorBuild, ...] = ()
-    builds = _optional(folder / "vendor-builds.yaml", read_vendor_builds, builds, faults)
+    keras, builds = folder / "keras.yaml", folder / "vendor-builds.yaml"
+    keras_facts = _structured(keras, read_keras, faults) if keras.exists() else None
+    vendor_builds = _structured(builds, read_vendor_builds, faults) if builds.exists() else None
     tables = Tables(
         bases={base.id: base for base in bases},
         libraries={library_set.id: library_set for library_set in libraries},
@@ -67,15 +72,9 @@ def load_catalog(folder: Path) -> Catalog:
         libraries=libraries,
         advisories=advisories,
         cuda=cuda,
-        keras=keras,
-        vendor_builds=builds,
+        keras=keras_facts or KerasFacts(),
+        vendor_builds=vendor_builds or (),
     )
-
-
-def _optional(file: Path, decode: Callable[[Fields], T], default: T, faults: list[Fault]) -> T:
-    """Read a matrix that a catalog need not have."""
-    value = _read(file, decode, faults) if file.exists() else None
-    return default if value is None else value
 
 
 def _orphans(folder: Path) -> list[Fault]:

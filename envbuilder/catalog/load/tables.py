@@ -1,4 +1,4 @@
-"""Decoders of the shared matrices: CUDA, bases, library sets, advisories."""
+"""Decoders of the shared matrices: CUDA, bases, library sets, advisories, Keras, NVIDIA's own builds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import Annotated, TypeAlias
 
 from envbuilder.catalog.cuda import CudaFacts, LibrarySet
 from envbuilder.catalog.environments import BaseSystem
+from envbuilder.catalog.field_types import WheelVersion
+from envbuilder.catalog.keras import KerasFacts, KerasRule
 from envbuilder.catalog.sources import Advisory, Source
+from envbuilder.catalog.vendor_builds import VendorBuild
 from envbuilder.core.field_rules import At, NotEmpty, Unique
 from envbuilder.core.field_types import exactly
 from envbuilder.core.structure import Mismatch
@@ -42,6 +45,19 @@ class _Libraries:
 class _Advisories:
     schema: _Schema
     advisories: Annotated[tuple[Advisory, ...], NotEmpty(), Unique("id")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Keras:
+    schema: _Schema
+    releases: Annotated[tuple[WheelVersion, ...], NotEmpty()]
+    rules: Annotated[tuple[KerasRule, ...], NotEmpty()]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _VendorBuilds:
+    schema: _Schema
+    builds: Annotated[tuple[VendorBuild, ...], NotEmpty()]
 
 
 def read_sources(fields: Fields) -> tuple[Source, ...]:
@@ -82,3 +98,22 @@ def read_libraries(text: str, file: str) -> tuple[LibrarySet, ...]:
 def read_advisories(text: str, file: str) -> tuple[Advisory, ...]:
     """Read `advisories.yaml`: the known traps."""
     return structured(_Advisories, read(text, file), file).advisories
+
+
+def read_keras(text: str, file: str) -> KerasFacts:
+    """Read `keras.yaml`: the releases of Keras, and what was seen of them with TensorFlow."""
+    document = structured(_Keras, read(text, file), file, check=_keras_problems)
+    return KerasFacts(releases=document.releases, rules=document.rules)
+
+
+def _keras_problems(document: _Keras) -> Iterator[Mismatch]:
+    if list(document.releases) != sorted(set(document.releases)):
+        yield Mismatch(path=("releases",), problem="must be in ascending order, each once")
+    for index, rule in enumerate(document.rules):
+        if not any(release in rule.keras for release in document.releases):
+            yield Mismatch(path=("rules", index, "keras"), problem="is about none of the releases above")
+
+
+def read_vendor_builds(text: str, file: str) -> tuple[VendorBuild, ...]:
+    """Read `vendor-builds.yaml`: NVIDIA's own containers with TensorFlow."""
+    return structured(_VendorBuilds, read(text, file), file).builds
