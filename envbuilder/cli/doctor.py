@@ -145,6 +145,6 @@ def _look_into(here: Settings, asked: _Asked, timeout: float) -> Callable[[], Ho
 
 def _around(here: Settings) -> HostEnvironmentPorts:
     """What is asked around this host; its import takes 0.2 s, in which the probe runs."""
-    from envbuilder.wiring.host_environment import HostEnvironmentAdapters  # noqa: PLC0415
+    from envbuilder.wiring.host_environment import host_environment  # noqa: PLC0415
 
-    return HostEnvironmentAdapters(here).ports
+    return host_environment(here)

@@ -77,9 +77,9 @@ def diagnose_log(  # noqa: PLR0913  each is asked of the caller alone
     return diagnose(catalog, failures, read, known(catalog, facts, ran_in), api=api, inventory=inventory)
 
 
-def known(catalog: Catalog, facts: Facts | None, lock: Lock | None) -> LogContext:
-    """Return the known properties from facts and a lock; the lock takes precedence."""
-    row = _row(catalog, lock) if lock else None
+def known(catalog: Catalog, facts: Facts | None, ran_in: LoggedEnvironment | None) -> LogContext:
+    """Return what is known beside the log; the environment goes first, it is what was meant to run."""
+    row = _row(catalog, ran_in) if ran_in else None
     python = facts.interpreter.value.version if facts and isinstance(facts.interpreter, Seen) else None
     return LogContext(
         host=host_of(facts) if facts else None,

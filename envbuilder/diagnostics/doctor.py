@@ -45,9 +45,9 @@ class HostProbe:
     """The probed state of a machine.
 
     Attributes:
-        document: The document that `-o` writes: the probe's own, with the surroundings in an additional field.
+        document: The document that `-o` writes: the probe's own, with the host_environment in an additional field.
         facts: Facts of the probe.
-        host_environment: Facts about the environment of the host; None if they were not examined.
+        host_environment: Facts about the host_environment; None if they were not examined.
     """
 
     document: bytes
@@ -56,7 +56,7 @@ class HostProbe:
 
 
 def start_probe_of_python(python: Path, *, timeout: float, imports: bool = False) -> Callable[[], HostProbe]:
-    """Start to probe this machine and the environment of one interpreter, without its surroundings.
+    """Start to probe this machine and the environment of one interpreter, without its host_environment.
 
     Args:
         python: The interpreter.
@@ -78,9 +78,13 @@ def start_probe_of_python(python: Path, *, timeout: float, imports: bool = False
 
 
 def start_probe_of_host(
-    ports: Callable[[], HostEnvironmentPorts], *, timeout: float, python: Path | None = None, imports: bool = False
+    environment: Callable[[], HostEnvironmentPorts],
+    *,
+    timeout: float,
+    python: Path | None = None,
+    imports: bool = False,
 ) -> Callable[[], HostProbe]:
-    """Start to probe this machine and its surroundings in the background.
+    """Start to probe this machine and its host_environment in the background.
 
     Args:
         environment: Returns what is asked around it; is called when the probe runs already.
@@ -93,7 +97,7 @@ def start_probe_of_host(
     """
     request = _request(timeout, imports=imports)
     probe = Pending(lambda: _probe_host(python, request, timeout))
-    around = start_host_environment(ports())
+    around = start_host_environment(environment())
 
     def looked() -> HostProbe:
         # The probe limits its own time, and reports it.

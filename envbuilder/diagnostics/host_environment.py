@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -78,7 +79,7 @@ class SourceAccess(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostEnvironmentPorts:
-    """What is asked.
+    """What is examined around this machine.
 
     Attributes:
         services: Engine, sandbox and toolkit.
@@ -96,7 +97,7 @@ class HostEnvironmentPorts:
 
 
 def start_host_environment(
-    ports: HostEnvironmentPorts, *, limit: float = SOURCE_SECONDS
+    host: HostEnvironmentPorts, *, limit: float = SOURCE_SECONDS
 ) -> Callable[[], HostEnvironment]:
     """Ask everything at once.
 
@@ -121,7 +122,7 @@ def start_host_environment(
         found = sandbox.result(left(), ("", ""))
         told = engine.result(left(), late)
         return HostEnvironment(
-            engine=_answers(told, ports) if isinstance(told, EngineInfo) else told,
+            engine=_answers(told, host.services) if isinstance(told, EngineInfo) else told,
             sandbox=found[0],
             why_no_sandbox=found[1],
             sources=tuple(each for each in answered.values() if each is not None),
@@ -134,7 +135,7 @@ def start_host_environment(
     return seen
 
 
-def _engine(ports: HostEnvironmentPorts) -> EngineInfo | EngineSilent:
+def _engine(host: HostEnvironmentPorts) -> EngineInfo | EngineSilent:
     try:
         return host.services.engine()
     except EnvbuilderError as error:
@@ -142,7 +143,7 @@ def _engine(ports: HostEnvironmentPorts) -> EngineInfo | EngineSilent:
         return EngineSilent(why=error.message.splitlines()[0], remedy=error.hint, denied=denied)
 
 
-def _answers(info: EngineInfo, ports: HostEnvironmentPorts) -> EngineAnswers:
+def _answers(info: EngineInfo, services: HostServices) -> EngineAnswers:
     return EngineAnswers(
         version=info.version,
         api=info.api,
@@ -156,7 +157,16 @@ def _answers(info: EngineInfo, ports: HostEnvironmentPorts) -> EngineAnswers:
     )
 
 
-def _sandbox(ports: HostEnvironmentPorts) -> tuple[str, str]:
+def _free(directory: str) -> int | None:
+    """Return the free bytes at a directory; None if it cannot be seen."""
+    try:
+        status = os.statvfs(directory)
+    except OSError:
+        return None
+    return status.f_frsize * status.f_bavail
+
+
+def _sandbox(host: HostEnvironmentPorts) -> tuple[str, str]:
     """What works, or why nothing does."""
     try:
         return host.services.sandbox(), ""
@@ -169,7 +179,7 @@ def _late(kind: SourceKind, limit: float) -> SourceSeen:
 
 
 def _source(
-    ports: HostEnvironmentPorts, kind: SourceKind, engine: Pending[EngineInfo | EngineSilent], limit: float
+    host: HostEnvironmentPorts, kind: SourceKind, engine: Pending[EngineInfo | EngineSilent], limit: float
 ) -> SourceSeen | None:
     """Ask one source, the time to find out its address included; None when nothing names it."""
     started = host.clock()

@@ -65,7 +65,7 @@ def validate_place(catalog: Catalog, lock: Lock, place: Place, look: ProbeRunner
 
 
 def by_command(python: str, origin: str, run: Callable[[tuple[str, ...]], RunResult]) -> ProbeRunner:
-    """Looking by one command, where no file can be put.
+    """Return what runs the probe by one command, where no file can be put.
 
     Args:
         python: Path of the interpreter there.

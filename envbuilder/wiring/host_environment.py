@@ -29,9 +29,19 @@ _HOOK = "nvidia-container-runtime-hook"
 _CDI = ("/etc/cdi", "/var/run/cdi")
 
 
-@dataclass(frozen=True)
-class HostEnvironmentAdapters:
-    """Everything around this machine.
+def host_environment(settings: Settings) -> HostEnvironmentPorts:
+    """Return what `doctor` asks around this machine."""
+    return HostEnvironmentPorts(
+        services=LocalServices(settings),
+        sources=ConfiguredSources(settings),
+        ca_bundles=tuple(_bundle(variable, path) for variable, path in settings.ca_variables),
+        proxies=tuple((name, _shown(name, value)) for name, value in settings.proxies),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LocalServices:
+    """Engine, sandbox and toolkit of this machine.
 
     Attributes:
         settings: Directories and host settings.
@@ -39,24 +49,8 @@ class HostEnvironmentAdapters:
 
     settings: Settings
 
-    @cached_property
-    def ports(self) -> HostEnvironmentPorts:
-        """What is asked."""
-        environ = self.settings.environ
-        return HostEnvironmentPorts(
-            engine=self._engine,
-            sandbox=self._sandbox,
-            address=self._address,
-            ask=lambda url, limit: answer(url, environ, limit),
-            is_proxied=lambda url: is_proxied(url, environ),
-            free=_free,
-            has_toolkit=self._has_toolkit,
-            ca_bundles=tuple(_bundle(variable, path) for variable, path in self.settings.ca_variables),
-            proxies=tuple((name, _shown(name, value)) for name, value in self.settings.proxies),
-            clock=time.monotonic,
-        )
-
-    def _engine(self) -> EngineInfo:
+    def engine(self) -> EngineInfo:
+        """See `HostServices.engine`."""
         if not is_there(self.settings.environ):
             # Without the SDK, whose import takes a tenth of the time that there is.
             hint = "install one and start it, or set DOCKER_HOST to where one listens"

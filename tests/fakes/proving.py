@@ -15,6 +15,7 @@ from envbuilder.catalog.evidence import BuiltImage, Evidence, Grade, RanOnGpu
 from envbuilder.catalog.load.evidence import Proof, read_proof
 from envbuilder.core.errors import EnvbuilderError
 from envbuilder.core.versions import Release
+from envbuilder.curation.proof.catalog_files import CatalogFiles
 from envbuilder.curation.proof.interpreters import HostPython
 from envbuilder.curation.prove import ProofPorts
 from envbuilder.diagnostics.checks.results import CheckResult, Passed, Report, Tier, failure

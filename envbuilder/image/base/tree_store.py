@@ -11,7 +11,8 @@ from typing import TypeVar
 
 from envbuilder.core.canonical_json import indented_json
 from envbuilder.core.digests import is_digest
-from envbuilder.core.files import read_json, replacing
+from envbuilder.core.file_locks import locked
+from envbuilder.core.files import open_regular, read_json, replacing
 from envbuilder.image.base.trees import DebianTree
 from envbuilder.lock.lock import OsPackagePin
 from envbuilder.oci.store import require_digest

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -19,26 +19,23 @@ from tests.fakes.engine import FAKE_INFO
 SECRET = "https://me:secret@mirror.example:8443/simple"
 
 
-def ports(**changes: object) -> HostEnvironmentPorts:
-    sound = HostEnvironmentPorts(
-        engine=lambda: replace(FAKE_INFO, root="/data"),
-        sandbox=lambda: "runc 1.1.5",
-        address=lambda _, __: Address(url=SECRET, chosen="UV_DEFAULT_INDEX", configured=True),
-        ask=lambda _, __: 200,
-        is_proxied=lambda _: False,
-        free=lambda _: 7,
-        has_toolkit=lambda: False,
-        ca_bundles=(),
-        proxies=(),
-        clock=time.monotonic,
+@dataclass(frozen=True)
+class FakeHost:
+    """The `HostServices` and `SourceAccess` of a sound machine, but for what a test gives."""
+
+    engine: Callable[[], EngineInfo] = lambda: replace(FAKE_INFO, root="/")
+    sandbox: Callable[[], str] = lambda: "runc 1.1.5"
+    has_toolkit: Callable[[], bool] = lambda: False
+    address: Callable[[SourceKind, EngineInfo | None], Address | None] = lambda _, __: Address(
+        url=SECRET, chosen="UV_DEFAULT_INDEX", configured=True
     )
     ask: Callable[[str, float], int | Silence | None] = lambda _, __: 200
     is_proxied: Callable[[str], bool] = lambda _: False
 
 
-def environment(clock: Callable[[], float] = time.monotonic, **changes: object) -> HostEnvironment:
+def environment(clock: Callable[[], float] = time.monotonic, **changes: object) -> HostEnvironmentPorts:
     host = FakeHost(**changes)  # type: ignore[arg-type]
-    return HostEnvironment(services=host, sources=host, ca_bundles=(), proxies=(), clock=clock)
+    return HostEnvironmentPorts(services=host, sources=host, ca_bundles=(), proxies=(), clock=clock)
 
 
 def raising(error: Exception) -> Callable[[], object]:
@@ -49,7 +46,7 @@ def raising(error: Exception) -> Callable[[], object]:
 
 
 def test_what_answers_is_told_without_the_login_in_its_address() -> None:
-    seen = start_host_environment(ports())()
+    seen = start_host_environment(environment())()
 
     assert isinstance(seen.engine, EngineAnswers)
     assert (seen.engine.version, seen.sandbox) == (FAKE_INFO.version, "runc 1.1.5")
@@ -61,14 +58,14 @@ def test_what_answers_is_told_without_the_login_in_its_address() -> None:
 
 
 def test_free_space_that_cannot_be_seen_is_not_a_number() -> None:
-    seen = start_looking(environment(engine=lambda: replace(FAKE_INFO, root="/nonexistent")))()
+    seen = start_host_environment(environment(engine=lambda: replace(FAKE_INFO, root="/nonexistent")))()
     assert isinstance(seen.engine, EngineAnswers)
     assert seen.engine.root_free is None
 
 
 def test_the_host_of_a_default_is_not_told() -> None:
     default = Address(url="https://somewhere.example/simple", chosen="uv's default", configured=False)
-    seen = start_host_environment(ports(address=lambda _, __: default))()
+    seen = start_host_environment(environment(address=lambda _, __: default))()
     assert {each.host for each in seen.sources} == {""}
     assert "somewhere" not in repr(seen)
 
@@ -96,7 +93,7 @@ def test_sources_and_engine_that_never_answer_cost_the_limit_once() -> None:
 def test_why_there_is_no_engine_and_no_sandbox_is_told() -> None:
     denied = EngineUnavailable("no container engine answers: Permission denied", hint="join the group")
     nothing = ToolMissing("nothing can run a command\n  namespaces: refused")
-    seen = start_host_environment(ports(engine=raising(denied), sandbox=raising(nothing)))()
+    seen = start_host_environment(environment(engine=raising(denied), sandbox=raising(nothing)))()
 
     assert seen.engine == EngineSilent(why=denied.message, remedy="join the group", denied=True)
     assert seen.why_no_sandbox == "nothing can run a command namespaces: refused"
@@ -106,7 +103,7 @@ def test_what_nothing_names_is_told_apart_from_what_is_silent() -> None:
     def only_index(kind: SourceKind, _: EngineInfo | None) -> Address | None:
         return Address(url=SECRET, chosen="x", configured=True) if kind is SourceKind.INDEX else None
 
-    seen = start_host_environment(ports(address=only_index))()
+    seen = start_host_environment(environment(address=only_index))()
     assert [each.kind for each in seen.sources] == [SourceKind.INDEX]
     assert seen.unnamed == (SourceKind.REGISTRY, SourceKind.DEBIAN)
 
@@ -114,7 +111,7 @@ def test_what_nothing_names_is_told_apart_from_what_is_silent() -> None:
 def test_an_engine_hands_out_gpus_by_the_toolkit_that_it_does_not_tell_of() -> None:
     plain = replace(FAKE_INFO, gpus=False)
     engines = [
-        start_host_environment(ports(engine=lambda: plain, has_toolkit=lambda has=has: has))().engine
+        start_host_environment(environment(engine=lambda: plain, has_toolkit=lambda has=has: has))().engine
         for has in (True, False)
     ]
     assert [isinstance(engine, EngineAnswers) and engine.gpus for engine in engines] == [True, False]
@@ -126,7 +123,7 @@ def test_only_the_registry_waits_for_what_the_engine_says() -> None:
     def address(kind: SourceKind, engine: EngineInfo | None) -> None:
         told[kind] = engine is not None
 
-    start_host_environment(ports(address=address))()
+    start_host_environment(environment(address=address))()
     assert told == {SourceKind.REGISTRY: True, SourceKind.INDEX: False, SourceKind.DEBIAN: False}
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from envbuilder.catalog.buildable import Buildability
+from envbuilder.image.base.file_store import FileStore
+from envbuilder.image.base.locate import keep_archive
 from envbuilder.image.base.tree_store import DebianStore
 from envbuilder.image.base.trees import DebianTree
 from envbuilder.lock.lock import Sources

@@ -5,6 +5,7 @@ import pytest
 from envbuilder.diagnostics.checks.check import WITH_GPU
 from envbuilder.diagnostics.checks.evaluation import judge
 from envbuilder.diagnostics.checks.results import Failed, NotProven, Passed, Tier
+from envbuilder.diagnostics.checks.table import CHECKS
 from envbuilder.diagnostics.report.summary import outcome_kind
 from tests.unit.diagnostics.checks.cases import CASES, ROOT, Case, facts_named
 from tests.unit.diagnostics.checks.expectations import EXPECTATIONS, TF_1_4, TF_2_4, TF_2_15_CPU, TF_2_20

@@ -61,8 +61,6 @@ class Machine:
                 size=written.size,
                 suite="bookworm",
                 packages=(),
-                python=None,
-                glibc=DEBIAN_BASE.system.glibc,
             )
         )
         self.engine = engine
