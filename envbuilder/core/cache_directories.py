@@ -103,7 +103,7 @@ def check_owner(cache: Path, uid: int | None = None) -> None:
     """
     inside = [cache / name for name in (_LOCKS, STORE, *(room.name for room in ROOMS))]
     with suppress(OSError), os.scandir(cache / STORE) as found:
-        # A link is not followed first: one that leads to itself would end the list.
+        # Links are tested first, since is_dir raises an error for a link to itself.
         inside += [Path(entry) for entry in found if entry.is_symlink() or entry.is_dir()]
     for path in (cache, *inside):
         _check_owner(path, os.geteuid() if uid is None else uid)

@@ -64,7 +64,7 @@ class SharedObject:
     """Contents of an ELF file.
 
     Attributes:
-        machine: Processor in the words of pyelftools.
+        machine: Processor, as named by pyelftools.
         soname: Its own name for dependencies on it; empty without one.
         needed: Dependencies, in file order.
         runpath: Directories of its RUNPATH, or else RPATH, in file order, without the many duplicates of wheels.
@@ -82,13 +82,12 @@ class SharedObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchPath:
-    """Where an ELF file holds the directories in which its dependencies are looked for.
+    """Position of an ELF file's search path for its dependencies.
 
     Attributes:
         text: Its RUNPATH, or else its RPATH.
         start: Offset of the text in the file.
-        shared: Something else in the file uses a part of the text, or that cannot be told, so that it must not be
-            changed.
+        shared: Whether the text must not be changed, since another entry of the file uses a part of it or may use it.
     """
 
     text: str
@@ -145,7 +144,7 @@ def read_search_path(elf: ELFFile) -> SearchPath | None:
     """Return the search path of an open ELF file; None without one.
 
     Raises:
-        Damaged: Its tables point nowhere.
+        Damaged: Its tables have invalid offsets.
     """
     with reading_elf():
         dynamic = next((each for each in elf.iter_sections() if isinstance(each, DynamicSection)), None)
@@ -166,14 +165,14 @@ def read_search_path(elf: ELFFile) -> SearchPath | None:
             raise Damaged("an ELF file whose search path has no end")
         symbols = {place for place in _symbol_names(elf) if place}
         used = {place for tag, place in tags if tag in {"DT_NEEDED", "DT_SONAME"}} | symbols
-        # Linkers let a string be the end of another one: a symbol called `b` may live in the last letter of `/lib`.
-        # Without a section that lists the symbols nobody can tell.
+        # Linkers merge a string with the end of another one: the name of a symbol `b` may be the last letter of `/lib`.
+        # Without a section that lists the symbols, this cannot be ruled out.
         shared = not symbols or any(places[0] <= place < places[0] + len(text) for place in used)
         return SearchPath(text=text.decode("utf-8", "surrogateescape"), start=start, shared=shared)
 
 
 def _symbol_names(elf: ELFFile) -> Iterator[int]:
-    """Offsets of the names of dynamic symbols in the table of texts."""
+    """Yield the offsets of the names of dynamic symbols in the string table."""
     for section in elf.iter_sections("SHT_DYNSYM"):
         if isinstance(section, SymbolTableSection):
             yield from (symbol.entry.st_name for symbol in section.iter_symbols())

@@ -19,9 +19,9 @@ Source: flock(2), https://doc.lustre.org/lustre_manual.xhtml (mount option `floc
 
 
 def open_lock(path: Path) -> int:
-    """Open a file for locks, and make it if it is missing; return its file descriptor.
+    """Open a file for locks, and create it if it is missing; return its file descriptor.
 
-    Never opens or makes what a link leads to, and never waits, as a pipe would make us.
+    Links are not followed, and pipes do not block.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:

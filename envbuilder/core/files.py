@@ -50,13 +50,13 @@ def naming(folder: Path) -> Iterator[None]:
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """Open a regular file for reading; never waits, as a pipe would make us, and starts no device.
+    """Open a regular file for reading; never block on a pipe, nor start a device.
 
     Raises:
         OSError: It cannot be opened, or is something else: a directory, pipe, socket or device, or a file of `/proc`,
             whose content the kernel generates while it is read.
     """
-    # Without O_NONBLOCK a pipe is only open when somebody writes into it.
+    # Without O_NONBLOCK, opening a pipe waits for a writer.
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     except OSError as error:

@@ -1,11 +1,11 @@
-"""Numbers with units as people read them."""
+"""Numbers with units for output."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 _DIGITS = 3
-# From the largest; a quantity is written in the first that is not larger than it, else in the last.
+# Largest first; a quantity is written in the first one that does not exceed it, else in the last.
 _BYTES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 _SCALES: dict[str, tuple[float, Sequence[tuple[float, str]]]] = {
@@ -27,7 +27,7 @@ def size(count: float) -> str:
 
 
 def quantity(value: float, unit: str) -> str:
-    """Return a number with its unit, three digits of it; bytes and times in the unit that suits their size.
+    """Return a number with its unit and three significant digits; bytes and times in a suitable unit.
 
     Example:
         >>> quantity(25276502016, "bytes"), quantity(0.0461, "s"), quantity(8.4, "us"), quantity(412.25, "TFLOP/s")
@@ -36,7 +36,7 @@ def quantity(value: float, unit: str) -> str:
     if unit not in _SCALES:
         return f"{_digits(value)} {unit}".rstrip()
     factor, scale = _SCALES[unit]
-    # Rounded first: 1023.9 KiB is 1 MiB to a reader, not 1024 KiB.
+    # Round first, so that 1023.9 KiB becomes 1 MiB, not 1024 KiB.
     step, name = next((step for step in scale if _fits(value * factor, step[0])), scale[-1])
     return f"{_digits(value * factor / step)} {name}"
 
@@ -46,7 +46,7 @@ def _fits(value: float, step: float) -> bool:
 
 
 def _digits(value: float) -> str:
-    """Three significant digits, but never fewer than the whole part has."""
+    """Return three significant digits, but at least all of the integer part."""
     if abs(value) >= 10 ** (_DIGITS - 1) and abs(value) < 1e15:
         return f"{value:.0f}"
     return f"{value:.{_DIGITS}g}"

@@ -80,20 +80,20 @@ class Uv:
         silence: float | None = None,
         before: Sequence[str] = (),
     ) -> str | None:
-        """Run uv without letting it fetch interpreters or read settings of the current directory.
+        """Run uv without downloads of interpreters or settings of the current directory.
 
         Args:
             arguments: Command and options.
             timeout: Seconds.
             silence: As for `run_process`.
-            before: Words before the command, of what confines the interpreters that it starts.
+            before: Words before the command, which confine the interpreters that uv starts.
 
         Returns:
             None if it succeeded, else its standard error.
 
         Raises:
-            SourceUnreachable: It did not end in time or made no progress, or the index wants other credentials.
-            DiskFull, MachineError, ToolFailed: It could not do its work on this machine.
+            SourceUnreachable: It timed out or made no progress, or the index requires other credentials.
+            DiskFull, MachineError, ToolFailed: It failed because of this machine.
         """
         command = [*before, str(self.program), *arguments]
         status, output = run_process(command, self._environ(), timeout=timeout, silence=silence)

@@ -1,4 +1,4 @@
-"""Run uv, and end it when it makes no progress: its own timeout begins anew with every byte that an index sends."""
+"""Execution of uv with a limit on time without progress, since its own timeout restarts with every received byte."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.http.limits import LEAST
 
 SILENCE = 50.0
-"""Seconds without progress: four silences of `_TIMEOUT`, and what lies between them."""
+"""Seconds without progress: four times `_TIMEOUT`, and the pauses between them."""
 
 TIME_LIMIT = 900.0
 
 _BUSY = 0.02
-"""Share of one processor below which uv only waits.
+"""Share of one processor below which uv is considered waiting.
 
-Measured 2026-11 with uv 0.13.9: 0.0003 while an index sends a byte a second, 0.001 at 20 bytes a second, one by one.
+Measured 2026-11 with uv 0.13.9: 0.0003 while an index sends a byte per second, 0.001 at 20 single bytes per second.
 """
 
 _TIMEOUTS = ("UV_HTTP_TIMEOUT", "UV_REQUEST_TIMEOUT", "HTTP_TIMEOUT")
-"""Variables of uv for the seconds of silence that it allows. Source: uv documentation, "Environment variables"."""
+"""Variables of uv for its timeout in seconds. Source: https://docs.astral.sh/uv/reference/environment/"""
 
 _TIMEOUT = 12
-"""Seconds of silence that uv allows a server; it tries four times, so in all less than a minute."""
+"""Timeout of uv in seconds; with its four attempts less than a minute in all."""
 
 _LONGEST = 3600.0
 _LOOK = 0.5
@@ -37,11 +37,11 @@ _LOOK = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
-    """What processes have done since they began.
+    """Activity of processes since their start.
 
     Attributes:
         seconds: Processor time.
-        moved: Bytes read from and written to files; what arrives from a network is not among them.
+        moved: Bytes read from and written to files, without network traffic.
     """
 
     seconds: float = 0.0
@@ -49,12 +49,12 @@ class Activity:
 
 
 class Progress:
-    """Tells whether processes get on.
+    """Detection of processes that make no progress.
 
     Args:
-        look: Returns what they have done.
-        silence: Seconds without progress that are allowed.
-        clock: Seconds since any moment; never goes back.
+        look: Returns their activity.
+        silence: Allowed seconds without progress.
+        clock: Returns seconds since an arbitrary moment; monotonic.
     """
 
     def __init__(self, look: Callable[[], Activity], silence: float, clock: Callable[[], float]) -> None:
@@ -66,7 +66,7 @@ class Progress:
     def ended(self) -> bool:
         """Return True if there was no progress for too long."""
         done, now = self._look(), self._clock()
-        # Both may become less: what a process did is lost when nobody waits for its end.
+        # Both can decrease: the activity of an ended process is lost if its parent does not wait for it.
         busy = abs(done.seconds - self._before.seconds) >= _BUSY * self._silence
         if busy or abs(done.moved - self._before.moved) >= LEAST * self._silence:
             self._before, self._since = done, now
@@ -74,7 +74,7 @@ class Progress:
 
 
 def environ_with_timeout(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment in which uv allows a server `_TIMEOUT` seconds of silence, unless the user has set it.
+    """Return an environment that sets uv's timeout to `_TIMEOUT` seconds, unless the user has set it.
 
     Example:
         >>> environ_with_timeout({}), environ_with_timeout({"HTTP_TIMEOUT": "300"})
@@ -85,7 +85,7 @@ def environ_with_timeout(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def silence_of(environ: Mapping[str, str]) -> float:
-    """Return the seconds without progress that are allowed: more where the user allows servers more.
+    """Return the allowed seconds without progress: more if the user has set a longer timeout.
 
     Example:
         >>> silence_of({}), silence_of({"UV_HTTP_TIMEOUT": "5"}), silence_of({"UV_HTTP_TIMEOUT": "300"})
@@ -99,7 +99,7 @@ def silence_of(environ: Mapping[str, str]) -> float:
 def run_process(
     command: Sequence[str], environ: Mapping[str, str], *, timeout: float = TIME_LIMIT, silence: float | None = None
 ) -> tuple[int, str]:
-    """Run uv until it ends, its time is up, or it makes no progress; after that nothing of its process group runs.
+    """Run uv until it ends, times out or makes no progress; no process of its group is left afterwards.
 
     Args:
         command: Program and arguments.
@@ -108,10 +108,10 @@ def run_process(
         silence: Seconds without progress; None for `silence_of` its environment.
 
     Returns:
-        Its exit status, negative for a signal, and what it wrote to standard error.
+        Its exit status, negative for a signal, and its standard error.
 
     Raises:
-        SourceUnreachable: It was ended.
+        SourceUnreachable: It timed out or made no progress.
     """
     allowed = silence_of(environ) if silence is None else silence
     ends = time.monotonic() + timeout
@@ -147,7 +147,7 @@ def _require_progress(progress: Progress, allowed: float, ends: float, timeout: 
 
 
 def activity(pid: int) -> Activity:
-    """Return what a process and all that it started have done; nothing of those that cannot be looked at."""
+    """Return the activity of a process and its descendants, without those that cannot be inspected."""
     stats = {int(each.name): _stat(each) for each in Path("/proc").iterdir() if each.name.isdigit()}
     family, left = set[int](), [pid]
     while left:
@@ -159,7 +159,7 @@ def activity(pid: int) -> Activity:
 
 
 def _stat(process: Path) -> list[str]:
-    """Return the fields of `/proc/PID/stat` behind the name: state, parent, ... Source: proc_pid_stat(5)."""
+    """Return the fields of `/proc/PID/stat` after the name: state, parent, ... Source: proc_pid_stat(5)."""
     try:
         return (process / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()
     except OSError:  # it has ended
@@ -169,6 +169,6 @@ def _stat(process: Path) -> list[str]:
 def _moved(pid: int) -> int:
     try:
         lines = Path(f"/proc/{pid}/io").read_text("ascii").splitlines()
-    except OSError:  # it has ended, or runs as another account
+    except OSError:  # it has ended, or runs as another user
         return 0
     return sum(int(line.split()[1]) for line in lines if line.startswith(("rchar:", "wchar:")))

@@ -1,4 +1,4 @@
-"""Requests over http: kept connections, proxies, certificates, and servers that are too slow."""
+"""HTTP client: kept connections, proxies, certificates, and limits on slow servers."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ MOST_REDIRECTS = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _CONNECT = 20.0
 _DRAINED = 1 << 16
-"""Bytes of a body that are read so that the connection can be used again."""
+"""Maximum of unread bytes that are read so that the connection can be reused."""
 
 
 class Response:
-    """What a server sends; its body is read as it arrives, so that a slow one is noticed.
+    """A response whose body is read as it arrives, so that a slow server is detected.
 
     Attributes:
         status: HTTP status.
-        headers: Names in any case.
-        url: Whose answer this is.
+        headers: Headers; names are case-insensitive.
+        url: URL of the request.
     """
 
     def __init__(self, response: BaseHTTPResponse, url: str, attempt: Attempt, pace: Pace) -> None:
@@ -46,18 +46,18 @@ class Response:
 
     @property
     def redirect(self) -> str:
-        """Where it redirects to, as the server writes it; empty when it does not."""
+        """Target of a redirect, as the server writes it; empty if it is not a redirect."""
         return self.headers.get("Location", "") if self.status in _REDIRECTS else ""
 
     def all_of(self, header: str) -> tuple[str, ...]:
-        """Return the values of a header that may come several times."""
+        """Return the values of a header that may occur several times."""
         return tuple(self._response.headers.getlist(header))
 
     def read(self, size: int) -> bytes:
-        """Return the next bytes, no more than `size`; none at the end.
+        """Return the next bytes, at most `size`; none at the end.
 
         Raises:
-            OSError: The connection broke; `Stalled` when it is too slow. The message holds no address.
+            OSError: The connection failed; `Stalled` if it is too slow. The message contains no address.
         """
         self._broken = True
         with _as_os_errors(self._attempt):
@@ -69,10 +69,10 @@ class Response:
         return found
 
     def close(self, *, keep: bool = True) -> None:
-        """Give the connection back, or close it when much of the body was not read.
+        """Return the connection to the pool, or close it if much of the body is unread.
 
         Args:
-            keep: Read a short rest of the body, so that the connection can be used again.
+            keep: Read a short rest of the body, so that the connection can be reused.
         """
         rest = self._response.length_remaining
         if keep and not self._broken and rest is not None and rest <= _DRAINED:
@@ -83,11 +83,11 @@ class Response:
 
 
 class Client:
-    """Sends requests, each once; may be used by several threads.
+    """Sender of requests without retries; thread-safe.
 
     Args:
         environ: Proxies (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`) and certificates (`CA_VARIABLES`).
-        clock: Seconds since any moment; never goes back.
+        clock: Returns seconds since an arbitrary moment; monotonic.
     """
 
     def __init__(self, environ: Mapping[str, str], *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -97,7 +97,7 @@ class Client:
         self._pools: dict[tuple[str, bool], PoolManager | ProxyManager] = {}
         self._lock = threading.Lock()
 
-    def send(  # noqa: PLR0913  each is one part of a request
+    def send(  # noqa: PLR0913  the parts of a request
         self,
         method: str,
         url: str,
@@ -108,22 +108,22 @@ class Client:
         seconds: float = SECONDS,
         total: float | None = None,
     ) -> Response:
-        """Send a request, and return the head of the answer; redirects are not followed.
+        """Send a request, and return the head of the response; redirects are not followed.
 
         Args:
             method: Such as `GET`.
             url: Absolute, without user and password.
-            headers: Of the request.
-            body: What to send.
-            length: Bytes of it.
-            seconds: Seconds until the first byte of the answer.
-            total: Seconds in all, for connecting and for the head of the answer; None for no limit of its own.
+            headers: Headers of the request.
+            body: Body of the request.
+            length: Bytes of the body.
+            seconds: Seconds until the first byte of the response.
+            total: Seconds in all, for the connection and the head of the response; None for no limit of its own.
 
         Raises:
-            OSError: No answer. The message holds no address.
-            BadAddress: The address cannot be used.
-            Stalled: The server is silent; `GivenUp` when it was so before.
-            UsageError: Proxy or certificates of the environment cannot be used.
+            OSError: No response. The message contains no address.
+            BadAddress: The address is invalid.
+            Stalled: The server is silent; `GivenUp` if it has reached the limit of stalls before.
+            UsageError: Proxy or certificates of the environment are invalid.
         """
         from urllib3 import Timeout  # noqa: PLC0415  its import takes 70 ms
 
@@ -137,7 +137,7 @@ class Client:
                     headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity", **headers},
                     body=body,
                     redirect=False,
-                    retries=False,  # The caller tries again: it knows how much it has already.
+                    retries=False,  # The caller retries, since it can resume.
                     preload_content=False,
                     decode_content=False,
                     timeout=Timeout(connect=_CONNECT, read=seconds, total=total),
@@ -148,7 +148,7 @@ class Client:
         return Response(response, url, attempt, Pace(self._clock))
 
     def granted(self, url: str, asked: float) -> float:
-        """Return the seconds to wait of those that a server asks for; 0 when it has spent `MOST_WAITED`."""
+        """Return the seconds to wait of those that a server requests; 0 if `MOST_WAITED` is reached."""
         return self._tolerance.granted(_server_of(url), asked)
 
     def close(self) -> None:
@@ -177,7 +177,7 @@ def _server_of(url: str) -> str:
 
 @contextmanager
 def _as_os_errors(attempt: Attempt) -> Iterator[None]:
-    """Turn the failures of a connection into words of our own: theirs hold addresses."""
+    """Translate the failures of a connection, without the original messages, which contain addresses."""
     from urllib3 import exceptions  # noqa: PLC0415  its import takes 70 ms
 
     try:

@@ -44,7 +44,7 @@ def _watched(opened: socket.socket, limit: float) -> Iterator[None]:
 
 
 class WatchedResponse(client.HTTPResponse):
-    """An answer whose head has to be there soon after its first byte; until then the timeout of the socket holds.
+    """A response with a time limit for its head from the first byte on; until then, the socket's timeout applies.
 
     Attributes:
         most: Seconds from the first byte of the head to its last one, and between two reads of the body.
@@ -60,7 +60,7 @@ class WatchedResponse(client.HTTPResponse):
         """Read the head.
 
         Raises:
-            TimeoutError: It does not begin, or does not end.
+            TimeoutError: It does not begin or end in time.
         """
         self.fp.peek(1)
         limit = self._opened.gettimeout()
@@ -75,13 +75,13 @@ class WatchedResponse(client.HTTPResponse):
 
 
 class PlainConnection(HTTPConnection):
-    """By http."""
+    """Connection by http."""
 
     response_class = WatchedResponse
 
 
 class SecureConnection(HTTPSConnection):
-    """By https."""
+    """Connection by https."""
 
     response_class = WatchedResponse
 

@@ -18,7 +18,7 @@ NO_TLS = "it does not speak TLS"
 
 
 class BadAddress(OSError):
-    """An address is none, or names a host or a port that cannot be."""
+    """An address is invalid, or has an invalid host or port."""
 
     def __init__(self, words: str = BAD_ADDRESS) -> None:
         super().__init__(words)

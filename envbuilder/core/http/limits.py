@@ -32,7 +32,7 @@ class Stalled(OSError):
 
 
 class GivenUp(Stalled):
-    """A server was silent or too slow before, and is not asked again."""
+    """A server was silent or too slow before, and receives no further requests."""
 
     def __init__(self) -> None:
         super().__init__("it was too slow before, and is not asked again")
@@ -112,7 +112,7 @@ class Tolerance:
         """Return a new request to a server.
 
         Raises:
-            GivenUp: The server was given up before.
+            GivenUp: The server has reached the limit of stalls before.
         """
         with self._lock:
             if self._spent(server).stalls >= MOST_STALLS:

@@ -1,4 +1,4 @@
-"""Downloads: redirects are followed, and credentials stay with their origin."""
+"""Download requests with kept connections, redirects, and credentials limited to their origin."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Web:
     Args:
         environ: As for `Client`.
         logins: Credentials.
-        clock: As for `Client`.
+        clock: Returns seconds since an arbitrary moment; monotonic.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Web:
             response.close()
 
     def granted(self, url: str, asked: float) -> float:
-        """Return the seconds to wait of those that a server asks for; 0 when it has spent `MOST_WAITED`."""
+        """Return the seconds to wait of those that a server requests; 0 if `MOST_WAITED` is reached."""
         return self._client.granted(url, asked)
 
     def _followed(self, url: str, headers: Mapping[str, str], method: str) -> Response:
