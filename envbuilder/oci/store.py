@@ -225,7 +225,7 @@ class Store:
                     part.unlink()
                     continue
                 with open_regular(part) as stream:
-                    # Whoever still writes holds the lock.
+                    # A process that still writes holds the lock.
                     if hold_now(stream.fileno(), part):
                         freed += part.stat().st_size
                         part.unlink()
@@ -245,11 +245,11 @@ class Store:
 
 
 def require_digest(path: Path, digest: str) -> None:
-    """Read a file of the cache as a whole.
+    """Verify the digest of a file of the cache.
 
     Raises:
-        FileNotFoundError: It is not there.
-        VerificationFailed: It has another digest. It is gone then, so that the next run gets it anew.
+        FileNotFoundError: There is no such file.
+        VerificationFailed: It has another digest. It is removed, so that the next run gets it again.
     """
     if digest_of_file(path) != digest:
         path.unlink(missing_ok=True)
@@ -336,8 +336,8 @@ def full_disk(place: Path) -> Iterator[None]:
 def _exclusive(part: Path) -> Iterator[BinaryIO]:
     """Open a file for reading and writing under an exclusive lock.
 
-    Whoever waited finds that the file has got another name meanwhile, and opens it again. What has another name outside
-    is never written to: a link, or a file with several names, is removed first.
+    If the file was renamed while this process waited, it is opened again. A link, or a file with several names, is
+    removed first, so that files outside the store are never written to.
     """
     while True:
         with suppress(FileNotFoundError):

@@ -1,4 +1,4 @@
-"""Requests to registries: https only, redirects of what only reads, and every failure as one of ours."""
+"""Requests to registries: https only, redirects of requests that only read, translated failures."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Body: TypeAlias = bytes | Callable[[], Iterator[bytes]] | None
 """Bytes, or a function that returns them again for each attempt; the headers then include `Content-Length`."""
 
 _LONGEST_ERROR = 1 << 16
-_MOST_SENT = 1 << 50  # more than any body has
+_MOST_SENT = 1 << 50  # larger than any body
 _CERTAIN = {CLOCK: CLOCK_HINT, CERTIFICATE: "name a CA bundle that holds its issuer (SSL_CERT_FILE)"}
-"""Hints for failures that another try does not change."""
+"""Hints for failures after which another attempt would fail too."""
 
 _LATER_HINT = "try again later, or use another registry"
 
@@ -76,7 +76,7 @@ class Answer:
 
     @property
     def challenges(self) -> tuple[str, ...]:
-        """The values of `WWW-Authenticate`."""
+        """Values of `WWW-Authenticate`."""
         return self._response.all_of("WWW-Authenticate")
 
     @property
@@ -90,7 +90,7 @@ class Answer:
 
     @property
     def redirect(self) -> str:
-        """Where it redirects to, made absolute; empty when it does not. Errors as in `location`."""
+        """Target of a redirect, made absolute; empty if it is not a redirect. Errors as in `location`."""
         return self._absolute(self._response.redirect)
 
     def _absolute(self, place: str) -> str:
@@ -143,7 +143,7 @@ class Answer:
         return b"".join(parts)
 
     def close(self) -> None:
-        """Give the connection back, or close it when much of the body was not read."""
+        """Return the connection to the pool, or close it if much of the body is unread."""
         self._response.close()
 
     def __enter__(self) -> Self:
@@ -154,7 +154,7 @@ class Answer:
 
 
 class Transport:
-    """Sends requests to registries; may be used by several threads.
+    """Sender of requests to registries; thread-safe.
 
     Args:
         environ: As for `Client`.
@@ -250,7 +250,7 @@ def _length(request: Request) -> int:
 
 @contextmanager
 def _as_ours(subject: str) -> Iterator[None]:
-    """Turn the failures of a connection into ours."""
+    """Translate the failures of a connection."""
     try:
         yield
     except BadAddress:
