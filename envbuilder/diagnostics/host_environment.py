@@ -1,4 +1,4 @@
-"""What stands around this machine: everything is asked at the same time, and nothing may take longer than its limit."""
+"""Examination of the surroundings of this machine: all requests run at the same time, each with a time limit."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from envbuilder.image.builds import EngineInfo
 
 SOURCE_SECONDS = 1.0
 _SPARE_SECONDS = 0.15
-"""For the last answer to be taken in, after the limit."""
+"""Time to receive the last answer after the limit."""
 _PATIENCE_WITH_ENGINE = 0.4
 """Share of the limit for the engine to tell its mirrors, before the registry is asked; importing the SDK takes most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """Where a source is.
+    """The address of a source.
 
     Attributes:
-        url: Its address; may hold credentials, and is never shown.
-        chosen: Who names it.
-        configured: Whether this machine's configuration does, so that its host may be shown.
+        url: Its address; may contain credentials, and is never shown.
+        chosen: Origin of the address.
+        configured: Whether it is in this machine's configuration, so that its host may be shown.
     """
 
     url: str
@@ -106,7 +106,7 @@ def start_host_environment(
         limit: Seconds that each source has.
 
     Returns:
-        Gives what was seen; it waits for what has not answered yet, but no longer than its limit allows.
+        A function that waits for the results, but no longer than the limit allows.
     """
     started = host.clock()
     engine = Pending(lambda: _engine(host))
@@ -206,7 +206,7 @@ _NOBODY = EngineSilent(why="", remedy="", denied=False)
 
 
 def _host(url: str) -> str:
-    """`host[:port]` of an address, without credentials; empty for a directory and for what is no address."""
+    """Return `host[:port]` of an address, without credentials; empty for a directory and for an invalid address."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
@@ -216,7 +216,7 @@ def _host(url: str) -> str:
 
 
 def without_login(address: str) -> str:
-    """A proxy's address without user and password.
+    """Return a proxy's address without user and password.
 
     Example:
         >>> without_login("http://me:secret@proxy.example:3128/")

@@ -1,4 +1,4 @@
-"""Warn of images that do not run on the host that builds or validates them, before anything is started."""
+"""Warnings about images that do not run on the host that builds or validates them, before the work starts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from envbuilder.catalog.verdicts import Fit
 
 
 def misfits(catalog: Catalog, environment: str, base: str, host: Host | None) -> tuple[str, ...]:
-    """Return why an image of an environment does not run on a host, and what to do about it.
+    """Return the reason why an image of an environment does not run on a host, and the remedy.
 
     Args:
         catalog: The catalog.

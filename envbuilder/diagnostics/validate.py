@@ -1,4 +1,4 @@
-"""Image to report."""
+"""Validation of an image by the probe."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from envbuilder.lock.lock import Lock
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
-    """What to validate, and how far.
+    """The image to validate, and the extent.
 
     Attributes:
         image: Reference or id, as the engine has it.
-        tier: How far to go; None goes as far as the engine can.
+        tier: Extent; None means as far as the engine can.
         required: Tier that must be proven; None fails on findings only.
         timeout: Seconds for the probe.
         devices: CDI devices that the container gets instead of all GPUs.
-        memory: Memory policy to give to the container in place of the image's; None leaves it.
+        memory: Memory policy for the container in place of the image's; None keeps it.
     """
 
     image: str
@@ -46,17 +46,17 @@ class Validation:
 def validate(
     catalog: Catalog, wanted: Validation, lock: Lock | None, engine: ImageEngine, clock: Callable[[], float]
 ) -> Report:
-    """Look inside an image and judge what is there.
+    """Probe an image and judge the facts.
 
     Args:
         catalog: The rows.
-        wanted: What and how far.
-        lock: What the image should be; None takes the lock that is inside it.
+        wanted: The image and the extent.
+        lock: Lock of the image; None takes the lock inside it.
         engine: Runs the probe.
-        clock: Seconds that only go forward.
+        clock: Returns seconds, monotonic.
 
     Raises:
-        UsageError: The engine has no such image, or there is no lock in it and none was given.
+        UsageError: The engine has no such image, or it contains no lock and none was given.
         ToolFailed: The probe gave no answer.
     """
     started = clock()
@@ -87,7 +87,7 @@ def validate(
     )
 
 
-def judge_facts(  # noqa: PLR0913  what one report needs
+def judge_facts(  # noqa: PLR0913  each is a part of one report
     catalog: Catalog,
     lock: Lock,
     facts: Facts,
@@ -101,12 +101,12 @@ def judge_facts(  # noqa: PLR0913  what one report needs
 
     Args:
         catalog: The rows.
-        lock: What they should be.
-        facts: What a probe saw.
-        tier: How far they go; None takes the GPU tier when the probe was asked to compute on GPUs.
+        lock: The expected pins.
+        facts: Facts of a probe.
+        tier: Their extent; None means the GPU tier if the probe was asked to compute on GPUs.
         required: Tier that must be proven.
-        subject: What was looked at.
-        seconds: How long looking took.
+        subject: Name of the validated object.
+        seconds: Duration of the probe.
     """
     asked_for_gpus = not (isinstance(facts.gpu, Unseen) and facts.gpu.kind == NOT_ASKED.kind)
     return judge(
@@ -120,10 +120,10 @@ def judge_facts(  # noqa: PLR0913  what one report needs
 
 
 def _with_memory(expectation: Expectation, policy: MemoryPolicy) -> Expectation:
-    """What is expected of an image that is run with another policy than its own.
+    """Return the expectation of an image that runs with another policy than its own.
 
     Raises:
-        UsageError: It has no hook, so that the policy would change nothing.
+        UsageError: It has no hook, so that the policy would have no effect.
     """
     if expectation.memory is None:
         raise no_hook()
@@ -131,6 +131,6 @@ def _with_memory(expectation: Expectation, policy: MemoryPolicy) -> Expectation:
 
 
 def expectation_of(catalog: Catalog, lock: Lock) -> Expectation:
-    """What an image of a lock must be, by its row."""
+    """Return the expected properties of an image of a lock, by its row."""
     row = select(catalog, lock.environment, Version(lock.framework_version))
     return expect(row, lock, catalog.cuda)

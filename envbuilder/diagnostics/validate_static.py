@@ -1,4 +1,4 @@
-"""Image to report without running it: the static tier."""
+"""Validation of an image without running it: the static tier."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from envbuilder.lock.lockfile import digest, dump_pins
 def validate_static(
     subject: Subject, lock: Lock | None, work: Path, clock: Callable[[], float], *, required: Tier | None = None
 ) -> Report:
-    """Look into the layers of an image and judge what is there.
+    """Inspect the layers of an image and judge their content.
 
     Args:
         subject: The image; its layers can be fetched.
-        lock: What it should be; None takes the lock that is inside it.
+        lock: Lock of the image; None takes the lock inside it.
         work: Directory for layers while they are read.
-        clock: Seconds that only go forward.
+        clock: Returns seconds, monotonic.
         required: Tier that must be proven.
 
     Raises:
-        UsageError: There is no lock in it and none was given; or its layers cannot be had.
+        UsageError: The image contains no lock and none was given; or its layers are unavailable.
         VerificationFailed: A layer is damaged.
     """
     started = clock()
@@ -67,7 +67,7 @@ def _content(subject: Subject, work: Path) -> ImageContent:
 
 
 def read_library(path: str, stream: BinaryIO) -> LibraryFile:
-    """What an ELF file asks for; one that is damaged says so."""
+    """Return the libraries that an ELF file requires; for a damaged one with the reason."""
     try:
         found = read_shared_object(open_elf(stream))
     except Damaged as error:

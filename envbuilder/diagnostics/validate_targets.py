@@ -22,11 +22,11 @@ ProbeRunner: TypeAlias = Callable[[ProbeRequest], Facts]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where the probe runs.
+    """The place that is validated.
 
     Attributes:
-        name: What the user called it.
-        tier: How far to go.
+        name: Name given by the user.
+        tier: Extent.
         required: Tier that must be proven; None fails on findings only.
         timeout: Seconds for the probe.
     """
@@ -42,10 +42,10 @@ def validate_place(catalog: Catalog, lock: Lock, place: Place, look: ProbeRunner
 
     Args:
         catalog: The rows.
-        lock: What the place should be.
-        place: Where.
-        look: Runs the probe there.
-        clock: Seconds that only go forward.
+        lock: Lock of the place.
+        place: The place.
+        look: Runs the probe in it.
+        clock: Returns seconds, monotonic.
 
     Raises:
         ToolFailed: The probe gave no answer.
@@ -68,9 +68,9 @@ def by_command(python: str, origin: str, run: Callable[[tuple[str, ...]], RunRes
     """Return what runs the probe by one command, where no file can be put.
 
     Args:
-        python: Path of the interpreter there.
-        origin: What the facts are said to come from.
-        run: Runs a command there.
+        python: Path of the interpreter in the place.
+        origin: Origin of the facts.
+        run: Runs a command in the place.
     """
 
     def look(request: ProbeRequest) -> Facts:

@@ -19,13 +19,13 @@ class Subject:
     """An image to be compared with its lock.
 
     Attributes:
-        name: How the user named it.
-        manifest: Digest of its manifest; empty where an engine keeps none.
+        name: Name given by the user.
+        manifest: Digest of its manifest; empty if the engine keeps none.
         config: Digest of its configuration.
-        layers: Digest and bytes of each packed layer, lowest first; none where only diff ids are known.
+        layers: Digest and bytes of each packed layer, lowest first; empty if only diff ids are known.
         diff_ids: Digest of each tar, lowest first.
-        fetch: Brings a layer into a file, for a look inside; None where that cannot be done.
-        document: Its configuration; `{}` where that is not at hand.
+        fetch: Writes a layer to a file, for inspection; None if that is not possible.
+        document: Its configuration; `{}` if that is not available.
     """
 
     name: str
@@ -42,9 +42,9 @@ class LayerDifference:
     """A layer that differs from the lock.
 
     Attributes:
-        layer: Its id in the plan; its number when the plan has no such layer.
+        layer: Its id in the plan; its number if the plan has no such layer.
         problem: One line.
-        files: Paths that differ, each with how; at most 20, then how many more.
+        files: Paths that differ, each with the kind of difference; at most 20, then the number of the others.
     """
 
     layer: str
@@ -57,10 +57,10 @@ class Verification:
     """Result of a comparison of an image with its lock.
 
     Attributes:
-        subject: What was looked at.
-        expected: What the lock says.
+        subject: Digest of the image.
+        expected: Digest in the lock.
         same: Whether it is that image, bit by bit.
-        proof: Which digests were compared.
+        proof: The digests that were compared.
         differences: Layer by layer, lowest first; empty when only the configuration differs.
     """
 
@@ -79,9 +79,9 @@ def verify(
     Args:
         lock: Must name its image.
         subject: The image.
-        expected_blobs: Makes the layers as they should be; gives where each is, by digest. Only called for a look at
+        expected_blobs: Makes the expected layers; returns their paths by digest. Only called for comparing
             files.
-        work: Directory for layers that are looked into.
+        work: Directory for layers that are inspected.
 
     Raises:
         UsageError: The lock does not name its image.

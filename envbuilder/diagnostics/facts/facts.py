@@ -299,9 +299,9 @@ class RoundTrip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
-    """An operation that was to run on one device.
+    """An operation that was requested on one device.
 
-    An operation that was placed on one device.
+    Attributes:
         placed: Where it ran.
         on_device: Whether that is the device asked for.
         difference: Largest difference from numpy; None when it ran elsewhere or is not a finite number.

@@ -1,4 +1,4 @@
-"""Findings about the driver: is it there, is it whole, may this user have it."""
+"""Findings about the driver: its presence, its consistency, and the permissions of this user."""
 
 from __future__ import annotations
 

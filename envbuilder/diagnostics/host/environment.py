@@ -1,4 +1,4 @@
-"""What stands around a machine for building images: engine, sources, proxies, certificates."""
+"""The surroundings of a machine for building images: engine, sources, proxies, certificates."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from envbuilder.core.field_rules import At, Entries, Tagged
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineAnswers:
-    """A container engine that answers.
+    """A container engine that answered.
 
     Attributes:
         version: Such as `28.5.2`.
         api: Version of its API, such as `1.51`.
         storage: Storage driver.
-        buildkit: Whether we can build with BuildKit.
-        gpus: Whether it knows an NVIDIA runtime or CDI devices.
-        root: Directory of its data; empty when it does not tell.
+        buildkit: Whether envbuilder can build with BuildKit.
+        gpus: Whether it has an NVIDIA runtime or CDI devices.
+        root: Directory of its data; empty if it does not report it.
         root_free: Bytes free there; None when the directory cannot be seen from here.
         rootless: Whether it runs without root.
         context: Name of the Docker context that names it; empty for none.
@@ -38,12 +38,12 @@ class EngineAnswers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineSilent:
-    """No container engine.
+    """An unavailable container engine.
 
     Attributes:
-        why: What happened when it was asked.
-        remedy: What to do.
-        denied: Whether it is there and this user may not use it.
+        why: The error of the request.
+        remedy: The remedy.
+        denied: Whether it is running and this user may not use it.
     """
 
     why: str
@@ -52,7 +52,7 @@ class EngineSilent:
 
 
 class SourceKind(StrEnum):
-    """What is fetched from a source."""
+    """The kind of files that a source provides."""
 
     REGISTRY = "base registry"
     INDEX = "package index"
@@ -60,7 +60,7 @@ class SourceKind(StrEnum):
 
 
 class Silence(StrEnum):
-    """Why a source does not answer."""
+    """The reason why a source does not answer."""
 
     NAME = "name"
     REFUSED = "refused"
@@ -77,13 +77,13 @@ class SourceSeen:
     """A source that was asked.
 
     Attributes:
-        kind: What it has.
+        kind: Kind of its files.
         host: `host[:port]` where the configuration of this machine names it; empty for a tool's own default.
-        chosen: Who names it, such as `UV_DEFAULT_INDEX` or `uv's default`.
-        silence: Why there was no answer; None when there was one.
+        chosen: Origin of its address, such as `UV_DEFAULT_INDEX` or `uv's default`.
+        silence: Reason for a missing answer; None if there was one.
         status: HTTP status; None without an answer, and for a directory.
         seconds: How long it took.
-        proxied: Whether a proxy stands between.
+        proxied: Whether a proxy is used.
     """
 
     kind: SourceKind
@@ -97,12 +97,12 @@ class SourceSeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaBundle:
-    """The certificates that this machine was told to trust.
+    """A CA bundle in the configuration of this machine.
 
     Attributes:
-        variable: Which variable says so.
-        path: What it says.
-        readable: Whether it is there and may be read.
+        variable: Variable that names it.
+        path: Value of the variable.
+        readable: Whether it exists and may be read.
     """
 
     variable: str
@@ -116,10 +116,10 @@ class HostEnvironment:
 
     Attributes:
         engine: The container engine.
-        sandbox: What runs commands in images without a daemon, such as `runc 1.1.5`; empty when nothing does.
-        why_no_sandbox: Why nothing does; empty when something does, and when it was not found out in time.
-        sources: Those that were asked, by kind.
-        unnamed: Kinds of sources that nothing on this machine names.
+        sandbox: Program that runs commands in images without a daemon, such as `runc 1.1.5`; empty if none does.
+        why_no_sandbox: Reason why none does; empty if one does, and if it was not determined in time.
+        sources: Sources that were asked, by kind.
+        unnamed: Kinds of sources without an address on this machine.
         ca_bundles: Variables that name certificates and are set, sorted by variable.
         proxies: `(variable, address without credentials)`, sorted.
         limit: Seconds that each source had to answer.

@@ -1,4 +1,4 @@
-"""Findings about what images are built with: engine, sources, certificates."""
+"""Findings about the tools for building images: engine, sources, certificates."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ _PROXY_LOGIN, _SERVER_FAILS = 407, 500
 
 
 def called(source: SourceSeen) -> str:
-    """A source in words, with its host where the configuration of this machine names it."""
+    """Return a source in words, with its host if it is in the configuration of this machine."""
     through = ", through the proxy" if source.proxied else ""
     which = f"{source.host or source.chosen}{through}".removeprefix(", ")
     return f"{source.kind.value} ({which})" if which else source.kind.value

@@ -1,4 +1,4 @@
-"""The result of looking at a machine."""
+"""The result of examining a machine."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from envbuilder.diagnostics.host.missing_facts import MissingFact
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examination:
-    """Everything that `doctor` reports.
+    """The data of a report of `doctor`.
 
     Attributes:
         findings: Worst first; within a severity in the order of the table.
-        unseen: What could not be seen.
+        unseen: Missing facts.
         environments: Each environment on its best base, in the order of the catalog.
-        versions: What is installed for the interpreter that looked; None where the facts do not tell.
+        versions: Installed versions for the interpreter of the probe; None if the facts have none.
     """
 
     findings: tuple[Finding, ...]
@@ -28,5 +28,5 @@ class Examination:
 
     @property
     def has_problems(self) -> bool:
-        """Whether something does not work."""
+        """True if something does not work."""
         return any(finding.severity is Severity.PROBLEM for finding in self.findings)

@@ -1,4 +1,4 @@
-"""Findings about each GPU: who holds it, how it is split, in which mode it is, and whether it is sound."""
+"""Findings about each GPU: processes that use it, MIG, compute mode, and faults."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from envbuilder.diagnostics.findings import Finding, Remedy, Severity
 from envbuilder.diagnostics.host.machine_view import MachineView
 
 MUCH_HELD = 0.1
-"""Share of a GPU's memory that others hold from which on it is a warning.
+"""Share of a GPU's memory used by others that causes a warning.
 
-By default TensorFlow takes nearly all memory that is free, so whatever others hold is missing.
+By default TensorFlow takes nearly all free memory, so memory used by others is missing.
 """
 _XID = Remedy(text="the kernel's log tells of the error by its Xid", command="sudo dmesg | grep -iE 'nvrm|xid'")
 
 
 def _names(gpus: Iterable[NvmlGpu]) -> str:
-    """`GPU 0`, or `GPUs 0, 1, 2`."""
+    """Return `GPU 0`, or `GPUs 0, 1, 2`."""
     numbers = [str(gpu.index) for gpu in gpus]
     return f"GPU{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"
 
@@ -32,7 +32,7 @@ def gpu_held(view: MachineView) -> Iterator[Finding]:
     for gpu in view.gpus:
         held = gpu.memory.used if gpu.memory else 0
         total = gpu.memory.total if gpu.memory else 0
-        # Before driver 510 what the driver keeps counts as used, some hundred MiB.
+        # Before driver 510 the driver's own memory, some hundred MiB, counts as used.
         much = total > 0 and held / total >= MUCH_HELD
         if not gpu.processes and not much:
             continue

@@ -22,11 +22,11 @@ class Installation:
     """An installed TensorFlow beside the catalog and its machine.
 
     Attributes:
-        installed: What is installed.
+        installed: The installed software.
         catalog: The rows.
         host: The machine.
-        environments: Which environments run on the machine, and can be built.
-        nearest: The environment that comes nearest.
+        environments: Environments with their compatibility with the machine and their availability.
+        nearest: The most similar environment.
     """
 
     installed: Installed
@@ -37,7 +37,7 @@ class Installation:
 
     @cached_property
     def row(self) -> Environment | None:
-        """The row of the same minor release and build; None where the catalog has none."""
+        """The row of the same minor release and build; None if the catalog has none."""
         release = self.installed.release
         if release is None:
             return None
@@ -46,7 +46,7 @@ class Installation:
 
     @cached_property
     def is_catalog_build(self) -> bool:
-        """Whether this is the build that the row was measured from, as far as its CUDA tells."""
+        """True if this is the build that the row was measured from, as far as its CUDA shows."""
         if self.row is None or self.row.cuda is None or self.is_own_build:
             return False
         told = self.installed.cuda
@@ -54,12 +54,12 @@ class Installation:
 
     @property
     def is_own_build(self) -> bool:
-        """Whether somebody else built this release, such as NVIDIA: what is known of the wheel may not hold for it."""
+        """True if this release was built by another vendor, such as NVIDIA: facts about the wheel may not apply."""
         return bool(self.installed.release and self.installed.release.local)
 
     @property
     def has_gpus(self) -> bool:
-        """Whether the machine has a GPU of NVIDIA."""
+        """True if the machine has a GPU of NVIDIA."""
         return bool(self.host.gpus)
 
     @property
@@ -72,7 +72,7 @@ class Installation:
         return shlex.join((self.installed.python, "-m", "pip", *arguments))
 
     def build(self, text: str) -> tuple[Remedy, ...]:
-        """Return the remedy to build the nearest environment; where it is not available, to look for another."""
+        """Return the remedy to build the nearest environment; if it is not available, to search for another."""
         if self.nearest and self.is_available(self.nearest.environment):
             return (Remedy(text=text, command=self.nearest.command),)
         return (Remedy(text="find an environment that runs here", command="envbuilder advise"),)

@@ -1,4 +1,4 @@
-"""The installed TensorFlow and what belongs to it, from the facts of one interpreter."""
+"""The installed TensorFlow and related packages, from the facts of one interpreter."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Installed:
 
     Attributes:
         facts: What the probe saw.
-        names: Distributions of TensorFlow in the catalog; for facts that do not tell who owns the module.
+        names: Distributions of TensorFlow in the catalog; for facts without the owner of the module.
     """
 
     facts: Facts
@@ -48,22 +48,22 @@ class Installed:
 
     @cached_property
     def software(self) -> SoftwareFacts | None:
-        """What was read from files."""
+        """The facts that were read from files."""
         return self.facts.software.value if isinstance(self.facts.software, Seen) else None
 
     @cached_property
     def imported(self) -> Imported | None:
-        """TensorFlow after its import, where that was tried."""
+        """TensorFlow after its import, if that was tried."""
         return self.facts.imported.value if isinstance(self.facts.imported, Seen) else None
 
     @cached_property
     def is_seen(self) -> bool:
-        """Whether the installed packages were looked at."""
+        """True if the installed packages were examined."""
         return self.software is not None or isinstance(self.facts.distributions, Seen)
 
     @property
     def python(self) -> str:
-        """The interpreter as people type it."""
+        """The interpreter as typed on a command line."""
         return self.interpreter.executable if self.interpreter else "python"
 
     @cached_property
@@ -83,14 +83,14 @@ class Installed:
 
     @cached_property
     def packages(self) -> dict[str, Distribution]:
-        """The distribution of each name that counts: the first on the path."""
+        """The effective distribution of each name: the first on the path."""
         found: dict[str, Distribution] = {}
         for each in self.distributions:
             found.setdefault(each.name, each)
         return found
 
     def version(self, name: str) -> Version | None:
-        """Return the version of a distribution; None when it is not installed, or has none."""
+        """Return the version of a distribution; None if it is not installed, or has none."""
         found = self.packages.get(name)
         return as_version(found.version) if found else None
 
@@ -107,25 +107,25 @@ class Installed:
 
     @property
     def has_files(self) -> bool:
-        """Whether there is a module `tensorflow`, with a distribution or without."""
+        """True if there is a module `tensorflow`, with a distribution or without."""
         return self.software.tensorflow is not None if self.software else bool(self.frameworks)
 
     @cached_property
     def release(self) -> Version | None:
-        """Version of TensorFlow; None without TensorFlow, and where nothing tells."""
+        """Version of TensorFlow; None without TensorFlow, and if it is unknown."""
         text = self.imported.version if self.imported else self.framework.version if self.framework else ""
         return as_version(text) if text else None
 
     @cached_property
     def info(self) -> dict[str, str]:
-        """What TensorFlow tells of its build."""
+        """Build properties that TensorFlow states."""
         if isinstance(self.facts.build, Seen):
             return dict(self.facts.build.value.info)
         return dict(self.software.tensorflow.info) if self.software and self.software.tensorflow else {}
 
     @cached_property
     def is_cuda_build(self) -> bool | None:
-        """Whether TensorFlow was built with CUDA; None where nothing tells."""
+        """True if TensorFlow was built with CUDA; None if unknown."""
         if isinstance(self.facts.build, Seen):
             return self.facts.build.value.cuda
         told = self.info.get("is_cuda_build")
@@ -136,22 +136,22 @@ class Installed:
 
     @property
     def is_rocm_build(self) -> bool:
-        """Whether TensorFlow was built for AMD's GPUs."""
+        """True if TensorFlow was built for AMD's GPUs."""
         return self.info.get("is_rocm_build") == "True"
 
     @property
     def cuda(self) -> Release | None:
-        """CUDA that TensorFlow says that it was built with."""
+        """CUDA release that TensorFlow states for its build."""
         return _told(self.info, "cuda_version", "cuda_version_number")
 
     @property
     def cudnn(self) -> Release | None:
-        """The cuDNN that TensorFlow says that it was built with; often the major number only."""
+        """Release of cuDNN that TensorFlow states for its build; often the major number only."""
         return _told(self.info, "cudnn_version", "cudnn_version_number")
 
     @property
     def builtin_keras(self) -> str:
-        """Version of the Keras inside of TensorFlow; empty where it is a distribution, or unknown."""
+        """Version of the Keras inside TensorFlow; empty if it is a distribution, or unknown."""
         return self.software.tensorflow.keras if self.software and self.software.tensorflow else ""
 
     @cached_property
@@ -164,7 +164,7 @@ class Installed:
 
     @cached_property
     def _opened(self) -> tuple[InstalledLibrary, ...]:
-        """Those that the probe opened: all that facts of earlier probes tell."""
+        """Libraries that the probe opened: the only ones in facts of earlier probes."""
         loads = self.facts.libraries.value if isinstance(self.facts.libraries, Seen) else ()
         return tuple(
             InstalledLibrary(
@@ -179,7 +179,7 @@ class Installed:
         )
 
     def reached(self, soname: str) -> InstalledLibrary | None:
-        """Return the library that TensorFlow gets by this name; None when the loader finds none."""
+        """Return the library that TensorFlow loads by this name; None if the loader finds none."""
         return next((each for each in self.libraries if each.name == soname and each.via), None)
 
     def _library(self, file: CudaFile, conda: str) -> InstalledLibrary:
@@ -192,7 +192,7 @@ class Installed:
         )
 
     def _said(self, file: CudaFile) -> Release | None:
-        """What the library itself says of its version, where the probe opened this very file."""
+        """Return the version that the library itself reports, if the probe opened this very file."""
         loads = self.facts.libraries.value if isinstance(self.facts.libraries, Seen) else ()
         for each in loads:
             if each.soname == file.name and isinstance(each.load, Seen) and each.load.value.path == file.real:
@@ -200,7 +200,7 @@ class Installed:
         return None
 
     def _of_wheel(self, file: CudaFile) -> Release | None:
-        """The version of NVIDIA's wheel that the file belongs to."""
+        """Return the version of NVIDIA's wheel that the file belongs to."""
         inside = _WHEEL.search(file.path)
         if inside is None:
             return None
@@ -232,7 +232,7 @@ def _is_longer_name(file: CudaFile, files: tuple[CudaFile, ...]) -> bool:
 
 
 def _of_file_name(file: CudaFile) -> Release | None:
-    """The version in the name of the file itself, where that has more numbers than the name that programs open."""
+    """Return the version in the name of the file itself, if it has more numbers than the name that programs open."""
     inside = _STEM.search(file.real)
     known = _STEM.search(file.name)
     if inside and known and len(inside[2].split(".")) > max(len(known[2].split(".")), 1):
@@ -241,7 +241,7 @@ def _of_file_name(file: CudaFile) -> Release | None:
 
 
 def _major_of(path: str) -> str:
-    """The major number in a file name: that of CUDA, except for cuDNN and NCCL."""
+    """Return the major number in a file name: that of CUDA, except for cuDNN and NCCL."""
     found = _STEM.search(path)
     return found[2].partition(".")[0] if found else ""
 

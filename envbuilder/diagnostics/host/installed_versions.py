@@ -1,4 +1,4 @@
-"""Installed versions: TensorFlow, its packages and CUDA libraries, and the environment that comes nearest."""
+"""Installed versions: TensorFlow, its packages and CUDA libraries, and the most similar environment."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from envbuilder.core.versions import Release
 
 
 class Origin(StrEnum):
-    """What put a CUDA library where it lies.
+    """The origin of a CUDA library.
 
     `wheel`: a package of NVIDIA's. `conda`: a conda environment. `LD_LIBRARY_PATH`: any directory that this variable
     names. `toolkit`: a CUDA toolkit. `system`: any other directory.
@@ -28,10 +28,10 @@ class InstalledLibrary:
 
     Attributes:
         name: File name that programs open, such as `libcudnn.so.8`.
-        path: Where it lies.
-        via: How the loader gets there; empty when it does not.
-        origin: What put it there.
-        version: None when nothing tells.
+        path: Its path.
+        via: Search path of the loader; empty if it does not find it.
+        origin: Its origin.
+        version: None if unknown.
     """
 
     name: str
@@ -48,16 +48,16 @@ class InstalledLibrary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstalledTensorFlow:
-    """The TensorFlow that an import would take.
+    """The TensorFlow that an import would load.
 
     Attributes:
         packages: `NAME VERSION` of the distributions that installed its files; empty when there is none.
-        version: None when nothing tells.
-        cuda_build: Whether it was built with CUDA; None when nothing tells.
+        version: None if unknown.
+        cuda_build: Whether it was built with CUDA; None if unknown.
         cuda: CUDA that it was built with; None when unknown, and for a CPU build.
         cudnn: Likewise for cuDNN.
-        told_by: Where CUDA and cuDNN are known from: `build_info` (TensorFlow says so), `catalog` (measured there),
-            `build_info, catalog` (the release of cuDNN comes from there), or empty.
+        told_by: Sources of CUDA and cuDNN: `build_info` (stated by TensorFlow), `catalog` (measured there),
+            `build_info, catalog` (the release of cuDNN comes from the catalog), or empty.
         folder: Its directory; empty when unknown.
     """
 
@@ -72,12 +72,12 @@ class InstalledTensorFlow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """Something in which an installed environment differs from one of the catalog.
+    """A difference between an installed environment and one of the catalog.
 
     Attributes:
         what: Such as `Python` or `protobuf`.
         here: What is installed; empty when it is not.
-        there: What the environment has; empty when it has none.
+        there: Value in the environment; empty if it has none.
     """
 
     what: str
@@ -87,12 +87,12 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nearest:
-    """The environment of the catalog that comes nearest to what is installed.
+    """The environment of the catalog that is most similar to the installed one.
 
     Attributes:
         environment: Its id.
         is_same_release: Whether it has exactly this TensorFlow.
-        differences: In what it differs.
+        differences: The differences.
         command: Builds it, with the patch release that is installed where the environment has that.
     """
 
@@ -111,7 +111,7 @@ class Versions:
         executable: Its path; empty when unknown.
         tensorflow: None when it is not installed.
         builtin_keras: Version of the Keras inside of TensorFlow; empty where it is a distribution, or unknown.
-        packages: `(name, version)` of the packages that matter most, in a fixed order; empty version: not installed.
+        packages: `(name, version)` of the most relevant packages, in a fixed order; empty version: not installed.
         libraries: CUDA libraries, those first that the loader finds.
         nearest: None without TensorFlow, and where its release is unknown.
     """

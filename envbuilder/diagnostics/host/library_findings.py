@@ -1,4 +1,4 @@
-"""Findings about the CUDA libraries that the installed TensorFlow gets."""
+"""Findings about the CUDA libraries for the installed TensorFlow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from envbuilder.diagnostics.host.nearest_environment import row_of
 
 _CUDNN = "libcudnn"
 _APART = frozenset({_CUDNN, "libnccl"})
-"""Libraries that NVIDIA releases apart from CUDA, so that they may lie elsewhere."""
+"""Libraries that NVIDIA releases independently of CUDA, so that they may be elsewhere."""
 _TOOLKIT = re.compile(r"/cuda-\d[^/]*(?=/)")
 _PATH = "LD_LIBRARY_PATH"
 
@@ -153,7 +153,7 @@ def _folder(library: InstalledLibrary) -> str:
 
 
 def _home(library: InstalledLibrary) -> str:
-    """What one CUDA was installed as; empty for a system directory, where parts of every CUDA may lie."""
+    """Return the installation of a CUDA library; empty for a system directory, which may hold several."""
     if library.origin in {Origin.WHEEL, Origin.CONDA}:
         return {Origin.WHEEL: "NVIDIA's wheels", Origin.CONDA: "conda"}[library.origin]
     inside = _TOOLKIT.search(library.path)

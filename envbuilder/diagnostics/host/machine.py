@@ -10,20 +10,20 @@ from envbuilder.diagnostics.findings import Finding, Remedy, Severity
 from envbuilder.diagnostics.host.machine_view import MachineView
 
 LITTLE_MEMORY = 2 << 30
-"""Free bytes of memory below which it is a warning.
+"""Free bytes of memory below which a warning is reported.
 
 Source: tensorflow-cpu 2.15.1 takes 406 MiB for its import and 426 MiB after a tiny training (largest resident size,
 measured 2026-11-21); four times that leaves room for CUDA and for data.
 """
 LITTLE_DISK = 10 * 10**9
-"""Free bytes of disk below which it is a warning.
+"""Free bytes of disk below which a warning is reported.
 
 Source: GPU images of the catalog take 4 to 5 GB (`docker images`, 2026-11-21), and their packages once more in the
 cache.
 """
 SHM = "/dev/shm"  # noqa: S108  what it is called
 LITTLE_SHM = 64 << 20
-"""Bytes of /dev/shm in a container for which nobody asked for more: the default of Docker."""
+"""Default size of /dev/shm in a container of Docker, in bytes."""
 
 
 def no_avx(view: MachineView) -> Iterator[Finding]:

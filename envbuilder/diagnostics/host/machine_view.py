@@ -38,7 +38,7 @@ class MachineView:
 
     @cached_property
     def interpreter(self) -> Interpreter | None:
-        """The interpreter that looked."""
+        """The interpreter that ran the probe."""
         return self.facts.interpreter.value if isinstance(self.facts.interpreter, Seen) else None
 
     @cached_property
@@ -72,12 +72,12 @@ class MachineView:
 
     @property
     def gpus(self) -> tuple[NvmlGpu, ...]:
-        """The GPUs that the management library shows."""
+        """The GPUs that NVML reports."""
         return self.nvml.gpus if self.nvml else ()
 
     @property
     def bus(self) -> tuple[BusGpu, ...]:
-        """GPUs of NVIDIA on the bus that are for this system, and not for a virtual machine."""
+        """GPUs of NVIDIA on the bus that this system can use, not those for a virtual machine."""
         found = self.host.bus if self.host else None
         return tuple(gpu for gpu in found or () if gpu.driver not in _FOR_OTHERS)
 
@@ -89,24 +89,24 @@ class MachineView:
 
     @property
     def nodes(self) -> tuple[DeviceNode, ...]:
-        """Device nodes of the driver, there or not."""
+        """Device nodes of the driver, present or not."""
         return self.host.nodes.value if self.host and isinstance(self.host.nodes, Seen) else ()
 
     @property
     def is_module_loaded(self) -> bool:
-        """Whether the driver's kernel module is there."""
+        """True if the driver's kernel module is loaded."""
         loaded = self.host.modules.nvidia if self.host and self.host.modules else False
         return loaded or self.module is not None
 
     @property
     def is_library_there(self) -> bool:
-        """Whether some part of the driver that programs use is installed."""
+        """True if a part of the driver that programs use is installed."""
         opened = any(each.loadable and not each.stub for each in (self.interface, self.nvml) if each)
         return opened or bool(self.host and self.host.smi)
 
     @property
     def has_gpu(self) -> bool:
-        """Whether anything shows an NVIDIA GPU."""
+        """True if any source shows an NVIDIA GPU."""
         driven = self.interface.gpus if self.interface else ()
         lent = self.host.wsl.device if self.host else False
         smi = self.host.smi.gpus if self.host and self.host.smi else ()
@@ -118,8 +118,8 @@ class MachineView:
         return self.host.container if self.host else ""
 
     def variable(self, name: str) -> str | None:
-        """Value of an environment variable; None when it is not set, or nobody looked."""
+        """Return the value of an environment variable; None if it is not set or unknown."""
         if self.host is None and name == "CUDA_VISIBLE_DEVICES":
-            # Earlier probes kept this one beside the GPUs.
+            # Earlier probes stored this one with the GPUs.
             return self.nvml.visible if self.nvml else None
         return self.host.variable(name) if self.host else None

@@ -1,4 +1,4 @@
-"""Facts about a machine that could not be seen, why, and what would show them."""
+"""Missing facts about a machine, with the reason and the way to obtain them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _NAMING = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingFact:
-    """Something that could not be seen.
+    """A fact that could not be obtained.
 
     Attributes:
-        what: What it is.
-        why: Why not.
-        how: What would show it; may be empty.
+        what: The fact.
+        why: The reason.
+        how: The way to obtain it; may be empty.
     """
 
     what: str

@@ -1,4 +1,4 @@
-"""The environment of the catalog that comes nearest to an installed TensorFlow, and in what it differs."""
+"""The environment of the catalog that is most similar to an installed TensorFlow, and its differences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from envbuilder.diagnostics.host.installed_versions import Difference, Nearest
 from envbuilder.lock.closures import Closure
 
 SHOWN = ("keras", "tf-keras", "numpy", "protobuf", "h5py")
-"""The packages that decide most often whether a program runs; the order in which they are shown."""
+"""The packages that most often decide if a program runs, in the order of their display."""
 
 
 def row_of(catalog: Catalog, release: Version, *, cuda: bool) -> Environment | None:
@@ -22,7 +22,7 @@ def row_of(catalog: Catalog, release: Version, *, cuda: bool) -> Environment | N
     Args:
         catalog: The rows.
         release: An installed TensorFlow.
-        cuda: Whether it was built with CUDA.
+        cuda: True for a build with CUDA.
     """
     fitting = [row for row in catalog.environments if (row.cuda is not None) is cuda]
     return next((row for row in fitting if _minor(row.framework.version) == _minor(release)), None)
@@ -36,13 +36,13 @@ def has_release(row: Environment, release: Version) -> bool:
 def nearest(
     catalog: Catalog, installed: Installed, closures: Callable[[str], tuple[Closure, ...]], *, gpus: bool
 ) -> Nearest | None:
-    """Return the nearest environment; None where the release of TensorFlow is unknown.
+    """Return the most similar environment; None if the release of TensorFlow is unknown.
 
     Args:
         catalog: The rows.
-        installed: What is installed.
+        installed: The installed software.
         closures: The packages that ship with a row, by its id.
-        gpus: Whether the machine has a GPU; decides where nothing tells how TensorFlow was built.
+        gpus: Whether the machine has a GPU; used if the build of TensorFlow is unknown.
     """
     release = installed.release
     if release is None or not catalog.environments:
@@ -62,7 +62,7 @@ def nearest(
 
 
 def _next_to(catalog: Catalog, release: Version, *, cuda: bool) -> Environment:
-    """The oldest row that is newer than a release; the newest where there is none."""
+    """Return the oldest row that is newer than a release; the newest if there is none."""
     rows = [row for row in catalog.environments if (row.cuda is not None) is cuda] or list(catalog.environments)
     rows.sort(key=lambda row: row.framework.version)
     return next((row for row in rows if row.framework.version > release), rows[-1])
@@ -85,7 +85,7 @@ def _differences(installed: Installed, row: Environment, closures: tuple[Closure
 
 
 def _libraries(installed: Installed, row: Environment) -> Iterator[Difference]:
-    """The CUDA and the cuDNN that TensorFlow gets here, and those of the row's first base."""
+    """Yield the differences of CUDA and cuDNN from those of the row's first base."""
     if row.cuda is None:
         return
     pairs = (("CUDA", "libcudart", row.bases[0].cuda), ("cuDNN", "libcudnn", row.bases[0].cudnn))

@@ -204,7 +204,7 @@ def _hits(installation: Installation, breakage: Breakage) -> bool:
 
 
 def _all(specifier: SpecifierSet) -> SpecifierSet:
-    """The same range with the releases before a release in it."""
+    """Return the same range, with the pre-releases in it."""
     return SpecifierSet(str(specifier), prereleases=True)
 
 

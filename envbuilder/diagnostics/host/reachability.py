@@ -1,4 +1,4 @@
-"""Whether an address answers at all, within a limit of seconds; what it says does not matter."""
+"""Reachability of an address within a limit of seconds; the content of the answer is ignored."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _SILENCES = {
 
 
 def answer(url: str, environ: Mapping[str, str], limit: float) -> int | Silence | None:
-    """Ask once, and read no more than the head of the answer.
+    """Send one request, and read only the head of the answer.
 
-    The limit holds for connecting and for the answer; looking up a name takes as long as the resolver of this machine
-    likes, so whoever needs a hard limit has to leave this behind in a thread.
+    The limit holds for connecting and for the answer; a name lookup takes as long as the resolver of this machine
+    allows, so a caller with a hard limit has to abandon this call in a thread.
 
     Args:
         url: `http`, `https` or `file`.
@@ -37,7 +37,7 @@ def answer(url: str, environ: Mapping[str, str], limit: float) -> int | Silence 
         limit: Seconds.
 
     Returns:
-        HTTP status; None for a directory that is there; else why there was no answer. Nothing of it holds an address.
+        HTTP status; None for an existing directory; else the reason for the missing answer. It contains no address.
     """
     try:
         parts = urlsplit(url)
@@ -52,7 +52,7 @@ def answer(url: str, environ: Mapping[str, str], limit: float) -> int | Silence 
 
 
 def is_proxied(url: str, environ: Mapping[str, str]) -> bool:
-    """Whether a proxy stands before an address."""
+    """Return True if a proxy is used for an address."""
     return bool(proxy_for(url, environ))
 
 

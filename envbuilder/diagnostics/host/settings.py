@@ -1,4 +1,4 @@
-"""Findings about environment variables: what they hide, and what they put in the way."""
+"""Findings about environment variables with undesired effects."""
 
 from __future__ import annotations
 

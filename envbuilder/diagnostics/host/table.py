@@ -1,4 +1,4 @@
-"""All findings in one table, and the whole examination."""
+"""The table of all findings, and the whole examination."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def examine_machine(
     inventory: Inventory,
     closures: Closures = lambda _: (),
 ) -> Examination:
-    """Examine a machine: what is wrong with it and what is installed, what could not be seen, and what runs on it.
+    """Examine a machine: problems of it and of its software, missing facts, and environments that run on it.
 
     Args:
         catalog: The environments, and the tables of drivers and GPUs.

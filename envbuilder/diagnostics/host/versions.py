@@ -1,4 +1,4 @@
-"""Installed versions, what does not fit together, and the nearest environment."""
+"""Installed versions, findings about them, and the nearest environment."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def case_of(catalog: Catalog, facts: Facts, environments: tuple[Offer, ...], clo
 
     Args:
         catalog: The rows.
-        facts: What the probe saw.
-        environments: Which environments run on the machine, and can be built.
+        facts: Facts of the probe.
+        environments: Environments with their compatibility with the machine and their availability.
         closures: The packages that ship with a row, by its id.
     """
     wheels = [row.framework for row in catalog.environments]

@@ -1,4 +1,4 @@
-"""Public names of TensorFlow in a log: the one that was missed, and those that the program uses."""
+"""Public names of TensorFlow in a log: the missing one, and those that the program uses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from envbuilder.core.versions import Release
 from envbuilder.diagnostics.logs.log_facts import LogFacts
 
 _ERRORS = ("tf-attribute", "no-attribute-basic", "keras-module-missing", "keras-import-name")
-# What stands for `tf` in the names of modules: TensorFlow's own packages, and those of the generated API.
+# Names for `tf` in the names of modules: TensorFlow's own packages, and those of the generated API.
 _ROOT = re.compile(r"^(?:tensorflow_core|tensorflow|keras\.api)(?:\._api\.v[12]|\._v[12])?(?=\.|$)")
 _IMPORTED = re.compile(r"from '?(?P<module>tensorflow[\w.]{0,80})'?")
 _ATTRIBUTE = re.compile(r"module '?(?P<module>[\w.]{2,90})'? has no attribute")
@@ -56,7 +56,7 @@ def _known(facts: LogFacts, name: str, *, is_module: bool) -> MissingName | None
 
 
 def _public(text: str, attribute: str, module: str) -> str:
-    """`tf.train.Saver` for a message about it; empty when the message is about no public name."""
+    """Return `tf.train.Saver` for a message about it; empty for a message about no public name."""
     if not module:
         found = _ATTRIBUTE.search(text) or _IMPORTED.search(text)
         module = f"{found['module']}.{attribute}" if found and attribute else ""

@@ -52,7 +52,7 @@ def merged(said: ExtractedFacts, known: LogContext | None) -> ExtractedFacts:
 def contradictions(
     facts: LogFacts, ranked: tuple[Ranked, ...], known: LogContext | None
 ) -> tuple[tuple[Ranked, tuple[str, ...]], ...]:
-    """Lower what the facts speak against, raise what they speak for, and say so.
+    """Lower causes that the facts contradict, raise those that they support, and add notes about it.
 
     Returns:
         The causes with notes, most likely first.

@@ -1,4 +1,4 @@
-"""Bytes of a log in any encoding to blocks of whole lines in UTF-8, and one line to clean text."""
+"""Decoding of a log in any encoding to blocks of whole lines in UTF-8, and cleaning of a line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ESCAPE = re.compile(
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _ESCAPED = re.compile(r"\\([_*\[\]`#])")
-# What Docker, Kubernetes, Ray, MPI and people who quote put before a line.
+# Prefixes of Docker, Kubernetes, Ray, MPI and of quoted text.
 _CARRIER = re.compile(
     r"""(?:\{"log":")?(?:\[(?:pod/)?[\w./-]{1,80}\] )?(?:[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{8,18}Z? )?"""
     r"""(?:std(?:out|err) [FP] )?"""
@@ -46,7 +46,7 @@ def blocks(read: Callable[[int], bytes]) -> Iterator[Block]:
     A line that is longer than a block comes in pieces that overlap, all with its number.
 
     Args:
-        read: Gives at most that many bytes, and none at the end.
+        read: Returns at most that many bytes, and none at the end.
 
     Example:
         >>> import io
@@ -89,7 +89,7 @@ def _utf8(read: Callable[[int], bytes]) -> Iterator[bytes]:
 
 
 def _encoding(start: bytes) -> str | None:
-    """Name of the encoding when it is not one that has ASCII inside."""
+    """Return the name of the encoding if it is not a superset of ASCII; else an empty text."""
     for mark, name in (
         (codecs.BOM_UTF32_LE, "utf-32"),
         (codecs.BOM_UTF16_LE, "utf-16"),

@@ -1,4 +1,4 @@
-"""A log to its diagnosis: the causes with their proof and remedy, the noise, and what the log says of versions."""
+"""Diagnosis of a log: causes with evidence and remedy, noise, and stated versions."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ _QUOTES = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """A cause that the log speaks for.
+    """A probable cause.
 
     Attributes:
-        finding: The class of failure, what is wrong, the most telling lines, and what to do; a note if nothing failed.
+        finding: The class of failure, the problem, the most relevant lines, and the remedies; a note if nothing failed.
         title: The class in one line.
         confidence: From 0 to 1.
-        lines: Numbers of the lines that speak for it, ascending, at most 20.
+        lines: Numbers of the lines that support it, ascending, at most 20.
         signatures: Ids of the signatures that found them.
-        tell: Command that tells it from the next candidate; empty when it needs no telling.
-        explains: Classes whose evidence follows from this.
-        notes: Where facts or a lock agree or disagree.
+        tell: Command that distinguishes it from the next candidate; empty if that is not necessary.
+        explains: Classes whose evidence is a consequence of this one.
+        notes: Agreement or disagreement with facts or a lock.
     """
 
     finding: Finding
@@ -52,24 +52,24 @@ class Cause:
 
     @property
     def is_harmless(self) -> bool:
-        """Whether nothing failed."""
+        """True if nothing failed."""
         return self.finding.severity is Severity.NOTE
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """What to type, in order."""
+        """Commands of the remedies, in order."""
         return tuple(command for remedy in self.finding.remedies for command in remedy.command.splitlines())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noise:
-    """A harmless kind of line.
+    """A kind of harmless lines.
 
     Attributes:
         id: Its signature.
-        count: How many lines.
-        first: Number of the first.
-        why: Why it means nothing.
+        count: Number of lines.
+        first: Number of the first one.
+        why: Reason why it is harmless.
     """
 
     id: str
@@ -80,10 +80,10 @@ class Noise:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """What a log says.
+    """The diagnosis of a log.
 
     Attributes:
-        lines: How many lines it has.
+        lines: Number of its lines.
         causes: Most likely first; empty when nothing was found.
         noise: By first line.
         seen: Versions, GPUs and memory.
@@ -96,7 +96,7 @@ class Diagnosis:
 
 
 def no_inventory() -> None:
-    """Return None: every environment is taken to be buildable."""
+    """Return None: every environment counts as buildable."""
 
 
 def diagnose(  # noqa: PLR0913  each is asked of the caller alone
@@ -108,15 +108,15 @@ def diagnose(  # noqa: PLR0913  each is asked of the caller alone
     api: Callable[[], ApiMap] = ApiMap,
     inventory: Callable[[], Inventory | None] = no_inventory,
 ) -> Diagnosis:
-    """Read a log to its end and judge it.
+    """Read a log to its end and diagnose it.
 
     Args:
         catalog: The rows, for the remedies.
         failures: The signatures.
-        read: Gives at most that many bytes of the log, and none at its end.
-        known: What is known beside the log, from facts or a lock.
-        api: Gives the public names of TensorFlow; called at most once, and only for a log that misses one.
-        inventory: Gives what a build can use here; no environment is recommended that cannot be built with that.
+        read: Returns at most that many bytes of the log, and none at its end.
+        known: Context of the log, from facts or a lock.
+        api: Returns the public names of TensorFlow; called at most once, and only for a log with a missing name.
+        inventory: Returns the parts that a build can use on this machine; others are not recommended.
     """
     evidence = scan(failures, read)
     said = _with_gpus(catalog, evidence, merged(extracted(evidence), known))
@@ -154,7 +154,7 @@ def _judge(facts: LogFacts, known: LogContext | None) -> Diagnosis:
 
 
 def _alone(ranked: tuple[tuple[Ranked, tuple[str, ...]], ...]) -> bool:
-    """Whether the first cause is sure enough to need no telling from the next."""
+    """Return True if the first cause is certain enough without comparison with the next."""
     if len(ranked) < 2:
         return True
     first, second = ranked[0][0].confidence, ranked[1][0].confidence
@@ -185,7 +185,7 @@ def _cause(facts: LogFacts, ranked: Ranked, notes: tuple[str, ...], *, alone: bo
 
 
 def _doubts(ranked: Ranked) -> tuple[str, ...]:
-    """What a harmless verdict lacks."""
+    """Return the missing evidence for a harmless verdict."""
     if ranked.failure.harmless and ranked.confidence <= UNDECIDED:
         return ("No later output of the program shows that it went on",)
     return ()
@@ -208,7 +208,7 @@ def _lines(hits: tuple[Hit, ...]) -> tuple[int, ...]:
 
 
 def _quotes(hits: tuple[Hit, ...]) -> tuple[LogLine, ...]:
-    """The first line of each signature, then further ones of the strongest, without repeating a text."""
+    """Return the first line of each signature, then further ones of the strongest, without repeating a text."""
     samples = [hit.samples[0] for hit in hits]
     samples += [sample for hit in hits[:1] for sample in hit.samples[1:]]
     chosen = list({sample.line: sample for sample in samples}.values())[:_QUOTES]

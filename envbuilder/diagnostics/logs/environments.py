@@ -1,4 +1,4 @@
-"""From what a log says to rows of the catalog: which one it ran, and which one would do instead."""
+"""Search of the catalog for the environment that wrote a log, and for a suitable replacement."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ def rows_that_fit(catalog: Catalog, said: ExtractedFacts) -> tuple[Environment, 
 
 
 def rows_for_cuda(catalog: Catalog, cuda: Release) -> tuple[Environment, ...]:
-    """Rows whose TensorFlow was compiled with this CUDA, newest first."""
+    """Return rows whose TensorFlow was compiled with this CUDA, newest first."""
     return tuple(
         row for row in reversed(catalog.environments) if row.cuda and row.cuda.compiled.head(2) == cuda.head(2)
     )
 
 
 def rows_for_python(catalog: Catalog, python: Release) -> tuple[Environment, ...]:
-    """Rows with a wheel for an interpreter, newest first."""
+    """Return rows with a wheel for an interpreter, newest first."""
     return tuple(
         row for row in reversed(catalog.environments) if any(each.head(2) == python.head(2) for each in row.pythons)
     )
 
 
 def bound(row: Environment, package: str) -> str:
-    """The row's requirement for a package, such as `protobuf<3.21`; empty when it has none."""
+    """Return the row's requirement for a package, such as `protobuf<3.21`; empty if it has none."""
     return next(
         (
             each.requirement
@@ -62,7 +62,7 @@ def _has_library(row: Environment, soname: str) -> bool:
 
 
 def _of_dll(soname: str) -> Release | None:
-    """The CUDA release in the name of a Windows runtime: `cudart64_101.dll` is 10.1."""
+    """Return the CUDA release in the name of a Windows runtime: 10.1 for `cudart64_101.dll`."""
     match = _DLL.fullmatch(soname)
     return release_of(f"{match[1]}.{match[2]}") if match else None
 

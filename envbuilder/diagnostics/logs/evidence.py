@@ -1,4 +1,4 @@
-"""What was found in a log, as values."""
+"""The evidence in a log, as values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from envbuilder.diagnostics.logs.signatures import Role, Signature
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """One line that a signature found.
+    """One line that matches a signature.
 
     Attributes:
         line: Its number, from 1.
@@ -26,12 +26,12 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """Everything that one signature found.
+    """All matches of one signature.
 
     Attributes:
-        signature: Which.
-        count: How many lines.
-        last: Number of the last of them.
+        signature: The signature.
+        count: Number of lines.
+        last: Number of the last one.
         samples: The first ones and the last ones, by line; at least one.
     """
 
@@ -46,16 +46,16 @@ class Hit:
         return self.samples[0].line
 
     def captures(self, name: str) -> tuple[str, ...]:
-        """What a group captured, in line order."""
+        """Return the captures of a group, in line order."""
         return tuple(sample.captured[name] for sample in self.samples if name in sample.captured)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """A log after reading.
+    """The evidence of a whole log.
 
     Attributes:
-        lines: How many lines it has.
+        lines: Number of its lines.
         hits: By id of the signature, in order of the first line.
     """
 
@@ -63,23 +63,23 @@ class Evidence:
     hits: Mapping[str, Hit]
 
     def has(self, *names: str) -> bool:
-        """Whether at least one of these signatures found something."""
+        """Return True if at least one of these signatures matched."""
         return any(name in self.hits for name in names)
 
     def last(self, *names: str) -> int:
-        """The last line that one of these signatures found; 0 when none did."""
+        """Return the last line that one of these signatures matched; 0 if none did."""
         return max((self.hits[name].last for name in names if name in self.hits), default=0)
 
     def first(self, *names: str) -> int:
-        """The first line that one of these signatures found; 0 when none did."""
+        """Return the first line that one of these signatures matched; 0 if none did."""
         return min((self.hits[name].first for name in names if name in self.hits), default=0)
 
     def captures(self, *groups: str) -> tuple[str, ...]:
-        """What groups of these names captured, in the order of the hits."""
+        """Return the captures of groups of these names, in the order of the hits."""
         return tuple(text for hit in self.hits.values() for group in groups for text in hit.captures(group))
 
     def releases(self, *groups: str) -> tuple[Release, ...]:
-        """What groups of these names captured, as far as it is a release."""
+        """Return the captures of groups of these names that are releases."""
         found = (release_of(text.rstrip(".")) for text in self.captures(*groups))
         return tuple(release for release in found if release is not None)
 

@@ -1,4 +1,4 @@
-"""A cause and its remedy in words, before and after the log has made them more precise."""
+"""Texts of a cause and its remedy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from envbuilder.catalog.environments import Environment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """What is wrong and what to do, for one cause.
+    """The problem and the remedy of one cause.
 
     Attributes:
         cause: One or two sentences.

@@ -1,4 +1,4 @@
-"""What a log says of versions, GPUs and memory, gathered from the named groups of all signatures."""
+"""Versions, GPUs and memory stated in a log, gathered from the named groups of all signatures."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def extracted(evidence: Evidence) -> ExtractedFacts:
 
 
 def size_of(text: str) -> int:
-    """Bytes of a size as TensorFlow writes it.
+    """Return the bytes of a size as TensorFlow writes it.
 
     Example:
         >>> size_of("1.50GiB"), size_of("163.62M"), size_of("4146896640")
@@ -111,12 +111,12 @@ def _most_common(texts: Iterable[str]) -> Release | None:
 
 
 def _dotted(text: str) -> str:
-    """`36` and `310` of a wheel's tag or a Windows directory with their dot."""
+    """Return `36` and `310` of a wheel's tag or a Windows directory with their dot."""
     return text if "." in text or len(text) < 2 else f"{text[0]}.{text[1:]}"
 
 
 def _cudnn(texts: tuple[str, ...]) -> Release | None:
-    """A release of cuDNN, which old messages write as one number: 5110 is 5.1.10."""
+    """Return a release of cuDNN, which old messages write as one number: 5110 is 5.1.10."""
     for text in texts:
         if text.isascii() and text.isdigit() and 4 <= len(text) <= 9:
             number = int(text)

@@ -30,9 +30,9 @@ class LogFacts:
         extracted: Versions, GPUs and memory.
         failures: The signatures.
         catalog: The rows and driver tables.
-        row: The row of the TensorFlow in question, as far as the log tells; None when it does not.
-        api: Gives the public names of TensorFlow; reading them takes time, so it is called only where they matter.
-        inventory: Gives what a build can use here; None where that does not matter.
+        row: The row of the TensorFlow in question; None if the log does not name it.
+        api: Returns the public names of TensorFlow; reading them takes time, so it is called only if necessary.
+        inventory: Returns the parts that a build can use on this machine; None if that is irrelevant.
     """
 
     evidence: Evidence
@@ -44,7 +44,7 @@ class LogFacts:
     inventory: Callable[[], Inventory | None]
 
     def has(self, *names: str) -> bool:
-        """Whether one of these signatures found something."""
+        """Return True if one of these signatures matched."""
         return self.evidence.has(*names)
 
     def can_build(self, row: Environment) -> bool:
@@ -59,7 +59,7 @@ class LogFacts:
 
     @property
     def gpu_after_cuda(self) -> bool:
-        """Whether the libraries of the CUDA in question are older than a GPU of the log, such as CUDA 10 and Ampere."""
+        """True if the libraries of the CUDA in question are older than a GPU of the log, such as CUDA 10 and Ampere."""
         opened = self.evidence.releases("cudart")
         cuda = opened[0] if opened else self.cuda
         row = self.row or next((row for row in self.catalog.environments if _is_built_with(row, cuda)), None)
@@ -78,7 +78,7 @@ class LogFacts:
         return self.floor_of(self.cuda)
 
     def floor_of(self, cuda: Release | None) -> Release | None:
-        """Return the oldest driver for the libraries of a CUDA release; None when that is not known."""
+        """Return the oldest driver for the libraries of a CUDA release; None if unknown."""
         try:
             return need_of(self.catalog.cuda, cuda, ()).least if cuda else None
         except KeyError:
@@ -95,7 +95,7 @@ def _is_built_with(row: Environment, cuda: Release | None) -> bool:
 
 
 def first_scores(evidence: Evidence) -> dict[str, float]:
-    """Score of each class from the weights alone: the strongest signature, and half of what the others add.
+    """Return the score of each class from the weights alone: the strongest signature, and half of the others' weights.
 
     Returns:
         From 0 to 0.97, by class; classes without evidence are not there.
@@ -110,13 +110,13 @@ def first_scores(evidence: Evidence) -> dict[str, float]:
 
 
 def at_least(scores: Scores, **wanted: float) -> dict[str, float]:
-    """Scores that are raised where they are lower; names with `_` for `-`."""
+    """Raise scores that are lower; names with `_` for `-`."""
     raised = {name.replace("_", "-"): value for name, value in wanted.items()}
     return {**scores, **{name: max(value, scores.get(name, 0.0)) for name, value in raised.items()}}
 
 
 def at_most(scores: Scores, **wanted: float) -> dict[str, float]:
-    """Scores that are lowered where they are higher; names with `_` for `-`."""
+    """Lower scores that are higher; names with `_` for `-`."""
     lowered = {name.replace("_", "-"): value for name, value in wanted.items()}
     return {name: min(value, lowered.get(name, value)) for name, value in scores.items()}
 

@@ -1,4 +1,4 @@
-"""The environment to recommend: the nearest to the one of the log that works there and can be built from here."""
+"""The recommended environment: the nearest to the one of the log that runs on its machine and can be built."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _FIXED = {Topic.DRIVER, Topic.GPU, Topic.PROCESSOR, Topic.KIND, Topic.BUILD}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offering:
-    """An environment to recommend.
+    """The result of a search for an environment.
 
     Attributes:
-        row: The nearest that can be built from here; None when none is left.
-        nearer: One that is nearer and cannot be built from here; None when there is none.
-        why: Why it cannot be built.
+        row: The nearest that can be built on this machine; None if none is left.
+        nearer: One that is nearer and cannot be built on this machine; None if there is none.
+        why: Reason why it cannot be built.
     """
 
     row: Environment | None
@@ -37,7 +37,7 @@ class Offering:
 
     @property
     def note(self) -> str:
-        """A sentence about the nearer one; empty when there is none."""
+        """Sentence about the nearer one; empty if there is none."""
         if self.nearer is None:
             return ""
         which = f"{self.nearer.id} is nearer, but" if self.row else f"The nearest, {self.nearer.id},"
@@ -56,12 +56,12 @@ def nearest(
     Args:
         facts: The log; its driver and GPUs are taken as the machine.
         within: Minor releases of TensorFlow to choose from; None for all.
-        driver: Whether the driver of the log stays.
+        driver: True to keep the driver of the log.
         tensorflow: The release to stay near; None for that of the log.
 
     Returns:
-        An environment for GPUs where one is left, else one for the CPU. On a GPU that the log names it runs at once:
-        what the judge does not know for sure is left out.
+        An environment for GPUs if one is left, else one for the CPU. It is known to run on a GPU that the log names
+        without compilation; uncertain ones are left out.
     """
     wanted = _wanted(facts, tensorflow or facts.extracted.tensorflow, driver=driver)
     chosen = _first(facts, replace(wanted, inventory=facts.inventory()), within)
@@ -137,6 +137,6 @@ def vendor_note(facts: LogFacts, row: Environment | None) -> str:
 
 
 def capabilities_named(facts: CudaFacts, names: Collection[str]) -> tuple[Release, ...]:
-    """Return the compute capabilities of GPUs that are called by name, each once."""
+    """Return the compute capabilities of GPUs that the log names, each once."""
     models = (model_named(facts, name) for name in names)
     return tuple(dict.fromkeys(model.capability for model in models if model is not None))

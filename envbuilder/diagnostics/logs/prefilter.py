@@ -1,4 +1,4 @@
-"""Find the lines of a log that hold an anchor of a signature."""
+"""Fast search for the lines of a log that contain an anchor of a signature."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cause and the remedy in words, sharpened by what the log says and by what the catalog knows."""
+"""Texts of cause and remedy, made specific by the log and the catalog."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _filled(field: str, general: str, hits: tuple[Hit, ...]) -> str:
 
 
 def _fill(template: str, hit: Hit) -> str:
-    """The template with what was captured; empty when something was not."""
+    """Return the template filled with captures; empty if one is missing."""
     for sample in hit.samples:
         known = {**sample.captured}
         known.setdefault("gpu", "The GPU")

@@ -36,7 +36,7 @@ def driver_too_old(facts: LogFacts, plain: Explanation) -> Explanation:
 
 
 def _with_gpu(offer: Offering) -> Offering:
-    """The same without a row for the CPU."""
+    """Return the same without a row for the CPU."""
     return offer if offer.row and offer.row.cuda else replace(offer, row=None)
 
 

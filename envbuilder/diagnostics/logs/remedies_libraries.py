@@ -57,7 +57,7 @@ def _or_environment(facts: LogFacts, rows: tuple[Environment, ...]) -> str:
 
 
 def _show(rows: tuple[Environment, ...]) -> str:
-    """The command that lists the environments, all of one CUDA where they are."""
+    """Return the command that lists the environments; of one CUDA if they share it."""
     if len(rows) == 1:
         return f"envbuilder show {rows[0].id}"
     kinds = {row.id.split("-")[-1] for row in rows}

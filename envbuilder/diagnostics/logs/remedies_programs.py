@@ -90,7 +90,7 @@ def _environment_for(
 
 
 def _is_in_compat(missing: MissingName, releases: tuple[Release, ...]) -> bool:
-    """Whether the name went with TensorFlow 1 and lives on in `tf.compat.v1`, which has all but `tf.contrib`."""
+    """Return True if the name ended with TensorFlow 1 and is in `tf.compat.v1`, that is all but `tf.contrib`."""
     return releases[-1] == Release("1.15") and not missing.name.startswith("tf.contrib")
 
 

@@ -1,7 +1,7 @@
-"""A stream of bytes to evidence: fast over what says nothing, bounded in memory whatever the log holds.
+"""Scanner of a log for evidence: fast for irrelevant lines, with bounded memory for any input.
 
-Lines that differ only in digits and punctuation are looked at once; whether one has an anchor is remembered. Of lines
-that have one, the first of a kind are read in full and the others counted.
+Lines that differ only in digits and punctuation are examined once, and the result is cached. Of lines
+with an anchor, the first of a kind are read in full and the others counted.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _TAIL = 3
 
 @dataclass(slots=True)
 class _Kind:
-    """Lines with one key.
+    """Lines with the same key.
 
     Attributes:
         opened: Signatures with an anchor in them.
-        left: How many more to read in full.
-        found: What those that were read were evidence of.
+        left: Number of lines that are still to be read in full.
+        found: Signatures that the lines read so far matched.
     """
 
     opened: tuple[Signature, ...]
@@ -65,7 +65,7 @@ def scan(failures: Failures, read: Callable[[int], bytes]) -> Evidence:
 
     Args:
         failures: The signatures.
-        read: Gives at most that many bytes, and none at the end.
+        read: Returns at most that many bytes, and none at the end.
     """
     scanner = Scanner(failures)
     for block in blocks(read):
@@ -88,7 +88,7 @@ class Scanner:
         self._lines = 0
 
     def feed(self, block: Block) -> None:
-        """Look at the lines of one block."""
+        """Examine the lines of one block."""
         keys = key_of(block.data).split(b"\n")
         lines = block.data.split(b"\n")
         self._lines = block.first + len(lines) - 1
@@ -108,7 +108,7 @@ class Scanner:
             self._count(telling - whole, keys, block.first)
 
     def evidence(self) -> Evidence:
-        """All that was found so far, with the end of the log as far as it was read."""
+        """Return all evidence so far, with the end of the log as far as it was read."""
         for number, line in self._tail:
             for piece in _pieces(line):
                 list(self._match(number, piece, self._at_end))
@@ -126,9 +126,9 @@ class Scanner:
         self._tail.extend(reversed(found))
 
     def _sort_out(self, fresh: set[bytes]) -> None:
-        """Tell kinds of lines that have an anchor from those that have none."""
+        """Separate kinds of lines with an anchor from those without."""
         if len(self._dull) > _MOST_KINDS or self._dull_bytes > _MOST_BYTES:
-            # What is forgotten is looked at again: slower, and never wrong.
+            # Evicted kinds are examined again: slower, with the same result.
             self._dull.clear()
             self._dull_bytes = 0
         if len(self._kinds) > _MOST_KINDS:
@@ -154,7 +154,7 @@ class Scanner:
         if len(line) <= LONGEST_TEXT and b"\r" not in line:
             kind.found |= frozenset(self._match(number, line, kind.opened))
             return
-        # A long line is a kind of its own; what it was evidence of is known when its pieces were looked at.
+        # A long line is a kind of its own; its matches are known after its pieces were examined.
         pieces = ((piece, self._gate.open_to(key_of(piece))) for piece in _pieces(line))
         kind.found |= frozenset(name for piece, opened in pieces for name in self._match(number, piece, opened))
 
@@ -174,7 +174,7 @@ class Scanner:
 
 
 def _pieces(line: bytes) -> Iterator[bytes]:
-    """The states of a progress bar; a long one in overlapping pieces."""
+    """Yield the states of a progress bar; a long one in overlapping pieces."""
     for state in line.split(b"\r") if b"\r" in line else (line,):
         if len(state) <= LONGEST_TEXT:
             yield state
@@ -184,7 +184,7 @@ def _pieces(line: bytes) -> Iterator[bytes]:
 
 
 def _shown(text: str, place: int, width: int = 400) -> str:
-    """A line as it is quoted: what was found must be in it."""
+    """Return a line as it is quoted; the match must be in it."""
     text = text.rstrip()
     start = 0 if place < width // 2 else text.rfind(" ", 0, place) + 1
     cut = text[start : start + width].strip()

@@ -49,12 +49,12 @@ _RULES: tuple[ScoreRule, ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:
-    """A class of failure as the cause.
+    """A ranked class of failure.
 
     Attributes:
-        failure: Which.
+        failure: The class.
         confidence: From 0 to 1.
-        explains: Classes that had evidence of their own, which follows from this one.
+        explains: Classes with evidence of their own that is a consequence of this one.
     """
 
     failure: FailureClass
@@ -66,7 +66,7 @@ def rank(facts: LogFacts) -> tuple[Ranked, ...]:
     """The causes, most likely first; empty when nothing is known to have failed.
 
     Returns:
-        Causes of at least `LEAST` confidence. A harmless class stands first only when nothing failed.
+        Causes of at least `LEAST` confidence. A harmless class is first only if nothing failed.
     """
     scores: Scores = first_scores(facts.evidence)
     for judge in _RULES:
@@ -100,7 +100,7 @@ def _without_consequences(facts: LogFacts, scores: Scores) -> tuple[Scores, dict
     """Lower what follows from a likelier or equally likely cause.
 
     Returns:
-        The scores; and the cause by class that was explained.
+        The scores; and the cause of each explained class.
     """
     left = dict(scores)
     explained: dict[str, str] = {}
@@ -127,7 +127,7 @@ def _fallback(facts: LogFacts) -> dict[str, float]:
 def _harmless(facts: LogFacts) -> dict[str, float]:
     """A log in which nothing failed: only noise, or a search for a GPU that nobody needs.
 
-    Sure only where later output proves that the program went on.
+    Certain only if later output proves that the program continued.
     """
     if facts.has("ctx-traceback", "ctx-died-translated") and not facts.has("harmless-cpu-only"):
         return {}

@@ -8,7 +8,7 @@ from envbuilder.catalog.keras import KerasRule
 from envbuilder.diagnostics.logs.log_facts import LogFacts, Scores, at_least, at_most
 
 UNDECIDED = 0.58
-"""Most that the first cause gets where one symptom has several causes."""
+"""Maximum confidence of the first cause if one symptom has several causes."""
 _CANDIDATE = 0.3
 _HANDLE_ALONE = 0.7
 _LITTLE = 768 << 20
@@ -55,7 +55,7 @@ def keras_rule(facts: LogFacts) -> KerasRule | None:
     if keras is None or tensorflow is None:
         return None
     if keras.head(2) == tensorflow.head(2) or (keras.head(2) == (2, 4) and tensorflow.head(2) == (2, 3)):
-        # tf.keras calls itself so: 2.4.0 in TensorFlow 2.3 and 2.4, the release of TensorFlow later.
+        # tf.keras reports its own version: 2.4.0 in TensorFlow 2.3 and 2.4, the release of TensorFlow later.
         return None
     return facts.catalog.keras.rule(Version(str(keras)), Version(str(tensorflow)))
 

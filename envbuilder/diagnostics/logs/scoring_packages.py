@@ -24,7 +24,7 @@ def score_installation(facts: LogFacts, scores: Scores) -> Scores:
 def _twins(facts: LogFacts, scores: Scores) -> Scores:
     """`tensorflow` and `tensorflow-gpu` in one list are two packages with the same files: one lies over the other.
 
-    Of the same release they are usual in conda, where one only asks for the other.
+    Of the same release they are usual in conda, where one only depends on the other.
     """
     twins = facts.evidence.releases("twin")
     listed = facts.evidence.releases("listed")

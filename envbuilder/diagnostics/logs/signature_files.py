@@ -1,4 +1,4 @@
-"""`failures.yaml` to checked signatures."""
+"""Reader and checks of `failures.yaml`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def load_failures(folder: Path) -> Failures:
     """Read and cross-check `failures.yaml` of a catalog.
 
     Raises:
-        InvalidInput: With every fault of the file.
+        InvalidInput: The file has errors; all are reported.
     """
     file = folder / "failures.yaml"
     return read_failures(read_text(file), str(file))
@@ -31,10 +31,10 @@ def read_failures(text: str, name: str) -> Failures:
 
     Args:
         text: The YAML.
-        name: What to call it in faults.
+        name: Name of the document in errors.
 
     Raises:
-        InvalidInput: With every fault of the document.
+        InvalidInput: The document has errors; all are reported.
     """
     reader = Reader(name)
     root = reader.document(text)

@@ -1,4 +1,4 @@
-"""How failures show in logs: classes of failure, and the signatures that tell of them."""
+"""Failures in logs: classes of failure, and the signatures that identify them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from envbuilder.core.versions import Release
 
 
 class Role(StrEnum):
-    """What a signature is good for.
+    """The role of a signature.
 
-    `cause` speaks for a class; `context` only tells something about the machine or the program; `noise` is a line that
-    looks bad and means nothing.
+    `cause` supports a class; `context` only states something about the machine or the program; `noise` is a harmless
+    line that resembles a failure.
     """
 
     CAUSE = "cause"
@@ -51,14 +51,14 @@ class FailureClass:
 
     Attributes:
         id: Stable name, such as `driver-too-old`.
-        title: What it is, in one line.
+        title: Description in one line.
         harmless: Whether nothing failed.
         cause: Sentence about the cause.
-        fix: Sentence about the remedy, for when nothing sharper can be computed from the catalog.
+        fix: Sentence about the remedy, used if the catalog gives no more specific one.
         commands: Commands of the remedy.
         fixes: Remedies by release; the first that holds for the release of the log replaces `fix` and `commands`.
-        tell: Command whose output tells this class from those that look alike.
-        explains: Classes whose evidence follows from this one, such as a failed convolution from a missing cuDNN.
+        tell: Command whose output distinguishes this class from similar ones.
+        explains: Classes whose evidence is a consequence of this one, such as a failed convolution of a missing cuDNN.
     """
 
     id: str
@@ -74,16 +74,16 @@ class FailureClass:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signature:
-    """One form that a failure takes in a log, on one line.
+    """A one-line pattern of a failure in a log.
 
     Attributes:
         id: Stable name.
-        failure: Class that it speaks for; empty for context.
-        role: What it is good for.
+        failure: Class that it supports; empty for context.
+        role: Its role.
         anchors: Literals of which a line must have one before the pattern is tried; digits, blanks, quotes and
             `. = > - + % #` in them are ignored. Empty where `at_end` is set.
         pattern: Regular expression; named groups are what it captures.
-        weight: How often the class is the cause where this line stands, in percent.
+        weight: Frequency of the class as the cause of this line, in percent.
         only_with: Signatures of which one must be in the log too; empty means none is needed.
         not_with: Signatures of which none may be in the log.
         cause: Sentence about the cause; empty means that of the class.
@@ -93,9 +93,9 @@ class Signature:
         fallback: Whether it counts only where no other cause was found.
         since: First TensorFlow that writes it; None when unknown.
         until: Last TensorFlow that writes it; None when unknown.
-        examples: Lines that it must find.
-        near_misses: Lines that it must not find.
-        sources: Where it is known from.
+        examples: Lines that it must match.
+        near_misses: Lines that it must not match.
+        sources: Sources of the pattern.
     """
 
     id: str
@@ -120,7 +120,7 @@ class Signature:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failures:
-    """All that is known of how failures show.
+    """All known failures.
 
     Attributes:
         classes: In order of precedence where the evidence is equal.
@@ -131,7 +131,7 @@ class Failures:
     signatures: tuple[Signature, ...]
 
     def failure(self, name: str) -> FailureClass:
-        """The class with this id.
+        """Return the class with this id.
 
         Raises:
             KeyError: There is none.

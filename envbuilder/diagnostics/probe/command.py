@@ -1,4 +1,4 @@
-"""The probe as one command: for places where no file can be put beside it."""
+"""The probe as one command: for places without writable files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import zlib
 from envbuilder.diagnostics.probe.requests import ProbeRequest
 from envbuilder.diagnostics.probe.script import probe_source
 
-# Runs on every Python that the probe runs on; the directory goes with it.
+# Runs on every Python that the probe supports; the directory is removed afterwards.
 _LAUNCH = """
 import base64, os, shutil, subprocess, sys, tempfile, zlib
 folder = tempfile.mkdtemp(prefix="envbuilder-probe-")
@@ -25,11 +25,11 @@ sys.exit(status)
 
 
 def launch(python: str, request: ProbeRequest) -> tuple[str, ...]:
-    """A command that runs the probe with an interpreter.
+    """Return a command that runs the probe with an interpreter.
 
     Args:
         python: Path of the interpreter, where the command will run.
-        request: What to look at.
+        request: The request.
 
     Returns:
         Program and arguments; no argument is longer than Linux allows (128 KiB), with plenty of room.

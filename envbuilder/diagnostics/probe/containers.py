@@ -21,10 +21,10 @@ _TAIL_LINES = 12
 
 
 class Runner(Protocol):
-    """The one method of an engine that probing needs."""
+    """The only method of an engine that probing needs."""
 
     def run(self, request: RunRequest) -> RunResult:
-        """Run a command in a new container, and remove the container whatever happens."""
+        """Run a command in a new container, and remove the container in any case."""
         ...
 
 
@@ -38,12 +38,12 @@ def probe_image(  # noqa: PLR0913  what one look needs
     devices: tuple[str, ...] = (),
     env: tuple[tuple[str, str], ...] = (),
 ) -> Facts:
-    """Look inside an image.
+    """Probe an image.
 
     Args:
         engine: Runs the container.
         image: Reference or id.
-        request: What to look at; its limit is cut so that the probe answers before the container is killed.
+        request: The request; its limit is lowered so that the probe answers before the container is killed.
         gpus: Whether the container gets the GPUs of the host.
         timeout: Seconds for the whole container.
         devices: CDI devices that it gets instead of all GPUs.
@@ -73,7 +73,7 @@ def probe_image(  # noqa: PLR0913  what one look needs
 
 
 def read_answer(status: int, stdout: bytes, stderr: bytes, *, origin: str) -> Facts:
-    """The facts that a probe printed.
+    """Return the facts that a probe printed.
 
     Raises:
         ToolFailed: It ended with an error, or printed something else.

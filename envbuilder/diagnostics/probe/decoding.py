@@ -36,14 +36,14 @@ class _WithHostEnvironment:
 
 
 def decode(document: str | bytes, origin: str) -> Facts:
-    """Read what the probe printed.
+    """Decode the output of the probe.
 
     Args:
         document: The probe's standard output, whole.
-        origin: Where it comes from; names the file in a fault.
+        origin: Its origin; names the file in errors.
 
     Raises:
-        InvalidInput: This is not what the probe of this schema prints; names every field that is wrong.
+        InvalidInput: It does not match this schema of the probe; names every invalid field.
     """
     try:
         return _facts(_parsed(document), origin)
@@ -56,13 +56,13 @@ def decode_host_environment(document: str | bytes, origin: str) -> HostEnvironme
 
     Args:
         document: The same that `decode` reads.
-        origin: Where it comes from; names the file in a fault.
+        origin: Its origin; names the file in errors.
 
     Returns:
         None when the document has none.
 
     Raises:
-        InvalidInput: They are not what this version writes.
+        InvalidInput: They do not match the schema of this version.
     """
     try:
         return load(_WithHostEnvironment, _parsed(document), dialect=_DIALECT).host_environment
@@ -83,11 +83,11 @@ def with_host_environment(document: bytes, host_environment: HostEnvironment | N
 
 
 def without_software(document: bytes, why: str) -> bytes:
-    """Return the probe's document with a reason in the place of the installed software.
+    """Return the probe's document with a reason in place of the installed software.
 
     Args:
-        document: What the probe printed.
-        why: Why nothing is known of the software that was meant.
+        document: Output of the probe.
+        why: Reason why nothing is known about the requested software.
     """
     whole = load_object(document, surrogates=True)
     error = {"type": "NotFound", "message": why, "trace": []}

@@ -25,11 +25,11 @@ os.execv(sys.executable, [sys.executable, script] + sys.argv[2:])
 def probe_python(
     path: Path, request: ProbeRequest, *, environ: Mapping[str, str] | None = None, timeout: float = 900.0
 ) -> Facts:
-    """Look at the environment of one interpreter.
+    """Probe the environment of one interpreter.
 
     Args:
-        path: The interpreter; that of a virtual environment looks at that environment.
-        request: What to look at.
+        path: The interpreter; that of a virtual environment probes that environment.
+        request: The request.
         environ: Its whole environment; None means that of this process.
         timeout: Seconds for the whole.
 
@@ -44,9 +44,9 @@ def probe_python(
 
 
 def probe_document(path: Path, request: ProbeRequest, *, timeout: float) -> bytes:
-    """Run the probe with an interpreter, and return what it prints once that was found to be facts.
+    """Run the probe with an interpreter, and return its output after checking that it contains facts.
 
-    It is compiled once, and not once for each of its processes, which is half of the time that it takes.
+    It is compiled once, not once for each of its processes, which saves half of its run time.
 
     Raises:
         ToolMissing: There is no such program.
@@ -61,7 +61,7 @@ def probe_document(path: Path, request: ProbeRequest, *, timeout: float) -> byte
 
 
 def _answer(path: Path, status: int, stdout: bytes, stderr: bytes) -> Facts:
-    """Return the facts; a failure of something that is not Python says so."""
+    """Return the facts; raise a specific error if the program is not Python."""
     try:
         return read_answer(status, stdout, stderr, origin=str(path))
     except ToolFailed as error:
@@ -89,7 +89,7 @@ def _run(  # noqa: PLR0913  one run
     *,
     start: tuple[str, ...] = (),
 ) -> tuple[int, bytes, bytes]:
-    """Exit status, standard output and standard error of a probe in a directory of its own."""
+    """Return exit status, standard output and standard error of a probe in a directory of its own."""
     asked = script.with_name("request.json")
     asked.write_bytes(request.encode())
     command = [str(path), *start, str(script), "--request", str(asked)]
@@ -106,6 +106,6 @@ def _run(  # noqa: PLR0913  one run
 
 
 def _hint(path: Path) -> str:
-    """Return how to name an interpreter; that of an environment whose directory was named."""
+    """Return a hint that names the interpreter; that of an environment if its directory was given."""
     inside = path / "bin" / "python"
     return f"name its interpreter: --python {inside}" if inside.is_file() else _NAME_ONE

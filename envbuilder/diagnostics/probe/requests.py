@@ -1,4 +1,4 @@
-"""What the probe is asked for."""
+"""The request to the probe."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from envbuilder.diagnostics.facts.facts import FACTS_SCHEMA
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeRequest:
-    """What to look at.
+    """A request to the probe.
 
     Attributes:
         sonames: Libraries to open.
@@ -34,7 +34,7 @@ class ProbeRequest:
     hardware: bool = False
 
     def encode(self) -> bytes:
-        """The request as the probe reads it: one JSON object, keys sorted."""
+        """Return the request as the probe reads it: one JSON object, keys sorted."""
         document = {
             "schema": FACTS_SCHEMA,
             "sonames": list(self.sonames),
@@ -50,7 +50,7 @@ class ProbeRequest:
 
 
 def request_for(expectation: Expectation, *, gpu: bool, limit: float = 600.0) -> ProbeRequest:
-    """What has to be looked at to judge an image."""
+    """Return the request for judging an image."""
     cuda = expectation.cuda
     return ProbeRequest(
         sonames=cuda.sonames if cuda else (), optional_sonames=cuda.optional if cuda else (), gpu=gpu, limit=limit

@@ -38,7 +38,7 @@ _WIDTH = 120
 
 @cache
 def probe_source() -> bytes:
-    """The probe, byte for byte as it goes into a container: one file of standard Python."""
+    """Return the probe, byte for byte as it is copied into a container: one file of standard Python."""
     folder = files(_PACKAGE)
     head = folder.joinpath("__init__.py").read_text(encoding="utf-8")
     imports: set[str] = set()
@@ -53,12 +53,12 @@ def probe_source() -> bytes:
 
 
 def memory_hook() -> bytes:
-    """The hook for memory policies, byte for byte as it goes into an image."""
+    """Return the hook for memory policies, byte for byte as it is copied into an image."""
     return files("envbuilder.incontainer").joinpath("memory_hook.py").read_bytes()
 
 
 def _parts(source: str) -> tuple[str, set[str], str]:
-    """What a module is about, the modules of the standard library that it imports, and the code below the imports."""
+    """Return the title of a module, its imports of the standard library, and the code below the imports."""
     module = ast.parse(source)
     imports = [node for node in module.body if isinstance(node, ast.Import | ast.ImportFrom)]
     last = max((node.end_lineno or 0 for node in (*imports, module.body[0])), default=0)

@@ -1,4 +1,4 @@
-"""This host: at a glance from the driver's own files, or by the probe's quick parts."""
+"""Facts of this host: a quick view from the driver's own files, or the probe's quick parts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RELEASE = re.compile(r"Kernel Module(?: for \S+)?\s+(\d+(?:\.\d+)+)")
 _MODEL = re.compile(r"^Model:\s*(.+?)\s*$", re.MULTILINE)
 _WINDOWS = Path("dev", "dxg")
 
-# The probe as a module: its quick facts, and none that opens CUDA's libraries or computes.
+# The probe as a module: its quick facts, without opening CUDA's libraries or computing.
 _QUICK = """
 import importlib.util, sys, time
 spec = importlib.util.spec_from_file_location("probe", sys.argv[1])
@@ -41,10 +41,10 @@ def quick_host(root: Path = Path("/")) -> Host | None:
     """Driver and GPUs as the kernel module shows them in files: a few milliseconds, and nothing is started.
 
     Args:
-        root: Where `/proc` is.
+        root: Directory that contains `/proc`.
 
     Returns:
-        None where no driver of Linux is loaded; the GPUs have their names only.
+        None if no driver for Linux is loaded; the GPUs have their names only.
 
     Source: `/proc/driver/nvidia` of drivers 390 to 590.
     """
@@ -58,12 +58,12 @@ def quick_host(root: Path = Path("/")) -> Host | None:
 
 
 def is_windows_subsystem(root: Path = Path("/")) -> bool:
-    """Whether GPUs come through Windows, so that the files above say nothing."""
+    """Return True if GPUs come through Windows, so that the files above are missing."""
     return (root / _WINDOWS).exists()
 
 
 def quick_facts(timeout: float = 30.0) -> Facts:
-    """What the probe sees of this host in its quick parts: processor, memory, driver, GPUs.
+    """Return the facts of the probe's quick parts: processor, memory, driver, GPUs.
 
     Raises:
         ToolFailed: It gave no answer.

@@ -1,4 +1,4 @@
-"""The page `docs/gpus.md`: which GPU gets what from each row, with the reasons as footnotes."""
+"""The page `docs/gpus.md`: support of each GPU by each row, with the reasons as footnotes."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from envbuilder.diagnostics.report.gpu_marks import BASIS, LEGEND, driver, gener
 
 @dataclass(slots=True)
 class _Footnotes:
-    """Reasons in the order in which they are first used, each once."""
+    """Reasons in the order of their first use, each once."""
 
     texts: dict[str, int] = field(default_factory=dict)
 
     def cell(self, gpu: GpuSupport) -> str:
-        """The mark of a GPU, with its footnote unless it simply runs."""
+        """Return the mark of a GPU, with its footnote unless the GPU is fully supported."""
         if gpu.coverage is Coverage.MACHINE_CODE and not gpu.doubts:
             return mark(gpu)
         needs = f"; {driver(gpu)}" if gpu.coverage is Coverage.JIT else ""
         return f"{mark(gpu)}[^{self.texts.setdefault(f'{reasons(gpu)}{needs}', len(self.texts) + 1)}]"
 
     def lines(self) -> Iterator[str]:
-        """The footnotes themselves."""
+        """Return the text of the footnotes."""
         for text, number in self.texts.items():
             yield f"[^{number}]: {text}."
 
 
 def coverage_page(catalog: Catalog) -> str:
-    """The page as Markdown, with a final line end; the same catalog gives the same page."""
+    """Return the page as Markdown, with a final line end; the same catalog gives the same page."""
     rows = [row for row in catalog.environments if row.cuda]
     notes = _Footnotes()
     lines = [
@@ -64,7 +64,7 @@ def _first_bases(catalog: Catalog, rows: Sequence[Environment], notes: _Footnote
 
 
 def _other_bases(catalog: Catalog, rows: Sequence[Environment], notes: _Footnotes) -> Iterator[str]:
-    """The bases on which some GPU gets something else."""
+    """Return the bases with different support for some GPU."""
     others = []
     for row in rows:
         first = support(catalog.cuda, row, row.bases[0])

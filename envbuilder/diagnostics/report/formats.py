@@ -1,4 +1,4 @@
-"""The port to a report format. One file per format beside this one, one line in `registry.py`."""
+"""The port to a report format. One file for each format beside this one, one line in `registry.py`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from envbuilder.diagnostics.checks.results import Report
 
 
 class Format(Protocol):
-    """How a report is written."""
+    """A format of reports."""
 
     def write(self, report: Report, *, color: bool = False) -> str:
-        """The report as text that ends with a line end; the same report gives the same text.
+        """Return the report as text that ends with a line end; the same report gives the same text.
 
         Args:
-            report: What to write.
+            report: The report.
             color: Whether terminal colours are wanted; formats for machines have none.
         """
         ...

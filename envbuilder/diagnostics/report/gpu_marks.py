@@ -1,4 +1,4 @@
-"""How what a GPU gets is written in a table: marks, their legend, and the drivers that do not fit into a mark."""
+"""Notation for the support of a GPU in a table: marks, their legend, and the drivers that do not fit into a mark."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ _MARKS = {Coverage.MACHINE_CODE: "code", Coverage.JIT: "jit", Coverage.NONE: "-"
 
 
 def mark(support: GpuSupport) -> str:
-    """What a GPU gets, in at most five characters."""
+    """Return the support of a GPU, in at most five characters."""
     return f"{_MARKS[support.coverage]}{'?' if support.doubts else ''}"
 
 
 def driver(support: GpuSupport) -> str:
-    """The driver that a GPU needs, in words; empty when no driver helps."""
+    """Return the driver that a GPU needs, in words; empty if no driver helps."""
     if support.coverage is Coverage.NONE:
         return ""
     return f"driver {support.driver} or later" if support.driver else "driver not known"
 
 
 def reasons(support: GpuSupport) -> str:
-    """Why, in one line."""
+    """Return the reasons in one line."""
     return support.told
 
 
 def generations(supports: Iterable[GpuSupport]) -> Iterator[tuple[str, int]]:
-    """The generations that the columns of a table belong to, and how many columns each has.
+    """Return the generations of the columns of a table, and the number of columns of each.
 
     Returns:
         `(name, count)` from left to right; `Blackwell (RTX)` and `Blackwell (data centre)` are one.
@@ -48,10 +48,10 @@ def generations(supports: Iterable[GpuSupport]) -> Iterator[tuple[str, int]]:
 
 
 def ptx_drivers(supports: Iterable[GpuSupport], floor: Release) -> str:
-    """The drivers that compiled code needs beyond what the libraries need.
+    """Return the drivers that compiled code needs in addition to those for the libraries.
 
     Args:
-        supports: What the GPUs get from a row on a base.
+        supports: Support of the GPUs by a row on a base.
         floor: Oldest driver for its CUDA libraries.
 
     Returns:

@@ -11,12 +11,12 @@ from envbuilder.diagnostics.report.quantities import described, spread
 from envbuilder.diagnostics.report.summary import OutcomeKind, figure_groups, of_kind, tally
 
 _HEIGHT = 14
-# Room at the right for the end of a whisker.
+# Space at the right for the end of a whisker.
 _FULL = 99.0
 
 
 def charts(report: Report) -> Iterator[str]:
-    """One card per group of figures."""
+    """Return one card for each group of figures."""
     for group, figures in figure_groups(report).items():
         yield '<section class="card">'
         yield f"<h3>{text(group or 'Figures')}</h3>"
@@ -28,7 +28,7 @@ def charts(report: Report) -> Iterator[str]:
 
 
 def proportions(report: Report) -> str:
-    """The outcomes as one bar; empty without results."""
+    """Return the outcomes as one bar; empty without results."""
     total = len(report.results)
     if not total:
         return ""
@@ -42,7 +42,7 @@ def proportions(report: Report) -> str:
 
 
 def _scale(figure: Figure, group: Sequence[Figure]) -> float:
-    """What is drawn as the full width: the largest number of this unit; 0 when there is nothing to compare with."""
+    """Return the value of the full width: the largest number of this unit; 0 if there is nothing to compare with."""
     alike = [each for each in group if each.unit == figure.unit]
     if len(alike) == 1 and not spread(figure):
         return 0.0
@@ -68,7 +68,7 @@ def _bar(figure: Figure, scale: float) -> str:
 
 
 def _whisker(figure: Figure, scale: float) -> str:
-    """The spread: a line with an end on each side."""
+    """Return the spread: a line with an end on each side."""
     if figure.low is None and figure.high is None:
         return ""
     left = _share(figure.value if figure.low is None else figure.low, scale)

@@ -1,4 +1,4 @@
-"""A report as one page for people: nothing is loaded from elsewhere, no script, light and dark, on paper too."""
+"""A report as one HTML page: without external resources and scripts, for light, dark and print."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from envbuilder.diagnostics.report.summary import (
     tally,
 )
 
-# Whatever a name or a message holds, the page can load and run nothing.
+# Whatever a name or a message contains, the page can load and run nothing.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 _FOOTER = "Written by envbuilder. Not proven means that nobody could look; it never counts as passed."
 
 
 class HtmlFormat:
-    """Verdict, failures with remedies, what is not proven, what passed, figures, facts, what nobody looked at."""
+    """Verdict, failures with remedies, unproven and passed checks, figures, facts, and parts not covered."""
 
     def write(self, report: Report, *, color: bool = False) -> str:  # noqa: ARG002 - colours are those of the page
-        """The report as one page."""
+        """Return the report as one page."""
         lines = [
             "<!DOCTYPE html>",
             '<html lang="en">',
@@ -123,7 +123,7 @@ def _passed(report: Report) -> Iterator[str]:
 
 
 def _time(seconds: float) -> str:
-    """Such as `7.04 s`; the probe writes milliseconds, so less than one is no number."""
+    """Return a time such as `7.04 s`; the probe writes milliseconds, so shorter times are left out."""
     return "< 1 ms" if seconds < 1e-3 else quantity(seconds, "s")
 
 

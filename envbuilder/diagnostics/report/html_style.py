@@ -1,4 +1,4 @@
-"""The style sheet of a report as a page: light, dark, narrow, on paper; nothing comes from elsewhere."""
+"""The style sheet of a report as a page: light, dark, narrow, print; without external resources."""
 
 from __future__ import annotations
 

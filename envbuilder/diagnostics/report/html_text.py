@@ -1,4 +1,4 @@
-"""Text in a page: escaped, and nothing in it that nobody can see."""
+"""Text in a page: escaped, and without invisible characters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from envbuilder.core.plain_text import printable
 
 
 def text(value: str) -> str:
-    """Between tags; a word in backticks becomes code.
+    """Return text between tags; a word in backticks becomes code.
 
     Example:
         >>> text("run `docker run --gpus all`, not <script>")
@@ -21,10 +21,10 @@ def text(value: str) -> str:
 
 
 def plain(value: str) -> str:
-    """Between tags, as it is."""
+    """Return text between tags, unchanged otherwise."""
     return escape(printable(value))
 
 
 def attribute(value: str) -> str:
-    """The value of an attribute, with its quotes."""
+    """Return the value of an attribute, with its quotes."""
     return f'"{escape(printable(value))}"'

@@ -1,4 +1,4 @@
-"""A report as JSON for programs; field names and their meaning stay as they are within a schema."""
+"""A report as JSON for programs; field names and their meaning are constant within a schema."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class JsonFormat:
     """One JSON object; fields in a fixed order, results in the order of the check table."""
 
     def write(self, report: Report, *, color: bool = False) -> str:  # noqa: ARG002 - JSON has no colours
-        """The report as indented JSON."""
+        """Return the report as indented JSON."""
         document = {
             "schema": REPORT_SCHEMA,
             "subject": report.subject,
@@ -67,5 +67,5 @@ class JsonFormat:
 
 
 def report_schema() -> str:
-    """The JSON Schema (draft 2020-12) of what `JsonFormat` writes, as the file `report.schema.json` has it."""
+    """Return the JSON Schema (draft 2020-12) of the output of `JsonFormat`, as in the file `report.schema.json`."""
     return resources.files("envbuilder.diagnostics.report").joinpath("report.schema.json").read_text(encoding="utf-8")

@@ -1,6 +1,6 @@
 """A report as JUnit XML for continuous integration.
 
-What is not proven is a skipped test, unless it was required: then it is a failure, because many systems show a skipped
+An unproven check is a skipped test, unless it was required: then it is a failure, because many systems show a skipped
 test as green.
 """
 
@@ -12,7 +12,7 @@ from xml.sax.saxutils import quoteattr  # writes only; nothing is parsed
 
 from envbuilder.diagnostics.checks.results import CheckResult, Failed, NotProven, Passed, Report
 
-# XML 1.0 has no way to write these, not even escaped.
+# XML 1.0 cannot represent these, not even escaped.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -20,7 +20,7 @@ class JunitFormat:
     """One test suite, one test case per result."""
 
     def write(self, report: Report, *, color: bool = False) -> str:  # noqa: ARG002 - XML has no colours
-        """The report as one `testsuites` element."""
+        """Return the report as one `testsuites` element."""
         failures = len(report.failed)
         skipped = sum(isinstance(result.outcome, NotProven) for result in report.results if result not in report.failed)
         counts = f'tests="{len(report.results)}" failures="{failures}" errors="0" skipped="{skipped}"'

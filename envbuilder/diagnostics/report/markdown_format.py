@@ -23,16 +23,16 @@ from envbuilder.diagnostics.report.text_format import REQUIRED
 
 _SIGNS = {OutcomeKind.FAILED: "❌", OutcomeKind.NOT_PROVEN: "⚠️", OutcomeKind.PASSED: "✅"}
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~!$])")
-# Forges make links of `@name` and `#1` even behind a backslash, and tell whom they name.
+# GitHub and GitLab make links of `@name` and `#1` even behind a backslash, and notify the named users.
 _CALLING = re.compile(r"(?<!\w)([@#])(?=\w)")
 _LIST_START = re.compile(r"^(\s*)([-+]|#+|\d+[.)])(?=\s)")
 
 
 class MarkdownFormat:
-    """Verdict, failures with remedies and what is not proven in sight; the rest folded away."""
+    """Verdict, failures with remedies and unproven checks are visible; the rest is folded."""
 
     def write(self, report: Report, *, color: bool = False) -> str:  # noqa: ARG002 - Markdown has no colours
-        """The report; nothing that others wrote can leave its cell, call a person or open a tag."""
+        """Return the report; foreign text cannot leave its cell, mention a user or open a tag."""
         title = f"{_SIGNS[overall(report)]} {headline(report)}"
         about = " · ".join(
             part for part in (_code(report.subject), _text(report.environment), quantity(report.seconds, "s")) if part
@@ -90,7 +90,7 @@ def _figures(report: Report) -> Sequence[str]:
 
 
 def _table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Sequence[str]:
-    """The lines of a table; none without rows."""
+    """Return the lines of a table; empty without rows."""
     lines = [_row(row) for row in rows]
     return [_row(header), _row(("---",) * len(header)), *lines] if lines else []
 
@@ -132,6 +132,6 @@ def _escaped(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """Code, which cannot hold a backtick or, in a table, a bar."""
+    """Return code, which cannot contain a backtick or, in a table, a bar."""
     clean = printable(text).strip()
     return _text(clean) if not clean or "`" in clean or "|" in clean else f"`{clean}`"

@@ -7,7 +7,7 @@ from envbuilder.diagnostics.checks.results import Figure
 
 
 def spread(figure: Figure) -> str:
-    """The spread of a figure, such as `7.9 to 21 µs`; empty without one."""
+    """Return the spread of a figure, such as `7.9 to 21 µs`; empty without one."""
     low = "" if figure.low is None else quantity(figure.low, figure.unit)
     high = "" if figure.high is None else quantity(figure.high, figure.unit)
     if low and high:
@@ -17,6 +17,6 @@ def spread(figure: Figure) -> str:
 
 
 def described(figure: Figure) -> str:
-    """Value and spread in one phrase."""
+    """Return value and spread in one phrase."""
     between = spread(figure)
     return f"{quantity(figure.value, figure.unit)} ({between})" if between else quantity(figure.value, figure.unit)

@@ -1,4 +1,4 @@
-"""All report formats by the name that people type."""
+"""All report formats by their names on the command line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SUFFIXES: MappingProxyType[str, str] = MappingProxyType(
 
 
 def format_named(name: str) -> Format:
-    """The format of this name.
+    """Return the format of this name.
 
     Raises:
         UsageError: There is none.
@@ -39,10 +39,10 @@ def format_named(name: str) -> Format:
 
 
 def format_of(file: Path) -> Format:
-    """The format that a file's suffix stands for.
+    """Return the format for a file's suffix.
 
     Raises:
-        UsageError: It stands for none.
+        UsageError: There is none.
     """
     name = SUFFIXES.get(file.suffix.lower())
     if name is None:

@@ -56,7 +56,7 @@ def tally(report: Report) -> str:
 
 
 def headline(report: Report) -> str:
-    """What a reader has to know when he reads nothing else, without the numbers.
+    """Return the summary of a report in one phrase, without numbers.
 
     A report in which nothing was proven never says that something passed.
     """
@@ -65,13 +65,13 @@ def headline(report: Report) -> str:
 
 
 def verdict(report: Report) -> str:
-    """The report in one line of plain words."""
+    """Return the report in one line."""
     listing = tally(report)
     return f"{headline(report)}: {listing}" if listing else headline(report)
 
 
 def by_group(results: Iterable[CheckResult]) -> dict[str, list[CheckResult]]:
-    """Results by what they are about, both in the order in which they first come."""
+    """Return results by their subject, both in the order of their first occurrence."""
     groups: dict[str, list[CheckResult]] = {}
     for result in results:
         groups.setdefault(result.group, []).append(result)
@@ -79,10 +79,10 @@ def by_group(results: Iterable[CheckResult]) -> dict[str, list[CheckResult]]:
 
 
 def by_reason(report: Report) -> dict[tuple[str, bool], list[CheckResult]]:
-    """What is not proven by its reason and whether it was required, so that one reason is said once.
+    """Return unproven checks by their reason, and by True if they were required.
 
     Returns:
-        Required ones first, then in the order in which they first come.
+        Required ones first, then in the order of their first occurrence.
     """
     reasons: dict[tuple[str, bool], list[CheckResult]] = {}
     for result in report.results:
@@ -92,7 +92,7 @@ def by_reason(report: Report) -> dict[tuple[str, bool], list[CheckResult]]:
 
 
 def figure_groups(report: Report) -> dict[str, list[Figure]]:
-    """Figures by their heading, both in the order in which they first come."""
+    """Return figures by their heading, both in the order of their first occurrence."""
     groups: dict[str, list[Figure]] = {}
     for figure in report.figures:
         groups.setdefault(figure.group, []).append(figure)

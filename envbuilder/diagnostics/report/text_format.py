@@ -1,4 +1,4 @@
-"""A report for people: what is wrong first, and last what nobody looked at."""
+"""A report for terminals: failures first, parts that were not covered last."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _MARKS = {OutcomeKind.FAILED: "✗", OutcomeKind.NOT_PROVEN: "?", OutcomeKind.PA
 
 
 class TextFormat:
-    """At most 100 columns; no colour unless asked for."""
+    """Text of at most 100 columns; no colour unless requested."""
 
     def write(self, report: Report, *, color: bool = False) -> str:
-        """The report, grouped by outcome: failures, not proven, passed; last what nobody looked at."""
+        """Return the report, grouped by outcome: failures, not proven, passed; then parts that were not covered."""
         pen = _Pen(color=color)
         lines = [
             *_wrapped(f"{report.subject} ({report.environment})", "", pen, code=_BOLD),
@@ -55,7 +55,7 @@ class _Pen:
         self._color = color
 
     def paint(self, text: str, code: str) -> str:
-        """The text in a colour, which ends with it."""
+        """Return the text in a colour, which is reset at its end."""
         return f"\x1b[{code}m{text}\x1b[0m" if self._color and code and text else text
 
 
@@ -102,7 +102,7 @@ def _figures(report: Report, pen: _Pen) -> Iterator[str]:
     yield ""
     yield pen.paint("Figures", _BOLD)
     for group, figures in groups.items():
-        # A number does not part from its unit at the end of a line.
+        # A number and its unit stay on one line.
         listing = ", ".join(f"{figure.name} {described(figure)}".replace(" ", "\xa0") for figure in figures)
         yield from _wrapped(f"{group}: {listing}" if group else listing, "  ", pen)
 
@@ -123,7 +123,7 @@ def _listing(heading: str, entries: tuple[str, ...], pen: _Pen) -> Iterator[str]
 
 
 def _columns(lines: Iterable[tuple[str, str]], indent: str, pen: _Pen, *, width: int = 0) -> Iterator[str]:
-    """Names and values below each other; a line that is too long is cut."""
+    """Yield names and values below each other; a line that is too long is cut."""
     clean = [(printable(name), printable(value)) for name, value in lines]
     width = min(width or max((len(name) for name, _ in clean), default=0), _COLUMN)
     for name, value in clean:
@@ -134,7 +134,7 @@ def _columns(lines: Iterable[tuple[str, str]], indent: str, pen: _Pen, *, width:
 
 
 def _wrapped(text: str, indent: str, pen: _Pen, *, code: str = "", hang: str = "  ") -> list[str]:
-    # Ids and paths stay whole where they can.
+    # Ids and paths are not split if possible.
     lines = textwrap.wrap(
         printable(text), WIDTH, initial_indent=indent, subsequent_indent=f"{indent}{hang}", break_on_hyphens=False
     )
