@@ -1,4 +1,4 @@
-"""Wheel to measurement, beside the row that is about it; and back into the row."""
+"""Audit of wheels: measurement, comparison with the row, and update of the row."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from envbuilder.lock.index.index import Index, IndexFile
 from envbuilder.lock.resolve.wheel_files import Candidate, best
 
 _NEWEST_GLIBC = Release("2.40")
-"""Any wheel for Linux will do to be read; nothing of it is run."""
+"""Wheels for any supported Linux are accepted, because nothing in them is run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditPorts:
-    """What auditing needs of the world.
+    """The ports for auditing.
 
     Attributes:
         index: The package index.
@@ -50,20 +50,20 @@ class AuditPorts:
 
 
 def audit_row(catalog: Catalog, row: Environment, ports: AuditPorts, *, python: Release | None = None) -> Audit:
-    """Take the wheel of a row apart: the one for its default interpreter.
+    """Measure the wheel of a row: the one for its default interpreter.
 
     Wheels of one release can differ: those of 1.13 and 1.14 for Python 3.6 and 3.7 were built on different systems.
 
     Args:
         catalog: The rows.
         row: The row.
-        ports: The world.
-        python: Interpreter whose wheel is taken instead.
+        ports: The ports.
+        python: Interpreter of another wheel to measure.
 
     Raises:
         ResolutionFailed: The index has no such wheel.
         SourceUnreachable: The index does not answer.
-        VerificationFailed: The file is not what its hash says.
+        VerificationFailed: The file does not match its hash.
     """
     wheel = row.framework
     files = ports.index.files(wheel.package, str(wheel.version))
@@ -74,12 +74,12 @@ def audit_row(catalog: Catalog, row: Environment, ports: AuditPorts, *, python: 
 def audit_release(
     catalog: Catalog, package: str, version: Version, ports: AuditPorts, *, python: Release | None
 ) -> Audit:
-    """Take any wheel of the index apart; the newest interpreter's when none is named.
+    """Measure any wheel of the index; that for the newest interpreter if none is named.
 
     Raises:
         ResolutionFailed: The index has no such wheel.
         SourceUnreachable: The index does not answer.
-        VerificationFailed: The file is not what its hash says.
+        VerificationFailed: The file does not match its hash.
     """
     files = ports.index.files(package, str(version))
     wanted = python or max(pythons_of(files), default=None)
@@ -92,13 +92,13 @@ def audit_release(
 
 
 def audit_file(catalog: Catalog, path: Path, ports: AuditPorts) -> Audit:
-    """Take a wheel on this host apart."""
+    """Measure a wheel on this host."""
     with _work(ports) as folder:
         return compared(catalog, ports.measure(path, folder))
 
 
 def compared(catalog: Catalog, wheel: MeasuredWheel) -> Audit:
-    """Compare a wheel with the row that is about its release, or lists it; without comparisons when there is none."""
+    """Compare a wheel with the row that is about its release, or lists it; without comparisons if there is none."""
     row = _row_of(catalog, wheel)
     comparisons = compare(claims_of(row), wheel.claims) if row else ()
     is_other = row is not None and row.framework.version != wheel.version
@@ -124,7 +124,7 @@ def record_audit(catalog: Catalog, audit: Audit, index: Index, records: CatalogF
         return _record_new(catalog, audit.wheel, index, records, today)
     wheel = audit.wheel
     if audit.agrees and row.framework.measured == wheel.sha256:
-        # Measured before, and still so: another day is no news.
+        # The measurement is unchanged, so the date stays.
         return row.id
     comments, document = read_document(records.environment_path(row.id))
     text = document_text(
@@ -136,7 +136,7 @@ def record_audit(catalog: Catalog, audit: Audit, index: Index, records: CatalogF
 
 
 def pythons_of(files: tuple[IndexFile, ...]) -> tuple[Release, ...]:
-    """Interpreters for which there is a wheel for Linux on x86-64, oldest first."""
+    """Return the interpreters for which there is a wheel for Linux on x86-64, oldest first."""
     found: set[Release] = set()
     for file in files:
         try:
@@ -205,7 +205,7 @@ def _best(files: tuple[IndexFile, ...], python: Release, what: str) -> IndexFile
 
 
 def _row_of(catalog: Catalog, wheel: MeasuredWheel) -> Environment | None:
-    """Return the row of exactly this release, else one that lists it; of the same kind when a name is used for both."""
+    """Return the row of exactly this release, else one that lists it; of the same kind if a name is used for both."""
     release = (wheel.package, wheel.version)
     rows = [row for row in catalog.environments if release == _release(row.framework)] or [
         row for row in catalog.environments if release in map(_release, row.framework.others)

@@ -1,4 +1,4 @@
-"""Are the files that rows ship with still on the index? For a scheduled job."""
+"""Availability check for the files of rows on the index, for a scheduled job."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from envbuilder.lock.index.index import Index
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vanished:
-    """A file that a row ships with and the index does not list any more, or not with this hash.
+    """A shipped file that the index does not list any more, or not with this hash.
 
     Attributes:
         python: Interpreter of the closure.
@@ -27,13 +27,13 @@ class Vanished:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Availability:
-    """What became of the files of one row.
+    """The state of the files of one row.
 
     Attributes:
         row: Its id.
-        closures: How many closures it ships; 0 means that nothing could be asked.
-        files: How many files they have, each counted once.
-        vanished: Those that are gone, in the order of the closures, then by name.
+        closures: Number of shipped closures; 0 means that nothing could be asked.
+        files: Number of their files, each counted once.
+        vanished: Missing files, in the order of the closures, then by name.
     """
 
     row: str
@@ -43,7 +43,7 @@ class Availability:
 
     @property
     def complete(self) -> bool:
-        """Whether the row can still be installed: it ships something, and all of it is there."""
+        """True if the row can still be installed: it ships files, and all of them are available."""
         return self.closures > 0 and not self.vanished
 
 

@@ -1,6 +1,6 @@
-"""Rows as documents: put what was measured into a row's file, or make a new row from the one before it.
+"""Documents of rows: write a measurement into a row's file, or make a new row from an earlier one.
 
-Only fields that a measurement knows are touched; order of fields, comments at the top and everything else stay.
+Only measured fields are changed; order of fields, comments at the top and everything else stay.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from envbuilder.core.yaml.documents import parse
 from envbuilder.core.yaml.plain import plain_of
 
 _FEATURES = ("libcupti.so", "libnvshmem_host.so")
-"""Libraries of the profiler and of multi-node communication: everything else works without them."""
+"""Libraries of the profiler and of multi-node communication, which are optional."""
 
 _TENSORFLOW_ORDER = (
     "package", "version", "pythons", "others", "glibc", "glibcxx", "needs_avx", "measured", "sources",
@@ -30,7 +30,7 @@ def read_document(path: Path) -> tuple[str, dict[str, Plain]]:
         The comments at its top, and its fields.
 
     Raises:
-        InvalidInput: It cannot be read.
+        InvalidInput: The file cannot be read.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -50,13 +50,13 @@ def document_text(comments: str, document: dict[str, Plain]) -> str:
 
 
 def with_measured(document: dict[str, Plain], claims: Claims, *, sha256: str, source: str) -> dict[str, Plain]:
-    """A row's document with what was measured in place of what it claimed.
+    """Return a row's document with the measurement in place of its claims.
 
     Args:
         document: The row.
-        claims: What was measured.
-        sha256: The wheel that it was read from.
-        source: Says which wheel and when; takes the place of the source that told of another wheel.
+        claims: The measurement.
+        sha256: The measured wheel.
+        source: Names the wheel and the date; replaces the source that names another wheel.
     """
     tensorflow = _mapping(document.get("tensorflow"))
     tensorflow["glibc"] = claims.glibc.text

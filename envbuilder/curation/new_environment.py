@@ -1,7 +1,7 @@
-"""A row for a release that the catalog does not have yet: the newest earlier row of its kind, with what was measured.
+"""A row for a release that the catalog does not have yet: the newest earlier row of its kind, with the measurement.
 
-What a machine cannot know is left as the earlier row has it: bounds, traps, order of bases. The diff is for a person to
-review; the rules refuse what cannot be.
+Fields that cannot be measured are copied from the earlier row: bounds, traps, order of bases. A maintainer reviews
+the diff; the catalog's rules refuse invalid values.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _LOWER_BOUND = re.compile(r"^([A-Za-z0-9._-]+)[^=>]*(?:.*?)(?:>=|==)\s*([0-9][^,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewRelease:
-    """A wheel that no row is about.
+    """A wheel without a row.
 
     Attributes:
         package: Distribution name.
         version: Exact version.
         pythons: Interpreters for which the index has a wheel, oldest first.
-        claims: What was measured.
+        claims: The measurement.
         cuda_pins: Requirements of its own `and-cuda` extra.
         sha256: The wheel that was measured.
-        source: Says which wheel and when.
-        today: The day; becomes the cut-off.
+        source: Names the wheel and the date.
+        today: The day, which becomes the cut-off.
     """
 
     package: str
@@ -49,7 +49,7 @@ class NewRelease:
 
     @property
     def id(self) -> str:
-        """The id of its row."""
+        """Id of its row."""
         major, minor = self.version.release[:2]
         cuda = self.claims.cuda
         suffix = f"cuda{_minor(cuda.compiled)}" if cuda and cuda.compiled else "cpu"
@@ -57,7 +57,7 @@ class NewRelease:
 
 
 def model_for(catalog: Catalog, release: NewRelease) -> Environment:
-    """The newest row of the same kind before a release, or else the oldest after it.
+    """Return the newest row of the same kind before a release, or else the oldest after it.
 
     Raises:
         UsageError: The catalog has no row of this kind.
@@ -70,7 +70,7 @@ def model_for(catalog: Catalog, release: NewRelease) -> Environment:
 
 
 def library_set(catalog: Catalog, release: NewRelease) -> dict[str, Plain] | None:
-    """The library set that the release itself asks for, as an entry of `libraries.yaml`.
+    """Return the library set that the release itself requires, as an entry of `libraries.yaml`.
 
     Returns:
         None for a CPU release, one without the extra, and one whose set the catalog has already.
@@ -107,9 +107,9 @@ def new_environment(
     """The document of the new row.
 
     Args:
-        model: The row that it starts from.
+        model: The row that is copied.
         document: That row's document.
-        release: What was measured.
+        release: The measurement.
         libraries: Id of the library set for bases that take CUDA from wheels; empty keeps that of the model.
 
     Raises:
@@ -144,7 +144,7 @@ def new_environment(
 
 
 def _fits(choice: BaseChoice, release: NewRelease) -> bool:
-    """Whether a base of the model has the interpreter, the C libraries and the CUDA family of the release."""
+    """Return True if a base of the model has the interpreter, the C libraries and the CUDA family of the release."""
     claims, system = release.claims, choice.system
     if choice.python not in release.pythons or system.glibc < claims.glibc or system.glibcxx < claims.glibcxx:
         return False
@@ -172,7 +172,7 @@ def _summary(release: NewRelease) -> str:
 
 
 def _lower_bounds(pins: Iterable[str]) -> list[str]:
-    """`name==lowest` of requirements such as `nvidia-cublas-cu12<13.0,>=12.5.3.2`.
+    """Return `name==lowest` of requirements such as `nvidia-cublas-cu12<13.0,>=12.5.3.2`.
 
     Example:
         >>> _lower_bounds(["nvidia-cublas-cu12<13.0,>=12.5.3.2", "nvidia-cudnn-cu12==8.9.4.25"])

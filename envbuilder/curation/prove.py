@@ -1,4 +1,4 @@
-"""Row to evidence: lock it, install it, run it, and write down what happened."""
+"""Proof of a row: lock it, install it, run it, and record the evidence."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from envbuilder.lock.resolve.shipped_closures import ShippedClosures, dump_closu
 
 
 class Environments(Protocol):
-    """Makes bare environments."""
+    """A maker of bare environments."""
 
     def made(self, interpreter: HostPython, closure: Closure) -> AbstractContextManager[Path]:
-        """An environment with the files of a closure, until the block ends; gives its interpreter."""
+        """Yield the interpreter of an environment with the files of a closure, until the block ends."""
         ...
 
     def forget(self, package: str) -> None:
-        """Drop the downloads of one distribution."""
+        """Remove the downloads of one distribution."""
         ...
 
 
@@ -44,29 +44,29 @@ class ImageProver(Protocol):
     """Builds and validates the image of a row, and removes it."""
 
     def __call__(self, row: Environment, tier: Grade) -> tuple[Evidence, Report]:
-        """The evidence and the report that it rests on.
+        """Return the evidence and the report behind it.
 
         Raises:
-            EnvbuilderError: No image, or one that does not do what it must.
+            EnvbuilderError: The image cannot be built, or fails its validation.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProofPorts:
-    """What proving needs of the world.
+    """The ports for proving.
 
     Attributes:
         tables: Drivers and GPUs.
         shipped: The closures that rows ship with.
         resolver: Resolves Python packages.
-        measure: Bytes of some files for an interpreter, in their order.
-        find_python: An interpreter of this host; None when there is none.
+        measure: Returns the bytes of some files for an interpreter, in their order.
+        find_python: Returns an interpreter of this host; None if there is none.
         environments: Makes bare environments.
         look: Runs the probe in an environment, without a GPU.
         image: Builds and validates images.
-        records: Where proofs are kept.
-        write_report: A report as text.
+        records: Storage of the proofs.
+        write_report: Returns a report as text.
         today: The day.
         clock: Seconds that only go forward.
         progress: Progress callback; receives one line of text.
@@ -89,12 +89,12 @@ class ProofPorts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proven:
-    """What became of one row.
+    """The result of proving one row.
 
     Attributes:
         row: The row with its evidence as it is now.
-        reached: The grade that was asked for, when it is proven; None when it is not.
-        again: Whether anything was run for it; False when the evidence was there already.
+        reached: The requested grade, if it is proven; None if it is not.
+        again: True if anything was run for it; False if valid evidence existed.
     """
 
     row: Environment
@@ -114,8 +114,8 @@ def prove(row: Environment, grade: Grade, ports: ProofPorts, *, again: bool = Fa
     Args:
         row: The row.
         grade: `resolved`, `cpu`, `image` or `gpu`.
-        ports: The world.
-        again: Also where the evidence is there and still holds.
+        ports: The ports.
+        again: Also if the evidence exists and is valid.
         relock: Resolve anew instead of using the shipped closures.
     """
     closures, refused = _closures(row, ports, relock=relock)
@@ -154,7 +154,7 @@ def _keep(row: Environment, proof: Proof, grade: Grade, ports: ProofPorts, *, ra
 
 
 def _still_open(row: Environment, proof: Proof) -> Iterator[Unproven]:
-    """What could not be proven, now or before; what was proven since is dropped."""
+    """Return the unproven parts, of this run or earlier ones; those proven since are dropped."""
     tried = {entry.grade for entry in proof.unproven}
     before = tuple(entry for entry in row.unproven if entry.grade not in tried and entry.grade is not Grade.RESOLVED)
     for entry in (*before, *proof.unproven):
@@ -201,7 +201,7 @@ def _with_sizes(closure: Closure, ports: ProofPorts) -> Closure:
 
 
 def _resolved(closures: tuple[Closure, ...], row: Environment, today: date) -> Iterator[Resolved]:
-    """One entry for each closure; the day stays that of the first resolution."""
+    """Return one entry for each closure; the day stays that of the first resolution."""
     known = {entry.closure: entry.when for entry in row.evidence if isinstance(entry, Resolved)}
     for closure in closures:
         yield Resolved(
@@ -246,7 +246,7 @@ def _run_on_cpu(row: Environment, closures: tuple[Closure, ...], proof: Proof, p
 
 
 def _runnable(row: Environment, closures: tuple[Closure, ...], ports: ProofPorts) -> tuple[HostPython, Closure] | None:
-    """The closure of the most preferred base whose interpreter this host has."""
+    """Return the closure of the most preferred base whose interpreter this host has."""
     for choice in row.bases:
         closure = next((each for each in closures if choice.system.id in each.bases), None)
         python = ports.find_python(row, choice)
@@ -269,14 +269,14 @@ def _run_image(row: Environment, grade: Grade, proof: Proof, ports: ProofPorts) 
 
 
 def _failed(proof: Proof, grade: Grade, why: str, today: date) -> Proof:
-    """What was proven before and does not hold any more is no evidence."""
+    """Remove evidence that a new failure contradicts."""
     evidence = tuple(entry for entry in proof.evidence if entry.grade is not grade)
     unproven = (*proof.unproven, Unproven(grade=grade, why=on_one_line(why), when=today))
     return Proof(evidence=evidence, unproven=unproven)
 
 
 def _untried(row: Environment, proof: Proof, grade: Grade, why: str, ports: ProofPorts) -> Proof:
-    """Whoever could not look has nothing to say against what was seen before."""
+    """Keep evidence if the new run could not test it."""
     if not _has(proof.evidence, grade, row):
         return _failed(proof, grade, why, ports.today)
     ports.progress(f"{row.id}: keeps its evidence, {on_one_line(why)}")
@@ -284,7 +284,7 @@ def _untried(row: Environment, proof: Proof, grade: Grade, why: str, ports: Proo
 
 
 def _holds(entry: Evidence, digests: set[str]) -> bool:
-    """Whether evidence is still about what the row ships."""
+    """Return True if evidence matches the current closures of the row."""
     match entry:
         case Resolved() | RanOnCpu() | BuiltImage() | RanOnGpu():
             return entry.closure in digests

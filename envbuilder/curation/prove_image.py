@@ -1,4 +1,4 @@
-"""Row to the evidence of an image: lock, build, validate, and take the image away again."""
+"""Proof of a row in its image: lock, build, validate, and remove the image."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class ImageProof:
         lock: Makes the lock of a spec.
         build: Builds a lock under a tag.
         validate: Validates an image against its lock.
-        remove: Takes the tag away, and the image with it.
-        keep: Keeps a report under a name; gives its path.
+        remove: Removes the tag, and the image with it.
+        keep: Stores a report under a name; returns its path.
         today: The day.
     """
 
@@ -57,7 +57,7 @@ class ImageProof:
             report = self.validate(Validation(image=tag, tier=wanted, required=wanted), made)
         finally:
             self.remove(tag)
-        # Two runs of the same image differ in nothing but their time, and the time is not what the report is for.
+        # Two runs of the same image differ only in their duration, which is irrelevant here.
         kept = replace(report, subject=f"image of {digest(made)}")
         path = self.keep(row, f"{tier.value}-{made.base.id}", kept) if report.passed else ""
         facts = dict(report.facts)

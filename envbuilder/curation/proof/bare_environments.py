@@ -1,4 +1,4 @@
-"""Bare environments on this host: exactly the files of a closure, installed by hash, gone when they were looked at."""
+"""Temporary virtual environments on this host: exactly the files of a closure, installed by hash."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class BareEnvironments:
 
     @contextmanager
     def made(self, interpreter: HostPython, closure: Closure) -> Iterator[Path]:
-        """An environment with the files of a closure, until the block ends.
+        """Yield the interpreter of an environment with the files of a closure; it is removed when the block ends.
 
         Yields:
             Its interpreter.
@@ -56,11 +56,11 @@ class BareEnvironments:
             yield python
 
     def forget(self, package: str) -> None:
-        """Drop the downloads of one distribution: TensorFlow is large, and each row has its own."""
+        """Remove the downloads of one distribution: TensorFlow is large, and each row has its own."""
         self._run(["cache", "clean", "--quiet", package])
 
     def clear(self) -> None:
-        """Drop everything."""
+        """Remove everything."""
         shutil.rmtree(self.work, ignore_errors=True)
 
     def _install(

@@ -1,4 +1,4 @@
-"""Where proofs are kept: evidence, reports and closures in a folder of matrices."""
+"""Storage of proofs: evidence, reports and closures in a directory of matrices."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ class CatalogFiles:
     """A folder of matrices that may be written to.
 
     Attributes:
-        matrices: The folder.
+        matrices: The directory.
     """
 
     matrices: Path
 
     def refuse_unwritable(self) -> None:
-        """Make sure that proofs can be kept before they are made.
+        """Raise UsageError if proofs cannot be stored, before they are made.
 
         Raises:
-            UsageError: The folder cannot be written.
+            UsageError: The directory cannot be written.
         """
         if not os.access(self.matrices, os.W_OK):
             raise UsageError(
@@ -39,7 +39,7 @@ class CatalogFiles:
 
     @property
     def libraries_path(self) -> Path:
-        """The file of the library sets."""
+        """Path of the file of the library sets."""
         return self.matrices / "libraries.yaml"
 
     def write_environment(self, row: str, text: str) -> None:
@@ -59,7 +59,7 @@ class CatalogFiles:
         _write(self.matrices / "locks" / f"{row}.yaml", text)
 
     def drop_reports(self, row: str, named: Iterable[str]) -> None:
-        """Remove the reports of a row that its evidence does not name any more."""
+        """Remove the reports of a row that its evidence does not name."""
         folder = self.matrices / "evidence" / "reports"
         kept = set(named)
         for path in sorted((folder / row).glob("*.json")):
@@ -74,7 +74,7 @@ class CatalogFiles:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file at once, and only when it says something else than before."""
+    """Write a file atomically, if its content changes."""
     if path.is_file() and path.read_bytes() == text.encode():
         return
     path.parent.mkdir(parents=True, exist_ok=True)

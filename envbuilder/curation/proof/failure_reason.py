@@ -1,15 +1,15 @@
-"""Why something could not be proven: the first thing that went wrong, on one line."""
+"""The reason of a failed proof: the first problem, on one line."""
 
 from __future__ import annotations
 
 from envbuilder.diagnostics.checks.results import CheckResult, Failed, NotProven, Report
 
 _KEPT = 300
-"""Characters of a reason that are kept."""
+"""Maximum length of a reason in characters."""
 
 
 def first_problem(report: Report) -> str:
-    """The failure that the others follow from, in the words of its check."""
+    """Return the failure that causes the others, in the words of its check."""
     failed = sorted(report.failed, key=lambda result: isinstance(result.outcome, NotProven))
     return _problem(failed[0]) if failed else "nothing was proven"
 
@@ -25,6 +25,6 @@ def _problem(result: CheckResult) -> str:
 
 
 def on_one_line(text: str) -> str:
-    """A reason on one line."""
+    """Return a reason on one line."""
     line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
     return line if len(line) <= _KEPT else f"{line[: _KEPT - 1]}…"

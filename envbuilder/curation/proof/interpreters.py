@@ -1,4 +1,4 @@
-"""Which interpreters this host has: named folders first, then the search path."""
+"""The interpreters of this host: named directories first, then the search path."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class HostPythons:
     """The interpreters of this host.
 
     Attributes:
-        folders: Prefixes of installations (`/opt/python3.8`), or folders that hold several of them, as the user names
+        folders: Prefixes of installations (`/opt/python3.8`), or directories with several of them, as the user names
             them.
         search: The search path of this process, in order.
         environ: Environment in which a candidate is asked for its version.
@@ -49,7 +49,7 @@ class HostPythons:
     environ: Mapping[str, str]
 
     def find(self, python: Release) -> HostPython | None:
-        """A CPython for x86-64 and glibc with this major and minor version; None when there is none."""
+        """Return a CPython for x86-64 and glibc with this major and minor version; None if there is none."""
         for path in self._candidates(f"python{python}"):
             found = _ask(path, self.environ)
             if found is not None and found.version.head(2) == python.head(2):
@@ -69,7 +69,7 @@ def _children(folder: Path) -> list[Path]:
 
 
 def _ask(path: Path, environ: Mapping[str, str]) -> HostPython | None:
-    """What an interpreter says of itself; None when it does not start or is not one that wheels are made for."""
+    """Return an interpreter's properties; None if it does not start or no wheels are made for it."""
     try:
         done = subprocess.run(
             [str(path), "-I", "-c", _ASK],

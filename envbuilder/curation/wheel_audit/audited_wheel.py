@@ -1,4 +1,4 @@
-"""A wheel that was taken apart, in the shapes that the catalog and a reader need."""
+"""The measurement of a wheel, in the forms that the catalog and the reader need."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from envbuilder.catalog.claims import Claims, Comparison
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredWheel:
-    """What was read from one wheel.
+    """The properties of one wheel.
 
     Attributes:
         package: Distribution name, normalized.
         version: Exact version.
         file: Its name.
         sha256: Its hash.
-        claims: What a row would claim of it.
+        claims: Claims of a row about it.
         cuda_pins: Requirements of its `and-cuda` extra; empty when it has none.
         record: Everything, as JSON values; field names are those of the facts that this project started from.
     """
@@ -35,14 +35,14 @@ class MeasuredWheel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
-    """A wheel beside the row that is about it.
+    """A wheel with the row that is about it.
 
     Attributes:
         wheel: The wheel.
-        row: Id of the row; empty when no row is about this release.
+        row: Id of the row; empty if no row is about this release.
         listed_under: Release of TensorFlow that the row was measured on, when it lists that of the wheel as another
             release only; None when the row is about exactly this release.
-        comparisons: Every field of the row beside what was measured; empty without a row.
+        comparisons: Every field of the row with its measurement; empty without a row.
     """
 
     wheel: MeasuredWheel
@@ -52,5 +52,5 @@ class Audit:
 
     @property
     def agrees(self) -> bool:
-        """Whether nothing that could be measured differs from the row."""
+        """True if no measured field differs from the row."""
         return all(comparison.agrees for comparison in self.comparisons)

@@ -10,7 +10,7 @@ from envbuilder.curation.wheel_audit.measurement import BuildValue
 
 
 def read_build_info(source: str) -> tuple[tuple[str, BuildValue], ...]:
-    """The constants in it, sorted by name.
+    """Return the constants in it, sorted by name.
 
     It has had three forms: assignments (up to 2.2), `build_info = {…}` (2.3), and a dictionary inside of a call, or a
     list of pairs, from 2.4 on. What is not a text, a truth value or a list of texts is left out.
@@ -42,7 +42,7 @@ def _assigned(statement: ast.stmt) -> Iterator[tuple[str, BuildValue]]:
 
 
 def _named(name: str, node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-    """The entries of a dictionary in any of its forms; else the node itself under its name."""
+    """Yield the entries of a dictionary in any of its forms; else the node itself under its name."""
     if isinstance(node, ast.Call) and len(node.args) == 1:
         node = node.args[0]
     if isinstance(node, ast.Dict):

@@ -1,4 +1,4 @@
-"""A measurement in the shape in which a row claims it."""
+"""Conversion of a measurement to the claims of a row."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NONE = Release("0")
 
 
 def measured_wheel(measurement: Measurement) -> MeasuredWheel:
-    """Everything that the catalog and a reader need of a wheel."""
+    """Return the properties of a wheel that the catalog and the reader need."""
     return MeasuredWheel(
         package=measurement.package,
         version=Version(measurement.version),
@@ -27,7 +27,7 @@ def measured_wheel(measurement: Measurement) -> MeasuredWheel:
 
 
 def claims(measurement: Measurement) -> Claims:
-    """What a row would claim of the wheel."""
+    """Return the claims of a row about the wheel."""
     return Claims(
         glibc=measurement.glibc or _NONE,
         glibcxx=measurement.glibcxx or _NONE,

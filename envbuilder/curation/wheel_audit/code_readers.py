@@ -1,4 +1,4 @@
-"""What reads the machine code of a library, as `measure` needs it: three functions that can be others in tests."""
+"""The readers of a library's machine code, as parameters of `measure`: tests replace them."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ class CudnnSeen(Protocol):
 
     @property
     def compiled(self) -> str:
-        """Dotted; major and minor only where the patch level is not in the code."""
+        """Dotted version; major and minor only if the patch level is not in the code."""
 
     @property
     def rule(self) -> CudnnRule:
-        """What it accepts at run time."""
+        """The rule for accepted versions at run time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeReaders:
-    """Readers of machine code; each says nothing about a library that does not tell.
+    """Readers of machine code; each returns nothing for a library without the property.
 
     Attributes:
         cudnn: The cuDNN that it was compiled against.
         opened: `(loader, soname)` that it opens at run time.
-        avx: Whether code that always runs uses AVX.
+        avx: True if code that always runs uses AVX.
     """
 
     cudnn: Callable[[ELFFile], CudnnSeen | None] = cudnn_reading

@@ -1,4 +1,4 @@
-"""A measurement as JSON values, with the field names of the facts that this project started from."""
+"""A measurement as JSON values, in the format of the project's first measurements."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _FAMILIES = {"cuda": "cuda_kernels_nv_fatbin", "mlir": "mlir_kernels_rodata"}
 
 
 def record(measurement: Measurement) -> dict[str, object]:
-    """Everything that was measured.
+    """Return the whole measurement.
 
     Returns:
-        Shape: the keys always in the same order and all there; `None` where there is nothing or it could not be read.
+        Shape: all keys, always in the same order; `None` for a missing or unreadable value.
         Compute capabilities are whole numbers, `75` for 7.5; `libraries` has all libraries by path.
     """
     cudnn = measurement.cudnn
@@ -71,7 +71,7 @@ def _parts(cubin: list[int], ptx: list[int]) -> dict[str, list[int]]:
 
 
 def _all_ptx(measurement: Measurement) -> list[dict[str, object]]:
-    """Every kind of PTX in the wheel, once per family."""
+    """Return every kind of PTX in the wheel, once per family."""
     found: list[dict[str, object]] = []
     for library in measurement.libraries:
         for code in library.code:

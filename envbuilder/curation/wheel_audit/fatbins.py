@@ -1,7 +1,9 @@
-"""Read fatbins, the containers of GPU code: which entries they have, and how the PTX in them begins.
+"""Reader of fatbins, the containers of GPU code: their entries, and the headers of PTX in them.
 
-Source: no public specification; the layout as read by cuobjdump's free counterparts (RWTH-ACS/cricket, cpu-elf2.c;
-vosen/ZLUDA, cuda_types/src/dark_api.rs), and checked against TensorFlow wheels of CUDA 8.0 to 12.5, 2026-11-21.
+Source: no public specification; the layout as read by free counterparts of cuobjdump,
+https://github.com/RWTH-ACS/cricket (cpu-elf2.c) and
+https://github.com/vosen/ZLUDA (cuda_types/src/dark_api.rs), verified with TensorFlow wheels of CUDA 8.0 to 12.5,
+2026-11-21.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ _PTX_START = 2048
 
 
 class Kind(IntEnum):
-    """Kinds of entries that are told apart; there are others (LTO code), which are passed over."""
+    """Kinds of entries that are distinguished; others (LTO code) are skipped."""
 
     PTX = 1
     MACHINE = 2
@@ -40,7 +42,7 @@ class Entry:
     Attributes:
         kind: One of `Kind`, or another number.
         capability: Compute capability that it is for.
-        payload: Where its code begins in the file.
+        payload: Offset of its code in the file.
         length: Bytes of the code as it is stored.
         flags: Bit 13: packed with LZ4; bit 15: with zstd.
     """
@@ -57,7 +59,7 @@ class Fatbin:
     """One fatbin.
 
     Attributes:
-        start: Where its header begins in the file.
+        start: Offset of its header in the file.
         end: The byte after it.
         entries: In file order.
     """
@@ -68,15 +70,15 @@ class Fatbin:
 
 
 def read_fatbin(stream: BinaryIO, start: int, limit: int) -> Fatbin | None:
-    """Read the fatbin whose magic number stands at `start`.
+    """Read the fatbin with its magic number at `start`.
 
     Args:
         stream: The file.
-        start: Where the magic number is.
-        limit: The byte after the section that it lies in.
+        start: Offset of the magic number.
+        limit: End of its section.
 
     Returns:
-        None when these four bytes are no fatbin: the runtime's own code has them too, as a constant.
+        None if these four bytes are not a fatbin: the runtime's own code has them too, as a constant.
 
     Raises:
         Damaged: It is a fatbin, and its entries do not fit into it.
@@ -113,13 +115,13 @@ def _entries(stream: BinaryIO, at: int, end: int) -> Iterator[Entry]:
 
 
 def read_ptx(stream: BinaryIO, entry: Entry) -> PtxHeader | None:
-    """How the PTX of an entry begins.
+    """Return the header of the PTX of an entry.
 
     Returns:
-        None when it cannot be read: packed with zstd (CUDA 12.8 and later may), or no PTX directives in it.
+        None if it cannot be read: packed with zstd (CUDA 12.8 and later may), or without PTX directives.
 
     Raises:
-        Damaged: It is packed with LZ4, and the block is broken.
+        Damaged: It is packed with LZ4, and the block is damaged.
     """
     if entry.flags & _ZSTD:
         return None

@@ -1,4 +1,4 @@
-"""Find all GPU code in a shared library, by family of kernels."""
+"""Search for all GPU code in a shared library, by family of kernels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LibraryCode:
     """GPU code of one library.
 
     Attributes:
-        families: In the order `cuda`, `mlir`; without those that are not there.
+        families: In the order `cuda`, `mlir`; without missing ones.
         bare_cubins: GPU programs outside of any fatbin.
     """
 
@@ -37,10 +37,10 @@ def read_gpu_code(stream: BinaryIO, sections: Iterable[DataSection]) -> LibraryC
 
     Args:
         stream: The library.
-        sections: Those that hold data; fatbins are never among instructions.
+        sections: Sections with data; fatbins are never among instructions.
 
     Raises:
-        Damaged: A fatbin is broken.
+        Damaged: A fatbin is damaged.
     """
     found: dict[str, list[Fatbin]] = defaultdict(list)
     bare = 0
@@ -66,7 +66,7 @@ def _fatbins(stream: BinaryIO, section: DataSection) -> Iterator[Fatbin]:
 
 
 def _find(stream: BinaryIO, needle: bytes, start: int, end: int) -> int | None:
-    """Where the needle stands next; blocks overlap so that none is cut in two."""
+    """Return the next position of the needle; blocks overlap so that none is split."""
     overlap = len(needle) - 1
     while start + overlap < end:
         stream.seek(start)
@@ -81,7 +81,7 @@ def _find(stream: BinaryIO, needle: bytes, start: int, end: int) -> int | None:
 
 
 def _gaps(section: DataSection, fatbins: Iterable[Fatbin]) -> Iterator[tuple[int, int]]:
-    """What lies before, between and after the fatbins: programs inside of a fatbin are no bare ones."""
+    """Return the ranges before, between and after the fatbins: programs inside of a fatbin are not bare ones."""
     at = section.start
     for fatbin in fatbins:
         yield at, fatbin.start

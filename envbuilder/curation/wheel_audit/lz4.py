@@ -1,4 +1,4 @@
-"""Unpack the beginning of an LZ4 block, as far as it is asked for: the standard library cannot."""
+"""Decompression of the beginning of an LZ4 block, which the standard library does not support."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ _MORE = 15
 
 
 def unpack_start(block: bytes, limit: int) -> bytes:
-    r"""The first `limit` bytes of what a block unpacks to, or all of it when it is shorter.
+    r"""Return the first `limit` bytes of an unpacked block, or all of it if it is shorter.
 
     Args:
         block: The block, or enough of its beginning.
-        limit: How many bytes are wanted.
+        limit: Number of bytes.
 
     Raises:
         Damaged: It refers to bytes before its start.
 
-    Source: "LZ4 Block Format Description", lz4/lz4, doc/lz4_Block_format.md.
+    Source: https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md
 
     Example:
         >>> unpack_start(b"\x11a\x01\x00\x10b", 100)
@@ -40,7 +40,7 @@ def unpack_start(block: bytes, limit: int) -> bytes:
 
 
 def _length(block: bytes, at: int, start: int) -> tuple[int, int]:
-    """A length that goes on in further bytes when the token says 15, and where it ends."""
+    """Return a length and the offset after it; 15 in the token means that further bytes follow."""
     length = start
     if start == _MORE:
         while at < len(block):

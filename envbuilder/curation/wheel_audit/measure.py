@@ -1,4 +1,4 @@
-"""Take a wheel on disk apart: one library at a time, so that neither memory nor disk hold much of it."""
+"""Measurement of a wheel on disk: one library at a time, to save memory and disk space."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ELF = b"\x7fELF"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Code:
-    """What the machine code of one library says."""
+    """The properties of one library's machine code."""
 
     cudnn: CudnnSeen | None = None
     opened: tuple[tuple[str, str], ...] = ()
@@ -38,15 +38,15 @@ class _Code:
 
 
 def measure(wheel: Path, work: Path, readers: CodeReaders | None = None) -> Measurement:
-    """Take a wheel apart.
+    """Measure a wheel.
 
     Args:
         wheel: The file; nothing of it is run.
-        work: Folder with room for the largest library, 1.2 GB; nothing stays in it.
-        readers: What reads machine code; None for our own.
+        work: Directory with room for the largest library, 1.2 GB; nothing stays in it.
+        readers: Readers of machine code; None for our own.
 
     Raises:
-        InvalidInput: It is no wheel, has no libraries, or is damaged; names the file in it.
+        InvalidInput: It is not a wheel, has no libraries, or is damaged; names the file in it.
         DiskFull: `work` has no room.
     """
     readers = readers or CodeReaders()
@@ -96,7 +96,7 @@ def _only(archive: WheelArchive, name: str) -> str:
 
 
 def _build_info(archive: WheelArchive) -> tuple[tuple[str, BuildValue], ...]:
-    """From the first of the copies: 1.15 and 2.0 have TensorFlow in `tensorflow_core`."""
+    """Return the first build_info: 1.15 and 2.0 have TensorFlow in `tensorflow_core`."""
     for name in archive.names:
         if _BUILD_INFO.fullmatch(name):
             with _naming(archive, name):
@@ -107,7 +107,7 @@ def _build_info(archive: WheelArchive) -> tuple[tuple[str, BuildValue], ...]:
 def _library(
     archive: WheelArchive, name: str, work: Path, readers: CodeReaders
 ) -> tuple[MeasuredLibrary, _Code] | None:
-    """One library; None when the member is none."""
+    """Return one library; None if the member is not one."""
     if not _LIBRARY.fullmatch(name):
         return None
     with archive.unpacked(name, work) as stream, _naming(archive, name):
@@ -141,7 +141,7 @@ def _code(elf: ELFFile, readers: CodeReaders) -> _Code:
 
 
 def _strictest(seen: Iterable[CudnnSeen | None]) -> CudnnNeed | None:
-    """The newest cuDNN that any library was compiled against: with an older one, that library refuses to start."""
+    """Return the newest cuDNN that any library was compiled against: that library refuses to start with older ones."""
     needs = (CudnnNeed(compiled=Release(each.compiled), rule=each.rule) for each in seen if each is not None)
     return max(needs, key=lambda need: need.compiled, default=None)
 
@@ -153,7 +153,7 @@ def _any(answers: Iterable[bool | None]) -> bool | None:
 
 @contextmanager
 def _naming(archive: WheelArchive, member: str) -> Iterator[None]:
-    """Damage in the block becomes an error that names the wheel and the file in it."""
+    """Convert damage in the block to an error that names the wheel and the file in it."""
     try:
         yield
     except Damaged as error:

@@ -1,4 +1,4 @@
-"""What was read from a TensorFlow wheel itself, file by file; nothing here is a claim or a guess."""
+"""Measurement of a TensorFlow wheel: only values read from its files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NVIDIA_FOLDER = re.compile(r"/(?:nvidia/([^/]+)/lib|(tensorrt))/?$")
 
 
 def is_main(name: str) -> bool:
-    """Whether `import tensorflow` loads a library of this file name."""
+    """Return True if `import tensorflow` loads a library of this file name."""
     return _MAIN.fullmatch(name) is not None
 
 
@@ -39,9 +39,9 @@ class PtxTarget:
     """One kind of PTX in a family of kernels.
 
     Attributes:
-        capability: What its fatbin entry is for; the driver chooses by this.
+        capability: Capability of its fatbin entry, by which the driver chooses.
         isa: Version of the PTX language, from the first lines of the text; None when they could not be read.
-        target: What the text is for, such as `sm_90a`; empty when it could not be read.
+        target: Target of the text, such as `sm_90a`; empty if it could not be read.
         beside_machine: Whether its fatbin has machine code for the same capability.
     """
 
@@ -52,7 +52,7 @@ class PtxTarget:
 
     @property
     def forward(self) -> bool:
-        """Whether newer GPUs can compile it; False for `sm_90a`, and where the target could not be read."""
+        """True if newer GPUs can compile it; False for `sm_90a`, and if the target could not be read."""
         return self.target[-1:].isdigit()
 
 
@@ -62,7 +62,7 @@ class FamilyCode:
 
     Attributes:
         name: `cuda` for kernels built by nvcc, in sections of their own; `mlir` for fatbins anywhere else.
-        fatbins: How many there are.
+        fatbins: Their number.
         machine: Capabilities with machine code, ascending.
         ptx: The kinds of PTX, each once, ascending.
     """
@@ -82,12 +82,12 @@ class MeasuredLibrary:
         size: In bytes, unpacked.
         machine: Processor, in the words of pyelftools: `x64` is x86-64.
         needed: ELF dependencies, in file order.
-        runpath: Folders of its RUNPATH, or else RPATH, in file order, each once.
+        runpath: Directories of its RUNPATH, or else RPATH, in file order, each once.
         glibc: Newest glibc symbol version that it needs; None when it needs none.
         glibcxx: The same of libstdc++.
         cxxabi: The same of the C++ ABI.
         code: GPU code by family, in the order `cuda`, `mlir`; without families that it does not have.
-        bare_cubins: GPU programs that lie outside of any fatbin.
+        bare_cubins: GPU programs outside of any fatbin.
     """
 
     path: str
@@ -103,17 +103,17 @@ class MeasuredLibrary:
 
     @property
     def name(self) -> str:
-        """Its file name, without folders."""
+        """Its file name, without directories."""
         return self.path.rsplit("/", 1)[-1]
 
     @property
     def is_main(self) -> bool:
-        """Whether `import tensorflow` loads it."""
+        """True if `import tensorflow` loads it."""
         return is_main(self.name)
 
     @property
     def is_bundled(self) -> bool:
-        """Whether it is one of NVIDIA's own, shipped inside of the wheel: 1.7 brings TensorRT."""
+        """True if it is one of NVIDIA's own, shipped inside of the wheel: 1.7 contains TensorRT."""
         return _CUDA.match(self.name) is not None
 
     @property
@@ -124,7 +124,7 @@ class MeasuredLibrary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
-    """A wheel, taken apart.
+    """The measurement of a wheel.
 
     Attributes:
         package: Name in its metadata, in normal form (`tensorflow-gpu`).
@@ -139,12 +139,12 @@ class Measurement:
         extras: Names of its extras, in file order.
         requires: Its dependencies as written, in file order, without those of the extra `and-cuda`.
         and_cuda: Dependencies of the extra `and-cuda` as `name==version`, in file order.
-        build_info: What TensorFlow says of its build, sorted by name; empty when it says nothing.
+        build_info: Build properties that TensorFlow states, sorted by name; empty if there are none.
         libraries: All shared libraries, sorted by path; at least one.
         opened: `(loader, soname)` that TensorFlow opens at run time, sorted; empty when it opens none or that cannot be
             read.
-        cudnn: What it was compiled against and accepts; None when that cannot be read or there is no cuDNN in it.
-        needs_avx: Whether code that always runs uses AVX; None when that cannot be told.
+        cudnn: The cuDNN that it was compiled against and the accepted ones; None if unknown or without cuDNN.
+        needs_avx: Whether code that always runs uses AVX; None if unknown.
     """
 
     package: str
@@ -167,7 +167,7 @@ class Measurement:
 
     @property
     def main_libraries(self) -> tuple[MeasuredLibrary, ...]:
-        """Those that `import tensorflow` loads, sorted by path."""
+        """Libraries that `import tensorflow` loads, sorted by path."""
         return tuple(library for library in self.libraries if library.is_main)
 
     @property
@@ -211,9 +211,9 @@ class Measurement:
 
     @property
     def compiled(self) -> Release | None:
-        """CUDA release that it was compiled with, as exactly as it says; None when it does not say.
+        """CUDA release that it was compiled with, as exactly as stated; None if it is not stated.
 
-        Up to 1.15 and 2.0 build_info has the major number only, or nothing; there the runtime's soname tells.
+        Up to 1.15 and 2.0 build_info has the major number only, or nothing; there the runtime's soname is used.
         """
         facts = dict(self.build_info)
         said = facts.get("cuda_version", facts.get("cuda_version_number", ""))
@@ -227,7 +227,7 @@ class Measurement:
     def families(self) -> tuple[KernelFamily, ...]:
         """GPU code of TensorFlow's own libraries by family, in the order `cuda`, `mlir`.
 
-        Libraries of NVIDIA in the wheel are left out: what they have for a GPU says nothing about TensorFlow's kernels.
+        Libraries of NVIDIA in the wheel are left out: their GPU code is unrelated to TensorFlow's kernels.
         """
         return tuple(family for name in FAMILIES for family in self._family(name))
 
@@ -246,7 +246,7 @@ class Measurement:
 
     @property
     def nvidia_folders(self) -> tuple[str, ...]:
-        """Which of NVIDIA's Python packages `libtensorflow_framework` looks into by itself, sorted."""
+        """NVIDIA's Python packages that `libtensorflow_framework` searches by itself, sorted."""
         folders = (
             _NVIDIA_FOLDER.search(folder)
             for library in self.libraries

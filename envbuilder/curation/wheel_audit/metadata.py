@@ -1,4 +1,4 @@
-"""Read what a wheel says of itself: its name, its METADATA and WHEEL files."""
+"""Reader of a wheel's metadata: its name, its METADATA and WHEEL files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FILE = re.compile(r"[^-]+-[^-]+(?:-\d[^-]*)?-(?P<python>[^-]+-[^-]+)-(?P<platfo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WheelMetadata:
-    """What METADATA and WHEEL say; fields as in `Measurement`."""
+    """The content of METADATA and WHEEL; fields as in `Measurement`."""
 
     package: str
     version: str
@@ -31,7 +31,7 @@ class WheelMetadata:
 
 
 def read_file_name(name: str) -> tuple[str, str]:
-    """Interpreter and ABI, and the platforms, in the file name of a wheel.
+    """Return interpreter and ABI, and the platforms, in the file name of a wheel.
 
     Raises:
         Damaged: It is not the name of a wheel.
@@ -73,7 +73,7 @@ def read_metadata(metadata: str, wheel: str) -> WheelMetadata:
 
 
 def _pins(requires: Iterable[str]) -> Iterable[str]:
-    """Requirements without their markers, such as `nvidia-cudnn-cu12==8.9.4.25`."""
+    """Return requirements without their markers, such as `nvidia-cudnn-cu12==8.9.4.25`."""
     for text in requires:
         match = _REQUIREMENT.fullmatch(text)
         yield f"{match[1]}{match[2]}".replace(" ", "") if match else text

@@ -1,4 +1,4 @@
-"""The first lines of a PTX text: which version of the language, and for which GPU."""
+"""Parser of the first lines of a PTX text: version of the language, and target GPU."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TARGET = re.compile(rb"^\s*\.target\s+(sm_\d{1,4}[a-z]?)\b", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PtxHeader:
-    """What a PTX text says of itself.
+    """The header of a PTX text.
 
     Attributes:
         isa: Version of the language.
@@ -28,9 +28,10 @@ def read_ptx_header(text: bytes) -> PtxHeader | None:
     r"""Read the directives at the beginning of a PTX text.
 
     Returns:
-        None when they are not there.
+        None if they are missing.
 
-    Source: NVIDIA, "Parallel Thread Execution ISA", module directives: `.version` comes first, then `.target`.
+    Source: https://docs.nvidia.com/cuda/parallel-thread-execution/, module directives: `.version` comes first, then
+    `.target`.
 
     Example:
         >>> read_ptx_header(b"//\n.version 8.5\n.target sm_90a\n.address_size 64\n").target

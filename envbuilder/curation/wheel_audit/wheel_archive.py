@@ -1,4 +1,4 @@
-"""A wheel as a zip file: its members, read one at a time and never more than their sizes allow."""
+"""A wheel as a zip file: its members are read one at a time, with limits on their sizes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _BROKEN = (
     zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, struct.error,
     OverflowError, LookupError,
 )  # fmt: skip
-"""What zipfile raises for files that are no zip, damaged, encrypted, or packed in a way that it does not know."""
+"""Exceptions of zipfile for files that are not zip files, damaged, encrypted, or packed in an unknown way."""
 
 
 class WheelArchive:
@@ -51,11 +51,11 @@ class WheelArchive:
         return tuple(sorted(self._members))
 
     def size(self, name: str) -> int:
-        """Unpacked size of a member in bytes, as the zip claims it."""
+        """Return the unpacked size of a member in bytes, as stated in the zip."""
         return self._members[name].file_size
 
     def text(self, name: str) -> str:
-        """A member as text.
+        """Return a member as text.
 
         Raises:
             InvalidInput: It is damaged, too large or not UTF-8.
@@ -66,7 +66,7 @@ class WheelArchive:
 
     @contextmanager
     def unpacked(self, name: str, work: Path) -> Iterator[BinaryIO]:
-        """A member as a temporary file in `work`, gone when the block ends.
+        """Yield a member as a temporary file in `work`, removed when the block ends.
 
         Raises:
             InvalidInput: It is damaged or too large.
@@ -101,7 +101,7 @@ def open_wheel(path: Path) -> Iterator[WheelArchive]:
     """Open a wheel.
 
     Raises:
-        InvalidInput: It is not there, is no zip file, or claims an absurd size.
+        InvalidInput: It does not exist, is not a zip file, or states an absurd size.
     """
     try:
         archive = zipfile.ZipFile(path)

@@ -1,4 +1,4 @@
-"""Whether a library was compiled for processors with AVX, so that it does not run on others at all.
+"""Detection of libraries that were compiled for processors with AVX, so that they do not run on others.
 
 Kernels that are chosen at run time use AVX in every build. Code that was compiled without `-mavx` moves numbers with
 SSE instructions only, code that was compiled with it with those of AVX only, whose names begin with `v`. So functions
@@ -28,13 +28,13 @@ _MOST, _FEW = 0.5, 0.05
 
 
 def avx_need(elf: ELFFile) -> bool | None:
-    """Whether code that always runs uses AVX.
+    """Return True if code that always runs uses AVX.
 
     Args:
         elf: A library of TensorFlow.
 
     Returns:
-        None when there is too little code of TensorFlow's own to tell, or a little of it uses AVX.
+        None if there is too little code of TensorFlow's own, or a little of it uses AVX.
     """
     return _judge(*_counted(elf))
 

@@ -1,6 +1,6 @@
 """The parts of an ELF file that its code refers to: bytes by address, functions by name, and calls to other libraries.
 
-Only ranges that are asked for are read: a library of a TensorFlow wheel has a gigabyte and a million symbols.
+Only requested ranges are read: a library of a TensorFlow wheel has a gigabyte and a million symbols.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CHUNK = 1 << 20
 _LONGEST_NAME = 1 << 14
 _MOST_NAMES = 1 << 30
 _MOST_FUNCTIONS = 256
-"""More names in bytes, or more functions of one form, than this mean that a table is broken."""
+"""More names in bytes, or more functions of one form, mean that a table is damaged."""
 
 _LONGEST_FUNCTION = 1 << 16
 _LONGEST_TEXT = 64
@@ -30,7 +30,7 @@ _SYMBOL = struct.Struct("<IBBHQQ")
 _RELOCATION = struct.Struct("<QQq")
 _FUNCTION = 2
 _GOLDEN = 0.618
-"""Steps of this part of a circle never come close to each other early."""
+"""Steps of this part of a circle are distributed evenly (golden ratio)."""
 
 _FILLS_A_SLOT = frozenset({6, 7})
 """`R_X86_64_GLOB_DAT` and `R_X86_64_JUMP_SLOT`."""
@@ -42,7 +42,7 @@ class Function:
 
     Attributes:
         name: As in the symbol table, mangled.
-        address: Where it lies at run time.
+        address: Its address at run time.
         size: Bytes of its code.
     """
 
@@ -53,7 +53,7 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """A symbol table with its names, or any table: places in the file, no content."""
+    """A symbol table with its names, or any table: offsets in the file, no content."""
 
     offset: int
     size: int
@@ -65,35 +65,35 @@ class Binary:
     """An ELF file as its own code sees it.
 
     Args:
-        elf: Opened on a seekable file of x86-64 code; whatever pyelftools raises for damaged tables passes through.
+        elf: Opened on a seekable file of x86-64 code; exceptions of pyelftools for damaged tables are not caught.
     """
 
     def __init__(self, elf: ELFFile) -> None:
         self._elf = elf
 
     def read(self, address: int, size: int) -> bytes:
-        """Bytes at an address as they are in the file; fewer, or none, where the file has none for it."""
+        """Return the bytes at an address as in the file; fewer, or none, if the file has none for it."""
         for begin, end, offset in self._mapped:
             if begin <= address < end:
                 return self._at(offset + address - begin, min(size, end - address))
         return b""
 
     def text(self, address: int) -> str | None:
-        """The C string at an address; None when there is no short printable ASCII text."""
+        """Return the C string at an address; None if there is no short printable ASCII text."""
         found, zero, _ = self.read(address, _LONGEST_TEXT).partition(b"\0")
         return found.decode("ascii") if zero and found.isascii() and found.decode("ascii").isprintable() else None
 
     def code(self, function: Function) -> bytes:
-        """The machine code of a function; its first 64 KiB when it is longer."""
+        """Return the machine code of a function; its first 64 KiB if it is longer."""
         return self.read(function.address, min(function.size, _LONGEST_FUNCTION))
 
     def functions(self, pattern: re.Pattern[bytes]) -> tuple[Function, ...]:
-        """The functions that the file defines under names of one form, by name.
+        """Return the functions that the file defines under names of one form, by name.
 
-        The symbols that other libraries see are looked at first; the full table only when no name is there.
+        The exported symbols are searched first; the full table only if no name is there.
 
         Args:
-            pattern: What a whole name looks like; it must begin with what no other name contains, such as `_ZN`.
+            pattern: Pattern of a whole name; it must begin with a text that other names do not contain, such as `_ZN`.
         """
         for table in (".dynsym", ".symtab"):
             symbols = self._symbols(table)
@@ -104,10 +104,10 @@ class Binary:
         return ()
 
     def sampled(self, most: int) -> Iterator[Function]:
-        """Functions that other libraries see, from all over the symbol table however many of them are taken.
+        """Yield exported functions, from all over the symbol table regardless of their number.
 
         Args:
-            most: So many symbols are looked at; fewer functions than that come out.
+            most: Maximum number of examined symbols; the number of functions is smaller.
         """
         symbols = self._symbols(".dynsym")
         if symbols is None:
@@ -118,10 +118,10 @@ class Binary:
             yield from self._symbol(symbols, number * stride % count)
 
     def imported(self, target: int) -> str:
-        """The name of the function that a call to this address runs by way of the procedure linkage table, or empty.
+        """Return the name of the function that a call to this address runs through the procedure linkage table, or "".
 
         Args:
-            target: Address that is called: the function itself or its stub.
+            target: Address of the call: the function itself or its stub.
         """
         slot = self._slot(target)
         number = None if slot is None else self._slots.get(slot)
@@ -138,7 +138,7 @@ class Binary:
 
     @cached_property
     def _slots(self) -> dict[int, int]:
-        """Number of the symbol whose address the loader writes, by the place that it writes to."""
+        """Number of the symbol whose address the loader writes, by the address of the slot."""
         found: dict[int, int] = {}
         for name in (".rela.dyn", ".rela.plt"):
             section = self._elf.get_section_by_name(name)
@@ -149,7 +149,7 @@ class Binary:
         return found
 
     def _slot(self, target: int) -> int | None:
-        """The place that a stub reads the address of the real function from: `endbr64` may precede `jmp [rip+...]`."""
+        """Return the slot with the address of a stub's real function: `endbr64` may precede `jmp [rip+...]`."""
         stub = self.read(target, 16)
         stub = stub.removeprefix(b"\xf3\x0f\x1e\xfa")
         jump = next(instructions(stub, target + 16 - len(stub)), None) if len(stub) > 6 else None
@@ -164,7 +164,7 @@ class Binary:
         return _Table(section["sh_offset"], section["sh_size"], names["sh_offset"], min(names["sh_size"], _MOST_NAMES))
 
     def _names(self, table: _Table, pattern: re.Pattern[bytes]) -> Iterator[tuple[int, str]]:
-        """Where names of this form begin in the name table, and the names."""
+        """Return the offsets of names of this form in the name table, and the names."""
         whole = re.compile(pattern.pattern + rb"\0")
         for begin in range(0, table.names_size, _CHUNK):
             part = self._at(table.names + begin, min(_CHUNK + _LONGEST_NAME, table.names_size - begin))

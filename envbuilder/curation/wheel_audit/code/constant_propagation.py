@@ -1,10 +1,10 @@
-"""Follow constants through a function: what registers and the stack hold where it calls another.
+"""Constant propagation through a function: the content of registers and the stack at each call.
 
-Not an emulator: only instructions that move constants and addresses are understood, whatever any other writes is
-forgotten, and wherever two ways through the function meet everything is. What is said to be known is known as far as
-code follows the calling convention and does not write through a pointer that it made from another one's address.
+Not an emulator: only instructions that move constants and addresses are interpreted, results of any other are
+unknown, and everything is unknown where two paths through the function meet. Known values are correct if the
+code follows the calling convention and does not write through a pointer derived from another one's address.
 
-Source: System V ABI for x86-64, section 3.2 (calling convention).
+Source: System V ABI for x86-64, section 3.2 (calling convention), https://gitlab.com/x86-psABIs/x86-64-ABI
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from envbuilder.curation.wheel_audit.code.instructions import (
 )
 
 _FORGOTTEN_BY_CALL = 16
-"""Bytes behind each address handed to a function that are taken to be written by it."""
+"""Bytes behind each address passed to a function that count as overwritten by it."""
 _WIDEST = 64
 """Bytes of the widest store."""
 
@@ -38,7 +38,7 @@ def walk(code: bytes, address: int) -> Iterator[tuple[Instruction, CpuState]]:
 
     Args:
         code: The function.
-        address: Where it lies at run time.
+        address: Its address at run time.
     """
     listing = tuple(instructions(code, address))
     joins = {step.jumps_to for step in listing}
@@ -94,7 +94,7 @@ def _put(state: CpuState, step: Instruction, operand: Operand, value: Value | No
 
 
 def _sized(value: Value, size: int) -> Value | None:
-    """Return the value that a register has after a write of so many bytes; None when it cannot be told."""
+    """Return the value that a register has after a write of so many bytes; None if unknown."""
     if size == 8:
         return value
     return Value(0, value.number & 0xFFFFFFFF) if size == 4 and value.number is not None else None

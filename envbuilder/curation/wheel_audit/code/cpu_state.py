@@ -1,4 +1,4 @@
-"""What is known of registers and memory at one point of a function: numbers, and distances from unknown addresses."""
+"""Known values of registers and memory at one point of a function: numbers, and offsets from unknown addresses."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _WORD = (1 << 64) - 1
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A number, or an address at a known distance from something unknown.
+    """A number, or an address at a known offset from an unknown one.
 
     Attributes:
-        origin: 0 for numbers (which addresses in the file are, too); else a mark of what is not known.
-        offset: The number, or the distance.
+        origin: 0 for numbers (including addresses in the file); else the id of an unknown value.
+        offset: The number, or the offset.
     """
 
     origin: int
@@ -24,11 +24,11 @@ class Value:
 
     @property
     def number(self) -> int | None:
-        """The number, from 0 to 2**64 - 1; None when it is not known."""
+        """The number, from 0 to 2**64 - 1; None if unknown."""
         return self.offset & _WORD if self.origin == 0 else None
 
     def moved(self, distance: int) -> Value:
-        """The address that far behind this one."""
+        """Return the address that far behind this one."""
         return Value(self.origin, self.offset + distance)
 
 
@@ -40,34 +40,34 @@ class CpuState:
         self.forget()
 
     def forget(self) -> None:
-        """Know nothing: the way that led here is not known."""
+        """Forget all values."""
         self._registers = [self.unknown() for _ in range(16)]
         self._bytes: dict[Value, int] = {}
         self._words: dict[Value, Value] = {}
 
     def unknown(self) -> Value:
-        """Something that is not known, and not the same as anything else."""
+        """Return a new unknown value, different from all others."""
         return Value(next(self._marks), 0)
 
     def register(self, register: Register) -> Value:
-        """What a register holds."""
+        """Return the value of a register."""
         return self._registers[register]
 
     def load(self, place: Value, size: int) -> Value:
-        """What memory holds, as far as this function wrote it there; contents of the file are not looked up."""
+        """Return the value in memory, if this function wrote it; the content of the file is not used."""
         if size == 8 and place in self._words:
             return self._words[place]
         known = self.octets(place, size)
         return self.unknown() if known is None else Value(0, int.from_bytes(known, "little"))
 
     def octets(self, place: Value, size: int) -> bytes | None:
-        """Bytes that this function wrote; None unless all are known."""
+        """Return bytes that this function wrote; None unless all are known."""
         found = [self._bytes.get(place.moved(each)) for each in range(size)]
         known = bytes(each for each in found if each is not None)
         return known if len(known) == size else None
 
     def address(self, memory: Memory, end: int) -> Value:
-        """The address of an operand.
+        """Return the address of an operand.
 
         Args:
             memory: The operand.
@@ -98,6 +98,6 @@ class CpuState:
         self._registers[register] = self.unknown() if value is None else value
 
     def clear_memory(self) -> None:
-        """Something was written, and nobody knows where."""
+        """Forget the memory after a write to an unknown address."""
         self._bytes.clear()
         self._words.clear()

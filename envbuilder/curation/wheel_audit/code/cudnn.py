@@ -1,6 +1,6 @@
-"""Which cuDNN TensorFlow was compiled against, and which ones it accepts, read from `CudnnSupport::Init`.
+"""The cuDNN that TensorFlow was compiled against, and the accepted ones, read from `CudnnSupport::Init`.
 
-The function was written in three ways, and each is read from its own marks; a function without them is not read:
+The function was written in three ways, each recognized by its own marks; a function without them is not read:
 
 - up to 1.7 it compares `cudnnGetVersion() / 100 * 100` with a constant: major and minor must be the same;
 - from 1.8 to 2.14 it hands both versions to `IsSourceCompatibleWithCudnnLibrary`, which compares them;
@@ -36,7 +36,7 @@ _INIT = re.compile(rb"_ZN[0-9a-z_]{1,80}12CudnnSupport4InitEv")
 _COMPATIBLE = re.compile(rb"_ZN[0-9a-z_]{1,80}34IsSourceCompatibleWithCudnnLibrary[0-9A-Za-z_]{1,80}")
 
 _A_25TH = 0x28F5C28F5C28F5C3
-"""What compilers multiply with to divide 64 bits by 100: the reciprocal of 25, behind a shift by 2."""
+"""Compilers multiply by this to divide 64 bits by 100: the reciprocal of 25, after a shift by 2."""
 
 _MAJORS, _MINORS, _PATCHES = range(4, 100), range(100), range(1000)
 _NUMBERED_BY_THOUSANDS = range(4000, 9000)
@@ -52,7 +52,7 @@ class CudnnReading:
 
     Attributes:
         compiled: Release that it was compiled against: `8.0.4`, or `8.6` when the patch level is not in the code.
-        rule: What it accepts at run time.
+        rule: The rule for accepted versions at run time.
     """
 
     compiled: str
@@ -63,10 +63,10 @@ def cudnn_reading(elf: ELFFile) -> CudnnReading | None:
     """Read the cuDNN that a library was compiled against.
 
     Args:
-        elf: `libtensorflow_framework.so*`, or another library that may hold `CudnnSupport::Init`.
+        elf: `libtensorflow_framework.so*`, or another library that may contain `CudnnSupport::Init`.
 
     Returns:
-        Shape: None when the library has no such function, or it is written in a way that is not known here.
+        Shape: None if the library has no such function, or in an unknown form.
     """
     binary = Binary(elf)
     for function in binary.functions(_INIT):
@@ -76,7 +76,7 @@ def cudnn_reading(elf: ELFFile) -> CudnnReading | None:
 
 
 def _by_hundreds(listing: tuple[Instruction, ...]) -> CudnnReading | None:
-    """`loaded / 100 * 100 == compiled / 100 * 100`, with `compiled` itself in the message when it is not so."""
+    """Read `loaded / 100 * 100 == compiled / 100 * 100`, with `compiled` itself in the error message."""
     constants = {constant for step in listing if (constant := _loaded(step)) is not None}
     if _A_25TH not in constants:
         return None
@@ -90,7 +90,7 @@ def _by_hundreds(listing: tuple[Instruction, ...]) -> CudnnReading | None:
 
 
 def _compared_for_equality(step: Instruction, after: Instruction) -> int | None:
-    """The version without patch level that is compared; None when something else is done."""
+    """Return the version without patch level that is compared; None for another operation."""
     constant = _compared(step)
     if constant not in _NUMBERED_BY_THOUSANDS or after.name not in {"je", "jne"}:
         return None
@@ -122,7 +122,7 @@ def _argument(state: CpuState) -> tuple[int, int, int] | None:
 def _rule(binary: Binary, function: Function, major: int) -> CudnnRule | None:
     """What a function with two versions answers, by its last comparison.
 
-    It asks for the same major, then for an order of the minors; older ones for the same minor up to a certain major.
+    It compares the major, then the order of the minors; older ones require the same minor up to a certain major.
     """
     code = tuple(instructions(binary.code(function), function.address))
     names = {step.name for step in code}
@@ -146,7 +146,7 @@ def _inlined(binary: Binary, init: Function, listing: tuple[Instruction, ...]) -
 def _bounds(
     first: Instruction, jump: Instruction, second: Instruction, leap: Instruction
 ) -> tuple[int, int, CudnnRule] | None:
-    """The major, the smallest minor and the rule of two comparisons with one way out; None when they are others."""
+    """Return the major, the smallest minor and the rule of two comparisons with one target; None for others."""
     major, minor = _compared(first), _smallest(second, leap)
     if major is None or major not in _MAJORS or minor is None:
         return None
@@ -155,7 +155,7 @@ def _bounds(
 
 
 def _smallest(step: Instruction, jump: Instruction) -> tuple[int, CudnnRule] | None:
-    """The smallest minor that does not jump away, and whether larger ones do not either."""
+    """Return the smallest minor that does not jump, and True if larger ones do not either."""
     limit = _compared(step)
     if limit is None or limit not in _MINORS:
         return None
@@ -169,8 +169,8 @@ def _smallest(step: Instruction, jump: Instruction) -> tuple[int, CudnnRule] | N
 def _patch(binary: Binary, init: Function, known: tuple[int, int]) -> int | None:
     """The patch level out of the message about a wrong cuDNN, which names the whole version; None when it is not there.
 
-    The version stands in the file as three int that the code points to, or its numbers are given one by one to the
-    function that makes text of a number.
+    The version is in the file as three int that the code points to, or its numbers are passed one by one to the
+    function that formats a number.
     """
     seen = {*_pointed(binary, init, known), *_spelled(binary, init, known)}
     return seen.pop() if len(seen) == 1 else None

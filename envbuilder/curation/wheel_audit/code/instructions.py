@@ -1,4 +1,4 @@
-"""Cut x86-64 machine code into instructions with capstone, which the optional dependency `audit` installs."""
+"""Decoder of x86-64 machine code with capstone, from the optional dependency `audit`."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ class Memory:
 
     Attributes:
         base: Register that holds an address; None for none.
-        displacement: What is added to it.
+        displacement: Number added to it.
         relative: The displacement counts from the end of the instruction.
-        computed: The address depends on more: an index, thread-local storage, a register that is not a whole one.
+        computed: The address depends on more: an index, thread-local storage, a part of a register.
         size: Bytes of the operand.
     """
 
@@ -86,7 +86,7 @@ class Constant:
 
 
 Operand: TypeAlias = Direct | Memory | Constant | None
-"""None is a register that is not a general one."""
+"""None for a register that is not a general one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,10 +94,10 @@ class Instruction:
     """One instruction.
 
     Attributes:
-        address: Where it begins.
+        address: Its address.
         end: Address of the next instruction in memory.
         name: In Intel's notation, without prefixes.
-        operands: The one that is written first.
+        operands: The destination is first.
         written: Registers that it writes, named or not.
         vector: It has an operand in a vector register, such as `xmm0`.
     """
@@ -111,22 +111,22 @@ class Instruction:
 
     @property
     def is_call(self) -> bool:
-        """Whether it calls a function, at a constant address or another."""
+        """True if it calls a function, at a constant address or another."""
         return self.name in {"call", "lcall"}
 
     @property
     def called(self) -> int | None:
-        """Address of the function that it calls; None when it calls none, or the address is not constant."""
+        """Address of the called function; None if it calls none, or the address is not constant."""
         return self._target if self.is_call else None
 
     @property
     def jumps_to(self) -> int | None:
-        """Where it jumps, always or on a condition; None when it does not, or the address is not constant."""
+        """Target of a jump, conditional or not; None if it does not jump, or the address is not constant."""
         return self._target if self.name.startswith(_JUMPS) else None
 
     @property
     def ends_block(self) -> bool:
-        """Whether what follows in memory is never run after it."""
+        """True if the next instruction in memory is never run after it."""
         return self.name in _ENDS
 
     @property
@@ -135,11 +135,11 @@ class Instruction:
 
 
 def instructions(code: bytes, address: int) -> Iterator[Instruction]:
-    """Return the instructions of a function, in memory order, up to its end or to what is no instruction.
+    """Return the instructions of a function, in memory order, up to its end or to an invalid instruction.
 
     Args:
         code: Its bytes.
-        address: Where they lie at run time.
+        address: Their address at run time.
 
     Raises:
         ToolMissing: capstone is not installed.
@@ -160,7 +160,7 @@ def instructions(code: bytes, address: int) -> Iterator[Instruction]:
 
 @cache
 def _decoder() -> tuple[Any, dict[int, Direct]]:
-    """Return capstone's decoder, and what its numbers of registers mean."""
+    """Return capstone's decoder, and the meaning of its register numbers."""
     try:
         capstone = import_module("capstone")
     except ImportError as error:

@@ -1,8 +1,8 @@
-"""Which libraries TensorFlow opens at run time, read from the functions that open them.
+"""Libraries that TensorFlow opens at run time, read from the functions that open them.
 
 From 1.14 on every CUDA library has a function `DsoLoader::Get<Name>DsoHandle()`, which puts a library name and a
-version into two strings and hands them to one function, which opens `lib<name>.so.<version>`, or `lib<name>.so`. The
-strings are made in four ways: by a constructor that is given a C string (old std::string), by one that is given the
+version into two strings and passes them to one function, which opens `lib<name>.so.<version>`, or `lib<name>.so`. The
+strings are made in four ways: by a constructor with a C string (old std::string), by one with the
 begin and the end of a text (new std::string, GCC 5), by stores into the string itself (new std::string of at most 15
 characters), and for the version as a pointer and a length (std::string_view).
 """
@@ -27,15 +27,15 @@ _CONSTRUCTOR = re.compile(r"_ZNSsC[12]EPKcRKSaIcE")
 _LIBRARY = re.compile(r"[A-Za-z0-9_+-]+(?:\.[A-Za-z0-9_+-]+)*")
 _VERSION = re.compile(r"(?:\d+(?:\.\d+)*)?")
 _INSIDE, _SHORT = 16, 15
-"""Where a std::string of the new ABI has room for short texts, and how many characters fit in."""
+"""Offset of the buffer for short texts in a std::string of the new ABI, and its capacity in characters."""
 _LONGEST = 40
 
 
 def opened_sonames(elf: ELFFile) -> tuple[tuple[str, str], ...]:
-    """What TensorFlow opens with `dlopen` for CUDA.
+    """Return the libraries that TensorFlow opens with `dlopen` for CUDA.
 
     Args:
-        elf: `libtensorflow_framework.so.*`, or another library that may hold the loader.
+        elf: `libtensorflow_framework.so.*`, or another library that may contain the loader.
 
     Returns:
         Shape: `(loader, soname)` such as `("CudaRuntime", "libcudart.so.11.0")`, by loader, each loader once; empty
@@ -80,7 +80,7 @@ def _soname(strings: _Strings, state: CpuState) -> str | None:
 
 
 class _Strings:
-    """The strings that a function has made, in whatever way."""
+    """The strings that a function has created, in any of the four ways."""
 
     def __init__(self, binary: Binary) -> None:
         self._binary = binary
