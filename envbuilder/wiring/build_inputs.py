@@ -1,4 +1,4 @@
-"""Adapters for building images: what both engines read, and where images are delivered."""
+"""Adapters for building images: inputs of both engines, and destinations of images."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from envbuilder.wiring.sources import (
 
 
 def lock_files(session: Session) -> LockFiles:
-    """Return what finds tools and interpreter archives."""
+    """Return the adapter that finds tools and interpreter archives."""
     own_tools = {ToolName.PROBE: probe_source(), HOOK: memory_hook()}
     return LockFiles(store=session.store, files=session.files, own_tools=own_tools)
 
@@ -69,7 +69,7 @@ class IndexFiles:
     Attributes:
         index: The index.
         web: Sends the requests.
-        store: Gets the files.
+        store: Receives the files.
         offline: Refuse to download anything.
     """
 
@@ -82,7 +82,7 @@ class IndexFiles:
         """See `PackageFiles.locate`.
 
         Raises:
-            SourceUnreachable: The index does not have them, or nothing may be downloaded.
+            SourceUnreachable: The index does not have them, or downloads are not allowed.
         """
         if self.offline:
             raise SourceUnreachable(
@@ -98,7 +98,7 @@ class IndexFiles:
 
 
 def package_files(session: Session, sources: Sources, *, offline: bool = False) -> IndexFiles:
-    """Return what fetches Python packages."""
+    """Return the adapter that fetches Python packages."""
     settings = session.settings
     return IndexFiles(
         index=package_index(settings, sources),
@@ -109,7 +109,7 @@ def package_files(session: Session, sources: Sources, *, offline: bool = False) 
 
 
 def base_contents(session: Session, sources: Sources, *, offline: bool = False) -> BaseContents:
-    """Return what opens the bases of locks."""
+    """Return the adapter that opens the bases of locks."""
     return BaseContents(
         debian=debian_trees(session, sources, offline=offline),
         registry_mirror=sources.registry_mirror,
@@ -121,7 +121,7 @@ def base_contents(session: Session, sources: Sources, *, offline: bool = False) 
 
 
 def image_runner(session: Session) -> ImageRunner:
-    """Return what runs commands in assembled images, without an engine."""
+    """Return the runner of commands in assembled images, without an engine."""
     work = session.settings.use("work")
 
     def lookup(name: str) -> AssembledImage | None:
@@ -139,12 +139,12 @@ def image_runner(session: Session) -> ImageRunner:
 
 
 def assembly_context(session: Session, sources: Sources, *, jobs: int = 0, offline: bool = False) -> AssemblyContext:
-    """Return what images are assembled with.
+    """Return the context for assembling images.
 
     Args:
         session: Settings and stores.
         sources: Where to fetch from.
-        jobs: How many layers are made at once; 0 means one for each processor.
+        jobs: Maximum number of layers made at once; 0 means one for each processor.
         offline: Refuse to download anything.
     """
     return AssemblyContext(
@@ -191,7 +191,7 @@ def delivery(session: Session) -> Delivery:
 
 
 def gatherer(session: Session, sources: Sources) -> Gatherer:
-    """Return what fetches every file of a lock into the store."""
+    """Return the adapter that fetches every file of a lock into the store."""
     return Gatherer(
         store=session.store,
         files=lock_files(session),
@@ -203,7 +203,7 @@ def gatherer(session: Session, sources: Sources) -> Gatherer:
 
 
 def engine_bases(session: Session, sources: Sources) -> EngineBases:
-    """Return what gives the container engine the bases of locks."""
+    """Return the adapter that provides the container engine with the bases of locks."""
     return EngineBases(
         engine=session.engine,
         debian=debian_trees(session, sources),
@@ -215,7 +215,7 @@ def engine_bases(session: Session, sources: Sources) -> EngineBases:
 
 @dataclass(frozen=True, slots=True)
 class DockerIngredients:
-    """What the Dockerfile of a lock needs beside the lock.
+    """Provider of the files that the Dockerfile of a lock needs beside the lock.
 
     Attributes:
         session: Settings, engine and stores.
@@ -228,7 +228,7 @@ class DockerIngredients:
 
         Raises:
             SourceUnreachable: The index does not have that version of uv.
-            VerificationFailed: Its program is not the one of the lock.
+            VerificationFailed: Its program does not match the lock.
         """
         with tempfile.TemporaryDirectory(prefix="envbuilder-tool-") as folder:
             provide_uv(

@@ -15,13 +15,13 @@ _UNSIGNED = "not checked for a signature (--key FILE): its lock and files are tr
 
 
 def opened_bundle(session: Session, path: Path, sources: Sources, key: Path | None, *, offline: bool) -> Lock:
-    """Take the files of a bundle into the store; gives its lock.
+    """Add the files of a bundle to the store; return its lock.
 
     Args:
         session: Settings, catalog and stores.
         path: The bundle.
-        sources: Where a build fetches what the bundle lacks.
-        key: File of public keys, one of which must have signed the bundle; None trusts it without.
+        sources: Sources of files that the bundle lacks.
+        key: File of public keys, one of which must have signed the bundle; None requires no signature.
         offline: Nothing is fetched.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The engines: which there are, what each supports, which one builds, and which one has an image."""
+"""The registered engines: their features, and the selection of one for a build or an image."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Registration:
     """One engine.
 
     Attributes:
-        make: Makes its builder.
-        features: What it supports of that which not every engine does.
-        is_available: Whether it can build here; may tell the user why not.
-        runner: Finds its images, and runs commands in them.
+        make: Returns its builder.
+        features: The supported optional features.
+        is_available: Returns True if it can build on this machine; may report the reason why not.
+        runner: Returns the runner that finds its images, and runs commands in them.
     """
 
     make: Callable[[Session], ImageBuilder]
@@ -81,14 +81,14 @@ ENGINES: Mapping[Engine, Registration] = {
         runner=image_runner,
     ),
 }
-"""In the order in which `auto` asks them."""
+"""In the order in which `auto` tries them."""
 
 
 def chosen_engine(session: Session, engine: Engine, features: Collection[Feature]) -> Engine:
-    """Return the engine that builds: the named one, or the first that supports what was asked for and is available.
+    """Return the engine that builds: the named one, or the first available one with the requested features.
 
     Raises:
-        UsageError: The named engine does not support it.
+        UsageError: The named engine does not support a feature.
     """
     able = [each for each, registered in ENGINES.items() if registered.features >= frozenset(features)]
     if engine is Engine.AUTO:
@@ -100,7 +100,7 @@ def chosen_engine(session: Session, engine: Engine, features: Collection[Feature
 
 
 def runner_of(session: Session, image: str, engine: Engine) -> FollowingEngine:
-    """Return what runs commands in an image: the named engine, or the first that has the image, or that answers."""
+    """Return the runner for an image: of the named engine, or of the first that has the image, or that answers."""
     if engine is not Engine.AUTO:
         return ENGINES[engine].runner(session)
     answering = []
@@ -116,17 +116,17 @@ def runner_of(session: Session, image: str, engine: Engine) -> FollowingEngine:
 
 
 def reference_of(session: Session, name: str, engine: Engine) -> str:
-    """Return the image that a name means: that of an environment, one that was built under it, or the name itself.
+    """Return the reference of a named image: that of an environment, one built with this name, or the name itself.
 
-    The short name of a release means its environment only if no image was built under it.
+    The short name of a release means its environment only if no image was built with it.
 
     Args:
         session: Settings, catalog and stores.
         name: An environment, `name:` of a spec, or a reference.
-        engine: Where to look.
+        engine: Engine to search.
 
     Raises:
-        UsageError: It is no reference; or the short name of a release with several environments.
+        UsageError: It is not a reference; or the short name of a release with several environments.
     """
     try:
         built = f"{repository_of(image_name(name))}:latest"

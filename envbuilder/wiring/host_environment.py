@@ -24,7 +24,7 @@ from envbuilder.wiring.settings import Settings
 
 ENGINE_SECONDS = 1
 _UV_SECONDS = 30.0
-"""Longer than the limit of a source: a uv that is late makes its index late, and not unknown."""
+"""Longer than the limit of a source: a late uv makes its index late, not unknown."""
 _HOOK = "nvidia-container-runtime-hook"
 _CDI = ("/etc/cdi", "/var/run/cdi")
 
@@ -52,7 +52,7 @@ class LocalServices:
     def engine(self) -> EngineInfo:
         """See `HostServices.engine`."""
         if not is_there(self.settings.environ):
-            # Without the SDK, whose import takes a tenth of the time that there is.
+            # Without the SDK, whose import takes a tenth of the available time.
             hint = "install one and start it, or set DOCKER_HOST to where one listens"
             raise EngineUnavailable("no container engine is here", hint=hint)
         return connect(self.settings.environ, timeout=ENGINE_SECONDS).info()
@@ -92,7 +92,7 @@ class ConfiguredSources:
         """See `SourceAccess.address`."""
         match kind:
             case SourceKind.REGISTRY:
-                # An engine that is late has not told its mirrors; one that is not here asks nobody.
+                # An engine that is late has not sent its mirrors; one that is unavailable uses none.
                 return _registry(engine) if engine or is_there(self.settings.environ) else None
             case SourceKind.INDEX:
                 return self._index()
@@ -114,7 +114,7 @@ class ConfiguredSources:
 
 
 def _registry(engine: EngineInfo | None) -> Address:
-    """Where Docker gets images; without it a registry has to be named for each build."""
+    """Return the address that Docker pulls images from; without it a registry has to be named for each build."""
     if engine and engine.mirrors:
         return Address(url=f"{engine.mirrors[0].rstrip('/')}/v2/", chosen="Docker's mirror", configured=True)
     parts = urlsplit(default_registry())

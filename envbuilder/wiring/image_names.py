@@ -9,10 +9,10 @@ REFERENCE = "write [HOST[:PORT]/]NAME[:TAG][@sha256:DIGEST], the name in lower c
 
 
 def checked_reference(name: str) -> str:
-    """Return an image reference as it was written.
+    """Return an image reference unchanged after checking it.
 
     Raises:
-        UsageError: It is none; no engine and no registry is asked for it.
+        UsageError: It is not a reference; no engine and no registry is asked for it.
     """
     try:
         ImageRef.parse(name)

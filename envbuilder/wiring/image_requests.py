@@ -1,4 +1,4 @@
-"""What `build` is asked for: locks from the command line, with the names of their images."""
+"""Requests of `build`: locks from the command line, with the names of their images."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from envbuilder.wiring.session import Session
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which locks to build, and the names of their images.
+    """The selection of locks to build, and the names of their images.
 
     Attributes:
         tags: References for the image; empty means the default ones.
         base: Base for environments; empty means the first that is available.
         tensorflow: Patch release for environments; None means theirs.
-        bundle: File that holds a lock and everything that it needs.
+        bundle: File with a lock and all its files.
         key: Public keys, one of which must have signed the bundle; None for any bundle.
     """
 
@@ -39,7 +39,7 @@ class Selection:
 
     @property
     def features(self) -> frozenset[Feature]:
-        """What the engine has to support."""
+        """Features that the engine has to support."""
         return frozenset([Feature.BUNDLE] if self.bundle else [])
 
 
@@ -47,11 +47,11 @@ def checked(selection: Selection, *, push: bool) -> Selection:
     """Return a selection whose tags are complete references.
 
     Args:
-        selection: As it was typed.
+        selection: The values on the command line.
         push: Whether the images are to be pushed.
 
     Raises:
-        UsageError: A tag is no reference; or options that need another one.
+        UsageError: A tag is not a reference; or an option requires another one.
     """
     if push and not selection.tags:
         raise UsageError("--push needs a registry", hint="name it in a tag: --tag localhost:5000/team/tf:1")
@@ -67,17 +67,17 @@ def checked(selection: Selection, *, push: bool) -> Selection:
 def image_requests(
     session: Session, targets: tuple[str, ...], selection: Selection, sources: Sources, *, offline: bool
 ) -> tuple[ImageRequest, ...]:
-    """Return what to build, in the order of the command line; interpreter archives that were named are taken along.
+    """Return the requests, in the order of the command line; named interpreter archives are added to the cache.
 
     Args:
         session: Settings, catalog and stores.
         targets: Environments, globs over their ids, or locks; empty means the lock in this directory.
-        selection: Which of their locks, and the names.
+        selection: Options for their locks, and the names.
         sources: Sources of the command line.
         offline: Refuse to download anything.
 
     Raises:
-        UsageError: Nothing of that name; or two images would have the same name.
+        UsageError: A name is unknown; or two images would have the same name.
         NoUsableBase: No base of an environment is available.
     """
     locks = _locks(session, targets, selection, sources, offline=offline)

@@ -1,4 +1,4 @@
-"""Adapters for locking: where bases, interpreters and packages come from in a real run."""
+"""Adapters for locking: the sources of bases, interpreters and packages."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from envbuilder.wiring.sources import debian_trees, host_programs, package_resol
 
 
 def closures(settings: Settings) -> ClosureFolder:
-    """Return the packages that come with the rows."""
+    """Return the packages that ship with the rows."""
     return ClosureFolder(folder=settings.matrices / "locks")
 
 
 def ingredient_sources(session: Session, spec: Spec) -> IngredientSources:
-    """Return what locking a spec reads from this machine and from the network."""
+    """Return the sources that locking a spec reads from this machine and from the network."""
     settings, sources = session.settings, spec.sources
     return IngredientSources(
         bases={

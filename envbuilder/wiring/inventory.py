@@ -1,4 +1,4 @@
-"""Ingredients of a build that this machine has, gathered without network access."""
+"""Ingredients of a build on this machine, gathered without network access."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _UV_MIRROR = "UV_PYTHON_INSTALL_MIRROR"
 
 
 def inventory(settings: Settings, catalog: Catalog, sources: Sources | None = None) -> Inventory:
-    """Return what a build could use now.
+    """Return the ingredients that a build could use now.
 
     Args:
         settings: Cache and settings of this host.
@@ -57,7 +57,7 @@ def _installed(settings: Settings, catalog: Catalog) -> Iterator[tuple[Release, 
 
 
 def _cache(settings: Settings) -> Path:
-    """Return the cache directory; `NOWHERE` if there is none that can be used: then nothing is kept."""
+    """Return the cache directory; `NOWHERE` if there is no usable one: then nothing is kept."""
     try:
         return settings.cache
     except UsageError:

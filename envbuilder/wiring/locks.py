@@ -1,4 +1,4 @@
-"""The lock that a command line means."""
+"""The lock that a command line names."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def locked(session: Session, spec: Spec, *, upgrade: date | None = None) -> Lock
     """Return a new lock of a spec; see `lock`.
 
     Raises:
-        NoUsableBase: As `lock` raises it, with every known reason for each base, and a hint that repeats nothing which
-            was tried.
+        NoUsableBase: As `lock` raises it, with every known reason for each base, and a hint without repeated
+            attempts.
     """
     ingredients = ingredient_sources(session, spec)
     try:
@@ -44,17 +44,17 @@ def locked(session: Session, spec: Spec, *, upgrade: date | None = None) -> Lock
 def obtain_lock(
     session: Session, name: str | None, named: Sources, *, base: str = "", tensorflow: Version | None = None
 ) -> tuple[Lock, Sources]:
-    """Return the lock that a command line means, and where to fetch from.
+    """Return the lock that a command line names, and its sources.
 
     Args:
         session: Settings, catalog and stores.
         name: A row, a lock, or None for the lock in this directory.
         named: Sources of the command line.
-        base: Base of the command line; only a row takes one, a lock has chosen.
-        tensorflow: Patch release of the command line; only a row takes one.
+        base: Base of the command line; only for a row, a lock has chosen.
+        tensorflow: Patch release of the command line; only for a row.
 
     Raises:
-        UsageError: Nothing of that name; or a lock that its spec has left behind, or that does not pin everything.
+        UsageError: The name is unknown; or the lock is older than its spec, or does not pin everything.
         NoUsableBase: No base of the row is available.
     """
     match target(session.catalog, name, tensorflow=tensorflow):
@@ -71,20 +71,20 @@ def obtain_lock(
 def known_lock(
     session: Session, name: str | None, named: Sources, *, base: str = "", tensorflow: Version | None = None
 ) -> tuple[Lock, Sources]:
-    """Return the lock that a command line means, without fetching a base or an interpreter for it.
+    """Return the lock that a command line names, without fetching a base or an interpreter for it.
 
     Args:
         session: Settings, catalog and stores.
         name: A row, a lock, or None for the lock in this directory.
         named: Sources of the command line.
-        base: Base of the command line; only a row takes one.
-        tensorflow: Patch release of the command line; only a row takes one.
+        base: Base of the command line; only for a row.
+        tensorflow: Patch release of the command line; only for a row.
 
     Returns:
         A lock that may leave ingredients unpinned (`Lock.unpinned`), and the sources.
 
     Raises:
-        UsageError: Nothing of that name; or a lock that its spec has left behind.
+        UsageError: The name is unknown; or the lock is older than its spec.
     """
     match target(session.catalog, name, tensorflow=tensorflow):
         case LockTarget() as there:
@@ -97,16 +97,16 @@ def known_lock(
 def renderable_lock(
     session: Session, name: str | None, named: Sources, *, tensorflow: Version | None = None
 ) -> tuple[Lock, Sources]:
-    """Return a lock with everything pinned, or one without where no base of a row is available.
+    """Return a lock with everything pinned, or an unpinned one if no base of a row is available.
 
     Args:
         session: Settings, catalog and stores.
         name: A row, a lock, or None for the lock in this directory.
         named: Sources of the command line.
-        tensorflow: Patch release of the command line; only a row takes one.
+        tensorflow: Patch release of the command line; only for a row.
 
     Raises:
-        UsageError: Nothing of that name; or a lock that its spec has left behind.
+        UsageError: The name is unknown; or the lock is older than its spec.
     """
     meant = target(session.catalog, name, tensorflow=tensorflow)
     if isinstance(meant, LockTarget):
@@ -132,7 +132,7 @@ def lock_cache(session: Session) -> obtain.LockCache:
 
 
 def keep_image(session: Session, made: Lock) -> None:
-    """Write the image that a lock became into the same lock of the cache, if it is there."""
+    """Write the image of a lock into the same lock of the cache, if it is there."""
     obtain.keep_image(session.settings.use("locks"), made)
 
 

@@ -40,7 +40,7 @@ class ProofAdapters:
 
     Attributes:
         session: Settings, catalog, engine and stores.
-        sources: Where to fetch from.
+        sources: Sources of the files.
         pythons: Directories with interpreters that the user names.
     """
 
@@ -56,7 +56,7 @@ class ProofAdapters:
         return BareEnvironments(uv=replace(uv_settings(settings, self.sources), cache=work / "uv"), work=work)
 
     def ports(self) -> ProofPorts:
-        """Return what `prove` reads and writes."""
+        """Return the ports of `prove`."""
         session = self.session
         settings = session.settings
         records = records_of(settings)
@@ -113,9 +113,9 @@ class ProofAdapters:
 
 
 def bare_environ(environ: Mapping[str, str], *, home: Path) -> dict[str, str]:
-    """Return the environment of a program that must see neither a GPU nor anything of the user's own Python.
+    """Return environment variables for a program without access to GPUs and to the user's own Python.
 
-    Keras writes into the home folder; that is not the user's either.
+    Keras writes into the home directory, so that is replaced too.
     """
     kept = {name: environ[name] for name in _PASSED_ON if name in environ}
     return {**kept, "HOME": str(home), "CUDA_VISIBLE_DEVICES": "-1"}

@@ -1,4 +1,4 @@
-"""What the functions of one command share: settings, catalog, callbacks, and one adapter of each kind."""
+"""Shared objects of the functions of one command: settings, catalog, callbacks, and one adapter of each kind."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from envbuilder.wiring.settings import Settings
 
 @dataclass(frozen=True)
 class Session:
-    """One run of a command; adapters are made when they are first used.
+    """One run of a command; adapters are made on first use.
 
     Attributes:
         settings: Directories and host settings.
@@ -43,15 +43,15 @@ class Session:
 
     @cached_property
     def engine(self) -> ContainerEngine:
-        """The container engine; it is contacted at the first request."""
+        """The container engine; the first request connects to it."""
         return connect(self.settings.environ)
 
     @cached_property
     def sandbox(self) -> Sandbox:
-        """The sandbox for code of packages and images, chosen at the first use.
+        """The sandbox for code of packages and images, chosen on first use.
 
         Raises:
-            ToolMissing: None works here, and code may not run without one.
+            ToolMissing: None works on this machine, and code may not run without one.
         """
         settings = self.settings
         allowed = settings.allow_host_builds
@@ -64,7 +64,7 @@ class Session:
 
     @cached_property
     def store(self) -> Store:
-        """Everything that was fetched or assembled."""
+        """The store of fetched and assembled files."""
         return Store(folder=self.settings.room(STORE))
 
     @cached_property

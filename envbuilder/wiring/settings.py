@@ -1,4 +1,4 @@
-"""Settings of one run: data directories, the cache, and what this host is configured to use.
+"""Settings of one run: data directories, the cache, and the configuration of this host.
 
 No other module reads the environment of the process.
 """
@@ -17,7 +17,7 @@ from envbuilder.core.errors import UsageError
 from envbuilder.core.http.trust import ca_bundle, ca_variable
 
 NOWHERE = Path("/nonexistent")
-"""Home of accounts that have none, as in Debian's base-passwd."""
+"""Home of users without one, as in Debian's base-passwd."""
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "FTP_PROXY")
 KEYRING_VARIABLE = "ENVBUILDER_DEBIAN_KEYRING"
 HOST_BUILDS = "ENVBUILDER_ALLOW_HOST_BUILDS"
@@ -31,12 +31,12 @@ class Settings:
     Attributes:
         matrices: Directory of the catalog.
         templates: Directory of the Jinja templates.
-        cache_path: Path of the cache directory; below `NOWHERE` if nothing names one.
+        cache_path: Path of the cache directory; below `NOWHERE` if none is configured.
         environ: Environment of the process.
-        home: Home directory of this account; `NOWHERE` for none.
+        home: Home directory of this user; `NOWHERE` for none.
         packaged: Whether the catalog is that of the installed package, and not one that `ENVBUILDER_MATRICES` names.
         allow_host_builds: Whether code of packages may run without a sandbox.
-        on_close: Registers what is called when the command ends.
+        on_close: Registers a function that is called when the command ends.
     """
 
     matrices: Path
@@ -53,7 +53,7 @@ class Settings:
         """The cache directory, which need not exist.
 
         Raises:
-            UsageError: Nothing names one; or others could have changed what it holds.
+            UsageError: None is configured; or other users could have changed its content.
         """
         if self.cache_path.is_relative_to(NOWHERE):
             raise UsageError(
@@ -64,12 +64,12 @@ class Settings:
         return self.cache_path
 
     def room(self, name: str) -> Path:
-        """Return a directory of the cache; errors as in `use`, which also keeps others from pruning it."""
+        """Return a directory of the cache; errors as in `use`, which also protects it from pruning."""
         return room_of(self.cache, name)
 
     @property
     def ca_bundle(self) -> bytes:
-        """The CA bundle that this host was told to use; empty when it uses its default.
+        """The configured CA bundle of this host; empty for its default.
 
         Raises:
             UsageError: It cannot be read.
@@ -78,7 +78,7 @@ class Settings:
 
     @property
     def ca_variables(self) -> tuple[tuple[str, str], ...]:
-        """The variable that names the trusted certificates, and what it names; empty when none is set."""
+        """Name and value of the variable for trusted certificates; empty if none is set."""
         name = ca_variable(self.environ)
         return ((name, self.environ[name]),) if name else ()
 
@@ -95,17 +95,17 @@ class Settings:
 
     @property
     def index_variable(self) -> str:
-        """The variable that names the package index; empty when none does."""
+        """The variable that names the package index; empty if none does."""
         return next((name for name in _INDEX_VARIABLES if self.environ.get(name)), "")
 
     def use(self, name: str) -> Path:
-        """Return a directory of the cache that nobody prunes until the command ends.
+        """Return a directory of the cache that is protected from pruning until the command ends.
 
         Args:
             name: Of one of `ROOMS`.
 
         Raises:
-            UsageError: There is no cache, it cannot be made, or others could have changed what it holds.
+            UsageError: There is no cache, it cannot be made, or other users could have changed its content.
             LocksUnsupported: The file system of the cache has no locks.
         """
         path, handle = use_room(self.cache, name)
@@ -115,7 +115,7 @@ class Settings:
 
     @property
     def apt_sources(self) -> tuple[str, ...]:
-        """Content of this host's apt configuration, in apt's order; empty where there is none."""
+        """Content of this host's apt configuration, in apt's order; empty if there is none."""
         folder = Path("/etc/apt")
         files = [folder / "sources.list", *sorted((folder / "sources.list.d").glob("*"))]
         return tuple(
@@ -134,7 +134,7 @@ def settings(
 
     Args:
         allow_host_builds: Allow code of packages to run without a sandbox, as `ENVBUILDER_ALLOW_HOST_BUILDS` does.
-        on_close: Registers what is called when the command ends.
+        on_close: Registers a function that is called when the command ends.
     """
     environ = dict(os.environ)
     package = Path(envbuilder.__file__).parent
@@ -158,7 +158,7 @@ def settings(
 
 
 def _home(environ: Mapping[str, str]) -> Path:
-    """Return the home directory of this account, which may be one that no list of accounts knows."""
+    """Return the home directory of this user, who may be missing from the list of users."""
     named = Path(environ.get("HOME", ""))
     if named.is_absolute():
         return named

@@ -1,4 +1,4 @@
-"""Package index, Debian archive and registries, as the command line, the spec and this host configure them."""
+"""Package index, Debian archive and registries, as configured by the command line, the spec and this host."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class IndexSizes:
 
 
 def package_sizes(session: Session, sources: Sources) -> IndexSizes:
-    """Return what asks the package index for sizes."""
+    """Return the adapter that asks the package index for sizes."""
     return IndexSizes(index=package_index(session.settings, sources), web=downloads(session, sources))
 
 
@@ -104,13 +104,13 @@ def keyring(settings: Settings, sources: Sources) -> str:
 
 
 def host_programs(settings: Settings) -> Host:
-    """Return what runs programs of this host."""
+    """Return the adapter that runs programs of this host."""
     environ = {**uv_environ(settings.environ), "UV_CACHE_DIR": str(settings.use("uv"))}
     return Host(environ=environ, run=run_program)
 
 
 def debian_trees(session: Session, sources: Sources, *, offline: bool = False) -> DebianTrees:
-    """Return what makes Debian trees.
+    """Return the adapter that makes Debian trees.
 
     Args:
         session: Settings and stores.
@@ -139,7 +139,7 @@ def debian_trees(session: Session, sources: Sources, *, offline: bool = False) -
 
 
 def registry_client(settings: Settings) -> Callable[[], RegistryClient]:
-    """Return what opens clients for registries, with the credentials of Docker and of the containers tools."""
+    """Return the function that opens registry clients, with the credentials of Docker and of the containers tools."""
     files = login_files(settings.environ, settings.home)
     return lambda: RegistryClient(settings.environ, files, default=_default_host)
 

@@ -24,8 +24,8 @@ def subject_of(session: Session, image: str, name: str, engine: Engine) -> Subje
     Args:
         session: Settings, catalog and stores.
         image: A path, a name in the store or the engine, or a name with a registry's host.
-        name: Which image of a layout, when it holds several.
-        engine: Where a name is looked for.
+        name: Name of the image in a layout with several.
+        engine: Engine to search for a name.
 
     Raises:
         UsageError: There is none.
@@ -127,7 +127,7 @@ def _of_registry(session: Session, name: str) -> Subject:
 
 
 def readable_subject(session: Session, image: str, engine: Engine, work: Path) -> Subject:
-    """Like `subject_of`; an image of the engine is written into a file in `work`, so that its layers can be read."""
+    """Return the same as `subject_of`; an image of the engine is written to a file in `work`, for reading."""
     subject = subject_of(session, image, "", engine)
     if subject.fetch is not None:
         return subject

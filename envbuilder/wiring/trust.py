@@ -1,4 +1,4 @@
-"""Notices of what a lock, a spec or a bundle from elsewhere makes this machine trust."""
+"""Notices of the trust that a foreign lock, spec or bundle requires."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _DEFAULT_INDEX = "uv's default index"
 def trusts(
     session: Session, lock: Lock, sources: Sources, *, bundle: str = "", offline: bool = False
 ) -> tuple[str, ...]:
-    """Return what a build of a lock trusts, one sentence for each source and for what is run.
+    """Return the trust statements about a build of a lock, one for each source and for code that is run.
 
     Args:
         session: Settings, catalog and stores.
         lock: A lock.
         sources: Where to fetch from.
-        bundle: The bundle, and whether it is signed; empty for none.
+        bundle: The bundle, and its signature; empty for none.
         offline: Nothing is fetched.
     """
     own = {pin.name: pin.sha256 for pin in lock_files(session).own_pins()}
@@ -39,7 +39,7 @@ def trusts(
 
 
 def tell_lock(session: Session, lock: Lock, sources: Sources, *, bundle: str = "", offline: bool = False) -> None:
-    """Say once to this account what a build of a lock that a file or a bundle holds trusts; see `trusts`."""
+    """Print the trust statements about a lock from a file or a bundle once for this user; see `trusts`."""
     sentences = trusts(session, lock, sources, bundle=bundle, offline=offline)
     if Told(folder=session.settings.use("seen")).is_new(lock, sentences):
         session.progress(f"the lock {digest(lock)[:19]} was not used here before; it trusts:")
@@ -48,7 +48,7 @@ def tell_lock(session: Session, lock: Lock, sources: Sources, *, bundle: str = "
 
 
 def tell_spec(session: Session, spec: Spec) -> None:
-    """Say what locking a spec trusts beyond the defaults."""
+    """Print the trust statements about locking a spec beyond the defaults."""
     origins = _origins(session, spec.sources)
     default = origins.index == _DEFAULT_INDEX
     for sentence in trusted_by_spec(spec, origins, index_is_default=default):
@@ -66,7 +66,7 @@ def _origins(session: Session, sources: Sources, bundle: str = "", *, offline: b
 
 
 def _index(session: Session, sources: Sources) -> str:
-    """Return the address of the package index and who named it, and what names further ones."""
+    """Return the address of the package index and its origin, and the origins of further ones."""
     further = " and ".join(_further_indexes(session))
     return _first_index(session, sources) + (f", and those of {further}" if further else "")
 
@@ -105,6 +105,6 @@ def _shown(address: str) -> str:
         plain = without_login(address)
     except ValueError:
         return "an address that is none"
-    # What is no address may hold a login too: `me:secret@host`.
+    # An invalid address may contain credentials too: `me:secret@host`.
     plain = plain if "://" in plain else plain.rpartition("@")[2]
     return "".join(character for character in plain if character.isprintable())

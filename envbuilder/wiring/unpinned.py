@@ -1,4 +1,4 @@
-"""Locks whose base and interpreter are not fetched, for commands that only state what an image will be."""
+"""Locks without fetched base and interpreter, for commands that only describe an image."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from envbuilder.wiring.session import Session
 
 
 def unpinned_lock(session: Session, spec: Spec, *, upgrade: date | None = None) -> Lock:
-    """Return the lock of a spec with what is known without fetching a base or an interpreter.
+    """Return the lock of a spec with the pins that are known without fetching a base or an interpreter.
 
-    Ingredients of the cache are pinned. Packages are those that ship with the row; where none do, and for own packages,
-    the index is asked.
+    Ingredients of the cache are pinned. Packages are those that ship with the row; if there are none, and for own
+    packages, the index is asked.
 
     Args:
         session: Settings, catalog and stores.
-        spec: What is wanted.
+        spec: The spec.
         upgrade: See `lock`.
 
     Raises:
         UsageError: The row does not have the base or interpreter of the spec.
-        ResolutionFailed: The packages do not go together.
+        ResolutionFailed: The packages conflict.
         SourceUnreachable: The packages have to be resolved, and the index does not answer.
     """
     row = select(session.catalog, spec.environment, spec.tensorflow)
