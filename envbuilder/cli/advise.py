@@ -29,7 +29,7 @@ from envbuilder.wiring.inventory import inventory
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
-    """What an environment must meet, as it was typed.
+    """The conditions for an environment, as typed.
 
     Attributes:
         tensorflow: Releases; `keras`, `cuda` and `cudnn` likewise.
@@ -38,7 +38,7 @@ class Conditions:
         gpus: GPUs that must all run, by name or compute capability.
         glibc: C library of a system where the wheel is to run without a container.
         cpu: Only environments without a GPU.
-        hosts: Facts of machines.
+        hosts: Files with facts of machines.
         base: Base of the image; empty for any.
     """
 

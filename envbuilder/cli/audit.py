@@ -29,7 +29,7 @@ from envbuilder.wiring.recording import records_of
 from envbuilder.wiring.session import Session
 
 _TOO_LONG = ("libraries", "elf_needed_main")
-"""Fields that only a machine reads to the end."""
+"""Fields that are too long for a table."""
 
 _RELEASE = re.compile(r"([A-Za-z0-9._-]+)==([^=]+)")
 
@@ -119,7 +119,7 @@ def _tell(audit: Audit) -> None:
 
 
 def _short(text: str) -> str:
-    """A value that fits into a column; a longer one is told in full where it differs."""
+    """Return a value that fits into a column; a longer one is shown in full if it differs."""
     return text if len(text) <= 44 else f"{text[:41]}..."
 
 

@@ -1,4 +1,4 @@
-"""Options of `build`, as two values: which locks, and how."""
+"""Options of `build`, as two values: the selection of locks, and the build options."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ selection_options = grouped(
         "--key", type=_FILE, metavar="PUBLIC", help="With --bundle: require a signature by one of these SSH keys."
     ),
 )
-"""Which locks to build, and the names of their images; the command gets a `Selection`."""
+"""Selection of locks, and the names of their images; the command receives a `Selection`."""
 
 build_options = grouped(
     "options",
@@ -72,4 +72,4 @@ build_options = grouped(
         "--offline", is_flag=True, help="assemble: use only the cache directory and --bundle; download nothing."
     ),
 )
-"""How to build; the command gets `BuildOptions`."""
+"""Options of the build; the command receives `BuildOptions`."""

@@ -123,7 +123,7 @@ def _document(found: CacheState) -> dict[str, object]:
 
 
 def _one_line(text: str) -> str:
-    """Return a text with names of files, which may hold anything, in one line."""
+    """Return a text with file names, which may contain any character, on one line."""
     return visible(text).replace("\n", "\\n")
 
 

@@ -1,4 +1,4 @@
-"""`envbuilder catalog audit|prove|availability`, for those who maintain the catalog."""
+"""`envbuilder catalog audit|prove|availability`, for maintainers of the catalog."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of the running command, with what the command line adds to the environment."""
+"""Settings of the running command: environment variables completed by the command line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from envbuilder.wiring.settings import HOST_BUILDS, Settings, settings
 
 
 def command_settings() -> Settings:
-    """Return the settings of the running command; what they hold open is closed when it ends."""
+    """Return the settings of the running command; files that they hold open are closed when it ends."""
     context = click.get_current_context(silent=True)
     if context is None:
         return settings()

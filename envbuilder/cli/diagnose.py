@@ -79,10 +79,10 @@ def _ran_in(catalog: Catalog, name: str, available: Callable[[], Inventory]) -> 
 
 
 class _Reading:
-    """Reads a log, and remembers whether there was anything in it.
+    """Reader of a log that records if it was empty.
 
     Attributes:
-        empty: True until something else than blanks was read.
+        empty: True until anything other than white space was read.
     """
 
     def __init__(self, read: Callable[[int], bytes], name: str) -> None:

@@ -74,7 +74,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     here = command_settings()
     asked = _Asked(facts_file=facts_file, container=container or "", python=python or "", imports=imports)
     look = _look(here, asked, timeout)
-    # From here on this host is looked at; what is only needed afterwards is imported meanwhile.
+    # This host is probed from here on; later steps import their modules meanwhile.
     from envbuilder.catalog.load.catalog import load_catalog  # noqa: PLC0415
     from envbuilder.cli.output.doctor_json import doctor_document  # noqa: PLC0415
     from envbuilder.cli.output.doctor_text import doctor_text  # noqa: PLC0415
@@ -100,7 +100,7 @@ def command(  # noqa: PLR0913  one parameter for each option
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
-    """What the command line names; empty texts for what it does not."""
+    """The target named by the command line; empty texts for missing parts."""
 
     facts_file: Path | None
     container: str

@@ -1,4 +1,4 @@
-"""A group that imports a command when it is used: its help costs little more than importing click."""
+"""A group that imports a command on use: its help costs little more than importing click."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class LazyGroup(click.Group):
         self.modules = {name: module for commands in sections.values() for name, (module, _) in commands.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
-        """Return the names in the order of the work, not of the alphabet."""
+        """Return the names in the order of the sections."""
         return list(self.modules)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
@@ -48,7 +48,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Suggest the nearest command for one that does not exist."""
+        """Suggest the nearest command for an unknown one."""
         name = args[0] if args else ""
         if name and not name.startswith("-") and name not in self.modules:
             import difflib  # noqa: PLC0415  only on this path

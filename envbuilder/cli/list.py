@@ -43,7 +43,7 @@ def command(pattern: str, *, gpus: bool, fits: str | None, as_json: bool) -> Non
     here = command_settings()
     catalog = load_catalog(here.matrices)
     rows = matching(catalog, pattern)
-    # What only one option needs is imported with it: a plain list starts faster.
+    # Modules for a single option are imported with it: a plain list starts faster.
     if fits:
         from envbuilder.cli.output.fits import show_fits  # noqa: PLC0415
 
@@ -88,13 +88,13 @@ def _line(catalog: Catalog, row: Environment, answer: Buildable) -> tuple[str, .
 
 
 def _bases(row: Environment) -> str:
-    """The preferred base, and how many there are besides."""
+    """Return the preferred base, and the number of others."""
     more = len(row.bases) - 1
     return f"{row.bases[0].system.id} +{more}" if more else row.bases[0].system.id
 
 
 def _open_questions(rows: Sequence[Environment]) -> Iterator[str]:
-    """Yield how many environments have a proof that failed, and the command that shows why."""
+    """Yield the number of environments with a failed proof, and the command that shows the reason."""
     count = sum(bool(row.unproven) for row in rows)
     if count:
         yield ""

@@ -85,7 +85,7 @@ def command(  # noqa: PLR0913  one parameter for each option
 
 
 def _made(session: Session, spec: Spec, day: date | None, *, unpinned: bool) -> Lock:
-    """Lock a spec; where no base is available and `unpinned` is set, without pinning it."""
+    """Lock a spec; if no base is available and `unpinned` is set, without pinning it."""
     try:
         return locked(session, spec, upgrade=day)
     except NoUsableBase as error:

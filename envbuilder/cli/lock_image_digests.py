@@ -1,4 +1,4 @@
-"""The image that a lock becomes, computed when it is locked."""
+"""The image digests of a lock, computed when it is locked."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from envbuilder.wiring.build_inputs import add_archives, assembly_context
 from envbuilder.wiring.session import Session
 
 _LEFT_OUT = (SourceUnreachable, ToolFailed, BuildFailed, DiskFull, UsageError)
-"""What keeps an image from being computed here, though the pins are right."""
+"""Errors that prevent computing the image on this machine, although the pins are right."""
 
 
 def with_image(session: Session, lock: Lock, sources: Sources, before: Lock | None) -> Lock:
-    """A lock with the digests of its image; without them, and a word why, where they cannot be computed here.
+    """Return a lock with the digests of its image; without them, and with a notice, if they cannot be computed.
 
     Args:
         session: Settings, catalog and stores.
         lock: The pins.
         sources: Where to fetch from.
-        before: The lock that this one replaces: layers that it knows need not be made to be known.
+        before: The lock that this one replaces: layers in it need not be made.
 
     Raises:
-        VerificationFailed: A file is not what its hash says, or the image would lack a library.
+        VerificationFailed: A file does not match its hash, or the image would lack a library.
     """
     layer_format = before.image.format if before and before.image else LayerFormat.GZIP_SPLICED
     known = {
@@ -38,7 +38,7 @@ def with_image(session: Session, lock: Lock, sources: Sources, before: Lock | No
     add_archives(session, sources)
     with watched(session.settings, "lock-image") as (listener, _):
         context = assembly_context(session, sources)
-        # Only for this lock: what a lock says about a layer is no reason to believe it in the image of another.
+        # Only for this lock: statements of a lock about a layer are not trusted for other images.
         records = context.records
         remembered = replace(records, shipped=lambda key: known.get(key) or records.shipped(key))
         try:

@@ -1,4 +1,4 @@
-"""The command line: its commands by name, and how errors end the process."""
+"""The command line: its commands by name, and the exit status of errors."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ SECTIONS: Sections = {
 
 _STOPPING = (signal.SIGTERM, signal.SIGHUP)
 STOPPED = frozenset(128 + number for number in (signal.SIGINT, *_STOPPING))
-"""Statuses of a process that was interrupted, as a shell gives them."""
+"""Statuses of an interrupted process, as in a shell."""
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal asked the process to end; everything is cleaned up as after Ctrl-C.
+    """A signal asked the process to end; it is cleaned up as after Ctrl-C.
 
     Attributes:
         signal: The signal.
@@ -102,12 +102,12 @@ def _status() -> int:
     try:
         with stoppable():
             status = cli.main(prog_name="envbuilder", standalone_mode=False)
-        # What is left in the buffer may not fit either.
+        # The rest of the buffer may not fit either.
         sys.stdout.flush()
-        # Without its standalone mode click gives the status of `Exit` back instead of ending the process.
+        # Without its standalone mode click returns the status of `Exit` instead of ending the process.
         return status if isinstance(status, int) else 0
     except BrokenPipeError:
-        # Whoever read our output has seen enough.
+        # The reader of our output has closed it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
     except click.ClickException as error:
@@ -115,7 +115,7 @@ def _status() -> int:
             error.show()
         return error.exit_code
     except (KeyboardInterrupt, click.Abort) as error:
-        # click makes an `Abort` of every `KeyboardInterrupt`.
+        # click converts every `KeyboardInterrupt` to an `Abort`.
         cause = error if isinstance(error, KeyboardInterrupt) else error.__cause__
         number = cause.signal if isinstance(cause, Stopped) else signal.SIGINT
         with suppress(OSError):
@@ -131,7 +131,7 @@ def _status() -> int:
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Raise `Stopped` in the block when a signal asks the process to end; what is ignored, as by nohup, stays so."""
+    """Raise `Stopped` in the block if a signal asks the process to end; ignored signals (nohup) stay ignored."""
 
     def stop(number: int, _frame: FrameType | None) -> None:
         # Cleaning up must not be interrupted by the next one.
@@ -151,7 +151,7 @@ def stoppable() -> Iterator[None]:
 
 
 def report(error: EnvbuilderError) -> int:
-    """Say what went wrong and what to do next, on standard error; return the exit code."""
+    """Print the error and its hint on standard error; return the exit code."""
     with suppress(OSError):
         click.echo(f"{click.style('error:', fg='red', bold=True)} {foreign(error.message)}", err=True)
         if error.hint:

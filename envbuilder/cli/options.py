@@ -1,4 +1,4 @@
-"""Options that several verbs share."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Release(click.ParamType[Version]):
     name = "version"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Version:  # noqa: ANN401
-        """The version; anything else is an error of usage."""
+        """Return the release; raise a usage error for any other text."""
         if isinstance(value, Version):
             return value
         try:
@@ -38,7 +38,7 @@ class _Release(click.ParamType[Version]):
 
 
 def tensorflow_option(command: F) -> F:
-    """`--tensorflow VERSION`: another patch release than the row's."""
+    """Add `--tensorflow VERSION`: another patch release than the environment's."""
     return click.option(
         "--tensorflow",
         type=_Release(),
@@ -53,7 +53,7 @@ class _Python(click.ParamType[Release]):
     name = "version"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Release:  # noqa: ANN401
-        """The release; anything else is an error of usage."""
+        """Return the release; raise a usage error for any other text."""
         if isinstance(value, Release):
             return value
         try:
@@ -69,11 +69,11 @@ class _Memory(click.ParamType[MemoryPolicy]):
 
     def convert(
         self,
-        value: Any,  # noqa: ANN401  whatever click gives
+        value: Any,  # noqa: ANN401  whatever click passes
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> MemoryPolicy:
-        """The policy; anything else is an error of usage."""
+        """Return the policy; raise a usage error for any other text."""
         if isinstance(value, MemoryPolicy):
             return value
         try:
@@ -91,7 +91,7 @@ class _Registry(click.ParamType[str]):
     name = "registry"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ANN401
-        """The address; anything else is an error of usage."""
+        """Return the address; raise a usage error for any other text."""
         try:
             return registry_address(str(value)) if value else ""
         except ValueError as error:
@@ -99,15 +99,15 @@ class _Registry(click.ParamType[str]):
 
 
 def python_option(text: str) -> Callable[[F], F]:
-    """`--python X.Y`."""
+    """Add `--python X.Y`."""
     return click.option("--python", type=_Python(), metavar="X.Y", help=text)
 
 
 def grouped(name: str, make: Callable[..., object], *options: Callable[[F], F]) -> Callable[[F], F]:
-    """Return a decorator that adds options to a command, which gets them as one value.
+    """Return a decorator that adds options to a command, which receives them as one value.
 
     Args:
-        name: Parameter of the command that gets the value.
+        name: Parameter of the command for the value.
         make: Makes the value; its parameters are those of the options.
         options: In the order of the help.
     """
@@ -115,7 +115,7 @@ def grouped(name: str, make: Callable[..., object], *options: Callable[[F], F]) 
 
     def decorate(command: F) -> F:
         @functools.wraps(command)
-        def wrapped(*args: Any, **given: Any) -> Any:  # noqa: ANN401  whatever the command takes
+        def wrapped(*args: Any, **given: Any) -> Any:  # noqa: ANN401  any parameter of the command
             value = make(**{field: given.pop(field) for field in fields})
             return command(*args, **{name: value}, **given)
 
@@ -128,7 +128,7 @@ def grouped(name: str, make: Callable[..., object], *options: Callable[[F], F]) 
 
 
 def engine_option(text: str) -> Callable[[F], F]:
-    """`--engine`; the command gets an `Engine`."""
+    """Add `--engine`; the command receives an `Engine`."""
     return click.option(
         "--engine",
         type=click.Choice([engine.value for engine in Engine]),
@@ -140,7 +140,7 @@ def engine_option(text: str) -> Callable[[F], F]:
 
 
 def host_builds_option(command: F) -> F:
-    """`--allow-host-builds`; read by `command_settings`."""
+    """Add `--allow-host-builds`, which `command_settings` reads."""
 
     def keep(context: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001  click's signature
         context.find_root().meta[HOST_BUILDS] = value
@@ -177,7 +177,7 @@ def _sources(debian: Sources, *, registry_mirror: str, index: str, python_archiv
 
 
 debian_options = grouped("debian", _debian, *_DEBIAN)
-"""The Debian archive, and what is believed of it; the command gets them as `debian`."""
+"""The Debian archive, and the accepted signatures; the command receives them as `debian`."""
 source_options = grouped(
     "sources",
     _sources,
@@ -194,4 +194,4 @@ source_options = grouped(
         "--python-archive", metavar="FILE", multiple=True, type=_ARCHIVE, help="Interpreter archive to use. Repeatable."
     ),
 )
-"""Where to fetch from; the command gets them as `sources`."""
+"""Sources of files; the command receives them as `sources`."""

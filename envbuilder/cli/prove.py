@@ -64,7 +64,7 @@ def command(  # noqa: PLR0913  one parameter for each option
         ports = proving.ports()
         try:
             for number, row in enumerate(rows, start=1):
-                # As it is now: a run takes long, and somebody else may have recorded something meanwhile.
+                # Read again: a run takes long, and another one may have recorded something meanwhile.
                 current = find(load_catalog(here.matrices), row.id)
                 outcome = prove(current, grade, ports, again=again, relock=relock)
                 proven.append(outcome)

@@ -86,7 +86,7 @@ def _installed(session: Session, version: str) -> Path:
     """Return the newest installed CPython of a version that can be packed.
 
     Raises:
-        ToolMissing: There is none; says why not where there are others.
+        ToolMissing: There is none; names the reason if there are unsuitable ones.
     """
     if not _VERSION.fullmatch(version):
         raise UsageError(f"{version!r} is not a version of Python", hint="name one, such as 3.8, or a path")

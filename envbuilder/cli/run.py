@@ -25,17 +25,17 @@ from envbuilder.wiring.session import Session
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerOptions:
-    """What the container is given, as it was typed.
+    """The options of the container, as typed.
 
     Attributes:
         memory: GPU memory policy; None for that of the image.
         gpus: Whether it gets the GPUs; None means if there are any.
         devices: CDI devices instead of all GPUs.
         mounts: `DIR[:PATH]` each.
-        workdir: Where the command starts; empty for the first mount, or the image's.
+        workdir: Working directory; empty for the first mount, or the image's.
         variables: `NAME[=VALUE]` each.
-        user: Account; empty for that of the image.
-        no_network: Whether it is cut off from every network.
+        user: User; empty for that of the image.
+        no_network: Whether it has no access to any network.
     """
 
     memory: MemoryPolicy | None
@@ -128,7 +128,7 @@ def _show(number: int, piece: bytes) -> None:
 
 
 def _command(words: tuple[str, ...]) -> tuple[str, ...]:
-    """The command without the `--` that many write before it."""
+    """Return the command without the `--` that often precedes it."""
     given = words[1:] if words[0] == "--" else words
     if not given:
         raise UsageError("there is no command after --", hint="such as: -- python train.py")
@@ -136,7 +136,7 @@ def _command(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _mount(text: str) -> tuple[str, str]:
-    """The folder of this host and its path in the container, which is `/work/NAME` when it is not given."""
+    """Return the directory of this host and its path in the container, `/work/NAME` by default."""
     source, colon, target = text.partition(":")
     folder = Path(source).resolve()
     if not folder.is_dir():

@@ -1,4 +1,4 @@
-"""What the operating system refuses, as errors of ours."""
+"""Conversion of errors of the operating system to our own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MAPPING = ("failed to map segment", "Cannot allocate memory")
 
 
 def of_the_system(error: Exception) -> EnvbuilderError | None:
-    """Return what the operating system refused; None for a bug."""
+    """Return the error for a refusal of the operating system; None for a bug."""
     if isinstance(error, MemoryError):
         return _limit(_LIMITS[errno.ENOMEM])
     if isinstance(error, RuntimeError) and _THREAD in str(error):

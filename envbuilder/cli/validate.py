@@ -87,7 +87,7 @@ _request_options = grouped(
         help="Timeout of the probe in seconds.",
     ),
 )
-"""What to look at, and how far; the command gets a `ValidationRequest`."""
+"""Object and extent of the validation; the command receives a `ValidationRequest`."""
 
 
 @click.command("validate")

@@ -61,7 +61,7 @@ def command(  # noqa: PLR0913  one parameter for each option
 
 
 def _expected(session: Session, lock: Lock, sources: Sources) -> Callable[[str], Path]:
-    """Makes the layers of a lock, where they are not in the store; gives where each is."""
+    """Make the missing layers of a lock; return a function that maps digests to paths."""
     session.progress("making the layers as they should be, to compare files")
     if lock.image is None:
         raise UsageError("the lock does not name its image", hint="`envbuilder lock`")

@@ -18,12 +18,12 @@ from envbuilder.wiring.sources import downloads, package_index
 
 
 def audit_ports(session: Session, sources: Sources, *, tty: bool) -> AuditPorts:
-    """What `workflows.audit` needs of the world.
+    """Return the ports of `curation.audit`.
 
     Args:
         session: Settings, catalog and stores.
-        sources: Where to fetch from.
-        tty: Whether somebody watches a terminal; a download then shows its progress.
+        sources: Sources of the files.
+        tty: Whether standard error is a terminal; a download then shows its progress.
     """
 
     def fetched(file: IndexFile, folder: Path) -> Path:
@@ -45,4 +45,4 @@ def _shown(done: int, whole: int) -> None:
 
 
 def _silent(_done: int, _whole: int) -> None:
-    """Say nothing: whoever reads a pipe wants lines, not progress."""
+    """Ignore a message: the reader of a pipe needs no progress."""

@@ -18,7 +18,7 @@ _GIVING_UP = 60.0
 
 
 class ImageEngine(Protocol):
-    """The part of a container engine for looking inside an image; assembled images have one without a daemon."""
+    """The part of a container engine for looking inside an image; assembled images need no daemon."""
 
     def info(self) -> EngineInfo:
         """Return the properties of what runs the commands."""

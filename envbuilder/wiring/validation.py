@@ -37,19 +37,19 @@ _DRIVER = Path("/proc/driver/nvidia/version")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidationRequest:
-    """What the command line names; empty texts for what it does not.
+    """The request of the command line; empty texts for missing parts.
 
     Attributes:
         image: Image, environment or file.
         container: Running container.
         python: Interpreter on this host, or in the container.
-        facts: What the probe printed elsewhere; `-` for standard input.
-        engine: Which engine has the image.
-        tier: How far to go; None goes as far as the place can.
+        facts: Output of the probe from elsewhere; `-` for standard input.
+        engine: Engine that has the image.
+        tier: Extent; None means as far as the place can.
         required: Tier that must be proven.
         devices: CDI devices for the container.
         lock: Lock or environment to compare with; None for the one in the image.
-        memory: GPU memory policy in place of the image's; None leaves it.
+        memory: GPU memory policy in place of the image's; None keeps it.
         timeout: Seconds for the probe.
     """
 
@@ -145,7 +145,7 @@ def _refuse_memory(asked: ValidationRequest) -> None:
 
 
 def _named_lock(session: Session, name: str | None, tier: Tier | None) -> Lock | None:
-    """Return the lock of `--lock`; only the static tier compares digests, for which base and interpreter are pinned."""
+    """Return the lock of `--lock`; base and interpreter are pinned only for the static tier, which needs digests."""
     if name is None:
         return None
     if Path(name).is_file():
@@ -202,7 +202,7 @@ def _apptainer(session: Session, asked: ValidationRequest, lock: Lock | None) ->
     return _by_command(session, asked, lock, name=asked.image, run=run, gpus=lambda: gpus)
 
 
-def _by_command(  # noqa: PLR0913  what differs between the places
+def _by_command(  # noqa: PLR0913  the differences between the places
     session: Session,
     asked: ValidationRequest,
     lock: Lock | None,

@@ -1,4 +1,4 @@
-"""How advice is printed: text, and the document of `--json`."""
+"""Output of advice: text, and the document of `--json`."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ NARROWEST, WIDEST = 60, 120
 
 
 def width() -> int:
-    """Columns of the terminal, as far as text is readable."""
+    """Return the columns of the terminal, up to a readable width."""
     return max(NARROWEST, min(WIDEST, shutil.get_terminal_size((100, 24)).columns))
 
 
 def answer_text(answer: Answer, asked: str, limit: int, columns: int) -> str:
-    """An answer for people.
+    """Return an answer as text.
 
     Args:
-        answer: What the catalog says.
-        asked: What was asked for, in words; empty when nothing was.
-        limit: How many environments to show.
+        answer: The answer of the catalog.
+        asked: The conditions, in words; empty if there were none.
+        limit: Maximum number of environments.
         columns: Width of a line.
     """
     return "\n".join(
@@ -80,7 +80,7 @@ def _advice_lines(number: int, advice: Advice) -> Iterator[str]:
 
 
 def contents(advice: Advice) -> str:
-    """What is in it, on one line."""
+    """Return the content of an environment on one line."""
     cuda = f", CUDA {advice.cuda}, cuDNN {advice.cudnn}" if advice.cuda else ", no GPU"
     return f"TensorFlow {advice.tensorflow}{cuda}, Python {advice.python}, {advice.base}"
 
@@ -102,7 +102,7 @@ def _elsewhere_lines(builds: tuple[VendorBuild, ...]) -> Iterator[str]:
 
 
 def asked_text(wanted: Wanted) -> str:
-    """What was asked for, in words; empty when nothing was."""
+    """Return the conditions in words; empty if there were none."""
     said = (
         ("TensorFlow ", wanted.tensorflow and wanted.tensorflow.text),
         ("Python ", wanted.python),
@@ -122,7 +122,7 @@ def asked_text(wanted: Wanted) -> str:
 
 
 def host_text(host: Host) -> str:
-    """A machine in words."""
+    """Return a machine in words."""
     driver = [f"driver {host.driver}"] if host.driver else []
     names = [gpu.name or str(gpu.capability or "unknown GPU") for gpu in host.gpus or ()]
     gpus = [f"{names.count(name)} x {name}" if names.count(name) > 1 else name for name in dict.fromkeys(names)]
@@ -131,7 +131,7 @@ def host_text(host: Host) -> str:
 
 
 def answer_document(answer: Answer, asked: str, limit: int) -> dict[str, object]:
-    """An answer as a JSON document: keys `schema`, `asked`, `fits`, `nearest`, `elsewhere`."""
+    """Return an answer as a JSON document: keys `schema`, `asked`, `fits`, `nearest`, `elsewhere`."""
     return {
         "schema": 1,
         "asked": asked,
@@ -151,7 +151,7 @@ def answer_document(answer: Answer, asked: str, limit: int) -> dict[str, object]
 
 
 def advice_document(advice: Advice) -> dict[str, object]:
-    """One environment as a JSON object."""
+    """Return one environment as a JSON object."""
     return {
         "environment": advice.environment,
         "verdict": advice.verdict.value,

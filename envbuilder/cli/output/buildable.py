@@ -1,4 +1,4 @@
-"""How `list` and `show` say whether an environment can be built from here."""
+"""Output of `list` and `show` about the availability of environments for a build on this machine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def buildable_document(answer: Buildable) -> dict[str, object]:
 
 
 def buildable_notes(answers: Sequence[Buildable]) -> Iterator[str]:
-    """Yield what cannot be built, or may not, and why; environments with the same reason together."""
+    """Yield environments that are not, or perhaps not, buildable; those with the same reason together."""
     for verdict, title in _TITLES.items():
         hints: dict[str, dict[str, list[str]]] = {}
         for answer in answers:

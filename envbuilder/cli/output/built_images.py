@@ -1,4 +1,4 @@
-"""What `build` made, as text and as JSON; the same for every engine."""
+"""Output of `build`, as text and as JSON; the same for every engine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from envbuilder.oci.transfers import PushResult
 
 
 def print_built(images: Sequence[BuiltImage]) -> None:
-    """Print what was built, where it went, and the next command."""
+    """Print the built images, their destinations, and the next command."""
     if len(images) == 1:
         click.echo(_layer_table(images[0].layers))
         click.echo("")
@@ -80,8 +80,8 @@ def built_document(engine: Engine, images: Sequence[BuiltImage], log: Path) -> d
     """Return the JSON document of a build.
 
     Args:
-        engine: Which engine built.
-        images: In the order in which they were asked for.
+        engine: Engine that built them.
+        images: In the order of the requests.
         log: The full log.
     """
     runs = dict.fromkeys(image.run for image in images)
@@ -153,7 +153,7 @@ def _pushed(push: PushResult) -> dict[str, object]:
 
 
 def _distinct_layers(images: Sequence[BuiltImage]) -> dict[str, int] | None:
-    """Return the bytes of each distinct layer by its digest; None where the engine gives no digests."""
+    """Return the bytes of each distinct layer by its digest; None if the engine gives no digests."""
     layers = [layer for image in images for layer in image.layers]
     return {layer.digest: layer.size for layer in layers} if all(layer.digest for layer in layers) else None
 

@@ -20,7 +20,7 @@ def why(verdict: Compatibility) -> tuple[str, ...]:
     """Return the sentences that explain a verdict, without those that only confirm it."""
     reasons = verdict.deciding
     if verdict.fit is Fit.NO and any(reason.aspect is Aspect.GPU for reason in reasons):
-        # No other driver helps a GPU that has no code.
+        # No other driver helps a GPU without code for it.
         reasons = tuple(reason for reason in reasons if reason.aspect is not Aspect.DRIVER)
     if verdict.fit is Fit.FITS:
         reasons = tuple(reason for reason in reasons if reason.aspect is Aspect.GPU or reason.is_caveat)

@@ -1,4 +1,4 @@
-"""A diagnosis for people and for programs."""
+"""A diagnosis as text and as JSON."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from envbuilder.diagnostics.logs.extract import ExtractedFacts
 _SURE = ((0.9, "almost certain"), (0.7, "likely"), (0.5, "more likely than not"), (0.0, "a guess"))
 _WIDTHS = (60, 110)
 _CANDIDATES = 3
-# What TensorFlow and its kin put before a message: time, level, file and line.
+# Prefixes of TensorFlow's messages: time, level, file and line.
 _PREFIX = re.compile(
     r"^(?:\[[^\]]{1,40}\] ?)?(?:[0-9-]{8,10}[ T][0-9:.]{8,16}: )?[IWEF][0-9]{0,4} (?:[0-9:. ]{6,40} )?\S{1,120}\] "
 )
 
 
 def as_document(found: Diagnosis) -> dict[str, object]:
-    """The diagnosis as JSON; see docs/diagnose.md."""
+    """Return the diagnosis as JSON; see docs/diagnose.md."""
     return {
         "schema": 1,
         "causes": [_cause_document(cause) for cause in found.causes],
@@ -74,7 +74,7 @@ def _seen(said: ExtractedFacts) -> dict[str, object]:
 
 
 def as_text(found: Diagnosis, *, show_all: bool = False) -> str:
-    """The diagnosis in words, as wide as the terminal up to 110 columns."""
+    """Return the diagnosis as text, as wide as the terminal up to 110 columns."""
     columns = shutil.get_terminal_size((100, 24)).columns
     width = min(max(columns, _WIDTHS[0]), _WIDTHS[1])
     return "\n".join(_lines(found, width, show_all=show_all))

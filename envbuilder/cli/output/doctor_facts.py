@@ -1,4 +1,4 @@
-"""What was seen of a machine, a line for each part."""
+"""Facts of a machine, a line for each part."""
 
 from __future__ import annotations
 

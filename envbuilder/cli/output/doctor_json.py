@@ -1,4 +1,4 @@
-"""What `doctor --json` prints."""
+"""Output of `doctor --json`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `doctor` prints for people: findings first, then what was seen, what was not, and what runs."""
+"""Output of `doctor` as text: findings first, then facts, missing facts, and environments that run."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def doctor_text(
     """Return all lines.
 
     Args:
-        looked: What was seen.
-        examination: What it means.
+        looked: The probed state.
+        examination: The result of the examination.
         width: Columns; only commands may be longer.
-        is_one_python: Whether the environment of one interpreter was asked about, and not the machine.
+        is_one_python: Whether the environment of one interpreter was examined, and not the machine.
     """
     yield _summary(looked, examination)
     for finding in examination.findings:
@@ -122,13 +122,13 @@ def _environments(offers: tuple[Offer, ...], width: int) -> Iterator[str]:
 
 
 def _singular(text: str) -> str:
-    """`run on the GPU` as `runs on the GPU`."""
+    """Return `run on the GPU` as `runs on the GPU`."""
     verb, _, rest = text.partition(" ")
     return {"run": "runs", "do": "does"}.get(verb, verb) + f" {rest}"
 
 
 def _groups(fitting: list[Compatibility], rows: tuple[Compatibility, ...], width: int) -> Iterator[str]:
-    """Rows with the same reasons together."""
+    """Return rows with the same reasons together."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for row in fitting:
         groups.setdefault(_short(why(row)), []).append(row.environment)
@@ -139,12 +139,12 @@ def _groups(fitting: list[Compatibility], rows: tuple[Compatibility, ...], width
 
 
 def _short(reasons: tuple[str, ...]) -> tuple[str, ...]:
-    """Reasons without what only programs compare, each once."""
+    """Return reasons without those for programs only, each once."""
     return tuple(dict.fromkeys(_PTX_VERSION.sub("", reason) for reason in reasons))
 
 
 def _named(names: list[str], rows: tuple[Compatibility, ...]) -> str:
-    """The names; all CPU rows in short."""
+    """Return the names; all CPU rows abbreviated."""
     every = [row.environment for row in rows if row.environment.endswith("-cpu")]
     if names == every and len(names) > 2:
         return f"all {len(names)} CPU rows, {names[0]} to {names[-1]}"

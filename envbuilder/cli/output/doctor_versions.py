@@ -1,4 +1,4 @@
-"""Installed versions as `doctor` prints them: a line for each part, and JSON."""
+"""Installed versions in the output of `doctor`: a line for each part, and JSON."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def installed_lines(examination: Examination, gpus: Iterable[tuple[str, str]]) -
     """Yield label and text of each line about installed versions.
 
     Args:
-        examination: What was seen and what it means.
+        examination: The result of the examination.
         gpus: Lines about driver and GPUs.
     """
     versions = examination.versions
@@ -85,7 +85,7 @@ def _tensorflow(found: InstalledTensorFlow | None) -> Iterator[str]:
 
 
 def _keras(versions: Versions, packages: dict[str, str]) -> Iterator[str]:
-    """Yield the Keras inside of TensorFlow, and those beside it."""
+    """Yield the Keras inside TensorFlow, and those beside it."""
     if versions.builtin_keras:
         yield f"tf.keras {versions.builtin_keras}"
     beside = [f"{name} {packages[name]}" for name in _KERAS if packages.get(name)]
@@ -93,7 +93,7 @@ def _keras(versions: Versions, packages: dict[str, str]) -> Iterator[str]:
 
 
 def _libraries(libraries: tuple[InstalledLibrary, ...]) -> Iterator[tuple[str, str]]:
-    """Yield a line for each place that libraries come from; one for CUDA and one for cuDNN without any."""
+    """Yield a line for each origin of libraries; one for CUDA and one for cuDNN without any."""
     places: dict[tuple[str, str, bool], list[str]] = {}
     for each in libraries:
         key = (_ORIGINS[each.origin], _folder(each), bool(each.via))

@@ -1,4 +1,4 @@
-"""`list --fits`: which environments run on a machine."""
+"""Output of `list --fits`: environments that run on a machine."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _GAP = 2
 def show_fits(
     catalog: Catalog, rows: Sequence[Environment], where: str, inventory: Inventory, *, as_json: bool
 ) -> None:
-    """Print the verdict for each environment on a machine, what decides it, and what cannot be built from here.
+    """Print the verdict for each environment on a machine, with its reason, and those that cannot be built here.
 
     Args:
         catalog: The catalog.
         rows: The environments to show.
         where: A facts file; empty for this host.
-        inventory: What is available to a build here.
+        inventory: The parts available to a build on this machine.
         as_json: Whether to print a JSON document.
     """
     host = _host(where)

@@ -1,4 +1,4 @@
-"""What `envbuilder list --gpus` prints: which GPU gets what from each row, and why."""
+"""Output of `envbuilder list --gpus`: support of each GPU by each row, with the reasons."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _GAP = "  "
 
 
 def gpu_table(catalog: Catalog, rows: Sequence[Environment]) -> str:
-    """Which GPU gets what, as text of at most 120 columns.
+    """Return the support of GPUs, as text of at most 120 columns.
 
     Args:
-        catalog: Where the rows come from.
-        rows: What to show: one GPU row alone is shown in full, several as one line each.
+        catalog: Catalog of the rows.
+        rows: Rows to show: one GPU row alone is shown in full, several as one line each.
 
     Returns:
-        Without a line end.
+        The text, without a final line end.
     """
     shown = [row for row in rows if row.cuda]
     lines = [
@@ -33,7 +33,7 @@ def gpu_table(catalog: Catalog, rows: Sequence[Environment]) -> str:
 
 
 def gpu_document(catalog: Catalog, rows: Sequence[Environment]) -> dict[str, object]:
-    """Which GPU gets what, as a JSON document.
+    """Return the support of GPUs, as a JSON document.
 
     Returns:
         Keys `schema`, `gpus` (by compute capability), `environments` (each base with every GPU, in full) and
@@ -69,7 +69,7 @@ def _together(catalog: Catalog, rows: Sequence[Environment]) -> Iterator[str]:
 
 
 def _columns(rows: Sequence[Environment], supports: Sequence[tuple[GpuSupport, ...]]) -> Iterator[str]:
-    """The table: a line of generations, a line of compute capabilities, a line for each row."""
+    """Return the table: a line of generations, a line of compute capabilities, a line for each row."""
     lines = [
         [str(gpu.architecture.capability) for gpu in supports[0]],
         *([mark(gpu) for gpu in gpus] for gpus in supports),
@@ -87,7 +87,7 @@ def _columns(rows: Sequence[Environment], supports: Sequence[tuple[GpuSupport, .
 
 
 def _grouped(cells: Sequence[str], widths: Sequence[int], counts: Sequence[int]) -> list[str]:
-    """The cells of each generation, side by side."""
+    """Return the cells of each generation, side by side."""
     left = iter(zip(cells, widths, strict=True))
     return [" ".join(f"{cell:<{width}}" for cell, width in islice(left, count)) for count in counts]
 

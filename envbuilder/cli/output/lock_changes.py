@@ -1,4 +1,4 @@
-"""How differences are printed."""
+"""Output of differences between locks."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _COLOURS = {"+": "green", "-": "red", "~": "yellow"}
 
 
 def print_changes(changes: Iterable[Change]) -> None:
-    """One line each, added, removed and changed apart by their sign."""
+    """Print one line for each change, with a sign for added, removed and changed."""
     for change in changes:
         text = str(change)
         click.echo(click.style(text[0], fg=_COLOURS[text[0]]) + text[1:])
 
 
 def change_document(change: Change) -> dict[str, str | None]:
-    """One difference for a machine."""
+    """Return one difference as JSON."""
     return {"field": change.field, "old": change.old or None, "new": change.new or None}

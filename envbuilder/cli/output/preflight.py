@@ -25,7 +25,7 @@ def warn_before_build(settings: Settings, catalog: Catalog, locks: Iterable[Lock
 
 
 def warn_before_gpus(settings: Settings, catalog: Catalog, environment: str, base: str = "") -> None:
-    """Say why looking at GPUs will fail on this host."""
+    """Warn of reasons why validating on GPUs will fail on this host."""
     if not is_local(settings.environ):
         return
     host = quick_host()

@@ -1,4 +1,4 @@
-"""What the verbs share when they print: JSON, tables, notices."""
+"""Shared output functions of the commands: JSON, tables, notices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def json_option(command: F) -> F:
-    """`--json`: one JSON document on standard output."""
+    """Add `--json`: one JSON document on standard output."""
     return click.option("as_json", "--json", is_flag=True, help="Print one JSON document.")(command)
 
 
@@ -25,18 +25,18 @@ def print_json(document: object) -> None:
 
 
 def notice(text: str) -> None:
-    """Say on standard error what is being done."""
+    """Print a progress message on standard error."""
     click.echo(click.style(f"· {foreign(text)}", dim=True), err=True)
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Left-aligned columns, two blanks apart; the last is not padded."""
+    """Return left-aligned columns, two blanks apart; the last is not padded."""
     first, *rest = aligned([header, *rows])
     return "\n".join([heading(first), *rest])
 
 
 def folded(line: str, width: int = 100) -> str:
-    """A line of at most `width` columns; what does not fit goes on below, indented by two more.
+    """Return a line of at most `width` columns; the rest continues below, indented by two more.
 
     Example:
         >>> print(folded("  one two three", width=9))
@@ -47,7 +47,7 @@ def folded(line: str, width: int = 100) -> str:
 
 
 def paragraph(line: str, width: int) -> str:
-    """Lines of at most `width` columns, each as far to the right as the first; ids and paths stay whole.
+    """Return lines of at most `width` columns, indented as the first; ids and paths are not split.
 
     Example:
         >>> print(paragraph("  one two three", width=9))
@@ -58,7 +58,7 @@ def paragraph(line: str, width: int) -> str:
 
 
 def aligned(lines: Iterable[Sequence[str]], gap: str = "  ") -> Iterator[str]:
-    """Left-aligned columns; the last is not padded."""
+    """Return left-aligned columns; the last is not padded."""
     rows = list(lines)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
@@ -78,5 +78,5 @@ def _filled(line: str, width: int, *, hang: str, hyphens: bool) -> str:
 
 
 def heading(text: str) -> str:
-    """A section title."""
+    """Return a section title."""
     return click.style(text, bold=True)

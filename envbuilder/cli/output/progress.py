@@ -1,4 +1,4 @@
-"""What a long build looks like: a live step list on a terminal, plain lines in a pipe, everything in a log file."""
+"""Progress of a build: a live step list on a terminal, plain lines in a pipe, everything in a log file."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _CLEAR = "\r\x1b[2K"
 
 @dataclass
 class BuildLog:
-    """Every event as a line of text.
+    """Log of every event as a line of text.
 
     Attributes:
-        stream: Where the lines go.
-        clock: Seconds that only go forward.
+        stream: Receives the lines.
+        clock: Returns seconds, monotonic.
     """
 
     stream: TextIO
@@ -60,12 +60,12 @@ class PlainProgress:
             self.stream.flush()
 
     def close(self) -> None:
-        """Nothing is left open."""
+        """Do nothing."""
 
 
 @dataclass
 class LiveProgress:
-    """Finished steps scroll by; the last line shows what runs now, for how long, and its latest output."""
+    """Progress on a terminal: finished steps scroll by; the last line shows the running step and its latest output."""
 
     stream: TextIO = field(default_factory=lambda: sys.stderr)
     clock: Callable[[], float] = time.monotonic
@@ -88,7 +88,7 @@ class LiveProgress:
         self._draw()
 
     def close(self) -> None:
-        """Leave the terminal clean."""
+        """Remove the live line."""
         self.stream.write(_CLEAR)
         self.stream.flush()
 

@@ -1,4 +1,4 @@
-"""Reports on standard output and in files, and the exit status that goes with them."""
+"""Reports on standard output and in files, and their exit status."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _FIRST = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportOutput:
-    """Where reports go.
+    """The destinations of reports.
 
     Attributes:
-        form: Name of the format that is printed.
-        files: Files to write too, with their formats.
+        form: Name of the printed format.
+        files: Files to write, with their formats.
     """
 
     form: str
@@ -58,16 +58,16 @@ report_options = grouped(
         "--junit", "junit_file", type=click.Path(dir_okay=False, path_type=Path), help="Write JUnit XML to a file too."
     ),
 )
-"""Where reports go; the command gets a `ReportOutput`."""
+"""Destinations of reports; the command receives a `ReportOutput`."""
 
 
 def destinations(outputs: Sequence[Path], junit: Path | None = None) -> Mapping[Path, Format]:
-    """The formats of the files that a report is to be written to.
+    """Return the formats of the files of a report.
 
-    Asked before the work, so that a report that took minutes is not lost for the want of a folder.
+    Called before the work, so that a missing directory does not waste the minutes of a validation.
 
     Raises:
-        UsageError: A suffix stands for no format, or a folder is not there.
+        UsageError: A suffix has no format, or a directory does not exist.
     """
     wanted = {file: format_of(file) for file in outputs}
     if junit:
@@ -84,8 +84,8 @@ def finish(reports: Sequence[Report], output: ReportOutput) -> None:
     A report with findings ends the command with exit status 1.
 
     Args:
-        reports: In their order; at least one, and only one where something else than text or JSON is wanted.
-        output: Where they go.
+        reports: In their order; at least one, and only one for formats other than text and JSON.
+        output: The destinations.
     """
     if len(reports) == 1:
         _write_one(reports[0], output)
@@ -122,10 +122,10 @@ def _row(report: Report) -> tuple[str, ...]:
 
 
 def _colorful() -> bool:
-    """Colours for a person who did not ask for none (no-color.org)."""
+    """Return True for a terminal unless NO_COLOR is set (https://no-color.org)."""
     return sys.stdout.isatty() and not command_settings().environ.get("NO_COLOR")
 
 
 def _encoded(text: str) -> bytes:
-    r"""UTF-8; a half of a surrogate pair, as paths that are no text have it, becomes `\udcXX`, as JSON writes it."""
+    r"""Return UTF-8; a half of a surrogate pair, as in undecodable paths, becomes `\udcXX`, as in JSON."""
     return text.encode("utf-8", "backslashreplace")

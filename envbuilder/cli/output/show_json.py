@@ -1,4 +1,4 @@
-"""The JSON form of `show`: one row with every pin and the reason behind it."""
+"""The JSON form of `show`: one environment with every pin and its reason."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from envbuilder.cli.output.buildable import buildable_document
 
 
 def document(catalog: Catalog, row: Environment, available: Inventory) -> dict[str, object]:
-    """Return everything that the catalog knows of a row, and whether it can be built from here."""
+    """Return all data of the catalog about a row, and its availability for a build on this machine."""
     return {
         "id": row.id,
         "summary": row.summary,

@@ -1,4 +1,4 @@
-"""A lock as `show` tells it: what the image will be, in short."""
+"""A lock in the output of `show`: a short description of the image."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from envbuilder.lock.lock import Lock, PackageGroup
 
 
 def document(path: Path, lock: Lock) -> dict[str, object]:
-    """What a machine reads; the pins themselves are in the lock."""
+    """Return the description as JSON; the pins themselves are in the lock."""
     cuda = lock.cuda
     return {
         "lock": str(path),
@@ -44,7 +44,7 @@ def document(path: Path, lock: Lock) -> dict[str, object]:
 
 
 def lines(path: Path, lock: Lock) -> Iterator[str]:
-    """What a person reads."""
+    """Return the description as lines of text."""
     yield f"{heading(str(path))}  {lock.summary}"
     for title, section in (
         ("Image", list(_image_lines(lock))),
@@ -63,7 +63,7 @@ def lines(path: Path, lock: Lock) -> Iterator[str]:
 
 
 def meaning(lock: Lock) -> str:
-    """What the memory policy of a lock does, in words."""
+    """Return the effect of the memory policy of a lock, in words."""
     gpus = lock.memory.gpus
     each = "; ".join(f"GPU {index}: {gpu.words}" for index, gpu in enumerate(gpus)) if len(gpus) > 1 else gpus[0].words
     if lock.tool(HOOK) is None:

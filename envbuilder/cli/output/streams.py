@@ -1,4 +1,4 @@
-"""Standard streams as they are given to us: closed, full, or a terminal that obeys what is written to it."""
+"""Standard streams as inherited: closed, full, or a terminal that interprets control sequences."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _OWN = r"\x1b\[(?:0|1|2|3[0-7]|9[0-7])(?:;(?:0|1|2|3[0-7]|9[0-7])){0,2}m|\r\x1b\[2K"
-"""What we write ourselves: colours, and the line of a running build drawn anew."""
+"""Our own control sequences: colours, and the redrawn line of a running build."""
 
 _CONTROL = re.compile(
     rf"({_OWN})|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-"""Control characters, what turns the direction of text (Unicode 15.1, Bidi_Control), and halves of surrogate pairs."""
+"""Control characters, those that change the text direction (Unicode 15.1, Bidi_Control), and surrogates."""
 
 _LONGEST = 20_000
 
 
 def visible(text: str) -> str:
-    r"""Return a text with an escape in the place of each character that a terminal obeys; our own colours stay.
+    r"""Return a text with an escape in place of each control character; our own colours stay.
 
     Example:
         >>> visible("a\x1b]0;title\x07b\u202ec")
@@ -31,9 +31,9 @@ def visible(text: str) -> str:
 
 
 def foreign(text: str) -> str:
-    r"""Return a message that may quote what others wrote: no colours, lines after the first indented, not endless.
+    r"""Return a message that may quote foreign text: no colours, lines after the first indented, limited length.
 
-    An indented line cannot be taken for a message of ours.
+    An indented line cannot be confused with a message of ours.
 
     Example:
         >>> print(foreign("uv says:\nerror: \x1b[31mno"))
@@ -46,7 +46,7 @@ def foreign(text: str) -> str:
 
 
 class VisibleText(io.TextIOWrapper):
-    """A text stream on which only we move the cursor."""
+    """A text stream on which only our own control sequences take effect."""
 
     def write(self, text: str, /) -> int:
         """Write `visible` text."""
@@ -56,9 +56,9 @@ class VisibleText(io.TextIOWrapper):
 
 @contextmanager
 def opened_streams() -> Iterator[None]:
-    """Replace standard streams that are closed by the null device, and make what is written to the others visible.
+    """Replace closed standard streams by the null device, and escape control characters in the others.
 
-    Without this the first file that is opened becomes standard error, and gets our messages.
+    Otherwise the first opened file would become standard error, and receive our messages.
     """
     while (free := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(free, True)  # noqa: FBT003  the function has no keyword
@@ -73,7 +73,7 @@ def opened_streams() -> Iterator[None]:
             if stream is not old and isinstance(stream, VisibleText):
                 try:
                     stream.flush()
-                except OSError:  # full: what is left must not fail again when Python ends
+                except OSError:  # full: the rest must not fail again when Python ends
                     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
                 stream.detach()
         sys.stdout, sys.stderr = before
@@ -81,7 +81,7 @@ def opened_streams() -> Iterator[None]:
 
 def _shown(stream: object, descriptor: int) -> VisibleText:
     if stream is not None and type(stream) is not io.TextIOWrapper:
-        return stream  # type: ignore[return-value]  # a test's own
+        return stream  # type: ignore[return-value]  # a stream of a test
     raw = stream.buffer if isinstance(stream, io.TextIOWrapper) else open(descriptor, "wb", closefd=False)  # noqa: SIM115
     return VisibleText(
         raw,
@@ -92,5 +92,5 @@ def _shown(stream: object, descriptor: int) -> VisibleText:
 
 
 def _escape(code: int) -> str:
-    # From 0x7f on as JSON writes it: a document stays the same document.
+    # From 0x7f on escaped as in JSON: a document stays the same document.
     return f"\\x{code:02x}" if code < 0x7F else f"\\u{code:04x}"

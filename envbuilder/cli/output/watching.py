@@ -1,4 +1,4 @@
-"""A build that somebody watches: progress on the terminal, everything in a log of the cache folder."""
+"""Watching a build: progress on the terminal, and a full log in the cache directory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from envbuilder.wiring.settings import Settings
 
 @contextmanager
 def watched(here: Settings, name: str) -> Iterator[tuple[Listener, Path]]:
-    """A listener that shows progress and keeps the full log."""
+    """Yield a listener that shows progress and keeps the full log."""
     folder = here.use("logs")
     folder.mkdir(parents=True, exist_ok=True)
     stamp = datetime.fromtimestamp(time.time(), tz=UTC).strftime("%Y%m%dT%H%M%SZ")
