@@ -1,11 +1,12 @@
-"""Compile Python sources with the interpreter that runs this, and nothing else: no files, no network.
+"""Compile Python sources with the running interpreter, without access to files and network.
 
 Standard library only, syntax of Python 3.5: it runs on the interpreter of an image. Standard input and output are
-frames: a line `<bytes of the path> <bytes of the content>`, the path, the content. In come sources under the path that
-they have in the image; out comes, in the same order, the bytecode of each that can be compiled.
+frames: a line `<bytes of the path> <bytes of the content>`, the path, the content. The input has sources, each with
+its path in the image; the output has, in the same order, the bytecode of each that can be compiled.
 
-The bytecode is a function of path, source and interpreter alone. Its flags say that the source is not to be looked at
-(PEP 552); Python 3.6 knows no such flags, there it names the time of the source, which is given as the only argument.
+The bytecode depends on path, source and interpreter alone. Its flags disable the check of the source
+(PEP 552, https://peps.python.org/pep-0552/); Python 3.6 has no such flags, so it stores the source's time, the only
+argument.
 """
 
 import importlib.util
@@ -17,7 +18,7 @@ UNCHECKED = 1
 
 
 def compiled(path, source, epoch):
-    """Content of a .pyc file; None for a source that this Python cannot compile, or not twice in the same way."""
+    """Return the content of a .pyc file; None for a source that this Python cannot compile, or not reproducibly."""
     try:
         code = compile(source, path, "exec", dont_inherit=True)
     except (SyntaxError, ValueError, UnicodeError, RecursionError, MemoryError, OverflowError):
@@ -32,9 +33,9 @@ def compiled(path, source, epoch):
 
 
 def _has_an_order(constant):
-    """Whether all sets among the constants are written in the same order in every process.
+    """Return True if all sets among the constants are written in the same order in every process.
 
-    Before Python 3.11 a set was written as it lay in memory, which for None depends on the address where the program
+    Before Python 3.11 a set was written in its memory order, which for None depends on the address where the program
     was loaded.
     """
     if sys.version_info >= (3, 11):

@@ -1,11 +1,11 @@
-"""Give TensorFlow 1.4 to 2.21 the memory policy of an image, whatever the program says and without changing it.
+"""Apply the memory policy of an image to TensorFlow 1.4 to 2.21, without changes to the program.
 
 One line of a .pth file runs the part above the mark at the start of the interpreter, and only when the environment
 variable ENVBUILDER_MEMORY names another policy than `all`. The rest is compiled when TensorFlow is imported. Standard
-library only; syntax of CPython 2.7 and 3.5 to 3.13, because images are of every age.
+library only; syntax of CPython 2.7 and 3.5 to 3.13, for images of all ages.
 
-What the program itself says about GPU memory stays: each setting is only made where there is none. A policy that
-cannot be had is a RuntimeError, never silence. Nothing is initialized before TensorFlow does it, so that a fork after
+GPU memory settings of the program itself take precedence: only missing settings are made. A policy that
+cannot be applied is a RuntimeError. Nothing is initialized before TensorFlow does it, so that a fork after
 the import works as before.
 """
 
@@ -18,7 +18,7 @@ class Waiting(object):
     is_memory_hook = True
 
     def find_spec(self, name, path=None, target=None):
-        """Where TensorFlow is, watched; nothing for any other module."""
+        """Return the watched spec of TensorFlow; None for any other module."""
         if name != "tensorflow":
             return None
         whole = type(sys)("envbuilder_memory")
@@ -31,7 +31,7 @@ class Waiting(object):
         return watching.find_spec(name, path, target)
 
 
-# Where lib64 is a link to lib, the interpreter reads a .pth file twice.
+# If lib64 is a link to lib, the interpreter reads a .pth file twice.
 if __name__ == "envbuilder_memory_start" and not any(hasattr(each, "is_memory_hook") for each in sys.meta_path):
     sys.meta_path.insert(0, Waiting())
 
@@ -56,7 +56,7 @@ EXPORTED = []  # environment variables that were set here
 
 
 def refusal(problem):
-    """The error for a policy that cannot be had."""
+    """Return the error for a policy that cannot be applied."""
     message = "the memory policy {0!r} ({1}) cannot be applied: {2}. {1}=all leaves GPU memory to TensorFlow"
     return RuntimeError(message.format(str(os.environ.get(VARIABLE, "all")), VARIABLE, problem))
 
@@ -65,7 +65,7 @@ def refusal(problem):
 
 
 def parsed(text):
-    """What the variable says, one `(way, amount)` for all GPUs or for each one; amounts are shares or bytes."""
+    """Parse the variable: one `(way, amount)` for all GPUs or for each one; amounts are shares or bytes."""
     policy = [parsed_one(part.strip()) for part in text.split(",")]
     ways = [way for way, _ in policy]
     if "async-allocator" in ways and len(ways) > 1:
@@ -76,7 +76,7 @@ def parsed(text):
 
 
 def parsed_one(text):
-    """What one entry says."""
+    """Return the value of one entry."""
     if text in ("all", "growth", "async-allocator"):
         return (text, None)
     way, _, amount = text.partition(":")
@@ -89,12 +89,12 @@ def parsed_one(text):
 
 
 def grows():
-    """Whether memory is to be taken as it is needed."""
+    """Return True if memory is allocated as needed."""
     return any(way == "growth" for way, _ in POLICY)
 
 
 def has_amounts():
-    """Whether the policy says how much memory."""
+    """Return True if the policy states amounts of memory."""
     return any(amount is not None for _, amount in POLICY)
 
 
@@ -102,7 +102,7 @@ def has_amounts():
 
 
 def totals():
-    """Bytes of every GPU that this process may use, in CUDA's order; empty without driver or GPU.
+    """Return the bytes of every GPU that this process may use, in CUDA's order; empty without driver or GPU.
 
     It initializes the driver: only for a process that is about to do so itself.
     """
@@ -122,13 +122,13 @@ def totals():
 
 
 def known_gpus(context):
-    """How many GPUs TensorFlow sees, asked of TensorFlow where it can tell (1.14 and later), else of the driver."""
+    """Return the number of GPUs of TensorFlow, from TensorFlow if possible (1.14 and later), else from the driver."""
     listed = getattr(context, "list_physical_devices", None)
     return len(totals()) if listed is None else len(listed("GPU"))
 
 
 def visible(config, count):
-    """Ordinals of the GPUs that a configuration uses, and whether `device_count` leaves out some of them."""
+    """Return ordinals of the GPUs that a configuration uses, and True if `device_count` leaves out some of them."""
     ordinals = list(range(count))
     if config.gpu_options.visible_device_list:
         ordinals = [int(each) for each in config.gpu_options.visible_device_list.split(",")]
@@ -142,14 +142,14 @@ def visible(config, count):
 
 
 def virtual_devices(options):
-    """The list of virtual devices of GPU options; None where the release has none."""
+    """Return the list of virtual devices of GPU options; None if the release has none."""
     return getattr(getattr(options, "experimental", None), "virtual_devices", None)
 
 
 def complete(config, count, growth_is_decided=False):
-    """Put the policy into a ConfigProto where it does not say something else.
+    """Put the policy into the unset fields of a ConfigProto.
 
-    Arguments: the configuration, a function that counts GPUs, and whether the program decided about growth.
+    Arguments: the configuration, a function that counts GPUs, and True if the program decided about growth.
     """
     options = config.gpu_options
     if grows() and not growth_is_decided:
@@ -166,7 +166,7 @@ def complete(config, count, growth_is_decided=False):
 
 
 def limit_each(options, ordinals, cut):
-    """Give each GPU its own limit, or all of them one share where the release knows nothing else."""
+    """Give each GPU its own limit, or all of them one share if the release supports nothing else."""
     sizes = totals()
     limits = [limit_of(ordinal, sizes) for ordinal in ordinals]
     devices = virtual_devices(options)
@@ -179,7 +179,7 @@ def limit_each(options, ordinals, cut):
 
 
 def limit_of(ordinal, sizes):
-    """Bytes for one GPU; None for all that it has."""
+    """Return the bytes for one GPU; None for all of its memory."""
     if len(POLICY) > 1 and ordinal >= len(POLICY):
         raise refusal("it names {0} GPUs, and this process uses GPU {1}".format(len(POLICY), ordinal))
     way, amount = POLICY[ordinal if len(POLICY) > 1 else 0]
@@ -191,7 +191,7 @@ def limit_of(ordinal, sizes):
 
 
 def common_share(ordinals, limits, sizes):
-    """The one share of every GPU that keeps each below its limit."""
+    """Return the one share of every GPU that keeps each below its limit."""
     if any(ordinal >= len(sizes) for ordinal in ordinals):
         raise refusal("the driver does not say how much memory the GPUs have")
     shares = [1.0 if limit is None else float(limit) / sizes[at] for at, limit in zip(ordinals, limits)]
@@ -204,7 +204,7 @@ def common_share(ordinals, limits, sizes):
 
 
 def patch_session(module):
-    """Every session: tf.Session, Keras and Estimator go through this class."""
+    """Patch sessions: tf.Session, Keras and Estimator use this class."""
     context = sys.modules.get(module.__name__.replace(".client.session", ".eager.context"))
     original = module.BaseSession.__init__
 
@@ -220,7 +220,7 @@ def patch_session(module):
 
 
 def completed(module, config):
-    """A copy of a session's configuration with the policy in it."""
+    """Return a copy of a session's configuration with the policy in it."""
     made = module.config_pb2.ConfigProto()
     if config is not None:
         made.CopyFrom(config)
@@ -228,7 +228,7 @@ def completed(module, config):
 
 
 def count_for(module):
-    """GPUs of this process, for a session."""
+    """Return the number of GPUs of this process, for a session."""
     name = re.sub(r"\.python\..*", ".python.eager.context", module.__name__)
     context = sys.modules.get(name)
     if hasattr(getattr(context, "Context", None), "list_physical_devices"):
@@ -237,7 +237,7 @@ def count_for(module):
 
 
 def patch_context(module):
-    """Eager execution: the configuration is computed when the first GPU is used (1.14 and later)."""
+    """Patch eager execution: the configuration is computed when the first GPU is used (1.14 and later)."""
     original = getattr(module.Context, "config", None)
     if isinstance(original, property):
 
@@ -245,7 +245,7 @@ def patch_context(module):
             made = original.fget(self)
             decided = set((getattr(self, "_memory_growth_map", None) or {}).values()) - set([None])
             if decided == set([False]) and FORCE_GROWTH in EXPORTED:
-                # The program wants no growth, and this variable would overrule it.
+                # The program wants no growth, and this variable would override it.
                 os.environ.pop(FORCE_GROWTH, None)
             return complete(made, functools.partial(known_gpus, self), bool(decided))
 
@@ -255,7 +255,7 @@ def patch_context(module):
 
 
 def patch_old_context(module):
-    """Eager execution before 1.14: the configuration is used as it was given."""
+    """Patch eager execution before 1.14: the configuration is used unchanged."""
     original = getattr(module.Context, "_initialize_handle_and_devices", None)
     if original is None:
         raise refusal("this release of TensorFlow computes its configuration in an unknown way")
@@ -274,7 +274,7 @@ def patch_old_context(module):
 
 
 def patch_device_lib(module):
-    """Listing devices takes their memory, by the settings of whoever comes first in a process."""
+    """Patch the listing of devices, which allocates their memory, by the first settings in a process."""
     original = module.list_local_devices
 
     @functools.wraps(original)
@@ -291,7 +291,7 @@ def patch_device_lib(module):
 
 
 def patch_server_lib(module):
-    """A server of a cluster: its default configuration makes the devices."""
+    """Patch the server of a cluster: its default configuration creates the devices."""
     original = module.Server.__init__
 
     @functools.wraps(original)
@@ -307,7 +307,7 @@ def patch_server_lib(module):
 
 
 def before_tensorflow():
-    """Read the policy, and set the variables that TensorFlow itself reads, unless somebody set them."""
+    """Read the policy, and set the variables that TensorFlow itself reads, unless they are set."""
     POLICY[:] = parsed(os.environ.get(VARIABLE) or "all")
     if grows():
         export(FORCE_GROWTH, "true")
@@ -323,7 +323,7 @@ def export(name, value):
 
 
 def after_tensorflow(module):
-    """Make sure that the policy can be had from this release."""
+    """Raise the refusal if this release does not support the policy."""
     version = [int(part) for part in re.findall(r"\d+", getattr(module, "__version__", ""))[:2]]
     if POLICY[0][0] == "async-allocator" and version < list(ASYNC_SINCE):
         raise refusal("TensorFlow {0} has no asynchronous allocator that works, 2.6 and later have".format(module.__version__))
@@ -342,12 +342,12 @@ PATCHES = {
 
 
 class Watching(object):
-    """Finds modules as everybody does, and changes some of TensorFlow's right after they ran."""
+    """Finds modules with the default finders, and patches some of TensorFlow's right after they ran."""
 
     is_memory_hook = True
 
     def find_spec(self, name, path=None, target=None):
-        """Where a watched module is; nothing for any other."""
+        """Return the spec of a watched module; None for any other."""
         # 1.15 to 2.1 have their modules in a second package.
         patch = PATCHES.get(name.replace("tensorflow_core.", "tensorflow.", 1))
         if patch is None:
@@ -360,7 +360,7 @@ class Watching(object):
 
 
 def watch(loader, name, patch):
-    """Let a loader change what it loaded."""
+    """Make a loader patch the loaded module."""
     run = loader.exec_module
 
     def exec_module(module):

@@ -1,4 +1,4 @@
-"""Work that can crash or hang, in processes of its own."""
+"""Work that can crash or hang, in child processes."""
 
 import json
 import os
@@ -20,8 +20,8 @@ NOT_ENOUGH = 1.0
 class Steps(object):
     """The steps of one part of the probe, each reported as soon as it is done.
 
-    A child is started for all of them. When one crashes, or takes longer than its budget, that is the fact of this
-    step, and another child goes on behind it.
+    A child is started for all of them. If it crashes, or takes longer than its budget, that is the fact of this
+    step, and another child continues with the next one.
     """
 
     def __init__(self, part, path, names, budgets, limit):
@@ -30,14 +30,14 @@ class Steps(object):
         self.seen, self.log = {}, []
 
     def run(self, first=""):
-        """Facts by name; without the step `first` the others cannot be taken."""
+        """Return facts by name; without the step `first` the others are impossible."""
         left = self.names
         while left:
             ended, culprit = self._one_child(left)
             if ended is None:
                 break
             if culprit is None:
-                # It ended before its first step, or after the last: there is nobody else to ask.
+                # It ended before its first step, or after the last: no step is left.
                 self._give_up([name for name in left if name not in self.seen], ended["error"]["message"])
                 break
             self.seen[culprit] = ended
@@ -55,7 +55,7 @@ class Steps(object):
             self.seen[name] = unseen("NotReached", "the process had ended before: " + why)
 
     def _one_child(self, names):
-        """How the child ended (None: well), and the step that it was in."""
+        """Return how the child ended (None: well), and its step at that time."""
         child = Child(self.part, self.path, names)
         try:
             ended = child.watch(self.budgets, self.deadline)
@@ -67,7 +67,7 @@ class Steps(object):
 
 
 class Child(object):
-    """One process: its facts by name, the step that it is in, and the last lines that it wrote elsewhere."""
+    """One process: its facts by name, its current step, and its last other lines of output."""
 
     def __init__(self, part, path, names):
         self.seen, self.log, self.step = {}, [], None
@@ -76,10 +76,10 @@ class Child(object):
         command += ["--request", path] if path else []
         environment = dict(os.environ, TF_CPP_VMODULE="dso_loader=1,cuda_gpu_check=1")
         if environment.get("ENVBUILDER_MEMORY", "all") in ("", "all"):
-            # The probe takes little memory of a GPU, unless the image has a policy, which is then looked at.
+            # The probe uses little memory of a GPU, unless the image has a policy, which is then examined.
             environment["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"
         environment.setdefault("TF_CPP_MIN_LOG_LEVEL", "0")
-        # A child that crashes or skips its clean-up leaves files behind (AutoGraph does); they go with this folder.
+        # A child that crashes or skips its clean-up leaves files behind (AutoGraph does); they go with this directory.
         self.scratch = environment["TMPDIR"] = tempfile.mkdtemp(prefix="envbuilder-")
         self.written = tempfile.TemporaryFile()
         self.started = CLOCK()
@@ -88,7 +88,7 @@ class Child(object):
         )
 
     def close(self):
-        """Make sure that nothing of it is left."""
+        """End the process and release its resources."""
         if self.process.poll() is None:
             self._kill()
         self.process.stdout.close()
@@ -96,7 +96,7 @@ class Child(object):
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def _kill(self):
-        """End the whole group; SIGABRT first, for which faulthandler writes where the process was."""
+        """End the whole group; SIGABRT first, so that faulthandler writes the position of the process."""
         for number, patience in ((signal.SIGABRT, 2.0), (signal.SIGKILL, 30.0)):
             try:
                 os.killpg(self.process.pid, number)
@@ -112,7 +112,7 @@ class Child(object):
         return self.process.returncode is not None
 
     def watch(self, budgets, deadline):
-        """Take what it gives until it ends, or until a step is out of time; how it ended, None for well."""
+        """Read its output until it ends, or until a step is out of time; return how it ended, None for well."""
         since, rest, late = CLOCK(), b"", None
         pipe = self.process.stdout.fileno()
         while late is None:
@@ -134,7 +134,7 @@ class Child(object):
         return how_it_ended(self.process.returncode, late, CLOCK() - since, self.log)
 
     def _take(self, line):
-        """One line: a step begins, or its fact is there; a line cut off by a crash is none."""
+        """Process one line: the start of a step, or its fact; a line cut off by a crash is ignored."""
         try:
             record = json.loads(line.decode("utf-8"))
         except ValueError:
@@ -147,7 +147,7 @@ class Child(object):
 
 
 def how_it_ended(status, late, seconds, log):
-    """The unseen fact for a child that did not end well; None for one that did."""
+    """Return the unseen fact for a child that did not end well; None for one that did."""
     if late is not None:
         return unseen("Timeout", "no answer after {0:.0f} s".format(seconds), seconds, innermost(log))
     if status < 0:
@@ -158,7 +158,7 @@ def how_it_ended(status, late, seconds, log):
 
 
 def innermost(log):
-    """The lines around the place of a crash: faulthandler writes the innermost call first."""
+    """Return the lines around the place of a crash: faulthandler writes the innermost call first."""
     for index, line in enumerate(log):
         if line.startswith("Fatal Python error"):
             return log[index : index + TRACE_LINES]
@@ -166,12 +166,12 @@ def innermost(log):
 
 
 def signal_name(number):
-    """Name of a signal, such as SIGSEGV."""
+    """Return the name of a signal, such as SIGSEGV."""
     names = [name for name in dir(signal) if re.match(r"SIG[A-Z]+$", name) and getattr(signal, name) == number]
     return sorted(names)[0] if names else "signal {0}".format(number)
 
 
 def run_part(part, path, names, limit, first=""):
-    """All steps of one part: facts by name, and the lines that its processes wrote elsewhere."""
+    """Return all steps of one part: facts by name, and the other lines of its processes."""
     steps = Steps(part, path, names, {}, limit)
     return steps.run(first), steps.log

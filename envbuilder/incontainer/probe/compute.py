@@ -1,4 +1,4 @@
-"""Work on every GPU through CUDA's own libraries, without a framework: what it gave, and how long it took."""
+"""Work on every GPU through CUDA's own libraries, without a framework: results and times."""
 
 import ctypes
 
@@ -25,7 +25,7 @@ OUTPUT = (WINDOWS[0], PICTURE[1] - WINDOWS[1] + 1, PICTURE[2] - WINDOWS[2] + 1)
 
 
 def started(toolkit):
-    """Libraries, versions, and the number of GPUs that the runtime sees."""
+    """Return libraries, versions, and the number of GPUs that the runtime sees."""
     seen = {"libraries": toolkit.told(), "stub": toolkit.stub, "error": "", "count": None}
     for name, function in (("runtime", "cudaRuntimeGetVersion"), ("driver", "cudaDriverGetVersion")):
         try:
@@ -43,7 +43,7 @@ def started(toolkit):
 
 
 def gpu_memory_round_trip(toolkit):
-    """Bytes that are free and all bytes, before anything is computed; a few bytes there and back; place on the bus."""
+    """Return free and total bytes before any computation, a round trip of a few bytes, and the address on the bus."""
     sent, device = floats(range(4096)), ctypes.c_int(0)
     bus = ctypes.create_string_buffer(64)
     toolkit.cudart.call("cudaGetDevice", ctypes.byref(device))
@@ -55,7 +55,7 @@ def gpu_memory_round_trip(toolkit):
 
 
 class Handle(object):
-    """What a library makes by one function and takes back by another."""
+    """A resource that one function of a library creates and another one destroys."""
 
     def __init__(self, library, make, end):
         self.library, self.make, self.end = library, make, end
@@ -70,12 +70,12 @@ class Handle(object):
 
 
 def cublas_handle(toolkit):
-    """A handle of cuBLAS."""
+    """Return a handle of cuBLAS."""
     return Handle(toolkit.cublas, "cublasCreate_v2", "cublasDestroy_v2")
 
 
 def multiply(cublas, handle, left, right, result, shape):
-    """Row-major `left` times `right`: to cuBLAS, which counts by columns, that is `right` times `left`."""
+    """Compute row-major `left` times `right`: for cuBLAS, which is column-major, that is `right` times `left`."""
     rows, inner, columns = shape
     one, zero = ctypes.c_float(1.0), ctypes.c_float(0.0)
     cublas.call(
@@ -85,18 +85,18 @@ def multiply(cublas, handle, left, right, result, shape):
 
 
 def matrix(rows, columns, factor, modulus):
-    """Small whole numbers by row: a product of these is exact in float32 and in TF32, in every order."""
+    """Return small whole numbers by row: a product of these is exact in float32 and in TF32, in every order."""
     values = [place * factor % modulus - modulus // 2 for place in range(rows * columns)]
     return [values[row * columns : (row + 1) * columns] for row in range(rows)]
 
 
 def flat(rows):
-    """All numbers, row by row."""
+    """Return all numbers, row by row."""
     return [value for row in rows for value in row]
 
 
 def matrix_product(toolkit):
-    """cuBLAS multiplies two matrices that are not square: the largest difference from the known product."""
+    """Multiply two non-square matrices by cuBLAS: return the largest difference from the known product."""
     left, right = matrix(ROWS, INNER, 7, 11), matrix(INNER, COLUMNS, 5, 13)
     turned = list(zip(*right))
     expected = [sum(one * other for one, other in zip(row, column)) for row in left for column in turned]
@@ -112,7 +112,7 @@ def matrix_product(toolkit):
 
 
 def speed(toolkit):
-    """Time of square products in float32, best of a few, and whether the result of the timed work is right."""
+    """Return the best time of several square products in float32, and True if the result of the timed work is right."""
     with cublas_handle(toolkit) as handle:
         sizes = [timed_product(toolkit, handle, size) for size in SPEED_SIZES]
         with GpuMemory(toolkit.cudart) as memory:
@@ -120,7 +120,7 @@ def speed(toolkit):
 
 
 def timed_product(toolkit, handle, size):
-    """One size: milliseconds, TFLOP/s, and whether every number is right.
+    """Return milliseconds, TFLOP/s, and True if every number is right, for one size.
 
     All rows of the left are alike and so are all columns of the right, so that every number of the product is the same.
     """
@@ -141,7 +141,7 @@ def timed_product(toolkit, handle, size):
 
 
 def milliseconds(toolkit, handle, left, right, result, shape):
-    """Time of one product on the GPU, between two events."""
+    """Return the time of one product on the GPU, between two events."""
     runtime, took = toolkit.cudart, ctypes.c_float(0.0)
     with Handle(runtime, "cudaEventCreate", "cudaEventDestroy") as before:
         with Handle(runtime, "cudaEventCreate", "cudaEventDestroy") as after:
@@ -154,7 +154,7 @@ def milliseconds(toolkit, handle, left, right, result, shape):
 
 
 def convolved(picture, windows):
-    """The convolution by hand, as networks mean it: the windows are not turned."""
+    """Compute the convolution in Python, as in networks: the windows are not flipped."""
     channels, _, width = PICTURE
     number, high, wide = WINDOWS
     places = [(c, y, x) for c in range(channels) for y in range(high) for x in range(wide)]
@@ -173,7 +173,7 @@ def convolved(picture, windows):
 
 
 def cudnn_convolution(toolkit):
-    """cuDNN convolves a picture of two channels with three windows: the largest difference from the known result."""
+    """Convolve a picture of two channels with three windows by cuDNN: return the largest error."""
     channels = PICTURE[0]
     picture = flat(matrix(channels * PICTURE[1], PICTURE[2], 7, 11))
     windows = flat(matrix(WINDOWS[0] * channels, WINDOWS[1] * WINDOWS[2], 5, 13))
@@ -186,7 +186,7 @@ def cudnn_convolution(toolkit):
 
 
 def convolve(cudnn, handle, memory, picture, windows):
-    """Describe the operation to cuDNN and run it: the bytes of its result."""
+    """Describe the operation to cuDNN and run it: return the bytes of its result."""
     tensor = ("cudnnCreateTensorDescriptor", "cudnnDestroyTensorDescriptor")
     of_windows = Handle(cudnn, "cudnnCreateFilterDescriptor", "cudnnDestroyFilterDescriptor")
     of_work = Handle(cudnn, "cudnnCreateConvolutionDescriptor", "cudnnDestroyConvolutionDescriptor")
@@ -222,7 +222,7 @@ COMPUTE_STEPS = (
 
 
 def part_compute(request, report, only):
-    """Child: work on GPUs, until something fails: CUDA may refuse everything after that in the same process."""
+    """Child: work on GPUs until the first failure: CUDA may refuse everything after that in the same process."""
     toolkit = Toolkit(request["sonames"] + request["optional_sonames"])
     if "start" in only:
         report("start", started, toolkit)
@@ -234,7 +234,7 @@ def part_compute(request, report, only):
 
 
 def on_one_gpu(toolkit, index, operation):
-    """One operation on one GPU, with the memory that is free before and after it."""
+    """Run one operation on one GPU, with the free memory before and after it."""
     if toolkit.stub:
         raise NoLibrary("libcuda.so.1 is the linker's stub, not a driver")
     toolkit.cudart.call("cudaSetDevice", index)
@@ -242,7 +242,7 @@ def on_one_gpu(toolkit, index, operation):
 
 
 def compute(request, path):
-    """What every GPU computed through the libraries of CUDA; no GPU, no numbers."""
+    """Return the results of every GPU in the libraries of CUDA; empty without a GPU."""
     seen = compute_steps(request, path, ["start"])["start"]
     if not seen["ok"]:
         return seen
@@ -257,7 +257,7 @@ def compute(request, path):
 
 
 def compute_steps(request, path, names):
-    """Facts of these steps; a new process after every one that failed."""
+    """Return facts of these steps; a new process after every one that failed."""
     budgets = dict((name, budget_of(request, name.split("-")[-1])) for name in names)
     seen, left, deadline = {}, names, CLOCK() + COMPUTE_LIMIT
     while left:
@@ -270,5 +270,5 @@ def compute_steps(request, path, names):
 
 
 def budget_of(request, operation):
-    """Seconds for one operation: those of the request (`compute-matmul`), or ours."""
+    """Return seconds for one operation: those of the request (`compute-matmul`), or the default."""
     return request["budgets"].get("compute-" + operation, COMPUTE_BUDGETS[operation])

@@ -1,4 +1,4 @@
-"""The driver: kernel module, user-space library, devices, and what stands in its place."""
+"""The driver: kernel module, user-space library, devices, and stubs."""
 
 import ctypes
 import glob
@@ -14,7 +14,7 @@ DRIVER_LIMIT = 90
 
 
 def cuda_error(cuda, code):
-    """Name of a result of the driver interface, such as CUDA_ERROR_NO_DEVICE."""
+    """Return the name of a result of the driver interface, such as CUDA_ERROR_NO_DEVICE."""
     name = ctypes.c_char_p()
     try:
         cuda.cuGetErrorName(code, ctypes.byref(name))
@@ -24,20 +24,20 @@ def cuda_error(cuda, code):
 
 
 def attribute(cuda, device, which):
-    """One attribute of a device; None when the driver refuses."""
+    """Return one attribute of a device; None if the driver refuses."""
     value = ctypes.c_int(0)
     return value.value if cuda.cuDeviceGetAttribute(ctypes.byref(value), which, device) == 0 else None
 
 
 def gpu_memory(cuda, device):
-    """Bytes of memory of a device; None when the driver does not tell."""
+    """Return the bytes of memory of a device; None if the driver does not report them."""
     size = ctypes.c_size_t(0)
     ask = getattr(cuda, "cuDeviceTotalMem_v2", None) or cuda.cuDeviceTotalMem
     return size.value if ask(ctypes.byref(size), device) == 0 else None
 
 
 def gpu(cuda, index):
-    """One GPU as the driver knows it; no context is made and no memory taken."""
+    """Return one GPU as reported by the driver; no context is created and no memory allocated."""
     device = ctypes.c_int(0)
     code = cuda.cuDeviceGet(ctypes.byref(device), index)
     if code != 0:
@@ -55,7 +55,7 @@ def gpu(cuda, index):
 
 
 def looks_like_stub(path):
-    """Whether a libcuda is the linker's stub: it lies in a folder of that name, or is far too small.
+    """Return True if a libcuda is the linker's stub: it is in a directory of that name, or is far too small.
 
     Source: stubs of CUDA 8 to 13 have 8 to 130 kB, drivers 304 to 580 have 7 MB and more.
     """
@@ -68,7 +68,7 @@ def looks_like_stub(path):
 
 
 def driver_interface():
-    """What libcuda.so.1 says: versions, result of cuInit, devices."""
+    """Return the facts of libcuda.so.1: versions, result of cuInit, devices."""
     try:
         cuda = ctypes.CDLL("libcuda.so.1")
     except OSError as error:
@@ -90,7 +90,7 @@ def driver_interface():
 
 
 def driver_release():
-    """Release number of the kernel module, from the file that it offers; None without a module."""
+    """Return the release number of the kernel module, from its file; None without a module."""
     content = content_of("/proc/driver/nvidia/version")
     found = re.search(r"Kernel Module(?: for \S+)?\s+(\d+\.\d+(?:\.\d+)?)", content or "")
     return {"text": content, "release": found.group(1) if found else first_line("/sys/module/nvidia/version")}
@@ -102,13 +102,13 @@ def part_driver(request, report, only):
 
 
 def library_release(path):
-    """Release number in the real name of libcuda, such as 535.104.05; None when it has none."""
+    """Return the release number in the real name of libcuda, such as 535.104.05; None if it has none."""
     found = re.search(r"libcuda\.so\.(\d+\.\d+(?:\.\d+)?)$", path or "")
     return found.group(1) if found else None
 
 
 def driver(path):
-    """The driver: kernel module, user-space library, devices."""
+    """Return the driver: kernel module, user-space library, devices."""
     interface = run_part("driver", path, ["interface"], DRIVER_LIMIT)[0]["interface"]
     told = interface.get("value") or {}
     return {"module": driver_release(), "interface": interface, "library": library_release(told.get("path"))}
@@ -118,7 +118,7 @@ LOADER_CACHE = []
 
 
 def loader_cache():
-    """The lines of the loader's cache; read once, for it is asked about two dozen libraries."""
+    """Return the lines of the loader's cache; read once, because about two dozen libraries are looked up."""
     for program in ("/sbin/ldconfig", "/usr/sbin/ldconfig", "ldconfig") if not LOADER_CACHE else ():
         try:
             child = subprocess.Popen([program, "-p"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -130,12 +130,12 @@ def loader_cache():
 
 
 def cached_libraries(soname):
-    """Paths that the loader's cache has for a library, in its order."""
+    """Return the paths that the loader's cache has for a library, in its order."""
     return [line.split("=> ", 1)[1].strip() for line in loader_cache() if line.startswith(soname + " ") and "=> " in line]
 
 
 def loader():
-    """Every libcuda.so.1 that a program could get at run time, and stubs that lie about beside the path."""
+    """Return every libcuda.so.1 that a program could load at run time, and stubs outside of the search path."""
     found = [("cache", path) for path in cached_libraries("libcuda.so.1")]
     for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":"):
         path = os.path.join(folder, "libcuda.so.1")

@@ -1,4 +1,4 @@
-"""The little of ELF files that is needed here."""
+"""Minimal reader of ELF files."""
 
 import mmap
 import os
@@ -7,7 +7,7 @@ import sys
 
 
 class Elf(object):
-    """The little of a 64-bit little-endian ELF file that is needed here: dynamic symbols and search path."""
+    """A 64-bit little-endian ELF file: dynamic symbols and search path."""
 
     DYNAMIC, DYNSYM = 6, 11
     NEEDED, RPATH, RUNPATH = 1, 15, 29
@@ -27,7 +27,7 @@ class Elf(object):
         return self.data[section[4] : section[4] + section[5]]
 
     def _tables(self, kind):
-        """Content of each section of a kind, with the content of its string table."""
+        """Return the content of each section of a kind, with the content of its string table."""
         return [
             (self._bytes(section), self._bytes(self.sections[section[6]]))
             for section in self.sections
@@ -35,7 +35,7 @@ class Elf(object):
         ]
 
     def defined(self, part):
-        """Names of defined dynamic symbols that contain the given bytes, sorted."""
+        """Return the names of defined dynamic symbols that contain the given bytes, sorted."""
         names = set()
         for symbols, strings in self._tables(self.DYNSYM):
             places = {}
@@ -60,7 +60,7 @@ class Elf(object):
         return False
 
     def _tagged(self, *tags):
-        """The texts of the dynamic entries that have one of these tags, in their order."""
+        """Return the texts of the dynamic entries that have one of these tags, in their order."""
         found = []
         for entries, strings in self._tables(self.DYNAMIC):
             for at in range(0, len(entries) - 15, 16):
@@ -70,12 +70,12 @@ class Elf(object):
         return found
 
     def search_path(self):
-        """Folders of RPATH and RUNPATH in order, with $ORIGIN replaced."""
+        """Return the directories of RPATH and RUNPATH in order, with $ORIGIN replaced."""
         joined = self._tagged(self.RPATH, self.RUNPATH)
         return [os.path.normpath(self._origin(folder)) for each in joined for folder in each.split(":") if folder]
 
     def needed(self):
-        """The libraries that it is linked against, in its order."""
+        """Return the libraries that it is linked against, in its order."""
         return self._tagged(self.NEEDED)
 
     def _origin(self, folder):
@@ -83,7 +83,7 @@ class Elf(object):
 
 
 def tensorflow_libraries():
-    """Shared objects of the installed TensorFlow, found without importing it, in the order in which it loads them."""
+    """Return shared objects of the installed TensorFlow, found without importing it, in the order of their loading."""
     names = (
         "libtensorflow_framework.so.2",
         "libtensorflow_framework.so.1",

@@ -4,7 +4,7 @@ import os
 
 
 def imported():
-    """Import TensorFlow and say what was imported."""
+    """Import TensorFlow and describe the imported module."""
     import tensorflow as tf
 
     import numpy
@@ -18,7 +18,7 @@ def imported():
 
 
 def git_version(tf):
-    """Commit that the wheel was built from; empty when it does not tell."""
+    """Return the commit that the wheel was built from; empty if unknown."""
     for name in ("__git_version__", "GIT_VERSION"):
         if hasattr(tf, name):
             return getattr(tf, name)
@@ -27,12 +27,12 @@ def git_version(tf):
 
 
 def is_first(tf):
-    """Whether this is TensorFlow 1.x."""
+    """Return True for TensorFlow 1.x."""
     return tf.__version__.startswith("1.")
 
 
 def build_info(tf):
-    """What the wheel says of its build: 2.3 and later by a function, before that by a module, if at all."""
+    """Return the build properties of the wheel: 2.3 and later by a function, before that by a module, if at all."""
     if hasattr(getattr(tf, "sysconfig", None), "get_build_info"):
         return dict(tf.sysconfig.get_build_info())
     try:
@@ -44,21 +44,21 @@ def build_info(tf):
 
 
 def build():
-    """How the wheel was built."""
+    """Return the properties of the build."""
     import tensorflow as tf
 
     return {"cuda": bool(tf.test.is_built_with_cuda()), "info": build_info(tf)}
 
 
 def session_config(tf):
-    """A session that takes GPU memory as it needs it and refuses to move work to another device."""
+    """Return a session that allocates GPU memory as needed and refuses to move work to another device."""
     config = tf.ConfigProto(allow_soft_placement=False)
     config.gpu_options.allow_growth = True
     return config
 
 
 def devices():
-    """Devices that TensorFlow sees, each with name, type and description, in its order."""
+    """Return the devices that TensorFlow sees, each with name, type and description, in its order."""
     import tensorflow as tf
 
     if is_first(tf):
@@ -77,7 +77,7 @@ def devices():
 
 
 def details(tf, device):
-    """Name and compute capability of a GPU, where TensorFlow has a function for it (2.4 and later)."""
+    """Return name and compute capability of a GPU, if TensorFlow has a function for it (2.4 and later)."""
     ask = getattr(tf.config.experimental, "get_device_details", None)
     if ask is None or device.device_type != "GPU":
         return ""

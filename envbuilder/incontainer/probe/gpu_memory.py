@@ -1,4 +1,4 @@
-"""Memory of one device: what is held, what is refused, and what is possible after a refusal."""
+"""Memory of one device: allocations, refusals, and recovery from a refusal."""
 
 import ctypes
 
@@ -16,7 +16,7 @@ REHEARSAL_ROOM, IMPOSSIBLE = 512 * MIB, 1 << 50
 
 
 def driver_room(device):
-    """Free and total bytes of a GPU as the driver counts them, for all processes together."""
+    """Return free and total bytes of a GPU as the driver counts them, for all processes together."""
     cuda = ctypes.CDLL("libcuda.so.1")
     number, context = ctypes.c_int(0), ctypes.c_void_p()
     sizes = (ctypes.c_size_t(0), ctypes.c_size_t(0))
@@ -39,7 +39,7 @@ def expect(code, name):
 
 
 def room_of(device):
-    """Free and total bytes; of the CPU a made-up number, so that a rehearsal stays small."""
+    """Return free and total bytes; for the CPU a fixed number, so that a rehearsal stays small."""
     return driver_room(device) if is_gpu(device) else {"free": REHEARSAL_ROOM, "total": REHEARSAL_ROOM}
 
 
@@ -60,7 +60,7 @@ class Blocks(object):
         self.session = tf.Session(graph=graph, config=config or session_config(tf))
 
     def take(self, size):
-        """Hold that many bytes, in whole rows; an error of TensorFlow when it refuses."""
+        """Allocate that many bytes, in whole rows; raise an error of TensorFlow if it refuses."""
         rows = max(1, int(size) // ROW)
         if self.session is not None:
             handle = self.session.run(self.block, {self.rows: rows})
@@ -75,12 +75,12 @@ class Blocks(object):
         return block
 
     def release(self, block):
-        """Give a block back; the caller keeps no other name for it in TensorFlow 2.x."""
+        """Release a block; the caller keeps no other name for it in TensorFlow 2.x."""
         if self.session is not None:
             block.delete()
 
     def used(self):
-        """Bytes in use by TensorFlow's own count; None where it does not tell (2.0 to 2.4)."""
+        """Return bytes in use by TensorFlow's own count; None if it has none (2.0 to 2.4)."""
         if not is_gpu(self.device):
             return None
         if self.session is not None:
@@ -89,7 +89,7 @@ class Blocks(object):
         return int(ask(self.device.strip("/"))["current"]) if ask else None
 
     def attempt(self, size):
-        """Take and give back: whether it was given."""
+        """Allocate and release: return True if it succeeded."""
         try:
             self.release(self.take(size))
         except self.tf.errors.ResourceExhaustedError as error:
@@ -98,7 +98,7 @@ class Blocks(object):
 
 
 def empty(tf, shape):
-    """A block of float32 that nobody fills, where the release has that: filling takes time."""
+    """Return an uninitialized block of float32 if the release supports it: filling takes time."""
     from tensorflow.python.ops import gen_array_ops
 
     if hasattr(gen_array_ops, "empty"):
@@ -107,7 +107,7 @@ def empty(tf, shape):
 
 
 def limit_of(tf, blocks):
-    """Bytes that TensorFlow would hold at most on a device, by its own count; None when it does not tell."""
+    """Return the maximum bytes of TensorFlow on a device, by its own count; None if it has none."""
     if blocks.session is not None:
         return int(blocks.session.run(blocks.most)) if is_gpu(blocks.device) else None
     from tensorflow.python.client import device_lib
@@ -117,7 +117,7 @@ def limit_of(tf, blocks):
 
 
 def room_to_fill(blocks, held, most):
-    """Bytes that TensorFlow could still take in one piece: what is free, and what it may hold without its pool.
+    """Return the bytes that TensorFlow could still allocate in one piece: free ones, up to its limit without its pool.
 
     A release that has to fill a block counts its numbers in 32 bits.
     """
@@ -128,7 +128,7 @@ def room_to_fill(blocks, held, most):
 
 
 def memory_on(tf, device):
-    """The course of one process on one device, from the start to the recovery from a refusal."""
+    """Run the sequence of one process on one device, from the start to the recovery from a refusal."""
     before = room_of(device)
     blocks = Blocks(tf, device)
     blocks.release(blocks.take(ROW))
@@ -151,7 +151,7 @@ def memory_on(tf, device):
 
 
 def fragmented(blocks, free):
-    """Sixteen blocks of a twentieth, every second given back, then one larger than any hole."""
+    """Allocate sixteen blocks of a twentieth, release every second one, then allocate one larger than any hole."""
     held = [blocks.take(HOLE_SHARE * free) for _ in range(HOLES)]
     for index in range(0, HOLES, 2):
         blocks.release(held[index])
@@ -163,7 +163,7 @@ def fragmented(blocks, free):
 
 
 def right_on(tf, device):
-    """Whether a matrix product on the device still is right, after all that."""
+    """Return True if a matrix product on the device is still right."""
     import numpy
 
     def build(tf, left, right):
@@ -175,27 +175,27 @@ def right_on(tf, device):
 
 
 def limited_on(tf, device):
-    """A process that may hold one GiB: an eighth of it is given, twice as much as all of it is not."""
+    """Run a process with a limit of one GiB: an eighth of it is allocated, twice its size is refused."""
     blocks = Blocks(tf, device, limited_session(tf) if is_first(tf) else None)
     return {"limit": LIMIT, "small": blocks.attempt(LIMIT // 8), "beyond": blocks.attempt(2 * LIMIT)}
 
 
 def limited_session(tf):
-    """TensorFlow 1.x has the limit as a share of the whole; that of the first GPU counts for all."""
+    """Return a session for TensorFlow 1.x, where the limit is a share of the total, from the first GPU for all."""
     config = session_config(tf)
     config.gpu_options.per_process_gpu_memory_fraction = float(LIMIT) / driver_room("/GPU:0")["total"]
     return config
 
 
 def limit_all(tf):
-    """TensorFlow 2.x has it in MiB for each device, before anything else."""
+    """Set the limit of TensorFlow 2.x in MiB for each device, before anything else."""
     config = tf.config.experimental
     for each in config.list_physical_devices("GPU"):
         config.set_virtual_device_configuration(each, [config.VirtualDeviceConfiguration(memory_limit=LIMIT // MIB)])
 
 
 def memory_course():
-    """The course of this process on every GPU, one after the other."""
+    """Run the sequence of this process on every GPU, one after the other."""
     import tensorflow as tf
 
     names = session_gpus(tf, session_config(tf)) if is_first(tf) else gpu_names()
@@ -203,7 +203,7 @@ def memory_course():
 
 
 def memory_limit():
-    """What a limit does, on every GPU; in a process of its own, because a limit is set once."""
+    """Return the effect of a limit on every GPU; in a process of its own, because a limit is set once."""
     import tensorflow as tf
 
     if not gpu_there():
@@ -215,7 +215,7 @@ def memory_limit():
 
 
 def gpu_there():
-    """Whether the driver gives memory of a GPU; asking TensorFlow 1.x would fix its memory for good."""
+    """Return True if the driver has memory of a GPU; asking TensorFlow 1.x would fix its memory for good."""
     try:
         driver_room("/GPU:0")
     except (OSError, RuntimeError):
@@ -224,7 +224,7 @@ def gpu_there():
 
 
 def session_gpus(tf, config):
-    """The GPUs of TensorFlow 1.x by a session, whose configuration holds for the memory of the whole process."""
+    """Return the GPUs of TensorFlow 1.x by a session, whose configuration holds for the memory of the whole process."""
     with tf.Session(graph=tf.Graph(), config=config) as session:
         names = [each.name for each in session.list_devices() if each.device_type == "GPU"]
     return ["/GPU:{0}".format(index) for index in range(len(names))]

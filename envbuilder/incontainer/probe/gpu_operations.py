@@ -21,7 +21,7 @@ STRIDES = [1, 1, 1, 1]
 
 
 def operations_on(tf, device):
-    """One fact for each operation."""
+    """Return one fact for each operation."""
     return {
         "matmul": look(matmul_on, tf, device),
         "convolution": look(convolution_on, tf, device),
@@ -32,7 +32,7 @@ def operations_on(tf, device):
 
 
 def matmul_on(tf, device):
-    """Matrix product (cuBLAS)."""
+    """Compare the matrix product (cuBLAS)."""
 
     def build(tf, left, right):
         return [tf.matmul(left, right)]
@@ -41,7 +41,7 @@ def matmul_on(tf, device):
 
 
 def convolution_on(tf, device):
-    """Convolution, forward (cuDNN)."""
+    """Compare the convolution, forward (cuDNN)."""
 
     def build(tf, pictures, windows):
         return [tf.nn.conv2d(pictures, windows, strides=STRIDES, padding="VALID")]
@@ -50,7 +50,7 @@ def convolution_on(tf, device):
 
 
 def gradient_on(tf, device):
-    """Convolution, backward: gradient of the windows (cuDNN)."""
+    """Compare the convolution, backward: gradient of the windows (cuDNN)."""
 
     def build(tf, pictures, slopes):
         return [compat(tf).nn.conv2d_backprop_filter(pictures, [3, 3, 8, 16], slopes, STRIDES, "VALID")]
@@ -59,7 +59,7 @@ def gradient_on(tf, device):
 
 
 def batch_norm_on(tf, device):
-    """Batch normalisation in training: output, mean and variance of the batch (fused)."""
+    """Compare batch normalisation in training: output, mean and variance of the batch (fused)."""
 
     def build(tf, pictures, scale, offset):
         return list(compat(tf).nn.fused_batch_norm(pictures, scale, offset, is_training=True)[:3])
@@ -68,21 +68,21 @@ def batch_norm_on(tf, device):
 
 
 def rnn_on(tf, device):
-    """An LSTM layer: through cuDNN where the release and the device have it; `cudnn` says so, None: not known."""
+    """Compare an LSTM layer: by cuDNN if the release and the device have it; `cudnn` reports it, None: unknown."""
     seen = (first_rnn if is_first(tf) else second_rnn)(tf, device)
     told = seen["operations"] not in ([], [RESULT])
     return dict(seen, cudnn=any(name.startswith("CudnnRNN") for name in seen["operations"]) if told else None)
 
 
 def small(*shape):
-    """Fixed numbers from -0.375 to 0.375, for what goes through a sigmoid."""
+    """Return fixed numbers from -0.375 to 0.375, for sigmoids."""
     return whole(*shape) / 8
 
 
 def second_rnn(tf, device):
-    """TensorFlow 2.x: the layer of Keras with its defaults; the weights of cuDNN are made from those of the layer."""
+    """Run TensorFlow 2.x: the layer of Keras with its defaults; cuDNN's weights are made from those of the layer."""
     inputs = small(BATCH, TIMES, WIDTH)
-    # Keras lays out shapes and counters wherever it likes; the proof is the list of operations.
+    # Keras places shapes and counters anywhere; the proof is the list of operations.
     was = soft_placement(tf, True)
     try:
         with tf.device(device):
@@ -98,7 +98,7 @@ def second_rnn(tf, device):
         def by_hand():
             return [lstm_by_hand(inputs, *weights)]
 
-        # At once: what runs inside a function of Keras is not told of.
+        # At once: operations inside a function of Keras are not reported.
         main = "CudnnRNN|MatMul|" + re.escape(RESULT)
         return compared_on(tf, device, build, [inputs], main, by_hand, run_eager)
     finally:
@@ -106,14 +106,14 @@ def second_rnn(tf, device):
 
 
 def first_rnn(tf, device):
-    """TensorFlow 1.x: the cuDNN layer of Keras where there is one and a GPU, else the plain cell."""
+    """Run TensorFlow 1.x: the cuDNN layer of Keras if there is one and a GPU, else the plain cell."""
     layers = getattr(getattr(tf, "keras", None), "layers", None)
     cudnn = getattr(layers, "CuDNNLSTM", None) if is_gpu(device) else None
     return plain_cell(tf, device) if cudnn is None else cudnn_layer(tf, device, cudnn)
 
 
 def cudnn_layer(tf, device, kind):
-    """CuDNNLSTM of Keras; it has a bias for the inputs and one for the state."""
+    """Return CuDNNLSTM of Keras; it has a bias for the inputs and one for the state."""
     inputs, bias = small(BATCH, TIMES, WIDTH), small(8 * UNITS)
     weights = [small(WIDTH, 4 * UNITS), small(UNITS, 4 * UNITS), bias]
 
@@ -136,7 +136,7 @@ def cudnn_layer(tf, device, kind):
 
 
 def plain_cell(tf, device):
-    """The cell written out, step by step."""
+    """Return the cell written out, step by step."""
     inputs, weights = small(BATCH, TIMES, WIDTH), [small(WIDTH, 4 * UNITS), small(UNITS, 4 * UNITS), small(4 * UNITS)]
 
     def build(tf, sequence):
@@ -155,7 +155,7 @@ def plain_cell(tf, device):
 
 
 def lstm_by_hand(inputs, kernel, recurrent, bias):
-    """An LSTM by numpy in double precision; gates in the order input, forget, new, output."""
+    """Compute an LSTM by numpy in double precision; gates in the order input, forget, new, output."""
     import numpy
 
     state = output = numpy.zeros((inputs.shape[0], recurrent.shape[0]))
@@ -170,14 +170,14 @@ def lstm_by_hand(inputs, kernel, recurrent, bias):
 
 
 def sigmoid(values):
-    """The logistic function by numpy."""
+    """Return the logistic function by numpy."""
     import numpy
 
     return 1 / (1 + numpy.exp(-values))
 
 
 def mixed_on(tf, device):
-    """Matrix product and convolution in float16 from float32 and back, compared with float32 on the CPU."""
+    """Compare matrix product and convolution in float16 from float32 and back with float32 on the CPU."""
 
     def halves(operation):
         def build(tf, left, right):
@@ -198,7 +198,7 @@ def mixed_on(tf, device):
 
 
 def half_on(tf, device, operation, halves, inputs, main):
-    """One operation in float16; the reference in float32."""
+    """Run one operation in float16; the reference in float32."""
 
     def reference():
         return run_ops(tf, "/CPU:0", lambda tf, *tensors: [operation(tf, *tensors)], inputs)[0]
@@ -207,12 +207,12 @@ def half_on(tf, device, operation, halves, inputs, main):
 
 
 def fused(tf, left, right):
-    """Something worth compiling: product, shift and rectification."""
+    """Return a graph suitable for compilation: product, shift and rectification."""
     return tf.nn.relu(tf.matmul(left, right) + 1.0)
 
 
 def function_on(tf, device):
-    """TensorFlow 2.x: a function against the same operations one by one, both on the device."""
+    """Compare a function of TensorFlow 2.x with the same operations one by one, both on the device."""
     if is_first(tf):
         raise NotInRelease("functions came with TensorFlow 2.0")
     inputs = [whole(96, 64), whole(64, 48)]

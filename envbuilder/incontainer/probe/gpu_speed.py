@@ -1,4 +1,4 @@
-"""How long things take on one device; figures have their unit in their name."""
+"""Times on one device; figures have their unit in their name."""
 
 from envbuilder.incontainer.probe.framework import is_first, session_config
 from envbuilder.incontainer.probe.placing import evidence, evidence_of, is_gpu, nodes_of
@@ -9,7 +9,7 @@ SIZE, SMALL_SIZE = 4096, 128
 
 
 def timed(function, count):
-    """Seconds of each of several calls, one after the other."""
+    """Return the seconds of each of several calls, one after the other."""
     seconds = []
     for _ in range(count):
         started = CLOCK()
@@ -19,14 +19,14 @@ def timed(function, count):
 
 
 def first_kernels(tf, device):
-    """Seconds of the first and of the second small kernel; the first includes starting and compiling by the driver."""
+    """Return the seconds of the first and the second small kernel; the first includes start and compilation."""
     with Adder(tf, device) as adder:
         first, second = timed(adder, 2)
         return dict(adder.seen(), first_seconds=adder.starting + first, second_seconds=second)
 
 
 def latency_on(tf, device):
-    """Microseconds of one tiny operation with the copy of its result, synchronised one by one."""
+    """Return the microseconds of one tiny operation with the copy of its result, synchronised one by one."""
     with Adder(tf, device) as adder:
         timed(adder, 20)
         times = sorted(timed(adder, LAUNCHES))
@@ -37,7 +37,7 @@ def latency_on(tf, device):
 
 
 def at(ordered, share):
-    """The value below which a share of the ordered values lies."""
+    """Return the value below which a share of the ordered values lies."""
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
@@ -78,7 +78,7 @@ class Adder(object):
         return result.numpy()
 
     def seen(self):
-        """Where it runs."""
+        """Return its device."""
         if self.session is None:
             return evidence_of(self.device, self.place)
         options, told = self.tf.RunOptions(output_partition_graphs=True), self.tf.RunMetadata()
@@ -87,13 +87,13 @@ class Adder(object):
 
 
 def throughput_on(tf, device):
-    """TFLOP/s of square matrix products, in float32 (TF32 where it is on) and in float16."""
+    """Return TFLOP/s of square matrix products, in float32 (TF32 if enabled) and in float16."""
     size = SIZE if is_gpu(device) else SMALL_SIZE
     return dict((kind, look(products_on, tf, device, kind, size)) for kind in ("float32", "float16"))
 
 
 def products_on(tf, device, kind, size):
-    """Chains of products, each measured as a whole: best and median of all chains."""
+    """Return rates of chains of products, each measured as a whole: best and median of all chains."""
     chain, seen = (chain_first if is_first(tf) else chain_second)(tf, device, kind, size)
     timed(chain, 2)
     times = sorted(timed(chain, SAMPLES))
@@ -105,7 +105,7 @@ def products_on(tf, device, kind, size):
 
 
 def signs(kind, size):
-    """A random matrix of plus and minus one over the root of its size: a chain of products keeps its scale."""
+    """Return a random matrix of plus and minus one over the root of its size: a chain of products keeps its scale."""
     import numpy
 
     chosen = numpy.random.RandomState(7).randint(0, 2, (size, size)) * 2 - 1
@@ -113,7 +113,7 @@ def signs(kind, size):
 
 
 def chain_second(tf, device, kind, size):
-    """TensorFlow 2.x: products one by one; reading one number waits for all."""
+    """Run TensorFlow 2.x: products one by one; reading one number waits for all."""
     with tf.device(device):
         left = right = tf.constant(signs(kind, size))
     places = []
@@ -130,7 +130,7 @@ def chain_second(tf, device, kind, size):
 
 
 def chain_first(tf, device, kind, size):
-    """TensorFlow 1.x: the chain as a graph, the matrix a variable, so that nothing is copied or folded."""
+    """Run TensorFlow 1.x: the chain as a graph, the matrix a variable, so that nothing is copied or folded."""
     graph = tf.Graph()
     with graph.as_default(), tf.device(device):
         start = tf.placeholder(kind, [size, size])
@@ -138,7 +138,7 @@ def chain_first(tf, device, kind, size):
         result = matrix
         for _ in range(CHAIN):
             result = tf.matmul(result, matrix)
-        # A float16 scalar, and none of the large matrix, goes to the host.
+        # A float16 scalar, and none of the large matrix, is copied to the host.
         one = result[0, 0]
     session = tf.Session(graph=graph, config=session_config(tf))
     session.run(matrix.initializer, {start: signs(kind, size)})

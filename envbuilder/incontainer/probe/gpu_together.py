@@ -16,7 +16,7 @@ def all_reduce():
 
 
 def all_reduce_on(names):
-    """The sum as each of the devices has it: least and largest number of the vector."""
+    """Return the sum on each of the devices: least and largest number of the vector."""
     import tensorflow as tf
 
     seen = {"devices": len(names), "shm": shared_memory(), "how": "", "expected": None, "replicas": []}
@@ -28,14 +28,14 @@ def all_reduce_on(names):
 
 
 def replica_of(asked, places, values):
-    """What one device has; numbers only if it is that device that made or holds them."""
+    """Return the vector of one device; numbers only if that device computed or holds them."""
     there = any(same_device(asked, place) for place in places)
     least, largest = (float(values.min()), float(values.max())) if there else (None, None)
     return {"asked": asked, "placed": sorted(set(places)), "on_device": there, "least": least, "largest": largest}
 
 
 def reduce_second(tf, names):
-    """TensorFlow 2.x: MirroredStrategy; the graph tells by which operations."""
+    """Run TensorFlow 2.x: MirroredStrategy; the graph has the operations."""
     from tensorflow.python.eager import context as eager
 
     strategy = tf.distribute.MirroredStrategy(devices=names)
@@ -61,7 +61,7 @@ def reduce_second(tf, names):
 
 
 def reduce_first(tf, names):
-    """TensorFlow 1.x: the sum of NCCL as an operation."""
+    """Run TensorFlow 1.x: the sum of NCCL as an operation."""
     try:
         from tensorflow.contrib.nccl import all_sum
     except ImportError:

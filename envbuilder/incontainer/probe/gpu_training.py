@@ -19,23 +19,23 @@ RATE = 0.1
 
 
 def training_on(tf, device):
-    """A linear model by gradient descent on a device: the losses, and where the variables were."""
+    """Train a linear model by gradient descent on a device: return the losses, and the device of the variables."""
     return (train_session if is_first(tf) else train_eager)(tf, device)
 
 
 def loss_of(tf, weights, bias, inputs, outputs):
-    """Mean square error of a linear model."""
+    """Return the mean square error of a linear model."""
     return tf.reduce_mean(tf.square(tf.matmul(inputs, weights) + bias - outputs))
 
 
 def course_of(values, seen):
-    """First and last loss; only of a training on the device."""
+    """Return first and last loss; only of a training on the device."""
     first, last = (float(values[0]), float(values[-1])) if seen["on_device"] else (None, None)
     return dict(seen, steps=len(values), first=first, last=last)
 
 
 def train_session(tf, device):
-    """TensorFlow 1.x: a graph of which every operation has to run on the device."""
+    """Train in TensorFlow 1.x: a graph of which every operation has to run on the device."""
     with tf.Graph().as_default():
         with tf.device(device):
             inputs, outputs = [tf.constant(each) for each in data()]
@@ -52,7 +52,7 @@ def train_session(tf, device):
 
 
 def train_eager(tf, device):
-    """TensorFlow 2.x: a tape and variables, without Keras."""
+    """Train in TensorFlow 2.x: a tape and variables, without Keras."""
     with tf.device(device):
         inputs, outputs = [tf.constant(each) for each in data()]
         variables = [tf.Variable(tf.zeros([4, 1])), tf.Variable(tf.zeros([1]))]
@@ -73,9 +73,9 @@ def train_eager(tf, device):
 
 
 def compiled_on(tf, device):
-    """A small graph compiled by XLA for a device, compared with the CPU without XLA.
+    """Compile a small graph by XLA for a device, and compare it with the CPU without XLA.
 
-    `compiled` says whether XLA really took it: TensorFlow 2.x has to (or raises), 1.x shows it in the graph.
+    `compiled` is True if XLA really compiled it: TensorFlow 2.x has to (or raises), 1.x shows it in the graph.
     """
     inputs = [whole(96, 64), whole(64, 48)]
     values, seen = (compile_first if is_first(tf) else compile_second)(tf, device, inputs)
@@ -87,7 +87,7 @@ def compiled_on(tf, device):
 
 
 def compile_second(tf, device, inputs):
-    """TensorFlow 2.x: a function that must be compiled."""
+    """Compile in TensorFlow 2.x: a function that must be compiled."""
     function = None
     for option in ("jit_compile", "experimental_compile"):
         try:
@@ -103,7 +103,7 @@ def compile_second(tf, device, inputs):
 
 
 def fused_tensors(tf):
-    """The small graph as a function of its inputs alone."""
+    """Return the small graph as a function of its inputs alone."""
 
     def function(left, right):
         return fused(tf, left, right)
@@ -112,7 +112,7 @@ def fused_tensors(tf):
 
 
 def compile_first(tf, device, inputs):
-    """TensorFlow 1.x: a scope that asks for compiling; the graph shows whether it was done."""
+    """Compile in TensorFlow 1.x: a scope that requests compilation; the graph shows if it was done."""
     from tensorflow.contrib.compiler import jit
 
     def build(tf, left, right):

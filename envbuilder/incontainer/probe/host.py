@@ -1,4 +1,4 @@
-"""The host around the driver: disk, memory, device nodes, kernel modules, who holds the GPUs, and where we are."""
+"""The host around the driver: disk, memory, device nodes, kernel modules, processes on GPUs, and container."""
 
 import errno
 import glob
@@ -12,7 +12,7 @@ import time
 from envbuilder.incontainer.probe.children import run_part
 from envbuilder.incontainer.probe.values import CLOCK, content_of, first_line, text, text_lines
 
-# Exactly these; nothing else of the environment is written down.
+# Exactly these; no other environment variable is recorded.
 HOST_VARIABLES = (
     "CUDA_CACHE_MAXSIZE",
     "CUDA_CACHE_PATH",
@@ -37,12 +37,13 @@ NODES_LIMIT = 20
 SMI_LIMIT = 3.0
 SMI_FIELDS = ("name", "driver_version", "memory.total", "memory.free")
 WSL_FOLDER = "/usr/lib/wsl/lib"
-# Number of the first process namespace; include/linux/proc_ns.h, PROC_PID_INIT_INO, unchanged since Linux 3.8.
+# Number of the first process namespace (PROC_PID_INIT_INO), unchanged since Linux 3.8:
+# https://github.com/torvalds/linux/blob/master/include/linux/proc_ns.h
 FIRST_PIDS = "pid:[4026531836]"
 
 
 def free_disk(path):
-    """Bytes of the file system that holds a path: all, and what this user may still take; None when it is not there."""
+    """Return bytes of the file system of a path: total, and free for this user; None if it does not exist."""
     try:
         status = os.statvfs(path)
     except OSError:
@@ -51,7 +52,7 @@ def free_disk(path):
 
 
 def free_memory():
-    """Bytes of memory that programs can still take, and what this control group uses by now; None when unknown."""
+    """Return bytes of memory available to programs, and those used by this control group; None if unknown."""
     found = re.search(r"^MemAvailable:\s*(\d+) kB", content_of("/proc/meminfo") or "", re.MULTILINE)
     usage = first_line("/sys/fs/cgroup/memory.current") or first_line("/sys/fs/cgroup/memory/memory.usage_in_bytes")
     return {
@@ -61,7 +62,7 @@ def free_memory():
 
 
 def gpu_modules():
-    """Which of the kernel modules that matter are loaded; None when nothing tells."""
+    """Return the loaded kernel modules for GPUs; None if unknown."""
     content = content_of("/proc/modules")
     if content is not None:
         loaded = set(line.split(" ")[0] for line in content.splitlines())
@@ -73,7 +74,7 @@ def gpu_modules():
 
 
 def nvidia_on_bus():
-    """GPUs of NVIDIA on the PCI bus, and the kernel driver that each has; None when the bus cannot be seen."""
+    """Return GPUs of NVIDIA on the PCI bus, each with its kernel driver; None if the bus cannot be seen."""
     if not os.path.isdir("/sys/bus/pci/devices"):
         return None
     found = []
@@ -87,13 +88,13 @@ def nvidia_on_bus():
 
 
 def gpu_nodes():
-    """Device nodes of the driver: those that there should be, and those that there are, sorted."""
+    """Return device nodes of the driver: expected and existing ones, sorted."""
     present = set(path for path in glob.glob("/dev/nvidia*") if re.search(r"/nvidia(\d+|ctl|-uvm)$", path))
     return sorted(present | set(EXPECTED_NODES))
 
 
 def opened_node(path):
-    """Whether a device node is there, and whether this process may open it; opening is the only proof."""
+    """Return the state of a device node, and the result of opening it, which is the only proof of access."""
     seen = {"path": path, "present": False, "opened": False, "error": "", "mode": None}
     try:
         status = os.stat(path)
@@ -107,12 +108,12 @@ def opened_node(path):
 
 
 def part_nodes(request, report, only):
-    """Child: open the device nodes, which a driver that hangs can take forever for."""
+    """Child: open the device nodes, which can take forever if a driver hangs."""
     report("nodes", lambda: [opened_node(path) for path in gpu_nodes()])
 
 
 def nodes_fact(path):
-    """The device nodes; no child where there is none to open."""
+    """Return the device nodes; no child is started if there is none to open."""
     paths = gpu_nodes()
     if not any(os.path.exists(node) for node in paths):
         absent = [{"path": node, "present": False, "opened": False, "error": "ENOENT", "mode": None} for node in paths]
@@ -121,7 +122,7 @@ def nodes_fact(path):
 
 
 def said_by(command, limit):
-    """Exit status and the first lines that a program writes; None as status when it did not end in time."""
+    """Return exit status and the first lines of a program's output; None as status if it did not end in time."""
     started = CLOCK()
     with tempfile.TemporaryFile() as written:
         child = subprocess.Popen(command, stdout=written, stderr=subprocess.STDOUT)
@@ -137,14 +138,14 @@ def said_by(command, limit):
 
 
 def smi_program():
-    """Where nvidia-smi is; None without it."""
+    """Return the path of nvidia-smi; None without it."""
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep) + ["/usr/bin", WSL_FOLDER]
     paths = [os.path.join(folder, "nvidia-smi") for folder in folders if folder]
     return next((path for path in paths if os.access(path, os.X_OK) and not os.path.isdir(path)), None)
 
 
 def asked_smi(program, fields):
-    """The answer to one question: a list for each GPU; the status and the lines besides."""
+    """Return the answer to one query: a list for each GPU; the status and the other lines."""
     command = [program, "--query-gpu=" + ",".join(fields), "--format=csv,noheader,nounits"]
     status, lines = said_by(command, SMI_LIMIT)
     rows = [[cell.strip() for cell in line.split(",")] for line in lines] if status == 0 else []
@@ -152,12 +153,12 @@ def asked_smi(program, fields):
 
 
 def smi():
-    """What nvidia-smi says; None without the program. Numbers are MiB."""
+    """Return the facts of nvidia-smi; None without the program. Numbers are MiB."""
     program = smi_program()
     if program is None:
         return None
     status, lines, rows = asked_smi(program, SMI_FIELDS)
-    # Programs before driver 510 refuse a question with this field in it.
+    # Programs before driver 510 refuse a query with this field in it.
     capabilities = asked_smi(program, ("compute_cap",))[2] if rows else []
     if len(capabilities) != len(rows):
         capabilities = [[""]] * len(rows)
@@ -170,7 +171,7 @@ def smi():
 
 
 def smi_gpu(row, capability):
-    """One line of nvidia-smi."""
+    """Return one line of nvidia-smi."""
     sizes = [int(cell) * (1 << 20) if cell.isdigit() else None for cell in row[2:4]]
     return {
         "name": row[0],
@@ -182,7 +183,7 @@ def smi_gpu(row, capability):
 
 
 def wsl():
-    """Signs of the Windows Subsystem for Linux: its number (0: not it), its device, the driver that Windows lends."""
+    """Return signs of the Windows Subsystem for Linux: its number (0: not it), its device, the driver of Windows."""
     kernel = os.uname()[2]
     number = (2 if "microsoft-standard" in kernel or "WSL2" in kernel else 1) if "microsoft" in kernel.lower() else 0
     lent = sorted(os.path.basename(path) for path in glob.glob(WSL_FOLDER + "/lib*.so*"))
@@ -190,7 +191,7 @@ def wsl():
 
 
 def container():
-    """Which kind of container this is, as far as it can be told; empty without a sign of one."""
+    """Return the kind of container, as far as it can be detected; empty without a sign of one."""
     for path, name in (
         ("/run/.containerenv", "podman"),
         ("/.singularity.d", "apptainer"),
@@ -205,7 +206,7 @@ def container():
 
 
 def virtualization():
-    """Whether the processor says that it is a virtual one (None: it does not tell), and whose machine this is."""
+    """Return True if the processor reports that it is virtual (None: unknown), and the vendor of the machine."""
     flags = re.search(r"^flags\s*:(.*)$", content_of("/proc/cpuinfo") or "", re.MULTILINE)
     return {
         "virtual": "hypervisor" in flags.group(1).split() if flags else None,
@@ -215,7 +216,7 @@ def virtualization():
 
 
 def sees_all_processes():
-    """Whether numbers of processes mean here what they mean for the driver; None when nothing tells."""
+    """Return True if process ids here are those of the driver; None if unknown."""
     try:
         return os.readlink("/proc/self/ns/pid") == FIRST_PIDS
     except OSError:
@@ -223,7 +224,7 @@ def sees_all_processes():
 
 
 def named_processes(nvml):
-    """Names of the processes that hold GPU memory; None for one that is hidden, or that another would stand for."""
+    """Return names of the processes that hold GPU memory; None if hidden, or if the id is another's here."""
     gpus = (nvml.get("value") or {}).get("gpus") or []
     holders = sorted(set(each["pid"] for gpu in gpus for each in gpu.get("processes") or []))
     named = sees_all_processes() is not False
@@ -231,14 +232,14 @@ def named_processes(nvml):
 
 
 def needs_smi(driver, nvml):
-    """Whether neither the management library nor the kernel module tells anything."""
+    """Return True if neither the management library nor the kernel module gives facts."""
     init = (nvml.get("value") or {}).get("init") or {}
     module = ((driver.get("value") or {}).get("module") or {}).get("release")
     return init.get("code") != 0 and not module
 
 
 def host(path, driver, nvml):
-    """The host; `driver` and `nvml` are those facts, which are not taken twice."""
+    """Return the host; `driver` and `nvml` are those facts, which are not collected twice."""
     return {
         "disks": [disk for disk in (free_disk("/"), free_disk(tempfile.gettempdir())) if disk],
         "shm": free_disk("/dev/shm"),

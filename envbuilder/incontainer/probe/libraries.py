@@ -1,4 +1,4 @@
-"""CUDA libraries: whether they open, where they are, and what they say of themselves."""
+"""CUDA libraries: load results, paths and versions."""
 
 import ctypes
 import os
@@ -12,7 +12,7 @@ LIBRARIES_LIMIT = 180
 
 
 def property_version(library, function):
-    """Version from a CUDA library that answers for major, minor and patch one by one."""
+    """Return the version from a CUDA library with separate functions for major, minor and patch."""
     ask = getattr(library, function)
     parts = []
     for which in range(3):
@@ -24,7 +24,7 @@ def property_version(library, function):
 
 
 def runtime_version(library):
-    """Version of the CUDA runtime, such as 11.8."""
+    """Return the version of the CUDA runtime, such as 11.8."""
     value = ctypes.c_int(-1)
     if library.cudaRuntimeGetVersion(ctypes.byref(value)) != 0:
         return None
@@ -32,14 +32,14 @@ def runtime_version(library):
 
 
 def cudnn_version(library):
-    """Version of cuDNN: major*1000 up to 8.x, major*10000 from 9 on."""
+    """Return the version of cuDNN: major*1000 up to 8.x, major*10000 from 9 on."""
     library.cudnnGetVersion.restype = ctypes.c_size_t
     number = library.cudnnGetVersion()
     return dotted(number, 1000 if number < 10000 else 10000, 100)
 
 
 def nccl_version(library):
-    """Version of NCCL: major*1000 up to 2.8, major*10000 from 2.9 on."""
+    """Return the version of NCCL: major*1000 up to 2.8, major*10000 from 2.9 on."""
     value = ctypes.c_int(-1)
     if library.ncclGetVersion(ctypes.byref(value)) != 0:
         return None
@@ -47,7 +47,7 @@ def nccl_version(library):
 
 
 def library_version(soname, library):
-    """What the library says of itself; None when it has no function for it or the function fails."""
+    """Return the version that the library reports; None if it has no function for it or the function fails."""
     stem = soname.split(".so")[0]
     special = {"libcudart": runtime_version, "libcudnn": cudnn_version, "libnccl": nccl_version}
     try:
@@ -59,7 +59,7 @@ def library_version(soname, library):
 
 
 def cudnn_runtime(soname, library):
-    """CUDA runtime that a cuDNN was built with, such as 11.8; None for another library."""
+    """Return the CUDA runtime that a cuDNN was built with, such as 11.8; None for another library."""
     if soname.split(".so")[0] != "libcudnn":
         return None
     try:
@@ -77,7 +77,7 @@ class LinkMap(ctypes.Structure):
 
 
 def loaded_path(library):
-    """Real path of a loaded library, as the loader itself knows it; empty when it does not tell."""
+    """Return the real path of a loaded library, as known to the loader itself; empty if unknown."""
     for name in (None, "libdl.so.2"):
         try:
             ask = ctypes.CDLL(name).dlinfo
@@ -91,7 +91,7 @@ def loaded_path(library):
 
 
 def where(soname, folders):
-    """What to hand to dlopen, and why: TensorFlow looks in LD_LIBRARY_PATH, then its RUNPATH, then the loader's cache."""
+    """Return the argument for dlopen, and its origin: LD_LIBRARY_PATH, TensorFlow's RUNPATH, then the loader's cache."""
     own = [folder for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":") if folder]
     if any(os.path.exists(os.path.join(folder, soname)) for folder in own):
         return soname, "LD_LIBRARY_PATH"
@@ -102,7 +102,7 @@ def where(soname, folders):
 
 
 def library_facts(soname, folders):
-    """Load one library and let it tell its version."""
+    """Load one library and return its version."""
     target, via = where(soname, folders)
     try:
         library = ctypes.CDLL(target)
@@ -119,7 +119,7 @@ def library_facts(soname, folders):
 
 
 def own_search_path():
-    """Folders in which the installed TensorFlow looks by itself; empty without TensorFlow."""
+    """Return the directories that the installed TensorFlow searches by itself; empty without TensorFlow."""
     folders = []
     for path in tensorflow_libraries():
         try:
@@ -139,7 +139,7 @@ def part_libraries(request, report, only):
 def cudnn_start(request):
     """Make cuDNN do its first work, which opens the libraries behind it; no GPU and no driver is needed for that.
 
-    cuDNN ends the process when one of them is missing: 8.6 and 8.7 for CUDA 11 open libnvrtc.so by that very name.
+    cuDNN ends the process if one of them is missing: 8.6 and 8.7 for CUDA 11 open libnvrtc.so by that very name.
     """
     soname = cudnn_soname(request)
     library = ctypes.CDLL(where(soname, own_search_path())[0])
@@ -151,7 +151,7 @@ def cudnn_start(request):
 
 
 def cudnn_soname(request):
-    """The cuDNN that a request asks for; empty when it asks for none."""
+    """Return the cuDNN in a request; empty if it has none."""
     named = [name for name in request["sonames"] if name.split(".so")[0] == "libcudnn"]
     return named[0] if named else ""
 
@@ -162,11 +162,11 @@ def part_cudnn(request, report, only):
 
 
 def cudnn(request, path):
-    """Whether cuDNN starts; not there when nobody asked for it."""
+    """Return the result of starting cuDNN; None if it was not requested."""
     return run_part("cudnn", path, ["cudnn-start"], LIBRARIES_LIMIT)[0]["cudnn-start"]
 
 
 def libraries(request, path):
-    """Load every library asked for; one that crashes takes no other with it."""
+    """Load every requested library; a crash of one does not affect the others."""
     wanted = sorted(set(request["sonames"]) | set(request["optional_sonames"]))
     return run_part("libraries", path, wanted, LIBRARIES_LIMIT)[0] if wanted else {}

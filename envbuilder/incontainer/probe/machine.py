@@ -1,4 +1,4 @@
-"""The interpreter, the machine, and the distributions that are installed."""
+"""The interpreter, the machine, and the installed distributions."""
 
 import ctypes
 import glob
@@ -12,7 +12,7 @@ from envbuilder.incontainer.probe.values import content_of, first_line
 
 
 def libc_version():
-    """Version of the C library in use, such as 2.31; empty when it is not glibc."""
+    """Return the version of the C library in use, such as 2.31; empty if it is not glibc."""
     try:
         ask = ctypes.CDLL(None).gnu_get_libc_version
     except AttributeError:
@@ -22,7 +22,7 @@ def libc_version():
 
 
 def interpreter():
-    """The interpreter and what it was started with."""
+    """Return the interpreter and its settings."""
     return {
         "version": ".".join(str(part) for part in sys.version_info[:3]),
         "implementation": platform.python_implementation(),
@@ -40,7 +40,7 @@ def interpreter():
 
 
 def cpu():
-    """Model name and the instruction sets that TensorFlow wheels care about; None where nothing tells."""
+    """Return the model name and the instruction sets relevant for TensorFlow wheels; None if unknown."""
     content = content_of("/proc/cpuinfo") or ""
     flags = re.search(r"^flags\s*:(.*)$", content, re.MULTILINE)
     model = re.search(r"^model name\s*:\s*(.*)$", content, re.MULTILINE)
@@ -52,7 +52,7 @@ def cpu():
 
 
 def memory():
-    """Bytes of memory: of the machine, and the limit of the control group (None: no limit)."""
+    """Return bytes of memory: of the machine, and the limit of the control group (None: no limit)."""
     total = re.search(r"^MemTotal:\s*(\d+) kB", content_of("/proc/meminfo") or "", re.MULTILINE)
     limit = first_line("/sys/fs/cgroup/memory.max") or first_line("/sys/fs/cgroup/memory/memory.limit_in_bytes") or ""
     bound = int(limit) if limit.isdigit() and int(limit) < 1 << 60 else None
@@ -60,7 +60,7 @@ def memory():
 
 
 def shared_memory():
-    """Size in bytes of /dev/shm; None when it is not there."""
+    """Return the size in bytes of /dev/shm; None if it does not exist."""
     try:
         status = os.statvfs("/dev/shm")
     except OSError:
@@ -69,12 +69,12 @@ def shared_memory():
 
 
 def machine():
-    """What the machine gives to the process."""
+    """Return the resources of the process."""
     return {"cpu": cpu(), "memory": memory(), "shm": shared_memory(), "kernel": platform.release()}
 
 
 def distribution(path):
-    """Name (normalized) and version from the metadata of one installed distribution; None without them."""
+    """Return name (normalized) and version from the metadata of one installed distribution; None without them."""
     for name in ("METADATA", "PKG-INFO", ""):
         content = content_of(os.path.join(path, name) if name else path)
         if content:
@@ -86,7 +86,7 @@ def distribution(path):
 
 
 def distributions():
-    """Normalized name to version of everything on sys.path; the first on the path wins, as for imports."""
+    """Return normalized name to version of everything on sys.path; the first on the path wins, as for imports."""
     installed = {}
     for entry in sys.path:
         for pattern in ("*.dist-info", "*.egg-info"):

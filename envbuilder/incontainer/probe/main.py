@@ -1,4 +1,4 @@
-"""The whole: request in, facts out."""
+"""The main program: request in, facts out."""
 
 import argparse
 import json
@@ -32,7 +32,7 @@ from envbuilder.incontainer.probe.values import CLOCK, look, text, unseen
 SCHEMA = 1
 TENSORFLOW_LIMIT = 600
 
-# Name, what has to be asked for, and what gives the fact.
+# Name, condition in the request, and function of the fact.
 STEPS = (
     ("import", "", imported, ()),
     ("build", "", build, ()),
@@ -51,7 +51,7 @@ STEPS = (
     ("gpu-throughput", "gpu", on_every_gpu(throughput_on), ()),
     ("gpu-all-reduce", "gpu", all_reduce, ()),
 )
-# Each in a process of its own, after all others: what it does to the memory may disturb nobody.
+# Each in a process of its own, after all others, so that its use of memory does not disturb them.
 MEMORY_STEPS = ("gpu-memory", "gpu-memory-limit")
 # The first kernel waits until the driver has compiled PTX, and the first operations until cuDNN has chosen.
 BUDGETS = {"import": 300, "gpu-first": 600, "gpu": 600, "gpu-operations": 300, "gpu-xla": 300, "gpu-memory": 300}
@@ -70,12 +70,12 @@ def part_tensorflow(request, report, only):
 
 
 def asked_steps(request):
-    """The steps in TensorFlow that a request asks for, in their order."""
+    """Return the steps in TensorFlow that a request contains, in their order."""
     return [name for name, need, _, _ in STEPS if not need or request[need]]
 
 
 def tensorflow(request, path):
-    """All facts that need TensorFlow."""
+    """Return all facts that need TensorFlow."""
     budgets = dict(BUDGETS, **request["budgets"])
     steps = Steps("tensorflow", path, asked_steps(request), budgets, request["limit"])
     seen = steps.run(first="import")
@@ -87,7 +87,7 @@ def tensorflow(request, path):
 
 
 def memory_facts(request, path, budgets, deadline):
-    """The facts about memory, within the time that is left."""
+    """Return the facts about memory, within the remaining time."""
     facts = {}
     for name in MEMORY_STEPS if request["gpu"] else ():
         left = deadline - CLOCK()
@@ -97,7 +97,7 @@ def memory_facts(request, path, budgets, deadline):
 
 
 def telling(log):
-    """Warnings and errors about libraries and GPUs among the lines that TensorFlow wrote, at most the last 20."""
+    """Return warnings and errors about libraries and GPUs among the lines of TensorFlow, at most the last 20."""
     marks = re.compile(r"[:\s][WEF]\d* .*(cuda|cudnn|cublas|gpu|GPU|CUDA|dynamic library)", re.IGNORECASE)
     return [text(line) for line in log if marks.search(line)][-20:]
 
@@ -117,7 +117,7 @@ PARTS = {
 
 
 def read_request(path):
-    """The request with all fields; a field of the wrong type is an error of the caller."""
+    """Return the request with all fields; raise an error of the caller for a field of the wrong type."""
     asked = {}
     if path:
         with open(path, "rb") as handle:
@@ -139,18 +139,18 @@ def read_request(path):
 
 
 def hardware_only(request):
-    """The request that `--hardware` means: the libraries that it names, or else all known ones that are there."""
+    """Return the request for `--hardware`: its libraries, or else all known ones that exist."""
     sonames = request["sonames"] or known_sonames()
     return dict(request, hardware=True, gpu=False, train=False, framework=False, sonames=sonames)
 
 
 def opened(fact):
-    """A fact that a function gave, without the fact that looking at the function made of it."""
+    """Return the fact of a function that already returns facts, without a second wrapping."""
     return fact["value"] if fact["ok"] else fact
 
 
 def without_framework(request, path):
-    """Facts by name that need no TensorFlow, in the order in which they are taken."""
+    """Return facts by name that need no TensorFlow, in the order in which they are collected."""
     facts = {
         "interpreter": look(interpreter),
         "machine": look(machine),
@@ -170,7 +170,7 @@ def without_framework(request, path):
 
 
 def everything(request, path):
-    """All facts by name."""
+    """Return all facts by name."""
     facts = without_framework(request, path)
     facts["distributions"] = look(distributions)
     facts["tensorflow-own-check"] = opened(look(own_check_fact, path))
@@ -181,7 +181,7 @@ def everything(request, path):
 
 
 def private_stdout():
-    """A descriptor to the real standard output; from here on whatever is printed goes to standard error."""
+    """Return a descriptor of the real standard output; all later prints are redirected to standard error."""
     sys.stdout.flush()
     private = os.dup(1)
     os.dup2(2, 1)
@@ -196,7 +196,7 @@ def write(descriptor, document):
 
 
 def main():
-    """Read the command line, look, and write."""
+    """Read the command line, collect the facts, and write them."""
     parser = argparse.ArgumentParser(description="Print what is in this Python environment as JSON.")
     parser.add_argument("--request", metavar="FILE", default="", help="what to look at, as JSON")
     parser.add_argument(
@@ -206,7 +206,7 @@ def main():
     parser.add_argument("--only", default="", help=argparse.SUPPRESS)
     parser.add_argument("--rehearse", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    # The folder of this file is no part of the environment: nothing in /tmp may shadow a module.
+    # The directory of this file is not part of the environment: nothing in /tmp may shadow a module.
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != os.path.dirname(os.path.abspath(__file__))]
     request = read_request(options.request)
     output = private_stdout()
@@ -219,7 +219,7 @@ def main():
             return fact["ok"]
 
         PARTS[options.part](request, report, [name for name in options.only.split(",") if name])
-        # Some releases of TensorFlow crash while the interpreter is taken down; all facts are out by now.
+        # Some releases of TensorFlow crash at the end of the interpreter; all facts are written by now.
         sys.stderr.flush()
         os._exit(0)
     started = CLOCK()

@@ -7,9 +7,9 @@ from envbuilder.incontainer.probe.framework import is_first
 
 
 def memory_policy():
-    """What was asked for, whether the hook ran, and what TensorFlow was told about GPU memory.
+    """Return the requested policy, the state of the hook, and the GPU memory settings that TensorFlow received.
 
-    Without the hook nothing is asked of TensorFlow: a session of 1.x with its defaults would take all memory.
+    Without the hook TensorFlow is not asked: a session of 1.x with its defaults would take all memory.
     """
     import tensorflow as tf
 
@@ -28,7 +28,7 @@ def memory_policy():
 
 
 def received_first(tf):
-    """What a session without settings of its own gets; TensorFlow 1.x."""
+    """Return the settings of a session without settings of its own; TensorFlow 1.x."""
     with tf.Graph().as_default():
         with tf.Session() as session:
             listed = session.list_devices() if hasattr(session, "list_devices") else []
@@ -36,14 +36,14 @@ def received_first(tf):
 
 
 def received_second():
-    """What the eager context gets; TensorFlow 2.x."""
+    """Return the settings of the eager context; TensorFlow 2.x."""
     from tensorflow.python.eager import context
 
     return gpu_options(context.context().config.gpu_options, context.context().list_physical_devices("GPU"))
 
 
 def gpu_options(options, gpus):
-    """The fields about memory; one entry of `limits` for each GPU, in MiB, 0 for a GPU without a limit."""
+    """Return the fields about memory; one entry of `limits` for each GPU, in MiB, 0 for a GPU without a limit."""
     experimental = getattr(options, "experimental", None)
     virtual = getattr(experimental, "virtual_devices", ())
     return {

@@ -1,4 +1,4 @@
-"""What NVIDIA's management library says of the GPUs; needs neither CUDA nor root."""
+"""Facts of NVIDIA's management library about the GPUs; needs neither CUDA nor root."""
 
 import ctypes
 import os
@@ -15,13 +15,13 @@ NVML_UNKNOWN = (1 << 64) - 1
 
 
 class NvmlMemory(ctypes.Structure):
-    """nvmlMemory_t: `free` includes nothing that the driver keeps; `used` does."""
+    """nvmlMemory_t: `free` excludes the memory that the driver reserves; `used` includes it."""
 
     _fields_ = [("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong)]
 
 
 class NvmlMemoryV2(ctypes.Structure):
-    """nvmlMemory_v2_t, from driver 510 on: what the driver keeps has a field of its own."""
+    """nvmlMemory_v2_t, from driver 510 on: the memory that the driver reserves has a field of its own."""
 
     _fields_ = [("version", ctypes.c_uint)] + [
         (name, ctypes.c_ulonglong) for name in ("total", "reserved", "free", "used")
@@ -56,7 +56,7 @@ class NvmlPci(ctypes.Structure):
 
 
 class NvmlFailed(RuntimeError):
-    """A function of NVML gave another result than success."""
+    """Another result than success of a function of NVML."""
 
 
 class Nvml(object):
@@ -67,44 +67,44 @@ class Nvml(object):
         library.nvmlErrorString.restype = ctypes.c_char_p
 
     def code(self, names, *arguments):
-        """Result of the first of these functions that the library has."""
+        """Return the result of the first of these functions that the library has."""
         for name in names:
             if hasattr(self.library, name):
                 return getattr(self.library, name)(*arguments)
         raise NvmlFailed("this driver has no " + names[-1])
 
     def call(self, *names_and_arguments):
-        """Call a function, or the first of a tuple that is there; a result that is not success is an error."""
+        """Call a function, or the first existing one of a tuple; raise an error for a result other than success."""
         names, arguments = names_and_arguments[0], names_and_arguments[1:]
         code = self.code(names if isinstance(names, tuple) else (names,), *arguments)
         if code != NVML_OK:
             raise NvmlFailed(self.explain(code))
 
     def explain(self, code):
-        """A result in words."""
+        """Return a result in words."""
         return "{0} {1}".format(code, text(self.library.nvmlErrorString(code) or b""))
 
     def words(self, name, *arguments):
-        """Text that a function writes into a buffer."""
+        """Return the text that a function writes into a buffer."""
         buffer = ctypes.create_string_buffer(96)
         self.call(name, *(arguments + (buffer, 96)))
         return buffer.value
 
     def number(self, names, *arguments):
-        """Number that a function writes."""
+        """Return the number that a function writes."""
         value = ctypes.c_uint(0)
         self.call(names, *(arguments + (ctypes.byref(value),)))
         return value.value
 
     def current(self, name, device):
-        """Whether a mode is on now; the mode after the next reset does not matter."""
+        """Return True if a mode is on now; the mode after the next reset is ignored."""
         now, later = ctypes.c_uint(0), ctypes.c_uint(0)
         self.call(name, device, ctypes.byref(now), ctypes.byref(later))
         return NVML_SWITCH.get(now.value, text(now.value))
 
 
 def nvml_memory(nvml, device):
-    """Bytes: total, used, free, and what the driver keeps for itself (None: not told apart, it counts as used)."""
+    """Return bytes: total, used, free, and reserved by the driver (None: unknown, it counts as used)."""
     told = NvmlMemoryV2(version=ctypes.sizeof(NvmlMemoryV2) | 2 << 24)
     if hasattr(nvml.library, "nvmlDeviceGetMemoryInfo_v2"):
         if nvml.library.nvmlDeviceGetMemoryInfo_v2(device, ctypes.byref(told)) == NVML_OK:
@@ -115,7 +115,7 @@ def nvml_memory(nvml, device):
 
 
 def nvml_running(nvml, device, kind):
-    """Processes of one kind, `Compute` or `Graphics`: pid to bytes (None: the driver does not tell)."""
+    """Return processes of one kind, `Compute` or `Graphics`: pid to bytes (None: not reported by the driver)."""
     name = "nvmlDeviceGet{0}RunningProcesses".format(kind)
     form, function = (NvmlProcess, name + "_v2") if hasattr(nvml.library, name + "_v2") else (NvmlProcessV1, name)
     count = ctypes.c_uint(0)
@@ -134,28 +134,28 @@ def nvml_running(nvml, device, kind):
 
 
 def nvml_processes(nvml, device):
-    """All processes that hold memory, by pid; in a container they are those of the host or none."""
+    """Return all processes that hold memory, by pid; in a container they are those of the host or none."""
     both = nvml_running(nvml, device, "Graphics")
     both.update(nvml_running(nvml, device, "Compute"))
     return [{"pid": pid, "memory": both[pid]} for pid in sorted(both)]
 
 
 def nvml_bus(nvml, device):
-    """Address on the PCI bus, such as 00000000:3B:00.0."""
+    """Return the address on the PCI bus, such as 00000000:3B:00.0."""
     told = NvmlPci()
     nvml.call("nvmlDeviceGetPciInfo_v3", device, ctypes.byref(told))
     return told.bus_id
 
 
 def nvml_capability(nvml, device):
-    """Compute capability, such as 9.0."""
+    """Return the compute capability, such as 9.0."""
     major, minor = ctypes.c_int(0), ctypes.c_int(0)
     nvml.call("nvmlDeviceGetCudaComputeCapability", device, ctypes.byref(major), ctypes.byref(minor))
     return "{0}.{1}".format(major.value, minor.value)
 
 
 def nvml_instances(nvml, device):
-    """Number of MIG devices that are there and that this process may use."""
+    """Return the number of existing MIG devices that this process may use."""
     found = 0
     for index in range(nvml.number("nvmlDeviceGetMaxMigDeviceCount", device)):
         part = ctypes.c_void_p()
@@ -164,7 +164,7 @@ def nvml_instances(nvml, device):
 
 
 def nvml_uncorrected(nvml, device):
-    """Errors of its memory since the driver was loaded that could not be corrected."""
+    """Return the uncorrected errors of its memory since the driver was loaded."""
     count = ctypes.c_ulonglong(0)
     # 1: uncorrected; 0: since the driver was loaded.
     nvml.call("nvmlDeviceGetTotalEccErrors", device, 1, 0, ctypes.byref(count))
@@ -172,7 +172,7 @@ def nvml_uncorrected(nvml, device):
 
 
 def nvml_rows(nvml, device):
-    """Rows of memory that are to be replaced at the next reset, and whether replacing has failed; from Ampere on."""
+    """Return rows of memory to be replaced at the next reset, and True if replacing has failed; from Ampere on."""
     numbers = [ctypes.c_uint(0) for _ in range(4)]
     nvml.call("nvmlDeviceGetRemappedRows", device, *[ctypes.byref(number) for number in numbers])
     return {"pending": bool(numbers[2].value), "failed": bool(numbers[3].value)}
@@ -195,7 +195,7 @@ NVML_ATTRIBUTES = (
 
 
 def nvml_gpu(nvml, index):
-    """One GPU: each attribute, or None and the reason among the errors."""
+    """Return one GPU: each attribute, or None and the reason among the errors."""
     seen = dict((name, None) for name, _ in NVML_ATTRIBUTES)
     seen.update({"index": index, "instances": None, "errors": {}})
     device = ctypes.c_void_p()
@@ -214,7 +214,7 @@ def nvml_gpu(nvml, index):
 
 
 def nvml_system(nvml, name):
-    """One text about the whole system; None when the library does not tell."""
+    """Return one text about the whole system; None if the library does not have it."""
     try:
         return nvml.words(name)
     except (NvmlFailed, AttributeError):
@@ -222,7 +222,7 @@ def nvml_system(nvml, name):
 
 
 def nvml_seen():
-    """Driver release, NVML version and every GPU, as libnvidia-ml.so.1 tells them."""
+    """Return driver release, NVML version and every GPU, as reported by libnvidia-ml.so.1."""
     seen = {"loadable": False, "error": "", "path": "", "init": None, "driver": None, "version": None, "gpus": []}
     # The GPUs that CUDA shows to this process depend on it, those that NVML shows do not.
     seen["visible"] = os.environ.get("CUDA_VISIBLE_DEVICES")
@@ -253,5 +253,5 @@ def part_nvml(request, report, only):
 
 
 def nvml_fact(path):
-    """What the management library says."""
+    """Return the facts of the management library."""
     return run_part("nvml", path, ["nvml"], NVML_LIMIT)[0]["nvml"]

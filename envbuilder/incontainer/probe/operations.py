@@ -1,4 +1,4 @@
-"""Operations on every GPU: where they really ran, and how their numbers compare."""
+"""Operations on every GPU: devices that ran them, and comparison of their numbers."""
 
 from envbuilder.incontainer.probe.framework import devices, is_first, session_config
 from envbuilder.incontainer.probe.placing import same_device, soft_placement
@@ -6,7 +6,7 @@ from envbuilder.incontainer.probe.values import look
 
 
 def on_gpu():
-    """Multiply and convolve on every GPU that TensorFlow sees; an empty list when it sees none."""
+    """Multiply and convolve on every GPU that TensorFlow sees; return an empty list if it sees none."""
     import tensorflow as tf
 
     names = [item["name"] for item in devices() if item["type"] == "GPU"]
@@ -20,9 +20,9 @@ def on_gpu():
 
 
 def compute_on(tf, device):
-    """Matrix product and convolution on one device.
+    """Run matrix product and convolution on one device.
 
-    Numbers are given only for a result that was placed on the device asked for.
+    Numbers are given only for a result on the requested device.
     """
     return {
         "asked": device,
@@ -32,7 +32,7 @@ def compute_on(tf, device):
 
 
 def operands():
-    """Two fixed 64x64 matrices of small whole numbers; their product is exact in float32 and in TF32."""
+    """Return two fixed 64x64 matrices of small whole numbers; their product is exact in float32 and in TF32."""
     import numpy
 
     left = (numpy.arange(4096) * 7 % 11 - 5).reshape(64, 64).astype("float32")
@@ -41,19 +41,19 @@ def operands():
 
 
 def product(tf):
-    """Matrix product."""
+    """Return the matrix product."""
     left, right = operands()
     return tf.matmul(tf.constant(left), tf.constant(right), name="result")
 
 
 def product_by_hand():
-    """The same by numpy."""
+    """Return the same by numpy."""
     left, right = operands()
     return left.dot(right)
 
 
 def convolution(tf):
-    """Convolution of one 64x64 picture with a 3x3 window of ones; this is what makes TensorFlow load cuDNN."""
+    """Return the convolution of one 64x64 picture with a 3x3 window of ones, for which TensorFlow loads cuDNN."""
     import numpy
 
     picture = tf.constant(operands()[0].reshape(1, 64, 64, 1))
@@ -62,14 +62,14 @@ def convolution(tf):
 
 
 def convolution_by_hand():
-    """The same by numpy."""
+    """Return the same by numpy."""
     picture = operands()[0]
     total = sum(picture[row : row + 62, column : column + 62] for row in range(3) for column in range(3))
     return total.reshape(1, 62, 62, 1)
 
 
 def placed_result(tf, device, operation, expected):
-    """Run an operation on a device: where it really ran, and only if that is the device, how its numbers compare."""
+    """Run an operation on a device: return its actual device, and if that is the same, the error of its numbers."""
     import numpy
 
     run = run_first if is_first(tf) else run_second
@@ -81,14 +81,14 @@ def placed_result(tf, device, operation, expected):
 
 
 def run_second(tf, device, operation):
-    """TensorFlow 2.x: eagerly, so that the result knows its device."""
+    """Run TensorFlow 2.x: eagerly, so that the result knows its device."""
     with tf.device(device):
         result = operation(tf)
     return result.device, result.numpy()
 
 
 def run_first(tf, device, operation):
-    """TensorFlow 1.x: in a session that tells the graph as it was placed."""
+    """Run TensorFlow 1.x: in a session that reports the placed graph."""
     with tf.Graph().as_default():
         with tf.device(device):
             result = operation(tf)

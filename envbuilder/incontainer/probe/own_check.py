@@ -1,4 +1,4 @@
-"""TensorFlow's own look at the CUDA libraries."""
+"""TensorFlow's own test of the CUDA libraries."""
 
 import ctypes
 import os
@@ -13,15 +13,15 @@ NO_OWN_CHECK = {"available": False, "ok": None, "raw": None, "symbol": "", "libr
 
 
 def part_own_check(request, report, only):
-    """Child: call TensorFlow's own check of the CUDA libraries."""
+    """Child: call TensorFlow's own test of the CUDA libraries."""
     report("own-check", own_check)
 
 
 def own_check():
-    """Call `DsoLoader::TryDlopenCUDALibraries()`, which TensorFlow asks before it registers GPUs.
+    """Call `DsoLoader::TryDlopenCUDALibraries()`, which TensorFlow calls before it registers GPUs.
 
-    The function gives an absl::Status (earlier tensorflow::Status) by value. Both are one pointer wide with a
-    destructor, so the caller hands a buffer over as hidden first argument. OK is 0 in tensorflow::Status and in older
+    The function returns an absl::Status (earlier tensorflow::Status) by value. Both are one pointer wide with a
+    destructor, so the caller passes a buffer as hidden first argument. OK is 0 in tensorflow::Status and in older
     absl, 1 (inlined code 0) in newer absl; an error is a heap pointer or an inlined code other than 0.
     """
     for path in tensorflow_libraries():
@@ -32,7 +32,7 @@ def own_check():
 
 
 def call_own_check(path, symbol):
-    """Call the check by its mangled name."""
+    """Call the test by its mangled name."""
     function = getattr(ctypes.CDLL(path), symbol)
     function.restype = None
     buffer = (ctypes.c_uint64 * 4)(0, 0, 0, 0)
@@ -47,7 +47,7 @@ def call_own_check(path, symbol):
 
 
 def own_check_fact(path):
-    """The own check, with the libraries that TensorFlow named in its log as missing."""
+    """Return the result of the test, with the libraries that TensorFlow's log names as missing."""
     if not tensorflow_libraries():
         return look(dict, NO_OWN_CHECK)
     seen, log = run_part("own-check", path, ["own-check"], OWN_CHECK_LIMIT)

@@ -1,4 +1,4 @@
-"""Graphs run on one device: what ran where, and how the numbers compare."""
+"""Graphs run on one device: placement of operations, and comparison of numbers."""
 
 import re
 
@@ -10,26 +10,26 @@ RESULT = "(result)"
 
 
 class NotInRelease(Exception):
-    """This release of TensorFlow does not have what was to be tried."""
+    """The feature is not in this release of TensorFlow."""
 
 
 def same_device(asked, placed):
-    """Whether /GPU:0 is the device that TensorFlow calls /job:localhost/replica:0/task:0/device:GPU:0."""
+    """Return True if /GPU:0 is the device that TensorFlow calls /job:localhost/replica:0/task:0/device:GPU:0."""
     return re.search(r"(^|[:/])" + re.escape(asked.strip("/")) + "$", placed, re.IGNORECASE) is not None
 
 
 def is_gpu(device):
-    """Whether a device name means a GPU; a rehearsal runs on the CPU."""
+    """Return True if a device name means a GPU; a rehearsal runs on the CPU."""
     return "GPU" in device
 
 
 def gpu_names():
-    """The GPUs that TensorFlow sees, as /GPU:0, /GPU:1, ..."""
+    """Return the GPUs that TensorFlow sees, as /GPU:0, /GPU:1, ..."""
     return ["/GPU:{0}".format(index) for index in range(len([each for each in devices() if each["type"] == "GPU"]))]
 
 
 def on_every_gpu(work):
-    """A step of the probe: the work on each GPU by itself; an empty list when TensorFlow sees none."""
+    """Run a step of the probe on each GPU separately; return an empty list if TensorFlow sees none."""
 
     def step():
         names = gpu_names()
@@ -39,7 +39,7 @@ def on_every_gpu(work):
 
 
 def on_devices(work, names):
-    """The work on each device as a fact of its own; TensorFlow may not move it to another device."""
+    """Return the work on each device as a fact of its own; TensorFlow may not move it to another device."""
     import tensorflow as tf
 
     was = soft_placement(tf, False)
@@ -50,7 +50,7 @@ def on_devices(work, names):
 
 
 def soft_placement(tf, wanted):
-    """Set whether TensorFlow 2.x may move work to another device; how it was. 1.x has it in each session."""
+    """Allow or forbid TensorFlow 2.x to move work to another device; return the old value. In 1.x sessions have it."""
     if is_first(tf):
         return False
     was = tf.config.get_soft_device_placement()
@@ -59,17 +59,17 @@ def soft_placement(tf, wanted):
 
 
 def compat(tf):
-    """The functions of TensorFlow 1.x, by their old names."""
+    """Return the functions of TensorFlow 1.x, by their old names."""
     return tf if is_first(tf) else tf.compat.v1
 
 
 def run_ops(tf, device, build, inputs):
-    """Run a graph on a device: the values of its results, and the operations that ran as (type, device)."""
+    """Run a graph on a device: return the values of its results, and the operations that ran as (type, device)."""
     return (run_session if is_first(tf) else run_function)(tf, device, build, inputs)
 
 
 def run_session(tf, device, build, inputs):
-    """TensorFlow 1.x: a session that tells the graph as it was placed."""
+    """Run TensorFlow 1.x: a session that reports the placed graph."""
     with tf.Graph().as_default():
         with tf.device(device):
             places = [tf.placeholder(each.dtype, each.shape) for each in inputs]
@@ -82,7 +82,7 @@ def run_session(tf, device, build, inputs):
 
 
 def run_function(tf, device, build, inputs):
-    """TensorFlow 2.x: a function whose graph is told as it was placed."""
+    """Run TensorFlow 2.x: a function that reports its placed graph."""
     from tensorflow.python.eager import context
 
     @tf.function
@@ -102,9 +102,9 @@ def run_function(tf, device, build, inputs):
 
 
 def run_eager(tf, device, build, inputs):
-    """TensorFlow 2.x: operation by operation, each told with the device of its results.
+    """Run TensorFlow 2.x: operation by operation, each reported with the device of its results.
 
-    TensorFlow 2.0 and 2.1 do not tell; there the device of the results is all that is known.
+    TensorFlow 2.0 and 2.1 do not report operations; there only the device of the results is known.
     """
     nodes = []
 
@@ -128,12 +128,12 @@ def run_eager(tf, device, build, inputs):
 
 
 def nodes_of(graphs):
-    """Type and device of every operation of some graphs."""
+    """Return type and device of every operation of some graphs."""
     return [(node.op, node.device) for graph in graphs for node in graph.node]
 
 
 def evidence(device, nodes, main):
-    """Where the operations whose type matches a pattern ran; on the device only if there are some, and all did."""
+    """Return the devices of the operations whose type matches a pattern; on the device only if all ran there."""
     ran = sorted(set((kind, place) for kind, place in nodes if re.search(main, kind)))
     return {
         "placed": sorted(set(place for _, place in ran)),
@@ -143,7 +143,7 @@ def evidence(device, nodes, main):
 
 
 def evidence_of(device, place):
-    """The same for one result that knows its device."""
+    """Return the same for one result that knows its device."""
     return {"placed": [place], "on_device": same_device(device, place), "operations": []}
 
 
@@ -161,7 +161,7 @@ def compared_on(tf, device, build, inputs, main, reference=None, run=run_ops):
 
 
 def differences(values, wanted):
-    """Largest difference of several results, absolute and relative to the largest number of the same result."""
+    """Return the largest difference of several results, absolute and relative to the largest number of a result."""
     import numpy
 
     absolute, relative = 0.0, 0.0
@@ -178,13 +178,13 @@ def differences(values, wanted):
 
 
 def tensor_float(tf):
-    """Whether TensorFlow lets Ampere and later GPUs compute float32 as TF32; None where it has no switch (to 2.3)."""
+    """Return True if TensorFlow lets Ampere and later GPUs compute float32 as TF32; None without a switch (to 2.3)."""
     ask = getattr(getattr(getattr(tf, "config", None), "experimental", None), "tensor_float_32_execution_enabled", None)
     return None if ask is None else bool(ask())
 
 
 def whole(*shape):
-    """Fixed whole numbers from -3 to 3 in float32: exact in TF32 and float16, and so are their sums up to 2048."""
+    """Return fixed whole numbers from -3 to 3 in float32: exact in TF32 and float16, as are their sums up to 2048."""
     import numpy
 
     count = 1

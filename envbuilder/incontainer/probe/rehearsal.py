@@ -1,4 +1,4 @@
-"""The work for GPUs tried on the CPU, under names of its own: proof that the code runs, never of a GPU."""
+"""The work for GPUs rehearsed on the CPU, under separate names: proof that the code runs, never of a GPU."""
 
 from envbuilder.incontainer.probe.children import Steps
 from envbuilder.incontainer.probe.framework import is_first
@@ -26,13 +26,13 @@ REHEARSED = (
 
 
 def rehearse(path):
-    """All facts of the rehearsal, named rehearsal-..."""
+    """Return all facts of the rehearsal, named rehearsal-...."""
     names = ["rehearsal-" + name for name, _ in REHEARSED]
     return Steps("rehearsal", path, names, {}, REHEARSAL_LIMIT).run()
 
 
 def part_rehearsal(request, report, only):
-    """Child: the work of every step on the CPU, and the sum over two of them in TensorFlow 2.x."""
+    """Child: the work of every step on the CPU, and the sum over two devices in TensorFlow 2.x."""
     import tensorflow as tf
 
     split_cpu(tf)

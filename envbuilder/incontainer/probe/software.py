@@ -27,7 +27,7 @@ KERAS_FILES = (
 
 
 def installed():
-    """Every distribution on sys.path in its order, those included that another of the same name hides."""
+    """Return every distribution on sys.path in its order, including those hidden by another of the same name."""
     found = []
     for entry in unique(os.path.realpath(entry) for entry in sys.path if entry):
         for pattern in ("*.dist-info", "*.egg-info"):
@@ -40,7 +40,7 @@ def installed():
 
 
 def told(name, version, folder, path):
-    """One distribution; a framework with its requirements and the modules whose files it owns."""
+    """Return one distribution; a framework with its requirements and the modules whose files it owns."""
     known = {"name": name, "version": version, "folder": folder, "requires": [], "modules": []}
     if FRAMEWORKS.search(name):
         known["requires"] = requirements(path)
@@ -49,14 +49,14 @@ def told(name, version, folder, path):
 
 
 def requirements(path):
-    """The requirements in the metadata of a distribution, without those of its extras."""
+    """Return the requirements in the metadata of a distribution, without those of its extras."""
     head = (content_of(os.path.join(path, "METADATA")) or "").split("\n\n", 1)[0]
     every = re.findall(r"^Requires-Dist:[ \t]*(.+?)[ \t]*$", head, re.MULTILINE)
     return [each for each in every if not re.search(r";.*\bextra\s*==", each)]
 
 
 def owned(path):
-    """The modules whose `__init__.py` is in the record of a distribution."""
+    """Return the modules whose `__init__.py` is in the record of a distribution."""
     try:
         with open(os.path.join(path, "RECORD"), "rb") as handle:
             starts = set(line.split(b",", 1)[0] for line in handle if b"/__init__.py" in line)
@@ -66,7 +66,7 @@ def owned(path):
 
 
 def module_folder(name):
-    """Folder of the module that an import would take; empty when there is none."""
+    """Return the directory of the module that an import would load; empty if there is none."""
     for entry in sys.path:
         if os.path.isfile(os.path.join(entry, name, "__init__.py")):
             return os.path.abspath(os.path.join(entry, name))
@@ -74,7 +74,7 @@ def module_folder(name):
 
 
 def source_tree(path):
-    """A source file as a syntax tree; None when it cannot be read."""
+    """Return a source file as a syntax tree; None if it cannot be read."""
     content = content_of(path)
     try:
         return ast.parse(content.encode("utf-8")) if content else None
@@ -83,7 +83,7 @@ def source_tree(path):
 
 
 def literal(node):
-    """The value of a constant, or of a call with one list or dictionary: `OrderedDict([...])`; None for others."""
+    """Return the value of a constant, or of a call with one list or dictionary: `OrderedDict([...])`; else None."""
     inner = node.args[0] if isinstance(node, ast.Call) and len(node.args) == 1 else node
     try:
         value = ast.literal_eval(inner)
@@ -93,7 +93,7 @@ def literal(node):
 
 
 def constants(path):
-    """The constants that a module assigns, those of a dictionary or of a list of pairs under their own names."""
+    """Return the constants that a module assigns, those of a dictionary or of a list of pairs under their own names."""
     tree, found = source_tree(path), {}
     for node in tree.body if tree else ():
         if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
@@ -109,7 +109,7 @@ def constants(path):
 
 
 def needed_libraries():
-    """CUDA libraries that TensorFlow's own libraries are linked against, sorted."""
+    """Return CUDA libraries that TensorFlow's own libraries are linked against, sorted."""
     found = set()
     for path in tensorflow_libraries():
         try:
@@ -120,13 +120,13 @@ def needed_libraries():
 
 
 def inner_folder(folder):
-    """Folder of TensorFlow's files: from 1.15 to 2.0 they are in `tensorflow_core`."""
+    """Return the directory of TensorFlow's files: from 1.15 to 2.0 they are in `tensorflow_core`."""
     beside = os.path.join(os.path.dirname(folder), "tensorflow_core")
     return beside if os.path.isdir(beside) else folder
 
 
 def tensorflow_files():
-    """TensorFlow as its files tell of it; None without them."""
+    """Return the properties of TensorFlow from its files; None without them."""
     folder = module_folder("tensorflow")
     if not folder:
         return None
@@ -141,7 +141,7 @@ def tensorflow_files():
 
 
 def unique(values):
-    """The values, each once."""
+    """Return the values, each once."""
     found = []
     for value in values:
         if value not in found:
@@ -150,13 +150,13 @@ def unique(values):
 
 
 def conda_folder():
-    """Folder of the libraries of the conda environment that the interpreter belongs to; empty outside of one."""
+    """Return the library directory of the interpreter's conda environment; empty outside of one."""
     is_conda = os.path.isdir(os.path.join(sys.prefix, "conda-meta"))
     return os.path.join(sys.prefix, "lib") if is_conda else ""
 
 
 def interpreter_search_path():
-    """Folders that the interpreter itself is linked with; conda's is, and lends them to what it loads."""
+    """Return the RPATH directories of the interpreter itself, as in conda, which also apply to loaded libraries."""
     try:
         return Elf(os.path.realpath(sys.executable)).search_path()
     except (ValueError, IOError, OSError, struct.error):
@@ -164,7 +164,7 @@ def interpreter_search_path():
 
 
 def searched():
-    """Folders with CUDA libraries: how the loader gets there (empty: it does not), and the folder; in its order."""
+    """Return directories with CUDA libraries in the loader's order: the way to them (empty: none), and the directory."""
     named = [folder for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":") if folder]
     rows = [("LD_LIBRARY_PATH", folder) for folder in named]
     rows += [("RUNPATH", folder) for folder in own_search_path() + interpreter_search_path()]
@@ -181,7 +181,7 @@ def searched():
 
 
 def cuda_files():
-    """Names of CUDA libraries that lie where the loader looks, or where packages and toolkits put them."""
+    """Return names of CUDA libraries in the loader's directories, or in those of packages and toolkits."""
     found = []
     for via, folder in searched():
         for name in sorted(os.listdir(folder)):
@@ -192,7 +192,7 @@ def cuda_files():
 
 
 def software():
-    """What is installed in the environment of this interpreter."""
+    """Return the software in the environment of this interpreter."""
     return {
         "distributions": installed(),
         "tensorflow": tensorflow_files(),

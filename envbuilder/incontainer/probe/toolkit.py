@@ -1,4 +1,4 @@
-"""The CUDA libraries that are there, called by their C interfaces."""
+"""The installed CUDA libraries, called by their C interfaces."""
 
 import ctypes
 import glob
@@ -38,17 +38,17 @@ TO_GPU, FROM_GPU = 1, 2
 
 
 class CudaFailed(RuntimeError):
-    """A function of a CUDA library gave another result than success."""
+    """Another result than success of a function of a CUDA library."""
 
 
 class NoLibrary(RuntimeError):
-    """A CUDA library that is needed for this could not be opened."""
+    """A required CUDA library that could not be opened."""
 
 
 class CudaLibrary(object):
-    """One CUDA library: where it is, and its functions; every result that is not success is an error.
+    """One CUDA library: its path, and its functions; every result that is not success is an error.
 
-    It may not be there: then its first use says why.
+    If it is missing, its first use raises the reason.
     """
 
     def __init__(self, sonames, folders, explain):
@@ -68,17 +68,17 @@ class CudaLibrary(object):
 
     @staticmethod
     def _open_beside(target, soname):
-        """cuBLAS needs the cublasLt that lies beside it; the wheels of CUDA 11 leave it to others to find that."""
+        """Open the cublasLt beside cuBLAS, which needs it; the wheels of CUDA 11 do not set a search path for it."""
         beside = os.path.join(os.path.dirname(target), soname.replace("libcublas.", "libcublasLt."))
         if soname.startswith("libcublas.") and os.path.isabs(target) and os.path.exists(beside):
             ctypes.CDLL(beside)
 
     def told(self):
-        """Where it is, or why it is not there."""
+        """Return its path, or the reason why it is missing."""
         return {"soname": self.soname, "loaded": self.handle is not None, "path": self.path, "error": self.error}
 
     def function(self, name):
-        """One of its functions."""
+        """Return one of its functions."""
         if self.handle is None:
             raise NoLibrary(self.error)
         return getattr(self.handle, name)
@@ -90,14 +90,14 @@ class CudaLibrary(object):
             raise CudaFailed("{0}: {1} {2}".format(name, code, self.explain(self.handle, code)).rstrip())
 
     def version(self, name):
-        """Version that a function writes as a number, such as 12.4; None for 0, which means that there is no driver."""
+        """Return the version that a function writes as a number, such as 12.4; None for 0 (no driver)."""
         value = ctypes.c_int(0)
         self.call(name, ctypes.byref(value))
         return None if value.value == 0 else "{0}.{1}".format(value.value // 1000, value.value % 1000 // 10)
 
 
 def named_by(library, names, code):
-    """What functions of the library say of a result, as far as it has them."""
+    """Return the texts of functions of the library about a result, as far as it has them."""
     said = []
     for name in names:
         ask = getattr(library, name, None)
@@ -108,27 +108,27 @@ def named_by(library, names, code):
 
 
 def explain_runtime(library, code):
-    """Name and text of a result of the CUDA runtime."""
+    """Return name and text of a result of the CUDA runtime."""
     return named_by(library, ("cudaGetErrorName", "cudaGetErrorString"), code)
 
 
 def explain_cublas(library, code):
-    """Name of a result of cuBLAS; it tells by itself from 11.4 on."""
+    """Return the name of a result of cuBLAS, which has a function for it from 11.4 on."""
     return named_by(library, ("cublasGetStatusName",), code) or CUBLAS_RESULTS.get(code, "")
 
 
 def explain_cudnn(library, code):
-    """Name of a result of cuDNN."""
+    """Return the name of a result of cuDNN."""
     return named_by(library, ("cudnnGetErrorString",), code)
 
 
 class Toolkit(object):
-    """Runtime, cuBLAS and cuDNN that fit together, behind the driver."""
+    """Runtime, cuBLAS and cuDNN of one CUDA release, behind the driver."""
 
     def __init__(self, sonames):
         folders = own_search_path() + wheel_folders()
         asked = dict((stem, [name for name in sonames if name.split(".so")[0] == stem]) for stem in CUDA_STEMS)
-        # The runtime opens libcuda.so.1 by itself; opened first, it is known which one it gets.
+        # The runtime opens libcuda.so.1 by itself; opened first, its path is known.
         self.stub = self._driver_is_stub()
         known = first_stack(folders) if not asked["libcudart"] else ((), (), ())
         self.cudart, self.cublas, self.cudnn = (
@@ -138,14 +138,14 @@ class Toolkit(object):
 
     @staticmethod
     def _driver_is_stub():
-        """Whether libcuda.so.1 is the linker's stub; None when there is none."""
+        """Return True if libcuda.so.1 is the linker's stub; None if there is none."""
         try:
             return looks_like_stub(loaded_path(ctypes.CDLL("libcuda.so.1")))
         except OSError:
             return None
 
     def told(self):
-        """The libraries by name."""
+        """Return the libraries by name."""
         return {"cudart": self.cudart.told(), "cublas": self.cublas.told(), "cudnn": self.cudnn.told()}
 
 
@@ -153,7 +153,7 @@ CUDA_STEMS = ("libcudart", "libcublas", "libcudnn")
 
 
 def first_stack(folders):
-    """Sonames of runtime, cuBLAS and cuDNN: of the newest CUDA with runtime and cuBLAS, with the runtime, or of all."""
+    """Return sonames of runtime, cuBLAS and cuDNN of one CUDA: the newest with both first, with the runtime, or any."""
     started = [stack for stack in CUDA_STACKS if is_there(stack[0], folders)]
     whole = [stack for stack in started if is_there(stack[1], folders)]
     runtime, cublas, cudnn = (whole + started + [CUDA_STACKS[0]])[0]
@@ -161,12 +161,12 @@ def first_stack(folders):
 
 
 def is_there(soname, folders):
-    """Whether a library lies where the loader, the environment or TensorFlow looks."""
+    """Return True if a library is in the search paths of the loader, the environment or TensorFlow."""
     return where(soname, folders)[1] != "loader" or bool(cached_libraries(soname))
 
 
 def known_sonames():
-    """Every library of the table that is there, sorted."""
+    """Return every existing library of the table, sorted."""
     folders = own_search_path()
     every = set()
     for runtime, cublas, cudnn in CUDA_STACKS:
@@ -175,7 +175,7 @@ def known_sonames():
 
 
 def wheel_folders():
-    """Folders in which NVIDIA's wheels put libraries."""
+    """Return the directories of NVIDIA's wheels with libraries."""
     found = []
     for entry in sys.path:
         found += sorted(glob.glob(os.path.join(entry, "nvidia", "*", "lib")), reverse=True)
@@ -183,7 +183,7 @@ def wheel_folders():
 
 
 class GpuMemory(object):
-    """Memory on the current GPU; all of it is given back at the end of a `with`."""
+    """Memory on the current GPU; all of it is released at the end of a `with`."""
 
     def __init__(self, cudart):
         self.cudart, self.held = cudart, []
@@ -196,42 +196,42 @@ class GpuMemory(object):
             self.cudart.function("cudaFree")(pointer)
 
     def take(self, size):
-        """Memory of a number of bytes."""
+        """Allocate a number of bytes."""
         pointer = ctypes.c_void_p()
         self.cudart.call("cudaMalloc", ctypes.byref(pointer), ctypes.c_size_t(size))
         self.held.append(pointer)
         return pointer
 
     def put(self, data):
-        """A copy of these bytes."""
+        """Return a copy of these bytes in GPU memory."""
         pointer = self.take(len(data))
         self.cudart.call("cudaMemcpy", pointer, ctypes.c_char_p(data), ctypes.c_size_t(len(data)), TO_GPU)
         return pointer
 
     def get(self, pointer, size):
-        """The bytes that are there now."""
+        """Return the current bytes."""
         buffer = ctypes.create_string_buffer(size)
         self.cudart.call("cudaMemcpy", buffer, pointer, ctypes.c_size_t(size), FROM_GPU)
         return buffer.raw
 
     def free_and_total(self):
-        """Bytes that are free, and all bytes."""
+        """Return free and total bytes."""
         free, total = ctypes.c_size_t(0), ctypes.c_size_t(0)
         self.cudart.call("cudaMemGetInfo", ctypes.byref(free), ctypes.byref(total))
         return free.value, total.value
 
 
 def floats(values):
-    """Numbers as the bytes of float32."""
+    """Return numbers as the bytes of float32."""
     return struct.pack("<{0}f".format(len(values)), *values)
 
 
 def numbers_of(data):
-    """Bytes of float32 as numbers."""
+    """Return bytes of float32 as numbers."""
     return struct.unpack("<{0}f".format(len(data) // 4), data)
 
 
 def largest_difference(expected, seen):
-    """Largest difference of two lists of numbers; not a number where one is none."""
+    """Return the largest difference of two lists of numbers; not a number if one of them is not a number."""
     differences = [abs(one - other) for one, other in zip(expected, seen)]
     return float("nan") if any(value != value for value in differences) else max(differences)

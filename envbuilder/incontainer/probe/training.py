@@ -1,4 +1,4 @@
-"""A tiny training, and what it learned saved and loaded back."""
+"""A tiny training, and a round trip of its result through a file."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ TRAINING_STEPS = 30
 
 
 def data():
-    """A small fixed problem: 64 points with 4 inputs on a plane."""
+    """Return a small fixed problem: 64 points with 4 inputs on a plane."""
     import numpy
 
     inputs = (numpy.arange(256) * 37 % 101).reshape(64, 4).astype("float32") / 101
@@ -19,20 +19,20 @@ def data():
 
 
 def training(keep):
-    """Train on fixed data with a fixed seed; the losses of the first and the last step."""
+    """Train on fixed data with a fixed seed; return the losses of the first and the last step."""
     import tensorflow as tf
 
     return train_first(tf) if is_first(tf) else train_second(tf, keep)
 
 
 def losses(values, how, device):
-    """The course of a training."""
+    """Return the course of a training."""
     first, last = float(values[0]), float(values[-1])
     return {"how": how, "steps": len(values), "first": first, "last": last, "fell": last < first, "device": device}
 
 
 def train_first(tf):
-    """TensorFlow 1.x: a session and gradient descent."""
+    """Train in TensorFlow 1.x: a session and gradient descent."""
     inputs, outputs = data()
     with tf.Graph().as_default():
         tf.set_random_seed(7)
@@ -47,7 +47,7 @@ def train_first(tf):
 
 
 def linear_model(tf, inputs, outputs):
-    """Output, loss and training step of a linear model on constants."""
+    """Return output, loss and training step of a linear model on constants."""
     weights = tf.Variable(tf.random_normal([4, 1], seed=7), name="weights")
     bias = tf.Variable(tf.zeros([1]), name="bias")
     output = tf.matmul(tf.constant(inputs), weights) + bias
@@ -56,14 +56,14 @@ def linear_model(tf, inputs, outputs):
 
 
 def keras_model(tf):
-    """A small network of two dense layers."""
+    """Return a small network of two dense layers."""
     layers = tf.keras.layers
     first = layers.Dense(8, activation="relu", input_shape=(4,))
     return tf.keras.models.Sequential([first, layers.Dense(1)])
 
 
 def seed_everything(tf):
-    """Fix every seed that TensorFlow 2.x and Keras draw from."""
+    """Fix every seed that TensorFlow 2.x and Keras use."""
     import numpy
 
     numpy.random.seed(7)
@@ -75,14 +75,14 @@ def seed_everything(tf):
 
 
 def device_of(variable):
-    """Device of a Keras variable; Keras 3 wraps the variable of TensorFlow."""
+    """Return the device of a Keras variable; Keras 3 wraps the variable of TensorFlow."""
     if not hasattr(variable, "device"):
         variable = variable.value
     return variable.device or ""
 
 
 def train_second(tf, keep):
-    """TensorFlow 2.x: Keras fit, one full batch per epoch; the model is kept for saving."""
+    """Train in TensorFlow 2.x: Keras fit, one full batch per epoch; the model is kept for saving."""
     inputs, outputs = data()
     seed_everything(tf)
     model = keras_model(tf)
@@ -93,7 +93,7 @@ def train_second(tf, keep):
 
 
 def saving(keep):
-    """Save what was trained, load it back, and compare the outputs."""
+    """Save the trained model, load it back, and compare the outputs."""
     import tensorflow as tf
 
     folder = tempfile.mkdtemp(prefix="envbuilder-")
@@ -108,7 +108,7 @@ def saving(keep):
 
 
 def compared(form, before, after):
-    """Whether the outputs before saving and after loading are the same numbers."""
+    """Return the comparison of the outputs before saving and after loading."""
     import numpy
 
     difference = float(numpy.abs(numpy.asarray(before) - numpy.asarray(after)).max())
@@ -116,13 +116,13 @@ def compared(form, before, after):
 
 
 def suffix_of(tf):
-    """The format that this release is meant to be used with."""
+    """Return the recommended format of this release."""
     version = [int(part) for part in tf.__version__.split(".")[:2]]
     return "keras" if version >= [2, 12] else "h5"
 
 
 def save_keras(tf, model, folder, suffix):
-    """Round trip of a Keras model through one file."""
+    """Run the round trip of a Keras model through one file."""
     inputs = data()[0]
     path = os.path.join(folder, "model." + suffix)
     before = model.predict(inputs, verbose=0)
@@ -131,7 +131,7 @@ def save_keras(tf, model, folder, suffix):
 
 
 def save_keras_first(tf, folder):
-    """Round trip of Keras in TensorFlow 1.x through HDF5; nothing where Keras or h5py is not installed."""
+    """Run the round trip of Keras in TensorFlow 1.x through HDF5; return None if Keras or h5py is not installed."""
     try:
         import h5py  # noqa: F401
     except ImportError:
@@ -150,7 +150,7 @@ def save_keras_first(tf, folder):
 
 
 def save_checkpoint(tf, folder):
-    """Round trip of the variables of TensorFlow 1.x through a checkpoint, into a session of its own."""
+    """Run the round trip of the variables of TensorFlow 1.x through a checkpoint, into a session of its own."""
     inputs, outputs = data()
     with tf.Graph().as_default():
         tf.set_random_seed(7)

@@ -13,7 +13,7 @@ TEXT = type(u"")
 
 
 def text(value):
-    """Any object as text without lone surrogates, at most CLIP characters (the end is kept)."""
+    """Return any object as text without lone surrogates, at most CLIP characters (the end is kept)."""
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
     elif not isinstance(value, TEXT):
@@ -23,7 +23,7 @@ def text(value):
 
 
 def plain(value):
-    """The value with only what JSON knows; a number that is not finite becomes its name as text."""
+    """Return the value with JSON types only; a number that is not finite becomes its name as text."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, dict):
@@ -38,12 +38,12 @@ def plain(value):
 
 
 def failure(kind, message, trace=()):
-    """The description of something that went wrong."""
+    """Return the description of an error."""
     return {"type": text(kind), "message": text(message), "trace": [text(line) for line in trace][-TRACE_LINES:]}
 
 
 def caught():
-    """The exception that is being handled, as a description."""
+    """Return the exception that is being handled, as a description."""
     kind, error = sys.exc_info()[:2]
     lines = [line.rstrip() for line in traceback.format_exc().splitlines() if line.strip()]
     try:
@@ -54,7 +54,7 @@ def caught():
 
 
 def look(function, *arguments):
-    """Call a function; its value or its error becomes a fact."""
+    """Call a function; return its value or its error as a fact."""
     started = CLOCK()
     try:
         fact = {"ok": True, "value": plain(function(*arguments))}
@@ -65,18 +65,18 @@ def look(function, *arguments):
 
 
 def unseen(kind, message, seconds=0.0, trace=()):
-    """A fact that could not be seen, without an exception of our own."""
+    """Return a fact for a missing value, without an exception of our own."""
     return {"ok": False, "seconds": round(seconds, 3), "error": failure(kind, message, trace)}
 
 
 def first_line(path):
-    """The first line of a small file; None when it cannot be read."""
+    """Return the first line of a small file; None if it cannot be read."""
     content = content_of(path)
     return content.splitlines()[0] if content else None
 
 
 def content_of(path):
-    """A small text file; None when it cannot be read."""
+    """Return the text of a small file; None if it cannot be read."""
     try:
         with open(path, "rb") as handle:
             return handle.read(1 << 20).decode("utf-8", "replace").strip()
@@ -85,10 +85,10 @@ def content_of(path):
 
 
 def text_lines(data):
-    """Lines of any length of a program's output, stripped."""
+    """Return lines of any length of a program's output, stripped."""
     return [line.strip() for line in data.decode("utf-8", "replace").splitlines()]
 
 
 def dotted(number, major, minor):
-    """A packed version number: 8900 by 1000 and 100 is 8.9.0."""
+    """Return a packed version number as text: 8900 by 1000 and 100 is 8.9.0."""
     return "{0}.{1}.{2}".format(number // major, number % major // minor, number % minor)
