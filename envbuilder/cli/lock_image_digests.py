@@ -24,7 +24,7 @@ def with_image(session: Session, lock: Lock, sources: Sources, before: Lock | No
     Args:
         session: Settings, catalog and stores.
         lock: The pins.
-        sources: Where to fetch from.
+        sources: Sources of the files.
         before: The lock that this one replaces: layers in it need not be made.
 
     Raises:

@@ -23,8 +23,8 @@ class Remedy:
     """One way to fix it.
 
     Attributes:
-        text: What it does, in a few words or sentences.
-        command: What to type, one command on each line; empty where there is no command.
+        text: Description, in a few words or sentences.
+        command: Commands to type, one on each line; empty if there is none.
     """
 
     text: str
@@ -45,10 +45,10 @@ class Finding:
 
     Attributes:
         id: Stable kebab-case name: of the check, of the finding about a machine, of the class of failure.
-        severity: How bad.
-        message: What is wrong: what was seen, and what was expected.
-        effect: What it does to TensorFlow, or to envbuilder; empty where the message says it.
-        evidence: Lines of a log that show it; empty where the message says what was seen.
+        severity: Severity.
+        message: The problem: actual and expected state.
+        effect: Effect on TensorFlow, or on envbuilder; empty if the message states it.
+        evidence: Lines of a log that show it; empty if the message contains the evidence.
         remedies: The best first; may be empty for a note.
     """
 

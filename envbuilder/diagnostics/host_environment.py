@@ -27,7 +27,7 @@ SOURCE_SECONDS = 1.0
 _SPARE_SECONDS = 0.15
 """Time to receive the last answer after the limit."""
 _PATIENCE_WITH_ENGINE = 0.4
-"""Share of the limit for the engine to tell its mirrors, before the registry is asked; importing the SDK takes most."""
+"""Share of the limit for the engine to return mirrors, before the registry is asked; most is for importing the SDK."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

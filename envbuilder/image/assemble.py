@@ -52,7 +52,7 @@ class Assembly:
     Attributes:
         images: In the order of their locks.
         fetched: Bytes that were downloaded.
-        steps: What was done, in the order in which it began.
+        steps: Steps, in the order of their start.
         seconds: Wall time.
     """
 
@@ -74,8 +74,8 @@ def assemble(
 
     Args:
         locks: The locks.
-        layer_format: How layers are packed.
-        context: What they are assembled with.
+        layer_format: Format of the layers.
+        context: Context for assembling.
         listener: Receives progress events.
         digests_only: Make only layers whose digests are unknown: afterwards the digests are right, and layers may be
             missing in the store.

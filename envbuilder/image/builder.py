@@ -45,7 +45,7 @@ class ImageRequest:
 
     Attributes:
         lock: Its lock.
-        sources: Where to fetch from.
+        sources: Sources of the files.
         names: `repository:tag` of the image.
     """
 
@@ -64,8 +64,8 @@ class BuildOptions:
         use_cache: False builds every layer of a Dockerfile again.
         output: Directory (OCI layout), `.tar` or `.sqsh` to write; None for none.
         load: Load an assembled image into the container engine.
-        layer_format: How assembled layers are packed.
-        jobs: How many layers are assembled at once; 0 means one for each processor.
+        layer_format: Format of assembled layers.
+        jobs: Maximum number of layers assembled at once; 0 means one for each processor.
         offline: Refuse to download anything.
     """
 

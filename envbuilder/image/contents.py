@@ -69,8 +69,8 @@ class ContentExpectation:
     Attributes:
         lock: All pins.
         lock_text: Canonical text of the pins, which is in the image.
-        labels: As the plan says.
-        env: As the plan says.
+        labels: As in the plan.
+        env: As in the plan.
         lock_is_inside: True if the lock was read from the image, where it cannot contain the image's own digest.
     """
 

@@ -143,7 +143,7 @@ def assembly_context(session: Session, sources: Sources, *, jobs: int = 0, offli
 
     Args:
         session: Settings and stores.
-        sources: Where to fetch from.
+        sources: Sources of the files.
         jobs: Maximum number of layers made at once; 0 means one for each processor.
         offline: Refuse to download anything.
     """

@@ -26,7 +26,7 @@ def trusts(
     Args:
         session: Settings, catalog and stores.
         lock: A lock.
-        sources: Where to fetch from.
+        sources: Sources of the files.
         bundle: The bundle, and its signature; empty for none.
         offline: Nothing is fetched.
     """

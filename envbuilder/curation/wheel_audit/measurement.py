@@ -134,8 +134,8 @@ class Measurement:
         size: Of the whole file, in bytes.
         python_tag: Interpreter and ABI in the file name, such as `cp38-cp38`.
         platform_tag: Platforms in the file name, joined by dots.
-        tags: What its WHEEL file says, in file order.
-        requires_python: As in the metadata; empty when it says nothing.
+        tags: Tags in its WHEEL file, in file order.
+        requires_python: As in the metadata; empty if it is not stated.
         extras: Names of its extras, in file order.
         requires: Its dependencies as written, in file order, without those of the extra `and-cuda`.
         and_cuda: Dependencies of the extra `and-cuda` as `name==version`, in file order.

@@ -123,15 +123,15 @@ class Report:
     """The result of a validation.
 
     Attributes:
-        subject: What was validated, such as an image reference.
+        subject: Name of the validated object, such as an image reference.
         environment: Id of the row; empty when unknown.
         tier: Extent of the validation.
         required: Requested tier; a check of that tier or below that is not proven counts as a failure.
         results: In the order of the check table.
         facts: `(name, value)` lines for the reader: TensorFlow, interpreter, driver, GPUs.
         deviations: Differences from the libraries that the wheel was compiled with, and missing updates of Debian.
-        not_covered: What this tier did not prove, one sentence each.
-        seconds: How long it took.
+        not_covered: Statements about the parts that this tier does not prove, one sentence each.
+        seconds: Duration.
         figures: Numbers worth plotting; those of a group stand together.
     """
 

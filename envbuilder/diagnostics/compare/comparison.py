@@ -31,18 +31,18 @@ class Side:
         gpus: Its GPUs; empty when there are none.
         cuda: Release of the CUDA libraries.
         cudnn: Release of cuDNN.
-        packages: Version of each Python distribution by normalized name; empty when nobody looked.
+        packages: Version of each Python distribution by normalized name; empty if unknown.
         environment: Id of the row that it is, for a lock.
         python: Version of the interpreter.
         policy: Memory policy.
-        variables: Environment variables that matter and are set; None when nobody looked.
+        variables: Relevant environment variables that are set; None if unknown.
         has_all_variables: Whether what is not among them is known not to be set.
         processes: Names of processes that hold GPU memory, by number.
         memory: Bytes of main memory.
-        limit: Bytes that the control group allows; None without a limit, or where nobody looked.
+        limit: Bytes that the control group allows; None without a limit, or if unknown.
         shm: Bytes of /dev/shm.
         cpu: Model of the processor.
-        features: What the processor has, by name, such as `avx`.
+        features: Instruction sets of the processor, by name, such as `avx`.
         kernel: Release of the kernel.
         glibc: C library.
         host: The machine, as far as which environments run on it; None for a lock.

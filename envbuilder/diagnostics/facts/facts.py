@@ -55,14 +55,14 @@ class Machine:
 
     Attributes:
         cpu: Model name; may be empty.
-        avx: Whether the processor has AVX; None when nothing tells.
+        avx: Whether the processor has AVX; None if unknown.
         avx2: Likewise.
         fma: Likewise.
         memory: Bytes; None when unknown.
         memory_limit: Bytes that the control group allows; None without limit.
         shm: Bytes of /dev/shm; None without it.
         kernel: Release of the kernel.
-        avx512f: Whether the processor has the first part of AVX-512; None when nothing tells.
+        avx512f: Whether the processor has the first part of AVX-512; None if unknown.
     """
 
     cpu: Annotated[str, At("cpu", "model")]
@@ -82,10 +82,10 @@ class LibraryLoad:
 
     Attributes:
         loaded: Whether it could be opened.
-        error: What the loader said; empty when it could.
+        error: Message of the loader; empty on success.
         path: Real path; empty when it could not.
-        via: How it was found: `LD_LIBRARY_PATH`, `RUNPATH` (of TensorFlow) or `loader` (cache and system directories).
-        version: What the library says of itself; None when it has no function for that.
+        via: Search path: `LD_LIBRARY_PATH`, `RUNPATH` (of TensorFlow) or `loader` (cache and system directories).
+        version: Version that the library reports; None if it has no function for that.
         cudart: CUDA runtime that a cuDNN was built with; None for another library.
     """
 
@@ -110,7 +110,7 @@ class CudnnStart:
     """The first call into cuDNN that creates something.
 
     Attributes:
-        soname: Which cuDNN.
+        soname: Soname of the cuDNN.
         status: Its result; 0 is success.
     """
 
@@ -124,10 +124,10 @@ class Gpu:
 
     Attributes:
         index: Its number.
-        error: Why the driver did not tell more; usually empty.
+        error: Reason for missing values; usually empty.
         name: Such as `NVIDIA A100-SXM4-40GB`.
-        capability: Compute capability; None when the driver did not tell.
-        memory: Bytes; None when the driver did not tell.
+        capability: Compute capability; None if unknown.
+        memory: Bytes; None if unknown.
     """
 
     index: int
@@ -143,7 +143,7 @@ class DriverInterface:
 
     Attributes:
         loadable: Whether it could be opened.
-        error: What the loader said.
+        error: Message of the loader.
         path: Real path.
         stub: Whether it is the linker's stub and no driver.
         cuda: Newest CUDA that it supports.
@@ -188,7 +188,7 @@ class LibcudaPath:
 
     Attributes:
         source: `cache` or `LD_LIBRARY_PATH`.
-        path: Where it was found.
+        path: Its path.
         stub: Whether it is the linker's stub.
     """
 
@@ -202,7 +202,7 @@ class Loader:
     """The loader's view of `libcuda`.
 
     Attributes:
-        libcuda: What is on the run-time path, in search order.
+        libcuda: Libraries on the run-time path, in search order.
         stubs: Stubs that lie beside the path, as toolkits install them, sorted.
     """
 
@@ -241,7 +241,7 @@ class BuildFacts:
 
     Attributes:
         cuda: Whether with CUDA.
-        info: What else it tells, sorted by name; differs from release to release.
+        info: Other properties, sorted by name; differs from release to release.
     """
 
     cuda: bool
@@ -255,7 +255,7 @@ class Device:
     Attributes:
         name: Such as `/physical_device:GPU:0`.
         type: `CPU`, `GPU`, `XLA_CPU`, …
-        description: Model and compute capability where TensorFlow tells.
+        description: Model and compute capability if TensorFlow reports them.
     """
 
     name: str
@@ -272,7 +272,7 @@ class Training:
         steps: Number of steps.
         first: Loss of the first step; None when it is not a finite number.
         last: Loss of the last step; likewise.
-        device: Where the variables were.
+        device: Device of the variables.
     """
 
     how: str
@@ -302,7 +302,7 @@ class Placed:
     """An operation that was requested on one device.
 
     Attributes:
-        placed: Where it ran.
+        placed: Actual device.
         on_device: Whether that is the device asked for.
         difference: Largest difference from numpy; None when it ran elsewhere or is not a finite number.
     """
@@ -332,8 +332,8 @@ class Facts:
     """All facts of one run of the probe.
 
     Attributes:
-        origin: Where the facts come from, such as an image reference or a file.
-        seconds: How long the probe took.
+        origin: Origin of the facts, such as an image reference or a file.
+        seconds: Duration of the probe.
         interpreter: The interpreter.
         machine: The machine.
         distributions: `(normalized name, version)`, sorted by name.
@@ -342,19 +342,19 @@ class Facts:
         loader: The loader's view of `libcuda`.
         own_check: TensorFlow's own check of the CUDA libraries.
         imported: The import of TensorFlow.
-        build: How TensorFlow was built.
-        devices: What TensorFlow sees, in its order.
+        build: Build properties of TensorFlow.
+        devices: Devices of TensorFlow, in its order.
         training: The tiny training.
         saving: One entry per format.
         gpu: One entry per GPU that TensorFlow sees; empty when it sees none.
-        tier: What the steps of the gpu tier saw.
+        tier: Results of the steps of the gpu tier.
         log: Lines about libraries and GPUs that TensorFlow wrote.
         memory: The memory policy in force.
         cudnn: Whether cuDNN starts.
-        nvml: What the management library says.
-        compute: What the GPUs computed through CUDA's own libraries.
-        host: What stands around the driver.
-        software: What is installed in the environment of the interpreter.
+        nvml: Facts of the management library.
+        compute: Results of the GPUs in CUDA's own libraries.
+        host: The host around the driver.
+        software: Software in the environment of the interpreter.
     """
 
     origin: str

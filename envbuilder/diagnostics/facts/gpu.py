@@ -17,7 +17,7 @@ class OnGpu(Generic[T]):
 
     Attributes:
         asked: Device asked for, such as `/GPU:0`.
-        work: What came of it.
+        work: The result.
     """
 
     asked: str
@@ -42,11 +42,11 @@ class Compared:
     """Numbers of a device against a reference; None when it ran elsewhere, or when they are not finite.
 
     Attributes:
-        where: Where it ran.
+        where: Actual device.
         absolute: Largest difference.
         relative: Largest difference as a share of the largest number of the reference.
         tf32: Whether TensorFlow allowed TF32; None where it has no switch (to 2.3).
-        reference: What it was compared with.
+        reference: Origin of the reference.
         cudnn: For a recurrent network, whether cuDNN computed it; else None.
         compiled: For XLA, whether it was compiled; else None.
     """
@@ -145,7 +145,7 @@ class AllReduce:
         devices: Number of GPUs; with fewer than two there is no sum.
         shm: Bytes of /dev/shm; None without it.
         how: By what it was done; empty when it was not.
-        expected: What every number must be; None when there is no sum.
+        expected: Expected value of every number; None if there is no sum.
         replicas: One for each GPU.
     """
 
@@ -163,7 +163,7 @@ class Attempt:
     Attributes:
         size: Bytes.
         given: Whether TensorFlow gave it.
-        error: What it said when it refused (ResourceExhaustedError); empty when it gave.
+        error: Message of a refusal (ResourceExhaustedError); empty on success.
     """
 
     size: Annotated[int, At("bytes")]
@@ -181,8 +181,8 @@ class Memory:
         held_at_start: Held after the first small block, as the driver counts it.
         held_grown: Held with one more block of `block`.
         block: Size of that block.
-        used: In use by TensorFlow's own count with that block; None where it does not tell.
-        limit: What TensorFlow would hold at most, as it says itself; None where it does not.
+        used: In use by TensorFlow's own count with that block; None if unknown.
+        limit: Maximum of TensorFlow by its own count; None if unknown.
         large: One block of 90 % of what it could still take.
         impossible: Twice the whole memory.
         after: A block after that refusal.

@@ -33,7 +33,7 @@ class GpuProcess:
 
     Attributes:
         pid: Its number, on the host where the looking was done in a container.
-        memory: Bytes; None when the driver does not tell.
+        memory: Bytes; None if unknown.
     """
 
     pid: int
@@ -47,7 +47,7 @@ class GpuBytes:
     Attributes:
         total: All of it.
         used: By processes; with what the driver keeps where that is not told apart (before driver 510).
-        free: What can be taken.
+        free: Available bytes.
     """
 
     total: int
@@ -102,7 +102,7 @@ class Nvml:
 
     Attributes:
         loadable: Whether it could be opened.
-        error: What the loader said.
+        error: Message of the loader.
         stub: Whether it is the linker's stub.
         init_code: Result of `nvmlInit`; 0 is success; None when not called.
         init_name: It in words, such as `Driver/library version mismatch`.
@@ -139,7 +139,7 @@ class CudaLibraryFound:
         soname: As asked for.
         loaded: Whether it could be opened.
         path: Real path; empty when it could not.
-        error: Why not.
+        error: Message of the loader; empty on success.
     """
 
     soname: str
@@ -229,9 +229,9 @@ class Compute:
         cublas: cuBLAS.
         cudnn: cuDNN.
         stub: Whether `libcuda.so.1` is the linker's stub; None when it cannot be opened.
-        runtime: CUDA of the runtime; None when it did not tell, as up to CUDA 11 without a GPU.
+        runtime: CUDA of the runtime; None if unknown, as up to CUDA 11 without a GPU.
         driver: Newest CUDA that the driver supports; None without a driver.
-        error: Why the GPUs could not be counted; empty when they could.
+        error: Reason why the GPUs could not be counted; empty on success.
         count: GPUs that the runtime sees; None when it could not count them.
         gpus: By index.
     """

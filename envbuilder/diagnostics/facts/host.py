@@ -17,7 +17,7 @@ class Disk:
     Attributes:
         path: A path in it.
         total: All of it.
-        free: What this user may still take.
+        free: Bytes available to this user.
     """
 
     path: str
@@ -87,7 +87,7 @@ class Smi:
     Attributes:
         path: The program.
         status: Its exit status; None when it did not end in time.
-        said: Its first lines when it shows no GPU.
+        said: First lines of its output if it shows no GPU.
         gpus: In its order.
     """
 
@@ -134,14 +134,14 @@ class HostFacts:
         shm: Of /dev/shm; None without it.
         memory_available: Bytes that programs can still take; None when unknown.
         group_used: Bytes that the control group uses; None when unknown.
-        modules: Kernel modules; None when nothing tells.
+        modules: Kernel modules; None if unknown.
         bus: GPUs of NVIDIA on the PCI bus; None when the bus cannot be seen.
         nodes: Device nodes of the driver, sorted by path.
-        smi: What `nvidia-smi` says; None when it was not needed, or is not there.
+        smi: Facts of `nvidia-smi`; None if it was not needed, or is not installed.
         wsl: Signs of WSL.
         container: Kind of container, such as `docker`; empty without a sign of one.
-        virtual: Whether the processor says that it is a virtual one; None when it does not tell.
-        vendor: Who made the machine, such as `QEMU`; may be empty.
+        virtual: Whether the processor reports that it is virtual; None if unknown.
+        vendor: Vendor of the machine, such as `QEMU`; may be empty.
         all_processes: Whether numbers of processes mean here what they mean for the driver; None when unknown.
         processes: Those that hold GPU memory, by number.
         variables: `(name, value)` of the environment variables that matter and are set, sorted.

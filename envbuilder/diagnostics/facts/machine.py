@@ -17,7 +17,7 @@ def host_of(facts: Facts, name: str = "") -> Host:
     """Return the machine that the probe examined.
 
     Args:
-        facts: What it saw.
+        facts: Facts of the probe.
         name: Name for the machine; empty means the origin of the facts.
     """
     machine = facts.machine.value if isinstance(facts.machine, Seen) else None

@@ -12,7 +12,7 @@ class ReceivedMemory:
     """The memory settings that TensorFlow received.
 
     Attributes:
-        gpus: How many GPUs it sees.
+        gpus: Number of GPUs that it sees.
         growth: Whether it takes memory as it needs it.
         fraction: Part of each GPU's memory; 0 when it was not told.
         limits: MiB for each GPU, in TensorFlow's order, 0 for one without a limit; empty when it was not told.
@@ -34,7 +34,7 @@ class MemoryFacts:
         patched: Modules of TensorFlow that it changed, in the order of their import.
         force_growth: TF_FORCE_GPU_ALLOW_GROWTH; empty when it is not set.
         allocator: TF_GPU_ALLOCATOR; empty when it is not set.
-        received: What TensorFlow was told; None without the hook, where nobody asked it.
+        received: Settings that TensorFlow received; None without the hook.
     """
 
     variable: str

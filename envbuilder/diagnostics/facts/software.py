@@ -28,10 +28,10 @@ class Distribution:
 
     Attributes:
         name: Normalized name.
-        version: As its metadata says.
-        folder: Directory on `sys.path` that it lies in; empty when unknown.
+        version: Version in its metadata.
+        folder: Its directory on `sys.path`; empty if unknown.
         requires: Requirements without those of extras, in the order of the metadata; only for frameworks.
-        modules: Which of `tensorflow` and `keras` it installed the files of.
+        modules: Those of `tensorflow` and `keras` whose files it installed.
     """
 
     name: str
@@ -47,9 +47,9 @@ class CudaFile:
 
     Attributes:
         name: File name, such as `libcudnn.so.8`.
-        path: Where it lies.
+        path: Its path.
         real: The file that it is a link to.
-        via: How the loader gets there: `LD_LIBRARY_PATH`, `RUNPATH` (of TensorFlow or of the interpreter), `loader`
+        via: Search path of the loader: `LD_LIBRARY_PATH`, `RUNPATH` (of TensorFlow or of the interpreter), `loader`
             (cache and system directories); empty when it does not.
     """
 

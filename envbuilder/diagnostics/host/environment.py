@@ -82,7 +82,7 @@ class SourceSeen:
         chosen: Origin of its address, such as `UV_DEFAULT_INDEX` or `uv's default`.
         silence: Reason for a missing answer; None if there was one.
         status: HTTP status; None without an answer, and for a directory.
-        seconds: How long it took.
+        seconds: Duration of the request.
         proxied: Whether a proxy is used.
     """
 

@@ -34,7 +34,7 @@ class Installed:
     """The environment of one interpreter.
 
     Attributes:
-        facts: What the probe saw.
+        facts: Facts of the probe.
         names: Distributions of TensorFlow in the catalog; for facts without the owner of the module.
     """
 

@@ -76,7 +76,7 @@ class Difference:
 
     Attributes:
         what: Such as `Python` or `protobuf`.
-        here: What is installed; empty when it is not.
+        here: Installed value; empty if it is not installed.
         there: Value in the environment; empty if it has none.
     """
 

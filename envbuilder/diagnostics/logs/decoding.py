@@ -107,7 +107,7 @@ def _encoding(start: bytes) -> str | None:
 
 
 def clean(line: bytes) -> str:
-    r"""One line as a reader would want it: without colours, control characters, escapes and what carried it.
+    r"""Return one line as readable text: without colours, control characters, escapes and prefixes.
 
     Example:
         >>> clean(b"\x1b[31mE\x1b[0m tensorflow/stream\\_executor &quot;x&quot;\r")

@@ -28,7 +28,7 @@ class Fix:
     Attributes:
         since: First minor release for which it holds; None for no lower bound.
         until: Last minor release for which it holds; None for no upper bound.
-        text: What to do.
+        text: Text of the remedy.
         commands: To type.
     """
 

@@ -58,7 +58,7 @@ def tally(report: Report) -> str:
 def headline(report: Report) -> str:
     """Return the summary of a report in one phrase, without numbers.
 
-    A report in which nothing was proven never says that something passed.
+    The headline of a report without proven checks never claims that something passed.
     """
     words = {OutcomeKind.PASSED: "PASSED", OutcomeKind.FAILED: "FAILED", OutcomeKind.NOT_PROVEN: "NOTHING PROVEN"}
     return f"{words[overall(report)]} in tier {report.tier.value}"

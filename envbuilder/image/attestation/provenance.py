@@ -26,7 +26,7 @@ def provenance(lock: Lock, digest: str, image: AssembledImage, layer_format: Lay
         lock: The lock that it was made from.
         digest: Digest of the lock.
         image: The image.
-        layer_format: How its layers are packed.
+        layer_format: Format of its layers.
         version: Version of the plan that was followed.
     """
     statement = {

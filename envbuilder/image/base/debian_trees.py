@@ -33,7 +33,7 @@ def no_archive(subject: str, error: type[SourceUnreachable | UsageError]) -> NoR
     """Raise the error for a host without a Debian archive.
 
     Args:
-        subject: What needs the archive, with its verb.
+        subject: Subject and verb of the message: the part that needs the archive.
         error: Kind of the error.
     """
     raise error(

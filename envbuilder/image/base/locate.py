@@ -30,7 +30,7 @@ class DebianBases:
 
     Attributes:
         store: Trees made before.
-        make: Makes one and puts it into the store.
+        make: Makes a tree and adds it to the store.
         keep: Makes a tree of the same packages in which some programs, by relative path, keep their set-user-ID and
             set-group-ID bits.
         allowed: Relative paths of programs that keep these bits where a base has them.
@@ -65,7 +65,7 @@ class PythonArchives:
 
     Attributes:
         store: Archives packed or named before.
-        fetch: Gets uv's managed interpreter of a version into a directory and packs it.
+        fetch: Downloads uv's managed interpreter of a version into a directory and packs it.
         installed: Finds installations of a version on this machine for a C library. They are offered in the hint of
             a refusal, not packed automatically: two machines would silently get different images.
     """

@@ -51,7 +51,7 @@ def pack(interpreter: Path, out: Path, *, epoch: int, host: Host) -> PythonArchi
 
     Raises:
         UsageError: This Python cannot be packed; see `identify`.
-        ToolFailed: What was packed does not run.
+        ToolFailed: The packed interpreter does not run.
     """
     found = identify(interpreter, host)
     selection = select(found, epoch=epoch)

@@ -61,7 +61,7 @@ class PythonArchive:
         version: Full version, such as `3.8.18`.
         sha256: Of the file.
         size: Bytes of the file.
-        glibc: Newest glibc symbol version that any of its libraries asks for.
+        glibc: Newest glibc symbol version that any of its libraries requires.
         needs: Sonames that the archive does not contain and the base must provide, sorted.
         library_dirs: Directories in the archive that must be on the library path before it starts, because its
             `libpython` is bound to the place where it was built; empty when it finds everything itself.

@@ -50,7 +50,7 @@ def provide_uv(lock: Lock, files: FileStore, *, uv: Uv, folder: Path, progress: 
 
     Args:
         lock: The lock.
-        files: Gets the program.
+        files: Receives the program.
         uv: The installed uv, with its settings.
         folder: Directory for the download.
         progress: Progress callback; receives one line of text.

@@ -84,7 +84,7 @@ def build(
 
     Args:
         api: The engine.
-        request: What to build.
+        request: The request.
         listener: Receives all events; an exception from it cancels the build.
         clock: Seconds; only differences count.
         build_id: Id of this build within the engine, used to cancel it.

@@ -13,7 +13,7 @@ _LONGEST_LINE = 64 * 1024
 
 
 def clean(line: bytes) -> str:
-    r"""One line as a terminal would show it in the end: the last state of a progress bar, without colours.
+    r"""Return one line as finally displayed by a terminal: the last state of a progress bar, without colours.
 
     Example:
         >>> clean(b"10%\r100% \x1b[32mdone\x1b[0m\r\n")

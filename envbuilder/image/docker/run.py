@@ -34,7 +34,7 @@ def run(api: DockerApi, request: RunRequest, *, clock: Callable[[], float], name
 
     Args:
         api: The engine.
-        request: What to run.
+        request: The request.
         clock: Seconds; only differences count.
         name: Name for the container, unique; it is removed by this name in any case.
     """

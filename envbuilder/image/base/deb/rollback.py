@@ -24,7 +24,7 @@ class SeenReleases:
     """Dates by suite, whatever the mirror.
 
     Attributes:
-        folder: Has one file for each suite; made when it is needed.
+        folder: Directory with one file for each suite; created if necessary.
     """
 
     folder: Path
