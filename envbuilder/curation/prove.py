@@ -154,7 +154,7 @@ def _keep(row: Environment, proof: Proof, grade: Grade, ports: ProofPorts, *, ra
 
 
 def _still_open(row: Environment, proof: Proof) -> Iterator[Unproven]:
-    """Return the unproven parts, of this run or earlier ones; those proven since are dropped."""
+    """Yield the unproven parts, of this run or earlier ones; those proven since are dropped."""
     tried = {entry.grade for entry in proof.unproven}
     before = tuple(entry for entry in row.unproven if entry.grade not in tried and entry.grade is not Grade.RESOLVED)
     for entry in (*before, *proof.unproven):
@@ -201,7 +201,7 @@ def _with_sizes(closure: Closure, ports: ProofPorts) -> Closure:
 
 
 def _resolved(closures: tuple[Closure, ...], row: Environment, today: date) -> Iterator[Resolved]:
-    """Return one entry for each closure; the day stays that of the first resolution."""
+    """Yield one entry for each closure; the day stays that of the first resolution."""
     known = {entry.closure: entry.when for entry in row.evidence if isinstance(entry, Resolved)}
     for closure in closures:
         yield Resolved(
@@ -269,14 +269,14 @@ def _run_image(row: Environment, grade: Grade, proof: Proof, ports: ProofPorts) 
 
 
 def _failed(proof: Proof, grade: Grade, why: str, today: date) -> Proof:
-    """Remove evidence that a new failure contradicts."""
+    """Replace the evidence of a grade by the reason of a failure."""
     evidence = tuple(entry for entry in proof.evidence if entry.grade is not grade)
     unproven = (*proof.unproven, Unproven(grade=grade, why=on_one_line(why), when=today))
     return Proof(evidence=evidence, unproven=unproven)
 
 
 def _untried(row: Environment, proof: Proof, grade: Grade, why: str, ports: ProofPorts) -> Proof:
-    """Keep evidence if the new run could not test it."""
+    """Keep existing evidence that this run could not test; without any, record a failure."""
     if not _has(proof.evidence, grade, row):
         return _failed(proof, grade, why, ports.today)
     ports.progress(f"{row.id}: keeps its evidence, {on_one_line(why)}")

@@ -134,7 +134,7 @@ def _finished(done: Draft, making: Making, layer_format: LayerFormat, context: A
 
 
 def _compare(lock: Lock, image: AssembledImage, layer_format: LayerFormat) -> None:
-    """Return True if an image is the one that its lock names, when the lock names one in this format."""
+    """Raise VerificationFailed if an image differs from the one that its lock names in this format."""
     pinned = lock.image
     if pinned is None or pinned.format is not layer_format or pinned.manifest == image.manifest.descriptor.digest:
         return

@@ -54,7 +54,7 @@ class _Layer:
     diff_id: str = ""
 
     def removed(self) -> Iterator[str]:
-        """Return the paths that whiteouts remove."""
+        """Yield the paths that whiteouts remove."""
         yield from self.gone
         yield from (f"{folder}/*".lstrip("/") for folder in self.emptied)
 

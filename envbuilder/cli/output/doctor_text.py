@@ -128,7 +128,7 @@ def _singular(text: str) -> str:
 
 
 def _groups(fitting: list[Compatibility], rows: tuple[Compatibility, ...], width: int) -> Iterator[str]:
-    """Return rows with the same reasons together."""
+    """Yield rows with the same reasons together."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for row in fitting:
         groups.setdefault(_short(why(row)), []).append(row.environment)

@@ -69,7 +69,7 @@ def _together(catalog: Catalog, rows: Sequence[Environment]) -> Iterator[str]:
 
 
 def _columns(rows: Sequence[Environment], supports: Sequence[tuple[GpuSupport, ...]]) -> Iterator[str]:
-    """Return the table: a line of generations, a line of compute capabilities, a line for each row."""
+    """Yield the table: a line of generations, a line of compute capabilities, a line for each row."""
     lines = [
         [str(gpu.architecture.capability) for gpu in supports[0]],
         *([mark(gpu) for gpu in gpus] for gpus in supports),

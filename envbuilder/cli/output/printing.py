@@ -58,7 +58,7 @@ def paragraph(line: str, width: int) -> str:
 
 
 def aligned(lines: Iterable[Sequence[str]], gap: str = "  ") -> Iterator[str]:
-    """Return left-aligned columns; the last is not padded."""
+    """Yield left-aligned columns; the last is not padded."""
     rows = list(lines)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:

@@ -44,7 +44,7 @@ def document(path: Path, lock: Lock) -> dict[str, object]:
 
 
 def lines(path: Path, lock: Lock) -> Iterator[str]:
-    """Return the description as lines of text."""
+    """Yield the description as lines of text."""
     yield f"{heading(str(path))}  {lock.summary}"
     for title, section in (
         ("Image", list(_image_lines(lock))),

@@ -81,7 +81,7 @@ def _find(stream: BinaryIO, needle: bytes, start: int, end: int) -> int | None:
 
 
 def _gaps(section: DataSection, fatbins: Iterable[Fatbin]) -> Iterator[tuple[int, int]]:
-    """Return the ranges before, between and after the fatbins: programs inside of a fatbin are not bare ones."""
+    """Yield the ranges before, between and after the fatbins: programs inside of a fatbin are not bare ones."""
     at = section.start
     for fatbin in fatbins:
         yield at, fatbin.start

@@ -73,7 +73,7 @@ def read_metadata(metadata: str, wheel: str) -> WheelMetadata:
 
 
 def _pins(requires: Iterable[str]) -> Iterable[str]:
-    """Return requirements without their markers, such as `nvidia-cudnn-cu12==8.9.4.25`."""
+    """Yield requirements without their markers, such as `nvidia-cudnn-cu12==8.9.4.25`."""
     for text in requires:
         match = _REQUIREMENT.fullmatch(text)
         yield f"{match[1]}{match[2]}".replace(" ", "") if match else text

@@ -18,7 +18,7 @@ Source: TypeAlias = Callable[[Facts], Iterator[Figure]]
 
 
 def step_seconds(facts: Facts) -> Iterator[Figure]:
-    """Return the duration of each step of the probe; skipped steps are left out."""
+    """Yield the duration of each step of the probe; skipped steps are left out."""
     steps: tuple[tuple[str, Timed], ...] = (
         ("CUDA libraries", facts.libraries),
         ("driver", facts.driver),
@@ -33,7 +33,7 @@ def step_seconds(facts: Facts) -> Iterator[Figure]:
 
 
 def machine_memory(facts: Facts) -> Iterator[Figure]:
-    """Return the memory of the machine: total, limit of the control group, and /dev/shm."""
+    """Yield the memory of the machine: total, limit of the control group, and /dev/shm."""
     if isinstance(facts.machine, Unseen):
         return
     seen = facts.machine.value

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def gpu_memory(facts: Facts) -> Iterator[Figure]:
-    """Return the memory of each GPU: total, free and used according to NVML; the driver's total if NVML has none."""
+    """Yield the memory of each GPU: total, free and used according to NVML; the driver's total if NVML has none."""
     told = set[int]()
     for gpu in facts.nvml.value.gpus if isinstance(facts.nvml, Seen) else ():
         if gpu.memory:
@@ -33,7 +33,7 @@ def gpu_memory(facts: Facts) -> Iterator[Figure]:
 
 
 def tensorflow_memory(facts: Facts) -> Iterator[Figure]:
-    """Return the memory that TensorFlow held with growth: after its start, and with one block more."""
+    """Yield the memory that TensorFlow held with growth: after its start, and with one block more."""
     for asked, work in _each(facts.tier.memory):
         for name, size in (
             ("at the start", work.held_at_start),
@@ -45,7 +45,7 @@ def tensorflow_memory(facts: Facts) -> Iterator[Figure]:
 
 
 def latency(facts: Facts) -> Iterator[Figure]:
-    """Return median and 99th percentile of one tiny operation with the copy of its result."""
+    """Yield median and 99th percentile of one tiny operation with the copy of its result."""
     for asked, work in _each(facts.tier.latency):
         if work.where.on_device and work.median is not None:
             yield Figure(
@@ -54,7 +54,7 @@ def latency(facts: Facts) -> Iterator[Figure]:
 
 
 def rates(facts: Facts) -> Iterator[Figure]:
-    """Return the rates of matrix products: in TensorFlow by the type of the numbers, and in cuBLAS alone."""
+    """Yield the rates of matrix products: in TensorFlow by the type of the numbers, and in cuBLAS alone."""
     for asked, work in _each(facts.tier.throughput):
         yield from _rate(f"{asked} float32", work.single)
         yield from _rate(f"{asked} float16", work.half)

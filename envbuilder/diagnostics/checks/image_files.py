@@ -42,7 +42,7 @@ def some(items: Iterable[str]) -> str:
 
 
 def recorded(text: bytes) -> Iterator[tuple[str, str]]:
-    """Return path and digest field of each line of a RECORD, without bytecode."""
+    """Yield path and digest field of each line of a RECORD, without bytecode."""
     for row in csv.reader(io.StringIO(text.decode("utf-8", "replace"))):
         if row and not row[0].endswith(".pyc"):
             yield row[0], row[1] if len(row) > 1 else ""

@@ -70,7 +70,7 @@ def _received(policy: MemoryPolicy, received: ReceivedMemory, facts: Facts) -> O
 
 
 def _for_each(policy: MemoryPolicy, received: ReceivedMemory, facts: Facts) -> Outcome:
-    """Return the problem of a limit or a list, which depends on the GPUs that TensorFlow sees."""
+    """Check a limit or a list, whose form depends on the GPUs that TensorFlow sees."""
     if received.limits:
         return _limits(policy, received, facts)
     if received.fraction:

@@ -124,7 +124,7 @@ class Difference:
 
     @property
     def is_known(self) -> bool:
-        """Whether both sides are known."""
+        """True if both sides are known."""
         return bool(self.a and self.b)
 
 

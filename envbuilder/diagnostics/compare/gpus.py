@@ -93,7 +93,7 @@ def _code(where: Where, verdict: Compatibility) -> Iterator[Effect]:
 
 
 def _in_general(catalog: Catalog, where: Where, capability: Release, others: tuple[Release, ...]) -> Iterator[Effect]:
-    """Return the environments that do worse on a GPU than on those of the other side, if the environment is unknown."""
+    """Yield the effects for environments that do worse on a GPU than on those of the other side."""
     rows = [row for row in catalog.environments if row.cuda]
     for coverage, what in (
         (Coverage.JIT, f"is compiled by the driver for {capability} on first use, which takes minutes once"),
@@ -146,7 +146,7 @@ def _totals(pair: Pair) -> Iterator[Effect]:
 
 
 def _free(side: Side) -> tuple[int, int] | None:
-    """Return the free bytes of the fullest GPU, and its bytes in use."""
+    """Return the free and the used bytes of the GPU with the least free memory."""
     held = [(gpu.memory.free, gpu.memory.used) for gpu in side.gpus or () if gpu.memory]
     return min(held, default=None)
 

@@ -140,11 +140,10 @@ def _default_kerases(pair: Pair) -> Iterator[Effect]:
 
 
 def tf32(side: Side) -> str | None:
-    """Return True if float32 is computed as TF32.
+    """Return the state of TF32 in words, beginning with `on` or `off`; None if unknown.
 
     Source: https://www.tensorflow.org/api_docs/python/tf/config/experimental/enable_tensor_float_32_execution;
-    on by default since TensorFlow 2.4, on compute
-    capability 8.0 and later.
+    on by default since TensorFlow 2.4, on compute capability 8.0 and later.
     """
     found = capabilities(side)
     release = version(side.tensorflow)

@@ -25,7 +25,7 @@ class _Footnotes:
         return f"{mark(gpu)}[^{self.texts.setdefault(f'{reasons(gpu)}{needs}', len(self.texts) + 1)}]"
 
     def lines(self) -> Iterator[str]:
-        """Return the text of the footnotes."""
+        """Yield the text of the footnotes."""
         for text, number in self.texts.items():
             yield f"[^{number}]: {text}."
 
@@ -64,7 +64,7 @@ def _first_bases(catalog: Catalog, rows: Sequence[Environment], notes: _Footnote
 
 
 def _other_bases(catalog: Catalog, rows: Sequence[Environment], notes: _Footnotes) -> Iterator[str]:
-    """Return the bases with different support for some GPU."""
+    """Yield the bases with different support for some GPU."""
     others = []
     for row in rows:
         first = support(catalog.cuda, row, row.bases[0])

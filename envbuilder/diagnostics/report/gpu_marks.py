@@ -37,7 +37,7 @@ def reasons(support: GpuSupport) -> str:
 
 
 def generations(supports: Iterable[GpuSupport]) -> Iterator[tuple[str, int]]:
-    """Return the generations of the columns of a table, and the number of columns of each.
+    """Yield the generations of the columns of a table, and the number of columns of each.
 
     Returns:
         `(name, count)` from left to right; `Blackwell (RTX)` and `Blackwell (data centre)` are one.

@@ -16,7 +16,7 @@ _FULL = 99.0
 
 
 def charts(report: Report) -> Iterator[str]:
-    """Return one card for each group of figures."""
+    """Yield one card for each group of figures."""
     for group, figures in figure_groups(report).items():
         yield '<section class="card">'
         yield f"<h3>{text(group or 'Figures')}</h3>"

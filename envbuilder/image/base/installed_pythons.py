@@ -33,7 +33,7 @@ class InstalledPython:
 
 
 def installed_pythons(version: Release, glibc: Release | None, host: Host) -> Iterator[InstalledPython]:
-    """Return the installations of a version, each once, the newest first.
+    """Yield the installations of a version, each once, the newest first.
 
     Searched are the directories of pyenv, uv, asdf, mise and conda, then PATH and `/usr`.
 

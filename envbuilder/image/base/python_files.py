@@ -98,7 +98,7 @@ def _wanted(series: str) -> Callable[[str], bool]:
 
 
 def _programs(interpreter: Interpreter, epoch: int) -> Iterator[Member]:
-    """Return the interpreter under its full name, and two links to it, regardless of the content of `bin`."""
+    """Yield the interpreter under its full name, and two links to it, regardless of the content of `bin`."""
     name = f"python{interpreter.series}"
     program = (interpreter.prefix / "bin" / name).resolve()
     yield replace(on_disk(program, f"bin/{name}", mtime=epoch), mode=0o755, uid=0, gid=0)

@@ -52,7 +52,7 @@ class DebianStore:
         return tree if tree and tree.cleared is not None else None
 
     def all(self) -> Iterator[DebianTree]:
-        """Return all trees with a readable description, sorted by path; their content is not read."""
+        """Yield all trees with a readable description, sorted by path; their content is not read."""
         for path in sorted(self.folder.glob("[!.]*/*.json")):
             tree = _described(path.with_suffix(".tar"), path.parent.name)
             if tree:

@@ -153,7 +153,7 @@ class TraceReader:
         self._lines: dict[tuple[str, int], LineSplitter] = {}
 
     def feed(self, aux: str) -> Iterator[BuildEvent]:
-        """Return the events of one trace message.
+        """Yield the events of one trace message.
 
         Raises:
             MalformedMessage: The message cannot be read; the reader keeps its state.

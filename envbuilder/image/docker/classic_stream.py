@@ -33,7 +33,7 @@ class ClassicReader:
         self._cached = False
 
     def feed(self, message: Record) -> Iterator[BuildEvent]:
-        """Return the events of one message."""
+        """Yield the events of one message."""
         for line in self._splitter.feed(text(message, "stream").encode("utf-8", "replace")):
             yield from self._line(line)
         if number(message, "progressDetail", "current"):
@@ -46,7 +46,7 @@ class ClassicReader:
             yield from self.finish(failure(message))
 
     def finish(self, error: str = "") -> Iterator[BuildEvent]:
-        """Return the events for the open step at the end of the stream.
+        """Yield the events for the open step at the end of the stream.
 
         Args:
             error: Reason why the last step failed; empty if it did not.

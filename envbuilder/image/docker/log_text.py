@@ -30,7 +30,7 @@ class LineSplitter:
         self._rest = b""
 
     def feed(self, piece: bytes) -> Iterator[str]:
-        """Return the lines that this piece completes."""
+        """Yield the lines that this piece completes."""
         *whole, rest = (self._rest + piece).split(b"\n")
         self._rest = rest
         yield from self._shown(whole)
@@ -38,7 +38,7 @@ class LineSplitter:
             yield from self.flush()
 
     def flush(self) -> Iterator[str]:
-        """Return the last line of an ended stream, if it had no line end."""
+        """Yield the last line of an ended stream, if it had no line end."""
         rest, self._rest = self._rest, b""
         yield from self._shown([rest])
 

@@ -92,7 +92,7 @@ class Inflater:
             raise damaged(self._spliced.file, str(error)) from error
 
     def finish(self) -> Iterator[bytes]:
-        """Return the rest, after all pieces were given.
+        """Yield the rest, after all pieces were given.
 
         Raises:
             VerificationFailed: The content does not match the zip.

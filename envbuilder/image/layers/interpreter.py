@@ -32,7 +32,7 @@ PATH=$VIRTUAL_ENV/bin:$PATH; export PATH
 
 
 def archive_entries(archive: Path, work: Path) -> Iterator[Entry]:
-    """Return the content of an interpreter archive, at its path in the image.
+    """Yield the content of an interpreter archive, at its path in the image.
 
     Args:
         archive: A `.tar.gz` with all members below one directory; its content was compared with its hash.
@@ -60,7 +60,7 @@ def archive_entries(archive: Path, work: Path) -> Iterator[Entry]:
 
 
 def venv_entries(home: str, series: str, version: str) -> Iterator[Entry]:
-    """Return an empty virtual environment.
+    """Yield an empty virtual environment.
 
     Args:
         home: Directory of its interpreter: `opt/python` or `usr`.
@@ -81,7 +81,7 @@ def venv_entries(home: str, series: str, version: str) -> Iterator[Entry]:
 
 
 def account_entries(user: User, passwd: bytes, group: bytes) -> Iterator[Entry]:
-    """Return the entry of the user, its home and the working directory.
+    """Yield the entry of the user, its home and the working directory.
 
     Args:
         user: The user.

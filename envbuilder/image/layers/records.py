@@ -117,7 +117,7 @@ class Records:
         return _believed(path, lambda: self._read_image(path))
 
     def images(self) -> Iterator[KeptImage]:
-        """Return all images that can be read, by name."""
+        """Yield all images that can be read, by name."""
         for path in self._files("images", "*.json"):
             kept = _believed(path, partial(self._read_image, path))
             if kept:
@@ -167,7 +167,7 @@ class Records:
         return sorted(name for name in known if isinstance(name, str)) if isinstance(known, list) else []
 
     def layer_digests(self) -> Iterator[tuple[str, str]]:
-        """Return key and digest of every layer that was made here."""
+        """Yield key and digest of every layer that was made here."""
         for path in self._files("layers", "*.json"):
             key = f"sha256:{path.stem}"
             record = self.layer(key)

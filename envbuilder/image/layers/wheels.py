@@ -88,7 +88,7 @@ def installed(wheel: Wheel, prefix: Prefix) -> list[Entry]:
 
 
 def brought(wheel: Wheel, prefix: Prefix) -> Iterator[Entry]:
-    """Return only the files of the wheel itself, without those that an installer writes; errors as in `installed`."""
+    """Yield only the files of the wheel itself, without those that an installer writes; errors as in `installed`."""
     for entry, _ in _files(wheel, prefix, wheel.dist_info):
         yield entry
 

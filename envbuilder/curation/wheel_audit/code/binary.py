@@ -164,7 +164,7 @@ class Binary:
         return _Table(section["sh_offset"], section["sh_size"], names["sh_offset"], min(names["sh_size"], _MOST_NAMES))
 
     def _names(self, table: _Table, pattern: re.Pattern[bytes]) -> Iterator[tuple[int, str]]:
-        """Return the offsets of names of this form in the name table, and the names."""
+        """Yield the offsets of names of this form in the name table, and the names."""
         whole = re.compile(pattern.pattern + rb"\0")
         for begin in range(0, table.names_size, _CHUNK):
             part = self._at(table.names + begin, min(_CHUNK + _LONGEST_NAME, table.names_size - begin))

@@ -155,7 +155,7 @@ def _bounds(
 
 
 def _smallest(step: Instruction, jump: Instruction) -> tuple[int, CudnnRule] | None:
-    """Return the smallest minor that does not jump, and True if larger ones do not either."""
+    """Return the smallest minor that does not jump, and the rule for larger ones; None if unknown."""
     limit = _compared(step)
     if limit is None or limit not in _MINORS:
         return None

@@ -135,7 +135,7 @@ class Instruction:
 
 
 def instructions(code: bytes, address: int) -> Iterator[Instruction]:
-    """Return the instructions of a function, in memory order, up to its end or to an invalid instruction.
+    """Yield the instructions of a function, in memory order, up to its end or to an invalid instruction.
 
     Args:
         code: Its bytes.
@@ -174,7 +174,7 @@ def _decoder() -> tuple[Any, dict[int, Direct]]:
 
 
 def _parts() -> Iterator[tuple[str, Direct]]:
-    """Return the names of all general registers and of their parts."""
+    """Yield the names of all general registers and of their parts."""
     for register in Register:
         name = register.name.lower()
         old = name[1:]

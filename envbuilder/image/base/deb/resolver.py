@@ -108,7 +108,7 @@ class _Search:
         )
 
     def _is_moved(self, package: Package) -> bool:
-        """Return True if a package would replace an installed one."""
+        """Return True if a package is installed or chosen already, so that another version would replace it."""
         return package.name in self.have or package.name in self.chosen
 
     def _take(self, package: Package) -> None:

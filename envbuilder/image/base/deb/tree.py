@@ -225,7 +225,7 @@ def _folder(path: str, epoch: int, mode: int = 0o755) -> Member:
 
 
 def _configuration(found: dict[str, Member], epoch: int) -> Iterator[Member]:
-    """Return the files that the scripts of Debian's base packages would create."""
+    """Yield the files that the scripts of Debian's base packages would create."""
     yield from _accounts(found, epoch)
     certificates = sorted(path for path in found if re.fullmatch(r"usr/share/ca-certificates/.*\.crt", path))
     if certificates:
@@ -258,7 +258,7 @@ def _alternatives(found: dict[str, Member], epoch: int) -> Iterator[Member]:
 
 
 def _accounts(found: dict[str, Member], epoch: int) -> Iterator[Member]:
-    """Return the users of base-passwd, with locked passwords."""
+    """Yield the users of base-passwd, with locked passwords."""
     masters = {name: found.get(f"usr/share/base-passwd/{name}.master") for name in ("passwd", "group")}
     if masters["passwd"] is None or masters["group"] is None:
         return
@@ -279,7 +279,7 @@ def _accounts(found: dict[str, Member], epoch: int) -> Iterator[Member]:
 
 
 def _database(opened: Iterable[tuple[OsPackagePin, DebFile]], epoch: int, *, before: bytes = b"") -> Iterator[Member]:
-    """Return the files of dpkg's database."""
+    """Yield the files of dpkg's database."""
     paragraphs = [before.decode("utf-8", "replace").strip("\n")] if before else []
     for pin, deb in opened:
         state = "unpacked" if _has_scripts(deb) else "installed"
