@@ -109,7 +109,7 @@ class _Asked:
 
 
 def _look(here: Settings, asked: _Asked, timeout: float) -> Callable[[], HostProbe]:
-    """Return what looks; at this host it has begun."""
+    """Return the function that waits for the facts; on this host the probe has started."""
     if asked.facts_file:
         file = asked.facts_file
         text = read_stream(sys.stdin.buffer, "-") if str(file) == "-" else read_text(file)
@@ -144,7 +144,7 @@ def _look_into(here: Settings, asked: _Asked, timeout: float) -> Callable[[], Ho
 
 
 def _around(here: Settings) -> HostEnvironmentPorts:
-    """What is asked around this host; its import takes 0.2 s, in which the probe runs."""
+    """Return the ports for the surroundings of this host; their import takes 0.2 s, during which the probe runs."""
     from envbuilder.wiring.host_environment import host_environment  # noqa: PLC0415
 
     return host_environment(here)

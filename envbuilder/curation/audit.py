@@ -36,9 +36,9 @@ class AuditPorts:
 
     Attributes:
         index: The package index.
-        fetch: Gets a file of the index into a folder, verified.
-        measure: Takes a wheel apart; the folder is for what it has to unpack.
-        work: Folder for both; what is put there is removed.
+        fetch: Downloads a file of the index into a directory, verified.
+        measure: Measures a wheel; the directory is for unpacked files.
+        work: Directory for both; its content is removed.
         progress: Progress callback; receives one line of text.
     """
 
@@ -111,7 +111,7 @@ def compared(catalog: Catalog, wheel: MeasuredWheel) -> Audit:
 
 
 def record_audit(catalog: Catalog, audit: Audit, index: Index, records: CatalogFiles, today: date) -> str:
-    """Put what was measured into the row of this release, or make a new row for it.
+    """Write the measurement into the row of this release, or make a new row for it.
 
     Returns:
         Id of the row.

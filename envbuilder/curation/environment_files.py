@@ -24,7 +24,7 @@ _CUDA_ORDER = ("compiled", "linkage", "sonames", "optional", "cudnn", "code")
 
 
 def read_document(path: Path) -> tuple[str, dict[str, Plain]]:
-    """A row's file.
+    """Read a row's file.
 
     Returns:
         The comments at its top, and its fields.
@@ -45,7 +45,7 @@ def read_document(path: Path) -> tuple[str, dict[str, Plain]]:
 
 
 def document_text(comments: str, document: dict[str, Plain]) -> str:
-    """The canonical text of a row's file."""
+    """Return the canonical text of a row's file."""
     return comments + dump(document)
 
 
@@ -73,7 +73,7 @@ def with_measured(document: dict[str, Plain], claims: Claims, *, sha256: str, so
 
 
 def with_library_set(path: Path, entry: dict[str, Plain]) -> str:
-    """The text of `libraries.yaml` with one more set at its end."""
+    """Return the text of `libraries.yaml` with one more set at its end."""
     comments, document = read_document(path)
     known = document.get("libraries")
     return document_text(comments, {**document, "libraries": [*(known if isinstance(known, list) else []), entry]})

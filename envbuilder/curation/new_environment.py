@@ -104,7 +104,7 @@ def library_set(catalog: Catalog, release: NewRelease) -> dict[str, Plain] | Non
 def new_environment(
     model: Environment, document: dict[str, Plain], release: NewRelease, libraries: str
 ) -> dict[str, Plain]:
-    """The document of the new row.
+    """Return the document of the new row.
 
     Args:
         model: The row that is copied.

@@ -68,7 +68,7 @@ class ProofPorts:
         records: Storage of the proofs.
         write_report: Returns a report as text.
         today: The day.
-        clock: Seconds that only go forward.
+        clock: Returns seconds, monotonic.
         progress: Progress callback; receives one line of text.
     """
 

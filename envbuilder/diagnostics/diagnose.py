@@ -68,10 +68,10 @@ def diagnose_log(  # noqa: PLR0913  each is asked of the caller alone
     Args:
         catalog: The rows.
         failures: The signatures.
-        read: Gives at most that many bytes of the log, and none at its end.
-        api: Gives the public names of TensorFlow.
-        inventory: Gives what a build can use here.
-        facts: What the probe saw on the machine.
+        read: Returns at most that many bytes of the log, and none at its end.
+        api: Returns the public names of TensorFlow.
+        inventory: Returns the parts that a build can use on this machine.
+        facts: Facts of the machine.
         ran_in: The environment that it ran in.
     """
     return diagnose(catalog, failures, read, known(catalog, facts, ran_in), api=api, inventory=inventory)

@@ -99,7 +99,7 @@ class HostEnvironmentPorts:
 def start_host_environment(
     host: HostEnvironmentPorts, *, limit: float = SOURCE_SECONDS
 ) -> Callable[[], HostEnvironment]:
-    """Ask everything at once.
+    """Start all requests at once.
 
     Args:
         host: What is asked.
@@ -167,7 +167,7 @@ def _free(directory: str) -> int | None:
 
 
 def _sandbox(host: HostEnvironmentPorts) -> tuple[str, str]:
-    """What works, or why nothing does."""
+    """Return the working sandbox, or the reason why there is none."""
     try:
         return host.services.sandbox(), ""
     except EnvbuilderError as error:
@@ -181,9 +181,9 @@ def _late(kind: SourceKind, limit: float) -> SourceSeen:
 def _source(
     host: HostEnvironmentPorts, kind: SourceKind, engine: Pending[EngineInfo | EngineSilent], limit: float
 ) -> SourceSeen | None:
-    """Ask one source, the time to find out its address included; None when nothing names it."""
+    """Ask one source, including the lookup of its address; return None if it has no address."""
     started = host.clock()
-    # The engine asks the registry, and only it knows its mirrors.
+    # The engine asks the registry, because only it knows its mirrors.
     told = engine.result(limit * _PATIENCE_WITH_ENGINE, _NOBODY) if kind is SourceKind.REGISTRY else _NOBODY
     address = host.sources.address(kind, told if isinstance(told, EngineInfo) else None)
     if address is None:

@@ -38,7 +38,7 @@ class Place:
 
 
 def validate_place(catalog: Catalog, lock: Lock, place: Place, look: ProbeRunner, clock: Callable[[], float]) -> Report:
-    """Run the probe somewhere and judge what it saw.
+    """Run the probe in a place and judge its facts.
 
     Args:
         catalog: The rows.

@@ -32,8 +32,8 @@ class AssembleBuilder:
     Attributes:
         context: Returns what images are assembled with.
         delivery: Brings images to their destinations.
-        records: Remembers the images.
-        keep_lock: Takes each lock, with the digests of its image, when everything is delivered.
+        records: Records the images.
+        keep_lock: Receives each lock, with the digests of its image, after delivery.
     """
 
     context: ContextOfSources

@@ -54,8 +54,8 @@ class Delivery:
     """Bring assembled images to where they are wanted.
 
     Attributes:
-        store: Has the layers.
-        engine: Takes an image.
+        store: Contains the layers.
+        engine: Loads an image.
         registry: Takes an image.
         search_path: Directories of programs, as in PATH.
         sandbox: Returns what programs that read an image run in.

@@ -80,13 +80,13 @@ def reproduce(  # noqa: PLR0913  what is built, of what, where and how
     digests: Iterable[str],
     work: Path,
 ) -> tuple[Attempt, ...]:
-    """Build a lock once in each of some surroundings, from its files alone: no layer made before is used.
+    """Build a lock once in each of some surroundings, from its files alone; cached layers are not used.
 
     Args:
         lock: The lock.
         surroundings: What differs between the builds.
         build: Builds it.
-        store: Has every file of the lock.
+        store: Contains every file of the lock.
         digests: Digests of these files.
         work: Directory for the builds; removed by its owner.
 

@@ -81,7 +81,7 @@ def verify_cache(
         store: The store in it.
         records: Its records.
         progress: Progress callback; receives one line of text.
-        removing: Remove what is damaged, unless a command uses it; waits until no build uses the store.
+        removing: Remove damaged items, unless a command uses them; waits until no build uses the store.
     """
     with store.alone() if removing else store.used():
         parts: list[Part] = []

@@ -64,7 +64,7 @@ class LocalServices:
         return f"{way.name} {way.version}".rstrip()
 
     def has_toolkit(self) -> bool:
-        """Docker takes the hook from its PATH for `--gpus`, and reads CDI files; it tells of CDI from 28.2 on only."""
+        """Return True if Docker finds the hook for `--gpus` on its PATH, or CDI files (reported from 28.2 on)."""
         if shutil.which(_HOOK, path=f"{self.settings.environ.get('PATH', '')}{os.pathsep}/usr/bin"):
             return True
         return any("nvidia" in file.name for folder in _CDI for file in Path(folder).glob("*"))

@@ -8,7 +8,7 @@ from envbuilder.wiring.settings import Settings
 
 
 def records_of(settings: Settings) -> CatalogFiles:
-    """Where evidence is kept: a checkout, or the folder that the user named.
+    """Return the storage of evidence: a checkout, or the directory that the user named.
 
     Raises:
         UsageError: The catalog is that of the installed package, or read-only.

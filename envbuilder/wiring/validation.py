@@ -132,7 +132,7 @@ def _environment(session: Session, asked: ValidationRequest, lock: Lock | None) 
     """Return the environment and the base that will be looked at, as far as the command line alone says."""
     if lock is not None:
         return lock.environment, lock.base.id
-    # `envbuilder/ENV:latest` is what `build` calls the image of a row.
+    # `build` names the image of a row `envbuilder/ENV:latest`.
     named = asked.image.removeprefix("envbuilder/").partition(":")[0]
     row = meant(session.catalog, named)
     return row.id if row else named, ""
@@ -232,7 +232,7 @@ def _python(session: Session, asked: ValidationRequest, lock: Lock | None) -> Re
     return _place(session, asked, expected, asked.python, tier, look)
 
 
-def _place(  # noqa: PLR0913  one look
+def _place(  # noqa: PLR0913  each is a part of one run
     session: Session, asked: ValidationRequest, lock: Lock, name: str, tier: Tier, look: ProbeRunner
 ) -> Report:
     if tier is Tier.STATIC:

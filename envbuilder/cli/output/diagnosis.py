@@ -49,7 +49,7 @@ def _cause_document(cause: Cause) -> dict[str, object]:
 
 
 def _seen(said: ExtractedFacts) -> dict[str, object]:
-    """What the log says of versions; only what it says."""
+    """Return the versions stated in the log, without empty values."""
     single = {
         "tensorflow": said.tensorflow,
         "tensorflow_since": said.since if said.tensorflow is None else None,

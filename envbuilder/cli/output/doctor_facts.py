@@ -15,7 +15,7 @@ from envbuilder.diagnostics.host.machine_view import MachineView
 
 
 def seen_lines(view: MachineView) -> Iterator[tuple[str, str]]:
-    """Label and text of each line; a label may come twice."""
+    """Yield label and text of each line; a label may occur twice."""
     host = host_of(view.facts)
     yield "system", ", ".join(_system(view, host))
     if view.machine:

@@ -13,7 +13,7 @@ from envbuilder.diagnostics.host.examination import Examination
 
 
 def doctor_document(looked: HostProbe, examination: Examination) -> dict[str, object]:
-    """Everything, as JSON."""
+    """Return the whole examination as JSON."""
     around = looked.host_environment
     return {
         "schema": 1,

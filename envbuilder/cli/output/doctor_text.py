@@ -35,7 +35,7 @@ _FITS = {
 def doctor_text(
     looked: HostProbe, examination: Examination, width: int, *, is_one_python: bool = False
 ) -> Iterator[str]:
-    """Return all lines.
+    """Yield all lines.
 
     Args:
         looked: The probed state.

@@ -15,7 +15,7 @@ from envbuilder.wiring.settings import Settings
 
 
 def warn_before_build(settings: Settings, catalog: Catalog, locks: Iterable[Lock]) -> None:
-    """Say which images will not run on this host, which may be another than the one that will run them."""
+    """Warn of images that will not run on this host, which may differ from the host that will run them."""
     host = quick_host() if is_local(settings.environ) else None
     for lock in locks if host else ():
         _warn(

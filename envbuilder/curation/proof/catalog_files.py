@@ -13,7 +13,7 @@ from envbuilder.core.files import replacing
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogFiles:
-    """A folder of matrices that may be written to.
+    """A writable directory of matrices.
 
     Attributes:
         matrices: The directory.
@@ -34,7 +34,7 @@ class CatalogFiles:
             )
 
     def environment_path(self, row: str) -> Path:
-        """The file of a row."""
+        """Return the path of the file of a row."""
         return self.matrices / "environments" / f"{row}.yaml"
 
     @property
@@ -43,19 +43,19 @@ class CatalogFiles:
         return self.matrices / "libraries.yaml"
 
     def write_environment(self, row: str, text: str) -> None:
-        """Keep a row."""
+        """Write a row."""
         _write(self.environment_path(row), text)
 
     def write_libraries(self, text: str) -> None:
-        """Keep the library sets."""
+        """Write the library sets."""
         _write(self.libraries_path, text)
 
     def write_evidence(self, row: str, text: str) -> None:
-        """Keep how a row is known to work."""
+        """Write the evidence of a row."""
         _write(self.matrices / "evidence" / f"{row}.yaml", text)
 
     def write_closures(self, row: str, text: str) -> None:
-        """Keep the files that a row ships with."""
+        """Write the closures that a row ships with."""
         _write(self.matrices / "locks" / f"{row}.yaml", text)
 
     def drop_reports(self, row: str, named: Iterable[str]) -> None:
@@ -67,7 +67,7 @@ class CatalogFiles:
                 path.unlink()
 
     def write_report(self, row: str, name: str, text: str) -> str:
-        """Keep a report; gives its path under `evidence/reports/`."""
+        """Write a report; return its path under `evidence/reports/`."""
         relative = f"{row}/{name}.json"
         _write(self.matrices / "evidence" / "reports" / relative, text)
         return relative

@@ -26,7 +26,7 @@ def _problem(name: str, seen: str, effect: str, *remedies: Remedy) -> Finding:
 
 
 def container_without_gpu(view: MachineView) -> Iterator[Finding]:
-    """A container beside a GPU that it was not given; the kernel's files show the host's driver all the same."""
+    """Report a container beside a GPU that it was not given; the kernel's files show the host's driver nevertheless."""
     works = bool(view.gpus) or bool(view.interface and view.interface.init_code == 0)
     given = any(node.present and node.error not in _NOTHING_BEHIND for node in view.nodes)
     if not view.container or works or given or not (view.bus or view.is_module_loaded):
@@ -40,7 +40,7 @@ def _count(view: MachineView) -> str:
 
 
 def no_driver(view: MachineView) -> Iterator[Finding]:
-    """A GPU is there, and its driver is not, or not loaded."""
+    """Report a GPU whose driver is missing or not loaded."""
     if view.container or not view.bus or view.is_module_loaded:
         return
     if view.is_library_there:
@@ -63,7 +63,7 @@ def no_driver(view: MachineView) -> Iterator[Finding]:
 
 
 def libcuda_missing(view: MachineView) -> Iterator[Finding]:
-    """The driver is there but for the library that CUDA programs open."""
+    """Report a driver without the library that CUDA programs open."""
     if view.interface is None or view.interface.loadable or any(True for _ in container_without_gpu(view)):
         return
     if not view.gpus and not view.is_module_loaded:
@@ -80,7 +80,7 @@ def libcuda_missing(view: MachineView) -> Iterator[Finding]:
 
 
 def no_gpu(view: MachineView) -> Iterator[Finding]:
-    """There is neither GPU nor driver, which is no fault."""
+    """Report that there is neither GPU nor driver, which is not a fault."""
     if not view.has_gpu and not view.is_module_loaded and view.host is not None:
         where = " (in a container: if its host has one, `docker run --gpus all`)" if view.container else ""
         seen = f"no NVIDIA GPU here{where}; CPU rows run"
@@ -88,7 +88,7 @@ def no_gpu(view: MachineView) -> Iterator[Finding]:
 
 
 def driver_mismatch(view: MachineView) -> Iterator[Finding]:
-    """Kernel module and libraries are of different releases."""
+    """Report a kernel module and libraries of different releases."""
     nvml, interface, module = view.nvml, view.interface, view.module
     refused = bool(nvml and nvml.init_code == _MISMATCH) or bool(interface and interface.init_code == _DIFFERS)
     other = tuple(release for release in view.libraries if module is not None and release != module)
@@ -110,7 +110,7 @@ def driver_mismatch(view: MachineView) -> Iterator[Finding]:
 
 
 def forward_compatibility(view: MachineView) -> Iterator[Finding]:
-    """A newer libcuda than the kernel module, and it works: NVIDIA's cuda-compat."""
+    """Report a newer libcuda than the kernel module that works: NVIDIA's cuda-compat."""
     interface, module = view.interface, view.module
     library = _driver(view).library if _driver(view) else None  # type: ignore[union-attr]
     if interface and interface.init_code == 0 and module and library and library > module:
@@ -128,7 +128,7 @@ def _driver(view: MachineView) -> Driver | None:
 
 
 def nouveau_loaded(view: MachineView) -> Iterator[Finding]:
-    """The free driver holds the GPU."""
+    """Report that the free driver uses the GPU."""
     modules = view.host.modules if view.host else None
     held = [gpu.bus for gpu in view.bus if gpu.driver == "nouveau"]
     if not held and not (modules and modules.nouveau and not modules.nvidia and view.bus):
@@ -146,7 +146,7 @@ def nouveau_loaded(view: MachineView) -> Iterator[Finding]:
 
 
 def uvm_missing(view: MachineView) -> Iterator[Finding]:
-    """The module of unified memory, which CUDA needs and nvidia-smi does not."""
+    """Report the missing module of unified memory, which CUDA needs and nvidia-smi does not."""
     modules, interface = view.host.modules if view.host else None, view.interface
     node = next((node for node in view.nodes if node.path == "/dev/nvidia-uvm"), None)
     if not view.is_module_loaded or not view.gpus or node is None:
@@ -171,7 +171,7 @@ def uvm_missing(view: MachineView) -> Iterator[Finding]:
 
 
 def nodes_denied(view: MachineView) -> Iterator[Finding]:
-    """Device nodes that this process may not open."""
+    """Report device nodes that this process may not open."""
     by_mode = [node for node in view.nodes if node.present and node.error == "EACCES"]
     by_rules = [node for node in view.nodes if node.present and node.error == "EPERM"]
     if by_mode:
@@ -200,7 +200,7 @@ def _paths(nodes: list[DeviceNode], between: str = " ") -> str:
 
 
 def stub_libcuda(view: MachineView) -> Iterator[Finding]:
-    """The linker's stub where a program would look for the driver."""
+    """Report the linker's stub in a place where programs search for the driver."""
     on_path = [each.path for each in view.loader.libcuda if each.stub] if view.loader else []
     loaded = view.interface is not None and (view.interface.stub or view.interface.init_code == _STUB)
     if not on_path and not loaded:
@@ -235,7 +235,7 @@ _WORDS = {
 
 
 def cuda_does_not_start(view: MachineView) -> Iterator[Finding]:
-    """`cuInit` fails although a GPU is there, and nothing above explains it."""
+    """Report that `cuInit` fails although a GPU is present and no other finding explains it."""
     interface = view.interface
     if interface is None or not interface.loadable or interface.stub or not (view.gpus or view.is_module_loaded):
         return
@@ -252,7 +252,7 @@ def cuda_does_not_start(view: MachineView) -> Iterator[Finding]:
 
 
 def _is_explained(view: MachineView) -> bool:
-    """Whether another finding already says why CUDA does not start."""
+    """Return True if another finding explains why CUDA does not start."""
     others = (driver_mismatch, uvm_missing, nodes_denied, container_without_gpu)
     hidden = view.variable("CUDA_VISIBLE_DEVICES")
     code = view.interface.init_code if view.interface else None
@@ -260,7 +260,7 @@ def _is_explained(view: MachineView) -> bool:
 
 
 def driver_silent(view: MachineView) -> Iterator[Finding]:
-    """Asking the driver crashed or hung."""
+    """Report that querying the driver crashed or hung."""
     driver, nvml = _driver(view), view.facts.nvml
     asked = {"libcuda": driver.interface if driver else None, "NVML": nvml}
     for name, fact in asked.items():
@@ -275,7 +275,7 @@ def driver_silent(view: MachineView) -> Iterator[Finding]:
 
 
 def wsl(view: MachineView) -> Iterator[Finding]:
-    """The Windows Subsystem for Linux, where the driver is that of Windows."""
+    """Report the Windows Subsystem for Linux, which uses the driver of Windows."""
     signs = view.host.wsl if view.host else None
     if signs is None or signs.number == 0:
         return
@@ -318,7 +318,7 @@ def _wsl_2(view: MachineView) -> Iterator[Finding]:
 
 
 def lent_gpus(view: MachineView) -> Iterator[Finding]:
-    """GPUs that the host keeps for virtual machines."""
+    """Report GPUs that the host reserves for virtual machines."""
     if view.lent:
         buses = ", ".join(gpu.bus for gpu in view.lent)
         seen = f"reserved for virtual machines ({view.lent[0].driver}), so not for programs here: {buses}"

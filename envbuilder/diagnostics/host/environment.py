@@ -112,7 +112,7 @@ class CaBundle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostEnvironment:
-    """Everything around.
+    """Everything around the machine.
 
     Attributes:
         engine: The container engine.

@@ -37,7 +37,7 @@ def _engine(view: MachineView) -> EngineAnswers | None:
 
 
 def engine_silent(view: MachineView) -> Iterator[Finding]:
-    """No container engine that this user may use."""
+    """Report that there is no container engine that this user may use."""
     around = view.host_environment
     if around is None or not isinstance(around.engine, EngineSilent):
         return
@@ -52,7 +52,7 @@ def engine_silent(view: MachineView) -> Iterator[Finding]:
 
 
 def nothing_runs_images(view: MachineView) -> Iterator[Finding]:
-    """Neither an engine nor anything else that runs a command in an image."""
+    """Report that nothing runs commands in an image, neither an engine nor a sandbox."""
     around = view.host_environment
     if around and isinstance(around.engine, EngineSilent) and around.why_no_sandbox:
         yield Finding(
@@ -68,7 +68,7 @@ def nothing_runs_images(view: MachineView) -> Iterator[Finding]:
 
 
 def engine_old(view: MachineView) -> Iterator[Finding]:
-    """An engine without BuildKit, or that cannot hand out GPUs by `--gpus`."""
+    """Report an engine without BuildKit, or without `--gpus`."""
     engine = _engine(view)
     if engine is None:
         return
@@ -92,7 +92,7 @@ def _old(engine: EngineAnswers, why: str) -> Finding:
 
 
 def engine_without_gpus(view: MachineView) -> Iterator[Finding]:
-    """An engine that cannot hand out the GPU that the host has."""
+    """Report an engine that cannot use the GPU of the host."""
     engine = _engine(view)
     works = bool(view.interface and view.interface.init_code == 0 and view.interface.gpus) or bool(view.gpus)
     if engine and works and not engine.gpus:
@@ -112,7 +112,7 @@ def engine_without_gpus(view: MachineView) -> Iterator[Finding]:
 
 
 def engine_disk(view: MachineView) -> Iterator[Finding]:
-    """Little room for the engine's images."""
+    """Report low disk space for the engine's images."""
     engine = _engine(view)
     if engine and engine.root_free is not None and engine.root_free < LITTLE_DISK:
         yield Finding(
@@ -128,7 +128,7 @@ def engine_disk(view: MachineView) -> Iterator[Finding]:
 
 
 def source_silent(view: MachineView) -> Iterator[Finding]:
-    """Sources that do not answer; those with the same reason together."""
+    """Report sources that do not answer; those with the same reason together."""
     around = view.host_environment
     reasons: dict[str, list[SourceSeen]] = {}
     for source in around.sources if around else ():
@@ -148,7 +148,7 @@ def source_silent(view: MachineView) -> Iterator[Finding]:
 
 
 def source_fails(view: MachineView) -> Iterator[Finding]:
-    """Sources that answer, and give nothing."""
+    """Report sources that answer with an error."""
     for source in view.host_environment.sources if view.host_environment else ():
         if source.status is not None and (source.status == _PROXY_LOGIN or source.status >= _SERVER_FAILS):
             yield Finding(
@@ -181,7 +181,7 @@ def _to_reach(source: SourceSeen) -> Iterator[Remedy]:
 
 
 def ca_bundle_gone(view: MachineView) -> Iterator[Finding]:
-    """A variable that names certificates which cannot be read."""
+    """Report a variable that names unreadable certificates."""
     for bundle in view.host_environment.ca_bundles if view.host_environment else ():
         if not bundle.readable:
             yield Finding(

@@ -28,7 +28,7 @@ def _indices(gpus: Iterable[NvmlGpu]) -> str:
 
 
 def gpu_held(view: MachineView) -> Iterator[Finding]:
-    """Memory that other processes hold."""
+    """Report memory used by other processes."""
     for gpu in view.gpus:
         held = gpu.memory.used if gpu.memory else 0
         total = gpu.memory.total if gpu.memory else 0
@@ -74,7 +74,7 @@ def _to_free(view: MachineView, gpu: NvmlGpu) -> tuple[Remedy, ...]:
 
 
 def mig(view: MachineView) -> Iterator[Finding]:
-    """GPUs that are split."""
+    """Report GPUs with MIG."""
     split = [gpu for gpu in view.gpus if gpu.mig]
     empty = [gpu for gpu in split if gpu.instances == 0]
     if empty:
@@ -101,7 +101,7 @@ def mig(view: MachineView) -> Iterator[Finding]:
 
 
 def ecc(view: MachineView) -> Iterator[Finding]:
-    """GPUs that could correct errors of memory, and do not."""
+    """Report GPUs with error correction turned off."""
     off = [gpu for gpu in view.gpus if gpu.ecc is False]
     if off:
         yield Finding(
@@ -114,7 +114,7 @@ def ecc(view: MachineView) -> Iterator[Finding]:
 
 
 def persistence(view: MachineView) -> Iterator[Finding]:
-    """GPUs whose driver goes to sleep with the last program."""
+    """Report GPUs whose driver is unloaded with the last program."""
     off = [gpu for gpu in view.gpus if gpu.persistence is False]
     if off and not (view.host and view.host.wsl.number):
         yield Finding(
@@ -127,7 +127,7 @@ def persistence(view: MachineView) -> Iterator[Finding]:
 
 
 def compute_mode(view: MachineView) -> Iterator[Finding]:
-    """GPUs that take no program, or one at a time."""
+    """Report GPUs that accept no program, or one at a time."""
     closed = [gpu for gpu in view.gpus if gpu.compute_mode == "prohibited"]
     alone = [gpu for gpu in view.gpus if (gpu.compute_mode or "").startswith("exclusive")]
     if closed:
@@ -155,7 +155,7 @@ def _default_mode(gpus: list[NvmlGpu]) -> Remedy:
 
 
 def gpu_faulty(view: MachineView) -> Iterator[Finding]:
-    """GPUs that do not answer, or that have lost bits."""
+    """Report GPUs that do not answer, or have uncorrected memory errors."""
     for gpu in view.gpus:
         trouble = [reason for name, reason in gpu.errors if name == "handle"]
         if gpu.uncorrected:
@@ -191,7 +191,7 @@ def _others(view: MachineView, gpu: NvmlGpu) -> str:
 
 
 def gpus_differ(view: MachineView) -> Iterator[Finding]:
-    """CUDA orders GPUs by speed, nvidia-smi by bus."""
+    """Report that CUDA orders different GPUs by speed, and nvidia-smi by bus."""
     kinds = {(gpu.name, gpu.capability) for gpu in view.gpus if gpu.name}
     if len(kinds) > 1 and view.variable("CUDA_VISIBLE_DEVICES") is None:
         yield Finding(

@@ -19,7 +19,7 @@ from envbuilder.diagnostics.host.nearest_environment import row_of
 
 @dataclass(frozen=True, kw_only=True)
 class Installation:
-    """An installed TensorFlow beside the catalog and its machine.
+    """An installed TensorFlow with the catalog and its machine.
 
     Attributes:
         installed: The installed software.

@@ -21,7 +21,7 @@ _PATH = "LD_LIBRARY_PATH"
 
 
 def cpu_build(installation: Installation) -> Iterator[Finding]:
-    """A TensorFlow without CUDA on a machine with GPUs."""
+    """Report a TensorFlow without CUDA on a machine with GPUs."""
     installed = installation.installed
     if installed.is_cuda_build is not False or not installation.has_gpus or installed.is_rocm_build:
         return
@@ -39,7 +39,7 @@ def cpu_build(installation: Installation) -> Iterator[Finding]:
 
 
 def libraries_missing(installation: Installation) -> Iterator[Finding]:
-    """CUDA libraries that TensorFlow opens and the loader does not find."""
+    """Report CUDA libraries that TensorFlow opens and the loader does not find."""
     need = _need(installation)
     missing = [name for name in need.sonames if installation.installed.reached(name) is None] if need else []
     if need is None or not missing:
@@ -74,7 +74,7 @@ def libraries_missing(installation: Installation) -> Iterator[Finding]:
 
 
 def _need(installation: Installation) -> CudaNeed | None:
-    """What the installed build opens; None for another build than the catalog's, and where nobody looked."""
+    """Return the libraries that the installed build opens; None for builds unlike the catalog's, and without facts."""
     looked = installation.installed.software is not None
     return (
         installation.row.cuda
@@ -92,7 +92,7 @@ def _cost(installation: Installation, need: CudaNeed) -> tuple[Severity, str]:
 
 
 def _others(installation: Installation, missing: list[str]) -> Iterator[str]:
-    """Libraries of the same kind with another number."""
+    """Yield libraries of the same kind with another number."""
     stems = {name.partition(".so")[0] for name in missing}
     for each in installation.installed.libraries:
         if each.stem in stems:
@@ -100,7 +100,7 @@ def _others(installation: Installation, missing: list[str]) -> Iterator[str]:
 
 
 def cudnn_unfit(installation: Installation) -> Iterator[Finding]:
-    """A cuDNN that TensorFlow refuses."""
+    """Report a cuDNN that TensorFlow refuses."""
     need = _need(installation) or _need_of_opened(installation)
     soname = next((name for name in need.sonames if name.startswith(f"{_CUDNN}.so")), "") if need else ""
     found = installation.installed.reached(soname)
@@ -118,7 +118,7 @@ def cudnn_unfit(installation: Installation) -> Iterator[Finding]:
 
 
 def _need_of_opened(installation: Installation) -> CudaNeed | None:
-    """Facts of earlier probes tell of the libraries that were opened, which is enough for cuDNN."""
+    """Return the requirement for cuDNN from facts of earlier probes, which contain only the opened libraries."""
     return (
         installation.row.cuda
         if installation.row and installation.is_catalog_build and installation.installed.is_cuda_build
@@ -127,7 +127,7 @@ def _need_of_opened(installation: Installation) -> CudaNeed | None:
 
 
 def libraries_mixed(installation: Installation) -> Iterator[Finding]:
-    """CUDA libraries that come from more than one CUDA."""
+    """Report CUDA libraries from more than one CUDA release."""
     need = _need(installation)
     if need is None:
         return
@@ -161,7 +161,7 @@ def _home(library: InstalledLibrary) -> str:
 
 
 def no_gpu_device(installation: Installation) -> Iterator[Finding]:
-    """TensorFlow was imported, and sees no GPU on a machine that has one."""
+    """Report that an imported TensorFlow sees no GPU on a machine that has one."""
     devices = installation.installed.facts.devices
     if not isinstance(devices, Seen) or not installation.installed.is_cuda_build or not installation.has_gpus:
         return

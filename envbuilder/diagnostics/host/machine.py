@@ -27,7 +27,7 @@ LITTLE_SHM = 64 << 20
 
 
 def no_avx(view: MachineView) -> Iterator[Finding]:
-    """A processor without AVX."""
+    """Report a processor without AVX."""
     if view.machine and view.machine.avx is False:
         virtual = bool(view.host and view.host.virtual)
         hidden = Remedy(text="a virtual machine hides it: give it the processor of its host (`host-passthrough`)")
@@ -57,7 +57,7 @@ def other_processor(view: MachineView) -> Iterator[Finding]:
 
 
 def little_memory(view: MachineView) -> Iterator[Finding]:
-    """Little memory that is free, of the machine or of the control group."""
+    """Report low free memory, of the machine or of the control group."""
     free = _free_memory(view)
     if free is not None and free < LITTLE_MEMORY:
         limit = view.machine.memory_limit if view.machine else None
@@ -81,7 +81,7 @@ def _free_memory(view: MachineView) -> int | None:
 
 
 def little_disk(view: MachineView) -> Iterator[Finding]:
-    """Little room on the disks that are written to."""
+    """Report low space on the disks that are written to."""
     disks = {disk.path: disk for disk in view.host.disks} if view.host else {}
     short = [disk for disk in disks.values() if disk.free < LITTLE_DISK]
     seen = {(disk.total, disk.free): disk for disk in reversed(short)}
@@ -100,7 +100,7 @@ def little_disk(view: MachineView) -> Iterator[Finding]:
 
 
 def little_shm(view: MachineView) -> Iterator[Finding]:
-    """The little shared memory that Docker gives by default."""
+    """Report the small default of shared memory in Docker."""
     shm = view.machine.shm if view.machine else None
     if shm is None or shm > LITTLE_SHM:
         return

@@ -19,7 +19,7 @@ class MachineView:
     """One machine.
 
     Attributes:
-        facts: What the probe saw.
+        facts: Facts of the probe.
         host_environment: What stands around; None when nobody looked.
     """
 

@@ -33,7 +33,7 @@ class MissingFact:
 
 
 def missing_facts(view: MachineView) -> tuple[MissingFact, ...]:
-    """Everything that no finding can speak about."""
+    """Return the facts that are missing and without a finding."""
     return (
         *_facts(view.facts),
         *_software(view.facts),

@@ -22,7 +22,7 @@ _NOT_TRIED = {NOT_ASKED.kind, "NotReached"}
 
 
 def import_fails(installation: Installation) -> Iterator[Finding]:
-    """`import tensorflow` was tried, and fails."""
+    """Report that `import tensorflow` was tried and failed."""
     fact = installation.installed.facts.imported
     if isinstance(fact, Unseen) and fact.kind not in _NOT_TRIED and installation.installed.has_files:
         yield Finding(
@@ -35,7 +35,7 @@ def import_fails(installation: Installation) -> Iterator[Finding]:
 
 
 def two_tensorflows(installation: Installation) -> Iterator[Finding]:
-    """More than one distribution installed TensorFlow's files, in one directory or in two."""
+    """Report several distributions with TensorFlow's files, in one directory or in two."""
     found = installation.installed.frameworks
     if len(found) < 2:
         return
@@ -60,7 +60,7 @@ def two_tensorflows(installation: Installation) -> Iterator[Finding]:
 
 
 def files_missing(installation: Installation) -> Iterator[Finding]:
-    """TensorFlow's metadata is there, its files are not."""
+    """Report that TensorFlow's metadata is present and its files are missing."""
     framework = installation.installed.framework
     if framework is None or installation.installed.has_files:
         return
@@ -75,7 +75,7 @@ def files_missing(installation: Installation) -> Iterator[Finding]:
 
 
 def packages_break_import(installation: Installation) -> Iterator[Finding]:
-    """Packages beside which the import of this release is known to fail; what was imported is believed."""
+    """Report packages that are known to break the import of this release, unless the import succeeded."""
     for name, breakage in _breaking(installation).items() if installation.installed.imported is None else ():
         yield Finding(
             id="package-breaks-import",
@@ -90,12 +90,12 @@ def packages_break_import(installation: Installation) -> Iterator[Finding]:
 
 
 def known_traps(installation: Installation) -> Iterator[Finding]:
-    """Packages outside the bounds that the catalog keeps for this release."""
+    """Report packages outside the catalog's bounds for this release."""
     broken = _breaking(installation)
     for bound in installation.row.constraints if installation.row and not installation.is_own_build else ():
         requirement = Requirement(bound.requirement)
         version = installation.installed.version(requirement.name)
-        # keras.yaml says more about Keras, see `keras_unfit`.
+        # keras.yaml has more details about Keras, see `keras_unfit`.
         if version is None or requirement.name in {KERAS, *broken} or version in _all(requirement.specifier):
             continue
         yield Finding(
@@ -108,7 +108,7 @@ def known_traps(installation: Installation) -> Iterator[Finding]:
 
 
 def additions_missing(installation: Installation) -> Iterator[Finding]:
-    """Packages that TensorFlow needs for some work and does not require."""
+    """Report missing packages that TensorFlow needs for some work and does not require."""
     for bound in installation.row.additions if installation.row and not installation.is_own_build else ():
         requirement = Requirement(bound.requirement)
         if requirement.name not in installation.installed.packages:
@@ -122,7 +122,7 @@ def additions_missing(installation: Installation) -> Iterator[Finding]:
 
 
 def requirements_unmet(installation: Installation) -> Iterator[Finding]:
-    """Packages that are not what TensorFlow's own metadata requires."""
+    """Report packages that violate the requirements in TensorFlow's own metadata."""
     told = {*_breaking(installation), *((KERAS,) if _refusal_of_keras(installation) else ())}
     unmet = [each for each in _requirements(installation) if each.name not in told and _is_unmet(installation, each)]
     if not unmet:
@@ -146,7 +146,7 @@ def requirements_unmet(installation: Installation) -> Iterator[Finding]:
 
 
 def keras_unfit(installation: Installation) -> Iterator[Finding]:
-    """A stand-alone Keras that is known not to work with this TensorFlow."""
+    """Report a stand-alone Keras that is known not to work with this TensorFlow."""
     release, rule = installation.installed.release, _refusal_of_keras(installation)
     if release is None or rule is None:
         return
@@ -167,14 +167,14 @@ def keras_unfit(installation: Installation) -> Iterator[Finding]:
 
 
 def _refusal_of_keras(installation: Installation) -> KerasRule | None:
-    """Return the rule that says that the installed Keras does not work; None where it does, or nothing is known."""
+    """Return the rule that excludes the installed Keras; None if it works, or nothing is known."""
     release, keras = installation.installed.release, installation.installed.version(KERAS)
     rule = installation.catalog.keras.rule(keras, Version(release.public)) if release and keras else None
     return None if rule is None or rule.works else rule
 
 
 def not_in_catalog(installation: Installation) -> Iterator[Finding]:
-    """A TensorFlow of which the catalog knows nothing."""
+    """Report a TensorFlow that is not in the catalog."""
     if installation.installed.is_rocm_build:
         seen, effect = (
             f"{installation.name} is built for AMD's GPUs (ROCm)",
@@ -190,7 +190,7 @@ def not_in_catalog(installation: Installation) -> Iterator[Finding]:
 
 
 def _breaking(installation: Installation) -> dict[str, Breakage]:
-    """Return the packages beside which the import is known to fail, by name."""
+    """Return the packages that are known to break the import, by name."""
     known = () if installation.is_own_build else installation.catalog.advisories
     every = [breakage for advisory in known for breakage in advisory.breaks]
     return {each.package: each for each in every if _hits(installation, each)}
@@ -209,7 +209,7 @@ def _all(specifier: SpecifierSet) -> SpecifierSet:
 
 
 def _requirements(installation: Installation) -> tuple[Requirement, ...]:
-    """What TensorFlow's metadata requires for this interpreter; what cannot be read is left out."""
+    """Return the requirements in TensorFlow's metadata for this interpreter; unreadable ones are left out."""
     framework = installation.installed.framework
     read = [_parsed(text) for text in framework.requires] if framework else []
     return tuple(each for each in read if each and each.name != TENSORFLOW and _is_for(installation, each))
@@ -259,7 +259,7 @@ def _has(installation: Installation, name: str) -> str:
 
 
 def _allowed(installation: Installation, name: str) -> SpecifierSet:
-    """The versions of a package that fit: the row's bound, and what TensorFlow requires."""
+    """Return the allowed versions of a package: the row's bound, and TensorFlow's requirement."""
     bounds = [Requirement(each.requirement) for each in (installation.row.constraints if installation.row else ())]
     every = [each.specifier for each in (*bounds, *_requirements(installation)) if each.name == name]
     allowed = _ANY

@@ -28,7 +28,7 @@ _SMALL_CACHE = 256 << 20
 
 
 def visible_devices(view: MachineView) -> Iterator[Finding]:
-    """CUDA_VISIBLE_DEVICES hides GPUs, or names some that are not there."""
+    """Report a CUDA_VISIBLE_DEVICES that hides GPUs, or names missing ones."""
     value = view.variable(_VISIBLE)
     if value is None or not view.has_gpu:
         return
@@ -59,7 +59,7 @@ def _have(view: MachineView) -> str:
 
 
 def _shown(view: MachineView, entries: list[str]) -> int | None:
-    """How many entries CUDA takes before the first that it does not know; None when that cannot be told."""
+    """Return the number of entries that CUDA accepts before the first unknown one; None if unknown."""
     if not view.gpus or any(gpu.mig for gpu in view.gpus):
         return None
     names = [gpu.uuid or "" for gpu in view.gpus]
@@ -72,7 +72,7 @@ def _shown(view: MachineView, entries: list[str]) -> int | None:
 
 
 def nvidia_visible_devices(view: MachineView) -> Iterator[Finding]:
-    """A container that asks NVIDIA's runtime for no GPU."""
+    """Report a container that requests no GPU from NVIDIA's runtime."""
     value = view.variable("NVIDIA_VISIBLE_DEVICES")
     if view.container and value is not None and value in _NONE and not view.gpus:
         yield Finding(
@@ -85,7 +85,7 @@ def nvidia_visible_devices(view: MachineView) -> Iterator[Finding]:
 
 
 def driver_capabilities(view: MachineView) -> Iterator[Finding]:
-    """A container that gets only some of the driver's libraries."""
+    """Report a container that gets only some of the driver's libraries."""
     value = view.variable("NVIDIA_DRIVER_CAPABILITIES")
     if not value or not view.container or not (view.has_gpu or view.is_module_loaded):
         return
@@ -107,7 +107,7 @@ def driver_capabilities(view: MachineView) -> Iterator[Finding]:
 
 
 def foreign_libraries(view: MachineView) -> Iterator[Finding]:
-    """CUDA libraries that LD_LIBRARY_PATH puts before those of an environment."""
+    """Report CUDA libraries that LD_LIBRARY_PATH puts before those of an environment."""
     value = view.variable("LD_LIBRARY_PATH") or (view.interpreter.ld_library_path if view.interpreter else "")
     loads = view.facts.libraries.value if isinstance(view.facts.libraries, Seen) else ()
     found = [
@@ -127,7 +127,7 @@ def foreign_libraries(view: MachineView) -> Iterator[Finding]:
 
 
 def memory_settings(view: MachineView) -> Iterator[Finding]:
-    """Variables that change how TensorFlow takes GPU memory."""
+    """Report variables that change TensorFlow's use of GPU memory."""
     found = [f"{name}={view.variable(name)}" for name in _SETTINGS if view.variable(name) is not None]
     if found:
         yield Finding(
@@ -139,7 +139,7 @@ def memory_settings(view: MachineView) -> Iterator[Finding]:
 
 
 def no_kernel_cache(view: MachineView) -> Iterator[Finding]:
-    """A cache for compiled kernels that is too small to keep what TensorFlow has compiled."""
+    """Report a cache for compiled kernels that is too small for those of TensorFlow."""
     value = view.variable("CUDA_CACHE_MAXSIZE")
     if value and value.isascii() and value.isdigit() and int(value) < _SMALL_CACHE:
         yield Finding(

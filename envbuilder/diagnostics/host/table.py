@@ -67,7 +67,7 @@ TABLE: tuple[Examine, ...] = (
 
 
 def findings(view: MachineView) -> tuple[Finding, ...]:
-    """All findings, worst first; within a severity in the order of the table."""
+    """Return all findings, worst first; within a severity in the order of the table."""
     return _worst_first(finding for examine in TABLE for finding in examine(view))
 
 
@@ -86,9 +86,9 @@ def examine_machine(
 
     Args:
         catalog: The environments, and the tables of drivers and GPUs.
-        facts: What the probe saw there.
+        facts: Facts of the probe.
         host_environment: What stands around it; None when nobody looked.
-        inventory: What is available to a build here.
+        inventory: The parts available to a build on this machine.
         closures: The packages that ship with a row, by its id.
     """
     view, host = MachineView(facts=facts, host_environment=host_environment), replace(host_of(facts), name="")

@@ -39,7 +39,7 @@ TABLE: tuple[Callable[[Installation], Iterator[Finding]], ...] = (
 
 
 def case_of(catalog: Catalog, facts: Facts, environments: tuple[Offer, ...], closures: Closures) -> Installation:
-    """Return what the findings are made from.
+    """Return the input of the findings.
 
     Args:
         catalog: The rows.
@@ -56,14 +56,14 @@ def case_of(catalog: Catalog, facts: Facts, environments: tuple[Offer, ...], clo
 
 
 def version_findings(installation: Installation) -> tuple[Finding, ...]:
-    """Return what does not fit together, in the order of the table; nothing without TensorFlow."""
+    """Return findings about installed versions, in the order of the table; empty without TensorFlow."""
     if not installation.installed.frameworks and not installation.installed.has_files:
         return ()
     return tuple(finding for examine in TABLE for finding in examine(installation))
 
 
 def versions_of(installation: Installation) -> Versions | None:
-    """Return the installed versions; None where nobody looked."""
+    """Return the installed versions; None if they were not examined."""
     installed = installation.installed
     if not installed.is_seen:
         return None
@@ -95,7 +95,7 @@ def _tensorflow(installation: Installation) -> InstalledTensorFlow:
 
 
 def _build(installation: Installation) -> tuple[Release | None, Release | None, str]:
-    """CUDA and cuDNN of the build, and where they are known from."""
+    """Return CUDA and cuDNN of the build, and their sources."""
     installed = installation.installed
     if not installed.is_cuda_build:
         return None, None, ""

@@ -29,7 +29,7 @@ class MissingName:
 
 
 def missing_name(facts: LogFacts) -> MissingName | None:
-    """Return the first public name that was missed; None when there is none, or nothing is known of it."""
+    """Return the first missing public name; None if there is none, or nothing is known about it."""
     for signature in _ERRORS:
         hit = facts.evidence.hits.get(signature)
         for sample in hit.samples if hit else ():
@@ -41,7 +41,7 @@ def missing_name(facts: LogFacts) -> MissingName | None:
 
 
 def _known(facts: LogFacts, name: str, *, is_module: bool) -> MissingName | None:
-    """What is known of a name, or of the module that it is in where the log's release has no such module."""
+    """Return the releases of a name, or of its module if the log's release lacks the module."""
     api, running = facts.api(), facts.extracted.tensorflow
     prefix = name
     while prefix.count("."):
@@ -67,7 +67,7 @@ def _public(text: str, attribute: str, module: str) -> str:
 
 
 def releases_of_program(facts: LogFacts, missing: MissingName) -> tuple[tuple[Release, ...], tuple[str, ...]]:
-    """Return the releases that have the missing name and all others that the program is seen to use.
+    """Return the releases that have the missing name and all other names that the program uses.
 
     Returns:
         The releases, ascending, and the names. Names that no release has together with the others are left out.

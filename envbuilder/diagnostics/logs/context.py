@@ -17,7 +17,7 @@ _FREE_ENOUGH = 0.7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogContext:
-    """What is known beside the log.
+    """The known context of a log.
 
     Attributes:
         host: The machine; None when no facts were given.
@@ -33,7 +33,7 @@ class LogContext:
 
 
 def merged(said: ExtractedFacts, known: LogContext | None) -> ExtractedFacts:
-    """What the log says, and where it says nothing what is known."""
+    """Return the statements of the log, completed by the context."""
     if known is None:
         return said
     host = known.host
@@ -75,7 +75,7 @@ def _weighed(facts: LogFacts, ranked: Ranked, host: Host) -> tuple[Ranked, tuple
 
 
 def _verdict(facts: LogFacts, name: str, host: Host) -> tuple[bool, str] | None:
-    """Whether the facts of a machine speak for a class, and why; None when they say nothing about it."""
+    """Return the judgement of a class by the facts of a machine, with the reason; None if they do not decide."""
     gpus = host.gpus
     if name == "driver-too-old" and (too_old := _is_too_old(facts, host)) is not None:
         return too_old, f"{host.name}: driver {host.driver}, and CUDA {facts.cuda} needs {facts.driver_floor}"
@@ -100,6 +100,6 @@ def _verdict(facts: LogFacts, name: str, host: Host) -> tuple[bool, str] | None:
 
 
 def _is_too_old(facts: LogFacts, host: Host) -> bool | None:
-    """Whether the driver of a machine is too old for the CUDA in question; None when that cannot be told."""
+    """Return True if the driver of a machine is too old for the CUDA in question; None if unknown."""
     floor = facts.driver_floor
     return is_too_old(facts.catalog.cuda, host, floor) if floor else None

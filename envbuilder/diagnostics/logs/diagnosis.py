@@ -133,7 +133,7 @@ def diagnose(  # noqa: PLR0913  each is asked of the caller alone
 
 
 def _with_gpus(catalog: Catalog, evidence: Evidence, said: ExtractedFacts) -> ExtractedFacts:
-    """The compute capabilities of GPUs that are only called by name."""
+    """Add the compute capabilities of GPUs that the log names without them."""
     if said.capabilities:
         return said
     names = (*said.gpus, *evidence.captures("gpu_text"))
@@ -192,7 +192,7 @@ def _doubts(ranked: Ranked) -> tuple[str, ...]:
 
 
 def _support(facts: LogFacts, name: str) -> tuple[Hit, ...]:
-    """What a class without a signature of its own in this log was judged from."""
+    """Return the signatures that support a class without signatures of its own in this log."""
     if facts.failures.failure(name).harmless:
         return facts.evidence.of(Role.NOISE) or facts.evidence.of(Role.CAUSE)
     figures = ("ctx-gpu-memory", "ctx-bfc-stats", "ctx-device-memory", "ctx-wsl", "ctx-wsl-host")

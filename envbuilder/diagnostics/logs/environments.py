@@ -12,7 +12,7 @@ _DLL = re.compile(r"cudart64_(\d+?)(\d)\.dll")
 
 
 def row_of(catalog: Catalog, said: ExtractedFacts) -> Environment | None:
-    """The row of the TensorFlow that wrote the log, with CUDA; None when the log does not tell it."""
+    """Return the row of the TensorFlow that wrote the log, with CUDA; None if unknown."""
     if said.tensorflow is None:
         fitting = rows_that_fit(catalog, said)
         return fitting[-1] if fitting and len({row.cuda.compiled for row in fitting if row.cuda}) == 1 else None
@@ -23,7 +23,7 @@ def row_of(catalog: Catalog, said: ExtractedFacts) -> Environment | None:
 
 
 def rows_that_fit(catalog: Catalog, said: ExtractedFacts) -> tuple[Environment, ...]:
-    """Rows that open all libraries that were missed, and whose TensorFlow writes such messages; oldest first."""
+    """Return rows that open all missing libraries, and whose TensorFlow writes such messages; oldest first."""
     rows = [row for row in catalog.environments if row.cuda is not None]
     fitting = [row for row in rows if all(_has_library(row, soname) for soname in said.sonames)] if said.sonames else []
     return tuple([row for row in fitting if _writes(row, said)] or fitting)

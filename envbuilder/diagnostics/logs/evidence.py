@@ -84,11 +84,11 @@ class Evidence:
         return tuple(release for release in found if release is not None)
 
     def outcome_kind(self) -> tuple[Hit, ...]:
-        """The hits whose `only_with` and `not_with` hold."""
+        """Return the hits whose `only_with` and `not_with` hold."""
         return tuple(hit for hit in self.hits.values() if self._stands(hit.signature))
 
     def of(self, role: Role) -> tuple[Hit, ...]:
-        """The standing hits of one role."""
+        """Return the standing hits of one role."""
         return tuple(hit for hit in self.outcome_kind() if hit.signature.role is role)
 
     def _stands(self, signature: Signature) -> bool:

@@ -17,7 +17,7 @@ _RELEASE = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,6})*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtractedFacts:
-    """What the log says; what it does not say is None or empty.
+    """Statements of a log; missing ones are None or empty.
 
     Attributes:
         tensorflow: Release of TensorFlow.
@@ -63,7 +63,7 @@ class ExtractedFacts:
 
 
 def extracted(evidence: Evidence) -> ExtractedFacts:
-    """Gather what the captured groups say."""
+    """Return the statements in the captured groups."""
     get = evidence.captures
     signatures = [hit.signature for hit in evidence.hits.values()]
     python = _most_common(_dotted(text) for text in get("python", "python2", "python_tag"))

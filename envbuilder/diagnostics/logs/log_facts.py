@@ -23,10 +23,10 @@ ScoreRule: TypeAlias = "Callable[[LogFacts, Scores], Scores]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogFacts:
-    """A log after reading, with the catalog beside it.
+    """A log with the catalog.
 
     Attributes:
-        evidence: What the signatures found.
+        evidence: Matches of the signatures.
         extracted: Versions, GPUs and memory.
         failures: The signatures.
         catalog: The rows and driver tables.
@@ -85,7 +85,7 @@ class LogFacts:
             return None
 
     def is_driver_too_old(self, floor: Release | None) -> bool | None:
-        """Return whether the driver of the log is older than a bound; None when the log does not tell."""
+        """Return True if the driver of the log is older than a bound; None if the log does not name it."""
         driver = self.extracted.driver
         return is_older(driver, floor) if driver and floor else None
 
@@ -122,6 +122,6 @@ def at_most(scores: Scores, **wanted: float) -> dict[str, float]:
 
 
 def hits_of(facts: LogFacts, failure: str) -> tuple[Hit, ...]:
-    """The standing evidence of one class, strongest first."""
+    """Return the standing evidence of one class, strongest first."""
     hits = [hit for hit in facts.evidence.of(Role.CAUSE) if hit.signature.failure == failure]
     return tuple(sorted(hits, key=lambda hit: (-hit.signature.weight, hit.first)))

@@ -73,7 +73,7 @@ def nearest(
 
 
 def _first(facts: LogFacts, wanted: Wanted, within: Collection[Release] | None) -> Environment | None:
-    """The nearest for GPUs, else the nearest; with an inventory in `wanted` only what can be built."""
+    """Return the nearest for GPUs, else the nearest; with an inventory in `wanted` only one that can be built."""
     found = [
         row
         for advice in every(facts.catalog, wanted)
@@ -91,7 +91,7 @@ def _wanted(facts: LogFacts, tensorflow: Release | None, *, driver: bool) -> Wan
 
 
 def _stays(advice: Advice, facts: LogFacts) -> bool:
-    """Whether only the environment has to change, and whether it is sure to run at once on the GPUs of the log."""
+    """Return True if only the environment has to change, and is known to run at once on the GPUs of the log."""
     if any(change.topic in _FIXED for change in advice.changes):
         return False
     return advice.cuda is None or not facts.extracted.capabilities or advice.fit is Fit.FITS
@@ -123,7 +123,7 @@ def vendor_builds(facts: LogFacts) -> tuple[VendorBuild, ...]:
 
 
 def vendor_note(facts: LogFacts, row: Environment | None) -> str:
-    """Return a sentence about NVIDIA's own build where the catalog offers no row, or one of another major release."""
+    """Return a sentence about NVIDIA's own build if the catalog offers no row, or one of another major release."""
     running = facts.extracted.tensorflow
     if running is None or (row is not None and row.framework.version.major == running.major):
         return ""

@@ -20,7 +20,7 @@ _Sharpen: TypeAlias = "Callable[[LogFacts, Explanation], Explanation]"
 
 
 def remedy(facts: LogFacts, failure: FailureClass) -> Explanation:
-    """Return the words of the strongest signature, else of the class, with the figures and releases of this log."""
+    """Return the text of the strongest signature, else of the class, with the figures and releases of this log."""
     hits = hits_of(facts, failure.id)
     plain = Explanation(
         cause=_filled("cause", failure.cause, hits),
@@ -33,7 +33,7 @@ def remedy(facts: LogFacts, failure: FailureClass) -> Explanation:
 
 
 def _for_release(facts: LogFacts, failure: FailureClass, plain: Explanation) -> Explanation:
-    """The remedy that holds for the release of the log, where the class has several."""
+    """Return the remedy that holds for the release of the log, if the class has several."""
     tensorflow = facts.extracted.tensorflow
     if tensorflow is None or plain.fix != failure.fix:
         return plain

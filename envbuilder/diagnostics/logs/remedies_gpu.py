@@ -16,7 +16,7 @@ _NEAREST = "the nearest environment that"
 
 
 def driver_too_old(facts: LogFacts, plain: Explanation) -> Explanation:
-    """The driver that is needed, and the nearest environment for the driver that is there."""
+    """Return the required driver, and the nearest environment for the existing driver."""
     said = facts.extracted
     cuda, floor = _too_new(facts)
     offer = _with_gpu(nearest(facts)) if said.driver else Offering(row=None)
@@ -62,7 +62,7 @@ def _other_runtime(
 
 
 def _too_new(facts: LogFacts) -> tuple[Release | None, Release | None]:
-    """Of the CUDAs that are named, one for which the driver is too old, and the driver that it needs."""
+    """Return the CUDA release in the log that the driver is too old for, and the driver that it needs."""
     named = [_cuda_wanted(facts), facts.extracted.cuda, *facts.evidence.releases("cudart")]
     pairs = [(cuda, floor) for cuda in named if cuda and (floor := facts.floor_of(cuda))]
     lacking = [pair for pair in pairs if facts.is_driver_too_old(pair[1])]
@@ -75,7 +75,7 @@ def _cuda_wanted(facts: LogFacts) -> Release | None:
 
 
 def architecture(facts: LogFacts, plain: Explanation) -> Explanation:
-    """The nearest environment with proven code for the GPUs of the log, else NVIDIA's own build."""
+    """Return the nearest environment with proven code for the GPUs of the log, else NVIDIA's own build."""
     if not facts.extracted.capabilities:
         return plain
     which = " and ".join(map(str, facts.extracted.capabilities))
@@ -104,7 +104,7 @@ def _environment(facts: LogFacts, plain: Explanation, offer: Offering, which: st
 
 
 def _vendor(facts: LogFacts, plain: Explanation, vendor: VendorBuild, which: str) -> Explanation:
-    """No wheel of the catalog is known to run on this GPU: say so, and name the build that is made for it."""
+    """Return NVIDIA's own build for a GPU that no wheel of the catalog is known to support."""
     who = f"TensorFlow {facts.extracted.tensorflow}" if facts.extracted.tensorflow else "any public wheel of TensorFlow"
     fix = (
         f"Nothing proves that {who} runs on compute capability {which}: its kernels have no machine code for it, and "
@@ -116,7 +116,7 @@ def _vendor(facts: LogFacts, plain: Explanation, vendor: VendorBuild, which: str
 
 
 def jit(facts: LogFacts, plain: Explanation) -> Explanation:
-    """A first start that compiles GPU code: an environment that need not, else NVIDIA's build, else patience."""
+    """Return the remedy for compilation at the first start: another environment, NVIDIA's build, or to wait."""
     sharper = architecture(facts, plain)
     if sharper is plain:
         return plain

@@ -15,7 +15,7 @@ _VERSION = "python -m pip list | grep -i tensorflow"
 
 
 def missing_library(facts: LogFacts, plain: Explanation) -> Explanation:
-    """The CUDA and cuDNN of the TensorFlow that runs; a range where the log does not say which one runs."""
+    """Return the CUDA and cuDNN of the running TensorFlow; a range if the log does not name its release."""
     row, said = facts.row, facts.extracted
     if row is None or row.cuda is None or said.tensorflow is None:
         return _missing_of_several(facts, plain)
@@ -29,13 +29,13 @@ def missing_library(facts: LogFacts, plain: Explanation) -> Explanation:
 
 
 def _missing(facts: LogFacts) -> str:
-    """All libraries that were missed, where there are several."""
+    """Return a text with all missing libraries, if there are several."""
     names = facts.extracted.sonames
     return f"{len(names)} libraries are missing: {', '.join(names)}. " if len(names) > 1 else ""
 
 
 def _missing_of_several(facts: LogFacts, plain: Explanation) -> Explanation:
-    """Several releases open a library of this name, and the log does not say which one runs."""
+    """Return the remedy if several releases open a library of this name, and the log does not name the release."""
     rows = rows_that_fit(facts.catalog, facts.extracted)
     if not rows:
         return plain
@@ -51,7 +51,7 @@ def _missing_of_several(facts: LogFacts, plain: Explanation) -> Explanation:
 
 
 def _or_environment(facts: LogFacts, rows: tuple[Environment, ...]) -> str:
-    """The environments of the releases, as far as they can be built."""
+    """Add the environments of the releases that can be built."""
     there = tuple(row for row in rows if facts.can_build(row))
     return f", or take its environment ({listed(there)})" if there else ""
 
@@ -74,7 +74,7 @@ def _span(releases: list[Release]) -> str:
 
 
 def _other_cuda(facts: LogFacts, row: Environment) -> str:
-    """What the CUDA that is here would go with."""
+    """Return the environments for the installed CUDA."""
     here = facts.extracted.cuda
     if here is None or row.cuda is None or here.head(2) == row.cuda.compiled.head(2):
         return ""
@@ -83,7 +83,7 @@ def _other_cuda(facts: LogFacts, row: Environment) -> str:
 
 
 def cudnn_version(facts: LogFacts, plain: Explanation) -> Explanation:
-    """The releases of cuDNN that TensorFlow accepts; a refusal may prove the rule by itself."""
+    """Return the releases of cuDNN that TensorFlow accepts; a refusal can prove the rule by itself."""
     said = facts.extracted
     if said.cudnn_compiled is None:
         return plain
@@ -98,7 +98,7 @@ def cudnn_version(facts: LogFacts, plain: Explanation) -> Explanation:
 
 
 def _proven_rule(facts: LogFacts) -> CudnnRule | None:
-    """A later minor release of the same major one that is refused proves the exact rule."""
+    """Return the exact rule if a refusal proves it: that of a later minor release of the same major one."""
     compiled, loaded = facts.extracted.cudnn_compiled, facts.extracted.cudnn
     if compiled is None or loaded is None:
         return None
@@ -107,7 +107,7 @@ def _proven_rule(facts: LogFacts) -> CudnnRule | None:
 
 
 def _rows_of_cudnn(facts: LogFacts, compiled: Release) -> tuple[Environment, ...]:
-    """The rows with this cuDNN, those only whose rule refuses what was refused."""
+    """Return the rows with this cuDNN whose rule refuses the refused release."""
     proven, row = _proven_rule(facts), facts.row
     if row is not None and row.cuda is not None and facts.extracted.tensorflow is not None:
         return (row,)

@@ -28,7 +28,7 @@ _V1 = "import tensorflow.compat.v1 as tf; tf.disable_v2_behavior()"
 
 
 def keras(facts: LogFacts, plain: Explanation) -> Explanation:
-    """The releases that a program was written for, or the Keras that goes with the TensorFlow of the log."""
+    """Return the releases that a program was written for, or the Keras for the TensorFlow of the log."""
     rule = keras_rule(facts)
     if rule is not None and not rule.works:
         return _keras_pair(facts, plain, rule.reason)
@@ -41,7 +41,7 @@ def keras(facts: LogFacts, plain: Explanation) -> Explanation:
 
 
 def _keras_pair(facts: LogFacts, plain: Explanation, reason: str) -> Explanation:
-    """A Keras and a TensorFlow of which it is known that they do not work together."""
+    """Return the remedy for a Keras and a TensorFlow that are known not to work together."""
     said = facts.extracted
     tensorflow = Version(str(said.tensorflow))
     newest = facts.catalog.keras.newest(tensorflow, SpecifierSet())
@@ -55,7 +55,7 @@ def _keras_pair(facts: LogFacts, plain: Explanation, reason: str) -> Explanation
 
 
 def _written_for(facts: LogFacts, plain: Explanation, missing: MissingName) -> Explanation:
-    """A public name that was missed: the releases that have it."""
+    """Return the remedy for a missing public name: the releases that have it."""
     running = facts.extracted.tensorflow
     if not missing.releases:
         api = facts.api().releases
@@ -78,7 +78,7 @@ def _written_for(facts: LogFacts, plain: Explanation, missing: MissingName) -> E
 def _environment_for(
     facts: LogFacts, plain: Explanation, missing: MissingName, releases: tuple[Release, ...]
 ) -> Explanation:
-    # Where the log does not name its release, the newest that the program was written for is the nearest to today.
+    # If the log does not name its release, the newest release for the program is the closest to current ones.
     offer = nearest(facts, within=releases, tensorflow=facts.extracted.tensorflow or releases[-1])
     row = offer.row
     fix = f"Run it with TensorFlow {_span(facts, releases)}"
@@ -95,7 +95,7 @@ def _is_in_compat(missing: MissingName, releases: tuple[Release, ...]) -> bool:
 
 
 def _span(facts: LogFacts, releases: tuple[Release, ...]) -> str:
-    """Releases in words; open where the map of names begins or ends."""
+    """Return releases in words; open if the map of names begins or ends there."""
     known = facts.api().releases
     if releases[0] == known[0]:
         return f"up to {releases[-1]}"
@@ -113,14 +113,14 @@ def _joined(names: tuple[str, ...]) -> str:
 
 
 def _is_about_keras(facts: LogFacts) -> bool:
-    """Whether the message is about the package Keras, and not about a file that it cannot load."""
+    """Return True if the message is about the package Keras, and not about a file that it cannot load."""
     return any(hit.signature.id in _KERAS_OWN for hit in hits_of(facts, "keras-tf-mismatch")) and not facts.has(
         "keras3-not-supported", "eager-incompatible"
     )
 
 
 def _keras_of(facts: LogFacts, plain: Explanation) -> Explanation:
-    """The Keras for a TensorFlow, where the log does not name the Keras that is installed."""
+    """Return the Keras for a TensorFlow, if the log does not name the installed Keras."""
     tensorflow = facts.extracted.tensorflow
     found = facts.catalog.keras.newest(Version(str(tensorflow)), SpecifierSet()) if tensorflow else None
     if tensorflow is None or found is None:
@@ -149,7 +149,7 @@ def pinned(package: str) -> Callable[[LogFacts, Explanation], Explanation]:
 
 
 def python(facts: LogFacts, plain: Explanation) -> Explanation:
-    """The interpreters that the release has wheels for."""
+    """Return the remedy for an interpreter: those that the release has wheels for."""
     row, said = facts.row, facts.extracted
     if row is not None and said.tensorflow is not None:
         names = ", ".join(str(each) for each in row.pythons)
@@ -166,7 +166,7 @@ def python(facts: LogFacts, plain: Explanation) -> Explanation:
 
 
 def avx(facts: LogFacts, plain: Explanation) -> Explanation:
-    """The newest environment that does without the instructions."""
+    """Return the newest environment that does not need the instructions."""
     rows = [row for row in facts.catalog.environments if not row.framework.needs_avx and facts.can_build(row)]
     if not rows:
         return plain
@@ -175,7 +175,7 @@ def avx(facts: LogFacts, plain: Explanation) -> Explanation:
 
 
 def glibc(facts: LogFacts, plain: Explanation) -> Explanation:
-    """The image of the release, whose system is new enough."""
+    """Return the image of the release, with a system that is new enough."""
     row = facts.row
     if row is None or not facts.can_build(row):
         return replace(plain, commands=(*plain.commands, "envbuilder list"))

@@ -63,7 +63,7 @@ class Ranked:
 
 
 def rank(facts: LogFacts) -> tuple[Ranked, ...]:
-    """The causes, most likely first; empty when nothing is known to have failed.
+    """Return the causes, most likely first; empty if no failure is recognized.
 
     Returns:
         Causes of at least `LEAST` confidence. A harmless class is first only if nothing failed.
@@ -91,13 +91,13 @@ def rank(facts: LogFacts) -> tuple[Ranked, ...]:
 
 
 def _mere_harmless(facts: LogFacts, first: str, name: str) -> bool:
-    """A harmless class behind a likely failure says nothing."""
+    """Return True for a harmless class after a likely failure."""
     failures = facts.failures
     return failures.failure(name).harmless and not failures.failure(first).harmless and name != first
 
 
 def _without_consequences(facts: LogFacts, scores: Scores) -> tuple[Scores, dict[str, str]]:
-    """Lower what follows from a likelier or equally likely cause.
+    """Lower the consequences of a likelier or equally likely cause.
 
     Returns:
         The scores; and the cause of each explained class.
@@ -117,7 +117,7 @@ def _without_consequences(facts: LogFacts, scores: Scores) -> tuple[Scores, dict
 
 
 def _fallback(facts: LogFacts) -> dict[str, float]:
-    """What a bare exception says when nothing else does."""
+    """Use a bare exception if nothing else explains the failure."""
     hits = [hit for hit in facts.evidence.of(Role.CAUSE) if hit.signature.fallback]
     if not hits or not facts.has("ctx-tensorflow", "ctx-keras-frame", "ctx-tensorflow-frame"):
         return {}
@@ -125,7 +125,7 @@ def _fallback(facts: LogFacts) -> dict[str, float]:
 
 
 def _harmless(facts: LogFacts) -> dict[str, float]:
-    """A log in which nothing failed: only noise, or a search for a GPU that nobody needs.
+    """Judge a log in which nothing failed: only noise, or a search for an unneeded GPU.
 
     Certain only if later output proves that the program continued.
     """
@@ -140,13 +140,13 @@ def _harmless(facts: LogFacts) -> dict[str, float]:
 
 
 def _goes_on(facts: LogFacts) -> bool:
-    """Whether output of the program stands after the first line that looks bad."""
+    """Return True if output of the program follows the first suspicious line."""
     looks_bad = facts.evidence.of(Role.NOISE)
     return facts.evidence.last("ctx-goes-on", "ctx-finished") > min((hit.first for hit in looks_bad), default=0)
 
 
 def _proven_harmless(facts: LogFacts, scores: Scores) -> Scores:
-    """Without later output of the program nobody knows that it went on."""
+    """Limit the confidence without later output of the program, which would prove that it continued."""
     if _goes_on(facts):
         return scores
     harmless = {failure.id for failure in facts.failures.classes if failure.harmless}

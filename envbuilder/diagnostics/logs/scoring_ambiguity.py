@@ -32,14 +32,14 @@ _FAULTY_START = ("retain-out-of-memory", "runtime-init-oom", "gpu-process-listed
 
 
 def score_other_vendor(_: LogFacts, scores: Scores) -> Scores:
-    """A ROCm build names CUDA's libraries in its messages; nothing that is known of CUDA holds for it."""
+    """Judge a ROCm build, which names CUDA's libraries in its messages although rules about CUDA do not apply."""
     if "rocm-build" not in scores:
         return scores
     return {name: value if name == "rocm-build" else min(value, 0.3) for name, value in scores.items()}
 
 
 def score_keras_pair(facts: LogFacts, scores: Scores) -> Scores:
-    """A standalone Keras that is known not to work with the TensorFlow of the log, in a log that ends badly."""
+    """Judge a standalone Keras that is known not to work with the TensorFlow of a failing log."""
     rule = keras_rule(facts)
     if rule is None or rule.works:
         return scores
@@ -50,7 +50,7 @@ def score_keras_pair(facts: LogFacts, scores: Scores) -> Scores:
 
 
 def keras_rule(facts: LogFacts) -> KerasRule | None:
-    """Return what is known of the Keras and the TensorFlow that the log names; None when it does not name both."""
+    """Return the rule about the Keras and the TensorFlow in the log; None if it does not name both."""
     keras, tensorflow = facts.extracted.keras, facts.extracted.tensorflow
     if keras is None or tensorflow is None:
         return None
@@ -61,7 +61,7 @@ def keras_rule(facts: LogFacts) -> KerasRule | None:
 
 
 def score_undecided(facts: LogFacts, scores: Scores) -> Scores:
-    """Keep the first cause below certainty where the same lines come from several causes and nothing tells which."""
+    """Keep the first cause below certainty if the same lines have several causes and the log does not decide."""
     if _has_memory_figures(facts) or facts.has("cudnn-loaded-vs-compiled", *_FAULTY_START):
         return scores
     if facts.has("cublas-not-initialized", "cublas-alloc-failed") and max(scores.values()) <= _HANDLE_ALONE:
@@ -77,7 +77,7 @@ def score_undecided(facts: LogFacts, scores: Scores) -> Scores:
 
 
 def _no_device(facts: LogFacts, scores: Scores) -> Scores:
-    """`cuInit` sees no device: a missing driver says so elsewhere, else the GPU is hidden, taken or not passed."""
+    """Judge `cuInit` without a device: unless the driver is missing, the GPU is hidden, taken or not passed."""
     if not facts.has("cuinit-no-device") or facts.has("proc-version-missing", "dev-nvidia0-missing", "ctx-gpu-there"):
         return scores
     deciding = ("visible-devices-hidden", "visible-devices-emptied", "visible-devices-no-number", "cpu-only-hidden")
@@ -89,7 +89,7 @@ def _no_device(facts: LogFacts, scores: Scores) -> Scores:
 
 
 def _has_memory_figures(facts: LogFacts) -> bool:
-    """Whether the log has the free memory at the start, a tiny share of the GPU, or the figures of the allocator."""
+    """Return True if the log has the free memory at the start, a tiny share of the GPU, or allocator figures."""
     said = facts.extracted
     given = [int(text) << 20 for text in facts.evidence.captures("memory_given")]
     if min(given, default=_LITTLE) < _LITTLE:

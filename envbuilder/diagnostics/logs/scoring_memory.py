@@ -35,7 +35,7 @@ def score_memory(facts: LogFacts, scores: Scores) -> Scores:
 
 
 def _host(facts: LogFacts, scores: Scores) -> Scores:
-    """The CPU allocator and Windows' paging file are about the machine's own memory."""
+    """Judge the CPU allocator and Windows' paging file, which concern the machine's own memory."""
     if facts.has("host-pool-full"):
         return at_most(scores, oom_batch_too_large=0.3)
     if facts.has("cpu-allocator-oom") and "GPU" not in "".join(facts.evidence.captures("allocator")):
@@ -46,7 +46,7 @@ def _host(facts: LogFacts, scores: Scores) -> Scores:
 
 
 def _held_at_start(facts: LogFacts, scores: Scores) -> Scores:
-    """TensorFlow logs free and total memory before it takes any."""
+    """Judge free and total memory, which TensorFlow logs before it allocates any."""
     free, total = facts.extracted.free, facts.extracted.memory
     if free is None or total is None or total <= 0:
         return scores
@@ -58,7 +58,7 @@ def _held_at_start(facts: LogFacts, scores: Scores) -> Scores:
 
 
 def _small_allocations(facts: LogFacts, scores: Scores) -> Scores:
-    """The device refuses what TensorFlow wants to reserve: others hold the memory, the surer the less it asks for."""
+    """Judge small allocations refused by the device: others use the memory, the surer the smaller the request."""
     if not facts.has("device-allocate-failed"):
         return scores
     if facts.has("paging-file"):
@@ -74,7 +74,7 @@ def _small_allocations(facts: LogFacts, scores: Scores) -> Scores:
 
 
 def _pieces(facts: LogFacts, scores: Scores) -> Scores:
-    """The allocator's own figures: much free in total but no piece, or a limit that others have made small."""
+    """Judge the allocator's own figures: much free in total but no piece, or a limit that others have made small."""
     said = facts.extracted
     wanted = max(said.requested, default=0)
     if said.allocator_limit and said.allocator_used is not None and wanted:
@@ -86,7 +86,7 @@ def _pieces(facts: LogFacts, scores: Scores) -> Scores:
 
 
 def _small_limit(facts: LogFacts, scores: Scores) -> Scores:
-    """TensorFlow got far less than the GPU has."""
+    """Judge a limit of TensorFlow far below the memory of the GPU."""
     said = facts.extracted
     if said.allocator_limit and said.memory and said.allocator_limit < 0.4 * said.memory:
         return at_least(scores, oom_other_process=0.8)
@@ -97,7 +97,7 @@ def _small_limit(facts: LogFacts, scores: Scores) -> Scores:
 
 
 def _handles(facts: LogFacts, scores: Scores) -> Scores:
-    """A library that does not start, with nothing else said: its most frequent causes, as candidates."""
+    """Judge a library that does not start without further messages: its most frequent causes are the candidates."""
     if not facts.has(*_HANDLES, "convolution-algorithm") or facts.has(*_STEP, "device-allocate-failed"):
         return scores
     if facts.gpu_after_cuda:
@@ -111,7 +111,7 @@ def _candidates(facts: LogFacts, scores: Scores) -> Scores:
     if facts.has("cublas-not-initialized"):
         return at_most(scores, oom_preallocation=0.46)
     if facts.has("cudnn-handle-internal"):
-        # Both are helped by growth. TensorFlow 1 gives up here when its own reservation left nothing.
+        # Memory growth fixes both. TensorFlow 1 gives up here if its own reservation left no memory.
         if facts.has("ctx-convolve-check"):
             return at_least(scores, cudnn_init_failed=0.45, oom_preallocation=0.52)
         return at_most(at_least(scores, cudnn_init_failed=0.54), oom_preallocation=0.5)
@@ -121,14 +121,14 @@ def _candidates(facts: LogFacts, scores: Scores) -> Scores:
 
 
 def _second_framework(facts: LogFacts, scores: Scores) -> Scores:
-    """Another framework in the same process finds nothing left beside TensorFlow's reservation."""
+    """Judge another framework in the same process without memory beside TensorFlow's reservation."""
     if facts.has("ctx-second-framework") and facts.has("ran-out-in-step", "torch-oom") and facts.has("ctx-tensorflow"):
         return at_least(scores, oom_preallocation=0.7)
     return scores
 
 
 def score_survived(facts: LogFacts, scores: Scores) -> Scores:
-    """An allocation that failed and was caught: the program goes on and nothing says that it died."""
+    """Judge a failed allocation that was caught: the program continues and nothing shows that it ended."""
     if not facts.has(*_SHORT, "cpu-allocator-oom") or facts.has(
         "ctx-traceback", "killed-line", "exit-137", "oom-killed"
     ):

@@ -7,7 +7,7 @@ from envbuilder.diagnostics.logs.log_facts import LogFacts, Scores, at_least, at
 
 
 def score_installation(facts: LogFacts, scores: Scores) -> Scores:
-    """Two releases in one environment, or a package whose files another one took along."""
+    """Judge two releases in one environment, or a package whose files were removed with another one."""
     if facts.has("tf-not-installed") and facts.has("ctx-uninstalled", "ctx-twin-listed"):
         scores = at_least(scores, mixed_install=0.85)
     if facts.has("ctx-twin-shown") and facts.has("ctx-tensorflow-shown"):
@@ -22,7 +22,7 @@ def score_installation(facts: LogFacts, scores: Scores) -> Scores:
 
 
 def _twins(facts: LogFacts, scores: Scores) -> Scores:
-    """`tensorflow` and `tensorflow-gpu` in one list are two packages with the same files: one lies over the other.
+    """Judge `tensorflow` and `tensorflow-gpu` in one list: two packages that overwrite each other's files.
 
     Of the same release they are usual in conda, where one only depends on the other.
     """
@@ -35,7 +35,7 @@ def _twins(facts: LogFacts, scores: Scores) -> Scores:
 
 
 def score_names(facts: LogFacts, scores: Scores) -> Scores:
-    """A public name that TensorFlow does not have: which releases have it says whether the release is at fault."""
+    """Judge a missing public name of TensorFlow: the releases that have it show if the release is the cause."""
     missing = missing_name(facts)
     if missing is None or "keras-tf-mismatch" not in scores:
         return scores
@@ -44,7 +44,7 @@ def score_names(facts: LogFacts, scores: Scores) -> Scores:
         return at_most(at_least(scores, user_code=0.4), keras_tf_mismatch=0.55)
     if tensorflow is None:
         newest = facts.api().releases[-1]
-        # The newest release has it: an old release and a damaged installation look alike.
+        # The newest release has it: an old release and a damaged installation give the same message.
         return at_most(at_least(scores, mixed_install=0.4), keras_tf_mismatch=0.58) if newest in having else scores
     if any(release.head(2) == tensorflow.head(2) for release in having):
         return at_most(at_least(scores, mixed_install=0.56), keras_tf_mismatch=0.4)

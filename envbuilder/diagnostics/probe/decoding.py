@@ -74,7 +74,7 @@ def with_host_environment(document: bytes, host_environment: HostEnvironment | N
     """Return the probe's document with the environment of the host in a field of its own.
 
     Args:
-        document: What the probe printed.
+        document: Output of the probe.
         host_environment: None leaves the document as it is.
     """
     if host_environment is None:

@@ -38,7 +38,7 @@ probe.write(out, {"schema": probe.SCHEMA, "seconds": time.monotonic() - started,
 
 
 def quick_host(root: Path = Path("/")) -> Host | None:
-    """Driver and GPUs as the kernel module shows them in files: a few milliseconds, and nothing is started.
+    """Return driver and GPUs from the kernel module's files: takes a few milliseconds, and starts no process.
 
     Args:
         root: Directory that contains `/proc`.

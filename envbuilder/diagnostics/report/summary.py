@@ -10,7 +10,7 @@ from envbuilder.diagnostics.checks.results import CheckResult, Failed, Figure, N
 
 
 class OutcomeKind(StrEnum):
-    """What a result is called in a report."""
+    """The name of a result's kind in a report."""
 
     FAILED = "failed"
     NOT_PROVEN = "not-proven"
@@ -23,7 +23,7 @@ class OutcomeKind(StrEnum):
 
 
 def outcome_kind(result: CheckResult) -> OutcomeKind:
-    """The kind of outcome."""
+    """Return the kind of an outcome."""
     match result.outcome:
         case Failed():
             return OutcomeKind.FAILED
@@ -36,19 +36,19 @@ def outcome_kind(result: CheckResult) -> OutcomeKind:
 
 
 def of_kind(report: Report, wanted: OutcomeKind) -> tuple[CheckResult, ...]:
-    """The results of one kind, in the report's order."""
+    """Return the results of one kind, in the report's order."""
     return tuple(result for result in report.results if outcome_kind(result) is wanted)
 
 
 def overall(report: Report) -> OutcomeKind:
-    """The kind of the report itself: not proven when nothing passed and nothing failed."""
+    """Return the kind of the report itself: not proven if nothing passed and nothing failed."""
     if report.passed:
         return OutcomeKind.PASSED
     return OutcomeKind.FAILED if report.failed else OutcomeKind.NOT_PROVEN
 
 
 def tally(report: Report) -> str:
-    """Such as `1 failed, 2 not proven (1 required), 13 passed`; empty without results."""
+    """Return the counts, such as `1 failed, 2 not proven (1 required), 13 passed`; empty without results."""
     required = len(report.failed) - len(of_kind(report, OutcomeKind.FAILED))
     notes = {OutcomeKind.NOT_PROVEN: f" ({required} required)" if required else ""}
     counts = [(len(of_kind(report, kind)), f"{kind.heading.lower()}{notes.get(kind, '')}") for kind in OutcomeKind]

@@ -49,7 +49,7 @@ def _judge(new: int, old: int) -> bool | None:
 
 
 def _counted(elf: ELFFile) -> tuple[int, int]:
-    """Return how many instructions of the sample are of AVX, and how many not."""
+    """Return the numbers of AVX and of other instructions in the sample."""
     binary = Binary(elf)
     names = [step.name for step in islice(_vector(binary), _PLENTY)]
     new = sum(name.startswith("v") for name in names)
@@ -57,7 +57,7 @@ def _counted(elf: ELFFile) -> tuple[int, int]:
 
 
 def _vector(binary: Binary) -> Iterator[Instruction]:
-    """Return instructions on vector registers in TensorFlow's own functions: the first few of each function."""
+    """Yield instructions on vector registers in TensorFlow's own functions: the first few of each function."""
     for function in binary.sampled(_SYMBOLS):
         if _OWN.match(function.name):
             code = binary.code(function)[:_LONGEST]

@@ -62,7 +62,7 @@ class _Table:
 
 
 class Binary:
-    """An ELF file as its own code sees it.
+    """An ELF file as seen by its own code.
 
     Args:
         elf: Opened on a seekable file of x86-64 code; exceptions of pyelftools for damaged tables are not caught.

@@ -32,7 +32,7 @@ _VOLATILE = (Register.RAX, *_ARGUMENTS, Register.R10, Register.R11)
 
 
 def walk(code: bytes, address: int) -> Iterator[tuple[Instruction, CpuState]]:
-    """Go through a function in memory order, with what is known before each instruction.
+    """Iterate over a function in memory order, with the known values before each instruction.
 
     The state is one and the same object and changes with the next step: ask it at once.
 
@@ -52,7 +52,7 @@ def walk(code: bytes, address: int) -> Iterator[tuple[Instruction, CpuState]]:
 
 
 def _run(state: CpuState, step: Instruction) -> None:
-    """Take one instruction into account."""
+    """Apply one instruction."""
     if step.is_call:
         _call(state)
         return
@@ -69,7 +69,7 @@ def _call(state: CpuState) -> None:
 
 
 def _value(state: CpuState, step: Instruction, operand: Operand) -> Value:
-    """Return what an operand holds."""
+    """Return the value of an operand."""
     match operand:
         case Constant():
             return Value(0, operand.value)
@@ -111,7 +111,7 @@ def _load_address(state: CpuState, step: Instruction) -> None:
 
 
 def _clear_if_same(state: CpuState, step: Instruction) -> None:
-    """`xor eax, eax` and `sub eax, eax` give 0, whatever was there."""
+    """Apply `xor eax, eax` and `sub eax, eax`, which give 0."""
     target, source = step.operands
     if target == source and isinstance(target, Direct) and target.size >= 4:
         state.set(target.register, Value(0, 0))
@@ -120,7 +120,7 @@ def _clear_if_same(state: CpuState, step: Instruction) -> None:
 
 
 def _add(state: CpuState, step: Instruction) -> None:
-    """`add` and `sub` of a constant to a register."""
+    """Apply `add` and `sub` of a constant to a register."""
     target, source = step.operands
     if step.name in {"add", "sub"} and isinstance(target, Direct) and isinstance(source, Constant):
         distance = source.value if step.name == "add" else -source.value
@@ -143,7 +143,7 @@ def _pop(state: CpuState, step: Instruction) -> None:
 
 
 def _fill(state: CpuState, step: Instruction) -> None:
-    """String instructions write as much as RCX says; `movsd` is also one of vector registers."""
+    """Apply string instructions, which write as many items as RCX says; `movsd` is also one of vector registers."""
     if step.vector:
         _other(state, step)
         return
@@ -153,16 +153,16 @@ def _fill(state: CpuState, step: Instruction) -> None:
 
 
 def _nothing(_: CpuState, __: Instruction) -> None:
-    """Compares, jumps, or waits."""
+    """Ignore a comparison, a jump or a wait."""
 
 
 def _forget(state: CpuState, _: Instruction) -> None:
-    """Moves the stack in a way that is not followed, or calls the system."""
+    """Forget everything: the stack moves in an unknown way, or the system is called."""
     state.forget()
 
 
 def _other(state: CpuState, step: Instruction) -> None:
-    """Any other instruction may write all of its operands, whatever is written first."""
+    """Apply any other instruction, which may write all of its operands."""
     for operand in step.operands:
         if isinstance(operand, Memory):
             state.store(state.address(operand, step.end), _WIDEST, None)
@@ -171,7 +171,7 @@ def _other(state: CpuState, step: Instruction) -> None:
 
 
 def _exchange(state: CpuState, step: Instruction) -> None:
-    """Compare and exchange, which capstone does not say to write RAX."""
+    """Apply compare and exchange, which writes RAX although capstone does not report it."""
     _other(state, step)
     state.set(Register.RAX, None)
 

@@ -33,7 +33,7 @@ class Value:
 
 
 class CpuState:
-    """What is known of registers and memory before one instruction."""
+    """The known values of registers and memory before one instruction."""
 
     def __init__(self) -> None:
         self._marks = count(1)

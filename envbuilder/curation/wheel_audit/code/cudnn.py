@@ -98,7 +98,7 @@ def _compared_for_equality(step: Instruction, after: Instruction) -> int | None:
 
 
 def _by_function(binary: Binary, init: Function) -> CudnnReading | None:
-    """`IsSourceCompatibleWithCudnnLibrary(compiled, loaded)`: two structures of three int, in registers."""
+    """Read `IsSourceCompatibleWithCudnnLibrary(compiled, loaded)`: two structures of three int, in registers."""
     comparing = binary.functions(_COMPATIBLE)
     if len(comparing) != 1:
         return None
@@ -120,7 +120,7 @@ def _argument(state: CpuState) -> tuple[int, int, int] | None:
 
 
 def _rule(binary: Binary, function: Function, major: int) -> CudnnRule | None:
-    """What a function with two versions answers, by its last comparison.
+    """Return the rule of a function with two versions, from its last comparison.
 
     It compares the major, then the order of the minors; older ones require the same minor up to a certain major.
     """
@@ -133,7 +133,7 @@ def _rule(binary: Binary, function: Function, major: int) -> CudnnRule | None:
 
 
 def _inlined(binary: Binary, init: Function, listing: tuple[Instruction, ...]) -> CudnnReading | None:
-    """`major != 9` and `minor <= 2` jump to one place."""
+    """Read `major != 9` and `minor <= 2`, which jump to one place."""
     fours = zip(listing, listing[1:], listing[2:], listing[3:], strict=False)
     found = {bounds for four in fours if (bounds := _bounds(*four)) is not None}
     if len(found) != 1:
@@ -167,7 +167,7 @@ def _smallest(step: Instruction, jump: Instruction) -> tuple[int, CudnnRule] | N
 
 
 def _patch(binary: Binary, init: Function, known: tuple[int, int]) -> int | None:
-    """The patch level out of the message about a wrong cuDNN, which names the whole version; None when it is not there.
+    """Return the patch level from the error message, which contains the whole version; None if it is not there.
 
     The version is in the file as three int that the code points to, or its numbers are passed one by one to the
     function that formats a number.

@@ -58,7 +58,7 @@ def _loader(function: Function) -> str:
 
 
 def _opened(binary: Binary, function: Function) -> str | None:
-    """The soname that the first call with two strings is about."""
+    """Return the soname in the first call with two strings."""
     strings = _Strings(binary)
     for step, state in walk(binary.code(function), function.address):
         if step.called is None or strings.constructed(step.called, state):
@@ -70,7 +70,7 @@ def _opened(binary: Binary, function: Function) -> str | None:
 
 
 def _soname(strings: _Strings, state: CpuState) -> str | None:
-    """The library of a call `open(result, name, version)`; None when it is given something else."""
+    """Return the library of a call `open(result, name, version)`; None for other arguments."""
     name, version = strings.string(state, Register.RSI), strings.string(state, Register.RDX)
     if version is None:
         version = strings.view(state, Register.RDX, Register.RCX)
@@ -87,7 +87,7 @@ class _Strings:
         self._made: dict[Value, str] = {}
 
     def constructed(self, called: int, state: CpuState) -> bool:
-        """Whether a call makes a string, which is then remembered under the place where it is made."""
+        """Return True if a call creates a string, which is recorded by its address."""
         place, begin = state.register(Register.RDI), state.register(Register.RSI).number
         if _CONSTRUCTOR.fullmatch(self._binary.imported(called)):
             text = None if begin is None else self._binary.text(begin)
@@ -101,12 +101,12 @@ class _Strings:
         return True
 
     def string(self, state: CpuState, register: Register) -> str | None:
-        """The std::string that a register points to; None when it does not, or it cannot be read."""
+        """Return the std::string that a register points to; None if it points to none, or it cannot be read."""
         place = state.register(register)
         return self._made[place] if place in self._made else _stored(state, place)
 
     def view(self, state: CpuState, length: Register, pointer: Register) -> str | None:
-        """The std::string_view in two registers; None when it cannot be read."""
+        """Return the std::string_view in two registers; None if it cannot be read."""
         size, place = state.register(length).number, state.register(pointer).number
         if size == 0:
             return ""
@@ -118,7 +118,7 @@ class _Strings:
 
 
 def _stored(state: CpuState, place: Value) -> str | None:
-    """A string whose characters were stored one by one into the room that it has for short ones."""
+    """Return a string whose characters were stored one by one into its buffer for short texts."""
     inside, size = place.moved(_INSIDE), state.load(place.moved(8), 8).number
     if place.number is not None or size is None or size > _SHORT or state.load(place, 8) != inside:
         return None

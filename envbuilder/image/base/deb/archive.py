@@ -52,8 +52,8 @@ class DebianArchive:
         store: Keeps the lists.
         web: Sends the requests.
         seen: Dates of the suites that were seen before.
-        keyring: Whose signatures count.
-        allow_expired: Take suites whose time is over, and older ones than were seen: for archives and snapshots.
+        keyring: Keys whose signatures are accepted.
+        allow_expired: Accept expired suites, and suites older than those seen before: for archives and snapshots.
         progress: Progress callback; receives one line of text.
         clock: The time of this machine.
         pause: Waits between two tries, in seconds.
