@@ -51,7 +51,7 @@ def build():
 
 
 def session_config(tf):
-    """Return a session that allocates GPU memory as needed and refuses to move work to another device."""
+    """Return a session configuration that allocates GPU memory as needed and refuses to move work to another device."""
     config = tf.ConfigProto(allow_soft_placement=False)
     config.gpu_options.allow_growth = True
     return config

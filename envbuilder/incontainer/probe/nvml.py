@@ -97,7 +97,7 @@ class Nvml(object):
         return value.value
 
     def current(self, name, device):
-        """Return True if a mode is on now; the mode after the next reset is ignored."""
+        """Return the current state of a mode, such as `on`; the one after the next reset is ignored."""
         now, later = ctypes.c_uint(0), ctypes.c_uint(0)
         self.call(name, device, ctypes.byref(now), ctypes.byref(later))
         return NVML_SWITCH.get(now.value, text(now.value))
