@@ -181,7 +181,7 @@ def limited_on(tf, device):
 
 
 def limited_session(tf):
-    """Return a configuration for TensorFlow 1.x, where the limit is a share of the total, from the first GPU for all."""
+    """Return a configuration for TensorFlow 1.x, where the limit is a share of the total, of the first GPU for all."""
     config = session_config(tf)
     config.gpu_options.per_process_gpu_memory_fraction = float(LIMIT) / driver_room("/GPU:0")["total"]
     return config

@@ -91,7 +91,7 @@ def loaded_path(library):
 
 
 def where(soname, folders):
-    """Return the argument for dlopen, and its origin: LD_LIBRARY_PATH, TensorFlow's RUNPATH, then the loader's cache."""
+    """Return the argument for dlopen, and its origin: LD_LIBRARY_PATH, TensorFlow's RUNPATH, the loader's cache."""
     own = [folder for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":") if folder]
     if any(os.path.exists(os.path.join(folder, soname)) for folder in own):
         return soname, "LD_LIBRARY_PATH"

@@ -164,7 +164,7 @@ def interpreter_search_path():
 
 
 def searched():
-    """Return directories with CUDA libraries in the loader's order: the way to them (empty: none), and the directory."""
+    """Return directories with CUDA libraries in the loader's order: the way (empty: none), and the directory."""
     named = [folder for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":") if folder]
     rows = [("LD_LIBRARY_PATH", folder) for folder in named]
     rows += [("RUNPATH", folder) for folder in own_search_path() + interpreter_search_path()]
