@@ -175,8 +175,8 @@ def _obstacles(choice: BaseChoice, inventory: Inventory) -> Iterator[_Obstacle]:
     if not inventory.engine and _has_apt_run(choice):
         yield _Obstacle(
             verdict=Buildability.NO,
-            reason="installing OS packages on a registry image requires a container engine, and none answers",
-            hint="start a container engine, or set DOCKER_HOST to the address of one",
+            reason="installing OS packages on a registry image requires a container engine, and none is available",
+            hint="start a container engine, or set DOCKER_HOST to its address",
         )
     if choice.python_provider is PythonProvider.ARCHIVE:
         python = _python_obstacle(choice.python, choice.system.glibc, inventory)
@@ -195,7 +195,7 @@ def _base_obstacle(system: BaseSystem, inventory: Inventory) -> _Obstacle | None
         return _Obstacle(
             verdict=Buildability.NO,
             reason=f"{system.id} needs a Debian archive, and none is configured on this host",
-            hint="name one with --debian-mirror URL",
+            hint="use --debian-mirror URL",
         )
     match system.publication.state:
         case PublicationState.PUBLISHED:
@@ -206,7 +206,7 @@ def _base_obstacle(system: BaseSystem, inventory: Inventory) -> _Obstacle | None
             return _Obstacle(
                 verdict=Buildability.UNKNOWN,
                 reason=f"{_name(system)} may no longer be published ({system.publication.note})",
-                hint="try to build it, or name a registry that has it with --registry-mirror HOST[:PORT]",
+                hint="try to build it, or use a registry that has it: --registry-mirror HOST[:PORT]",
             )
 
 
@@ -219,7 +219,7 @@ def _withdrawn(system: BaseSystem, mirror: str) -> _Obstacle:
     return _Obstacle(
         verdict=Buildability.NO,
         reason=reason,
-        hint="name a registry that still has it with --registry-mirror HOST[:PORT], or build from a bundle with "
+        hint="use a registry that still has it: --registry-mirror HOST[:PORT], or build from a bundle with "
         "--bundle FILE",
     )
 
@@ -247,7 +247,7 @@ def _python_obstacle(python: Release, glibc: Release, inventory: Inventory) -> _
     if program:
         return _Obstacle(
             verdict=Buildability.UNKNOWN,
-            reason=f"an interpreter archive of Python {python} is not in the cache; {program} may become one",
+            reason=f"an interpreter archive of Python {python} is not in the cache; {program} can be packed",
             hint=f"run `envbuilder python pack {program}`",
             command=f"envbuilder python pack {program}",
         )

@@ -72,7 +72,7 @@ def _processor(facts: CudaFacts, stack: Stack, host: Host) -> Iterator[Reason]:
             aspect=Aspect.PROCESSOR,
             rule=Rule.AVX,
             fit=Fit.NO,
-            text=f"its code uses AVX, which the processor{on(host)} does not have: the import ends with SIGILL",
+            text=f"it uses AVX, which the CPU{on(host)} lacks: the import is terminated by SIGILL",
             asked="no AVX",
             has="AVX",
             sources=stack.wheel.sources,
@@ -125,7 +125,7 @@ def _without_gpu(stack: Stack, host: Host) -> Reason:
         aspect=Aspect.KIND,
         rule=Rule.NO_GPU,
         fit=Fit.CPU_ONLY,
-        text=f"there is no GPU{on(host)}: it computes on the processor",
+        text=f"there is no GPU{on(host)}: it runs on the CPU",
         asked="no GPU",
         has="GPU",
     )
@@ -171,8 +171,8 @@ def _merged(kinds: tuple[GpuCompatibility, ...]) -> Iterator[Reason]:
             aspect=Aspect.GPU,
             rule=Rule.OTHER_GPU,
             fit=Fit.FITS,
-            text=f"{gpu_label(kind.gpu, kind.capability)} does worse ({kind.fit.value}): {why}; CUDA_VISIBLE_DEVICES"
-            " chooses the GPUs",
+            text=f"{gpu_label(kind.gpu, kind.capability)} is less suitable ({kind.fit.value}): {why};"
+            " CUDA_VISIBLE_DEVICES selects GPUs",
             asked=str(kind.capability or kind.gpu.name),
             is_caveat=True,
         )

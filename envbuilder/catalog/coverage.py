@@ -171,7 +171,7 @@ def support_by(facts: CudaFacts, need: CudaNeed, libraries: tuple[Release, Relea
     if known is not None:
         return _support(facts, known, need.code.families, libraries, facts.driver_floor(libraries[0]))
     kernels = tuple(_kernels(family, capability) for family in need.code.families)
-    doubt = Reason(part=Part.CUDA, coverage=None, text="not proven: the catalog does not know this kind of GPU")
+    doubt = Reason(part=Part.CUDA, coverage=None, text="not proven: the catalog has no data for this GPU")
     unknown = Architecture(capability=capability, generation="", gpus=(), since=Release("0"), last=None)
     return GpuSupport(architecture=unknown, reasons=(*kernels, doubt), ptx_driver=None, driver=None)
 

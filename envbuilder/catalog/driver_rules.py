@@ -153,7 +153,7 @@ def _stands_before(
 ) -> Reason:
     """Judge a driver library that is newer than the kernel module, as NVIDIA's package cuda-compat installs it."""
     text = (
-        f"libcuda {library} stands before the older kernel module {host.driver}{on(host)} (forward compatibility);"
+        f"libcuda {library} is used with the older kernel module {host.driver}{on(host)} (forward compatibility);"
         f" it needs {need.least}, {need.why}"
     )
     name = gpu[0].name if gpu else ""

@@ -32,8 +32,8 @@ def gpu_asked(facts: CudaFacts, text: str) -> HostGpu:
         near = difflib.get_close_matches(text.lower(), [gpu.name.lower() for gpu in facts.gpus], 1, 0.5)
         meant = f"did you mean {near[0]}? Or " if near else ""
         raise UsageError(
-            f"no GPU of the catalog is called {text!r}",
-            hint=f"{meant}give its compute capability, such as 8.6: `nvidia-smi --query-gpu=name,compute_cap"
+            f"the catalog has no GPU named {text!r}",
+            hint=f"{meant}specify its compute capability, such as 8.6: `nvidia-smi --query-gpu=name,compute_cap"
             " --format=csv`",
         )
     return HostGpu(name=text.strip(), capability=model.capability)

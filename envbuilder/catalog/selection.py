@@ -41,8 +41,8 @@ def meant(catalog: Catalog, name: str) -> Environment | None:
     with_gpu = [row for row in rows if row.cuda]
     if rows and len(with_gpu) != 1:
         raise UsageError(
-            f"{name} does not stand for one environment: it has {len(with_gpu)} with GPU support",
-            hint=f"name one of {', '.join(row.id for row in rows)}",
+            f"{name} is ambiguous: it has {len(with_gpu)} with GPU support",
+            hint=f"specify one of {', '.join(row.id for row in rows)}",
         )
     return with_gpu[0] if rows else None
 

@@ -138,7 +138,7 @@ def _python(text: str | None) -> Release | None:
 def _base(catalog: Catalog, name: str) -> str:
     known = {base.id for base in catalog.bases}
     if name and name not in known:
-        raise UsageError(f"there is no base {name!r}", hint=f"there are {', '.join(sorted(known))}")
+        raise UsageError(f"unknown base: {name!r}", hint=f"available: {', '.join(sorted(known))}")
     return name
 
 

@@ -76,7 +76,9 @@ def _audits(catalog: Catalog, target: str, python: Release | None, ports: AuditP
     named = _RELEASE.fullmatch(target)
     if target.endswith(".whl"):
         if not path.is_file():
-            raise UsageError(f"there is no wheel {target}", hint="name a file, `package==version`, or a row")
+            raise UsageError(
+                f"wheel not found: {target}", hint="specify a .whl file, `package==version`, or an environment"
+            )
         yield audit_file(catalog, path, ports)
     elif named:
         yield audit_release(catalog, normalized(named[1]), _version(named[2]), ports, python=python)
@@ -89,12 +91,12 @@ def _version(text: str) -> Version:
     try:
         return pep440(text)
     except ValueError as error:
-        raise UsageError(str(error), hint="such as tensorflow-gpu==2.4.1") from None
+        raise UsageError(str(error), hint="use PACKAGE==VERSION, such as tensorflow-gpu==2.4.1") from None
 
 
 def _tell(audit: Audit) -> None:
     wheel = audit.wheel
-    click.echo(heading(audit.row or "no row is about this release"))
+    click.echo(heading(audit.row or "no environment for this release"))
     if audit.listed_under:
         told = f"  lists {wheel.version} as another release; what it says was measured on {audit.listed_under}"
         click.echo(folded(told))
@@ -109,12 +111,12 @@ def _tell(audit: Audit) -> None:
         click.echo(table(("", "FIELD", "ROW SAYS", "WHEEL SAYS"), lines))
         for each in audit.comparisons:
             if not each.agrees:
-                click.echo(folded(f"  {each.field}: the row says {each.claimed}; the wheel says {each.measured}"))
+                click.echo(folded(f"  {each.field}: the catalog has {each.claimed}; the wheel has {each.measured}"))
     else:
         for name, value in wheel.record.items():
             if name not in _TOO_LONG:
                 click.echo(folded(f"  {name}: {_plain(value)}"))
-        click.echo("  every library by itself: --json")
+        click.echo("  details for each library: --json")
     click.echo("")
 
 

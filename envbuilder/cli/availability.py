@@ -48,7 +48,9 @@ def _tell(found: Availability) -> None:
     if found.complete:
         click.echo(f"{found.row}: all {found.files} files are there")
     elif not found.closures:
-        click.echo(f"{found.row}: ships no files; `envbuilder catalog prove --tier resolved {found.row}` makes them")
+        click.echo(
+            f"{found.row}: has no bundled lock; `envbuilder catalog prove --tier resolved {found.row}` creates it"
+        )
     else:
         click.echo(f"{found.row}: {len(found.vanished)} of {found.files} files are missing")
         for each in found.vanished:

@@ -135,7 +135,7 @@ def _push(session: Session, reference: ImageRef, registry: str) -> str:
     engine = session.engine
     known = engine.image(str(reference))
     if known is None:
-        raise EngineUnavailable("pushing needs an engine", hint="start one, then try again")
+        raise EngineUnavailable("pushing needs an engine", hint="start a container engine, then run the command again")
     mirrored = reference.at_registry(registry)
     engine.tag(known.id, mirrored)
     engine.push(mirrored, session.listener)

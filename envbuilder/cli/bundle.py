@@ -59,7 +59,7 @@ def command(target: str | None, output: Path, key: Path | None, sources: Sources
             }
         )
     else:
-        click.echo(f"wrote {output}: {size(written.size)}, everything that {lock.environment} needs")
+        click.echo(f"wrote {output}: {size(written.size)}, all files that {lock.environment} needs")
         if signature:
             click.echo(f"signed: {signature}")
         check = " --key PUBLIC" if signature else ""

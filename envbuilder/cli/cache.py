@@ -70,7 +70,7 @@ def list_command(*, as_json: bool) -> None:
     click.echo(table(("SIZE".rjust(8), "DIRECTORY", "HOLDS"), [(each.rjust(8), *words) for each, *words in parts]))
     click.echo("")
     click.echo(f"{cache}: {size(total)}")
-    click.echo("next: `envbuilder cache prune` frees what no image needs, `--all` everything")
+    click.echo("next: `envbuilder cache prune` removes files that no image needs, `--all` everything")
 
 
 @command.command("prune")
@@ -91,7 +91,7 @@ def prune_command(*, everything: bool, as_json: bool) -> None:
         return
     click.echo(f"freed {size(done.freed)}")
     if done.in_use:
-        click.echo(f"in use by other commands, and kept: {', '.join(done.in_use)}")
+        click.echo(f"kept, in use by other commands:  {', '.join(done.in_use)}")
 
 
 @command.command("verify")
@@ -136,5 +136,5 @@ def _tell(found: CacheState) -> None:
     click.echo(f"{len(found.damaged)} damaged; not checked: {', '.join(found.unchecked)}")
     if any(not each.removed for each in found.damaged):
         click.echo(
-            "next: `envbuilder cache verify --remove`; what was removed is made or fetched again when it is needed"
+            "next: `envbuilder cache verify --remove`; removed files are created or downloaded again when needed"
         )

@@ -59,7 +59,8 @@ def _content(session: Session, name: str) -> Facts | Lock:
     except EngineUnavailable:
         pass
     raise UsageError(
-        f"{name} is no file, environment, or image that the engine has", hint="facts: `envbuilder doctor -o`"
+        f"{name} is not a file, an environment, or an image of the engine",
+        hint="`envbuilder doctor -o FACTS` writes a facts file",
     )
 
 
@@ -115,7 +116,7 @@ def _out_of_memory(found: Comparison, failing: tuple[Where, ...]) -> Iterator[st
             yield from (f"  - {effect.text}" for effect in causes)
         else:
             yield heading(f"No difference explains an out-of-memory error on {where.value} ({side.name}) alone")
-            yield "  Its log says more: `envbuilder diagnose LOG`; `nvidia-smi` lists the processes that hold memory."
+            yield "  Diagnose its log: `envbuilder diagnose LOG`; `nvidia-smi` lists the processes that hold memory."
             if side.kind is SideKind.FACTS:
                 yield f"  Environments that run there: `envbuilder list --fits {side.name}`"
 

@@ -109,14 +109,14 @@ def _opened(log: Path) -> BinaryIO:
 def _unreadable(name: str, error: OSError) -> UsageError:
     return UsageError(
         f"the log {name} cannot be read: {error.strerror}",
-        hint="name a file, or pipe it: `COMMAND 2>&1 | envbuilder diagnose -`",
+        hint="specify a file, or pipe the output: `COMMAND 2>&1 | envbuilder diagnose -`",
     )
 
 
 def _empty(log: Path) -> UsageError:
     if str(log) == "-":
         return UsageError(
-            "the log is empty: nothing came from standard input",
-            hint="messages go to standard error: `python train.py 2>&1 | envbuilder diagnose -`",
+            "the log is empty: no data on standard input",
+            hint="redirect standard error too: `python train.py 2>&1 | envbuilder diagnose -`",
         )
-    return UsageError(f"the log is empty: {log}", hint="write both streams into it: `python train.py > train.log 2>&1`")
+    return UsageError(f"the log is empty: {log}", hint="redirect both streams: `python train.py > train.log 2>&1`")

@@ -26,6 +26,6 @@ def command(old: Path, new: Path, *, as_json: bool) -> None:
     elif changes:
         print_changes(changes)
     else:
-        click.echo("no difference")
+        click.echo("no differences")
     if changes:
         raise click.exceptions.Exit(1)

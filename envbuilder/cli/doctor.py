@@ -68,9 +68,7 @@ def command(  # noqa: PLR0913  one parameter for each option
         other = "--container" if container else "--python" if python else "--import"
         raise UsageError(f"FACTS cannot be combined with {other}", hint=f"envbuilder doctor {facts_file}")
     if output and not output.parent.is_dir():
-        raise UsageError(
-            f"{output}: there is no folder {output.parent}", hint=f"make it first: mkdir -p {output.parent}"
-        )
+        raise UsageError(f"{output}: directory not found: {output.parent}", hint=f"`mkdir -p {output.parent}`")
     here = command_settings()
     asked = _Asked(facts_file=facts_file, container=container or "", python=python or "", imports=imports)
     look = _look(here, asked, timeout)

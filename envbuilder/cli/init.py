@@ -30,9 +30,7 @@ def command(environment: str, output: Path, *, force: bool) -> None:
     here = command_settings()
     row = named(load_catalog(here.matrices), environment)
     if output.exists() and not force:
-        raise UsageError(
-            f"{output} is there already", hint="edit it, name another with -o, or overwrite it with --force"
-        )
+        raise UsageError(f"{output} already exists", hint="choose another file with -o, or overwrite it with --force")
     write_text(output, render_spec(row, here.templates))
     click.echo(f"wrote {output}")
     click.echo(f"next: edit it, then `envbuilder lock{'' if output.name == 'envbuilder.yaml' else f' {output}'}`")

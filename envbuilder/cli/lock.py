@@ -70,7 +70,7 @@ def command(  # noqa: PLR0913  one parameter for each option
     day = _day(as_of, upgrade=upgrade)
     if only_check:
         if upgrade:
-            raise UsageError("--check changes nothing, --upgrade does", hint="use one of them")
+            raise UsageError("--check cannot be combined with --upgrade", hint="use one of them")
         _check(catalog, spec, file, target, as_json=as_json)
         return
     session = Session(here, catalog, notice)
@@ -98,27 +98,29 @@ def _made(session: Session, spec: Spec, day: date | None, *, unpinned: bool) -> 
 def _day(text: str | None, *, upgrade: bool) -> date | None:
     if not upgrade:
         if text is not None:
-            raise UsageError("--as-of says how far to move", hint="use it with --upgrade")
+            raise UsageError("--as-of requires --upgrade", hint="envbuilder lock --upgrade --as-of DAY")
         return None
     today = datetime.now(tz=UTC).date()
     try:
         day = today if text is None else date.fromisoformat(text)
     except ValueError:
-        raise UsageError(f"{text!r} is not a day", hint="write it as 2026-06-01") from None
+        raise UsageError(f"{text!r} is not a date", hint="use the form YYYY-MM-DD, such as 2026-06-01") from None
     if day > today:
-        raise UsageError(f"{day} is in the future", hint="the same lock could not be made twice")
+        raise UsageError(
+            f"{day} is in the future: the lock would not be reproducible", hint="use today or an earlier date"
+        )
     return day
 
 
 def _check(catalog: Catalog, spec: Spec, file: Path, target: Path, *, as_json: bool) -> None:
     if not target.is_file():
-        raise UsageError(f"there is no {target}", hint="`envbuilder lock` makes it")
+        raise UsageError(f"lock not found: {target}", hint="`envbuilder lock`")
     changes = check(catalog, spec, read_lock(target))
     if as_json:
         document = [change_document(change) for change in changes]
         print_json({"schema": 1, "lock": str(target), "stale": bool(changes), "changes": document})
     elif changes:
-        click.echo(f"{target} is stale; changed since it was made:")
+        click.echo(f"{target} is out of date; changed since it was created:")
         print_changes(changes)
         click.echo(f"next: `envbuilder lock{'' if file == SPEC else f' {file}'}`")
     else:

@@ -26,4 +26,4 @@ def command(output: Path | None) -> None:
     with replacing(output) as stream:
         stream.write(probe_source())
     click.echo(f"wrote {output}")
-    click.echo(f"next: `python {output.name} > facts.json` on the machine to look at")
+    click.echo(f"next: `python {output.name} > facts.json` on the machine to inspect")

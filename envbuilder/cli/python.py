@@ -79,7 +79,7 @@ def listing(*, as_json: bool) -> None:
     elif rows:
         click.echo(table(("ARCHIVE", "SIZE", "SHA256"), rows))
     else:
-        click.echo("none yet; `envbuilder python pack 3.8` makes one of an installed CPython")
+        click.echo("no archives; `envbuilder python pack 3.8` packs an installed CPython")
 
 
 def _installed(session: Session, version: str) -> Path:
@@ -89,13 +89,13 @@ def _installed(session: Session, version: str) -> Path:
         ToolMissing: There is none; names the reason if there are unsuitable ones.
     """
     if not _VERSION.fullmatch(version):
-        raise UsageError(f"{version!r} is not a version of Python", hint="name one, such as 3.8, or a path")
+        raise UsageError(f"{version!r} is not a version of Python", hint="use a version such as 3.8, or a path")
     problems = []
     for python in installed_pythons(Release(version), None, host_programs(session.settings)):
         if not python.problem:
             return python.program
         problems.append(f"\n  {python.program} {python.problem}")
     raise ToolMissing(
-        f"no CPython {version} is installed here that can be packed{''.join(problems)}",
-        hint=f"install one: `uv python install {version}` or `pyenv install {version}`; or name its path",
+        f"no suitable CPython {version} is installed{''.join(problems)}",
+        hint=f"install one: `uv python install {version}` or `pyenv install {version}`; or specify its path",
     )

@@ -76,7 +76,9 @@ def command(  # noqa: PLR0913  one parameter for each option
             }
         )
         return
-    click.echo(f"wrote {output}: Dockerfile and {len(files.texts) + len(files.attachments) - 1} files beside it")
+    click.echo(
+        f"wrote {output}: Dockerfile and {len(files.texts) + len(files.attachments) - 1} files in its build context"
+    )
     if lock.unpinned:
         click.echo(folded(f"does not build: not pinned: {'; '.join(lock.unpinned)}"))
         return

@@ -108,9 +108,9 @@ def _tell(lock: Lock, attempts: tuple[Attempt, ...], differ: tuple[str, ...]) ->
     elif len({attempt.manifest for attempt in attempts}) > 1:
         click.echo("the images differ in their configuration")
     else:
-        click.echo(f"{lock.environment}: the same image, bit by bit")
+        click.echo(f"{lock.environment}: the images are identical")
     if lock.image and lock.image.manifest != attempts[0].manifest:
-        click.echo(f"the lock says {lock.image.manifest}: it was made by another version; `envbuilder lock`")
+        click.echo(f"the lock has {lock.image.manifest}: it was created by another version; run `envbuilder lock`")
 
 
 def _document(lock: Lock, attempts: tuple[Attempt, ...], differ: tuple[str, ...]) -> dict[str, object]:

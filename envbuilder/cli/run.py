@@ -131,7 +131,7 @@ def _command(words: tuple[str, ...]) -> tuple[str, ...]:
     """Return the command without the `--` that often precedes it."""
     given = words[1:] if words[0] == "--" else words
     if not given:
-        raise UsageError("there is no command after --", hint="such as: -- python train.py")
+        raise UsageError("no command after --", hint="envbuilder run IMAGE -- python train.py")
     return given
 
 
@@ -140,17 +140,21 @@ def _mount(text: str) -> tuple[str, str]:
     source, colon, target = text.partition(":")
     folder = Path(source).resolve()
     if not folder.is_dir():
-        raise UsageError(f"--mount {source}: there is no such folder", hint="name a folder that is there")
+        raise UsageError(f"--mount {source}: no such directory", hint="specify an existing directory")
     if colon and not target.startswith("/"):
-        raise UsageError(f"--mount {text}: {target!r} is no absolute path", hint="such as --mount .:/work")
+        raise UsageError(
+            f"--mount {text}: {target!r} is not an absolute path", hint="use an absolute path: --mount .:/work"
+        )
     path = posixpath.normpath(target) if target else f"/work/{folder.name}"
     if path.lstrip("/").partition("/")[0] in {"", "proc", "sys", "dev"}:
-        raise UsageError(f"--mount {text}: {target!r} belongs to the container itself", hint="such as --mount .:/work")
+        raise UsageError(
+            f"--mount {text}: {target!r} is reserved for the container", hint="use another path: --mount .:/work"
+        )
     return str(folder), path
 
 
 def _variable(text: str, environ: Mapping[str, str]) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals and name not in environ:
-        raise UsageError(f"--env {name}: this host has no such variable", hint=f"give a value: --env {name}=…")
+        raise UsageError(f"--env {name}: the variable is not set on this host", hint=f"set a value: --env {name}=…")
     return name, value if equals else environ[name]

@@ -85,11 +85,11 @@ def _framework_lines(row: Environment) -> Iterator[str]:
 
 
 def _package_lines(row: Environment) -> Iterator[str]:
-    yield "  the newest files uploaded until then that go together; they ship with the row"
+    yield "  the newest compatible files uploaded by then; pinned by the bundled lock"
     yield from _constraint_lines(row.constraints, "bound")
     yield from _constraint_lines(row.additions, "added")
     if row.source_builds:
-        yield f"  built from source, as they have no wheels: {', '.join(row.source_builds)}"
+        yield f"  built from source (no wheels available): {', '.join(row.source_builds)}"
 
 
 def _trap_lines(row: Environment) -> Iterator[str]:

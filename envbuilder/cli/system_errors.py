@@ -38,15 +38,17 @@ def _of_os(error: OSError) -> EnvbuilderError | None:
     name = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else ""
     if error.errno in _FULL:
         what = "too large for `ulimit -f`, or for its file system" if error.errno == errno.EFBIG else "no space left"
-        return DiskFull(f"{what}: {name or 'a file or the output'}", hint="free some space, then run it again")
+        return DiskFull(f"{what}: {name or 'a file or the output'}", hint="free some space, then run the command again")
     if error.errno in _LIMITS:
         return _limit(_LIMITS[error.errno] + (f": {name}" if name else ""))
     if name:
-        return UsageError(f"{name}: {error.strerror}", hint="name another path, or change its permissions")
+        return UsageError(f"{name}: {error.strerror}", hint="use another path, or change its permissions")
     if error.errno is None:
         return None
     return _limit(os.strerror(error.errno))
 
 
 def _limit(problem: str) -> MachineError:
-    return MachineError(f"this machine refuses: {problem}", hint="raise the limit (`ulimit -a`), then run it again")
+    return MachineError(
+        f"the operating system refused: {problem}", hint="raise the limit (`ulimit -a`), then run it again"
+    )

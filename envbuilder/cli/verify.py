@@ -64,7 +64,7 @@ def _expected(session: Session, lock: Lock, sources: Sources) -> Callable[[str],
     """Make the missing layers of a lock; return a function that maps digests to paths."""
     session.progress("making the layers as they should be, to compare files")
     if lock.image is None:
-        raise UsageError("the lock does not name its image", hint="`envbuilder lock`")
+        raise UsageError("the lock does not contain the digest of its image", hint="`envbuilder lock`")
     add_archives(session, sources)
     assemble([lock], lock.image.format, assembly_context(session, sources), lambda _event: None)
     return session.store.verified
@@ -72,10 +72,10 @@ def _expected(session: Session, lock: Lock, sources: Sources) -> Callable[[str],
 
 def _tell(lock: Lock, found: Verification) -> None:
     if found.same:
-        click.echo(f"{found.subject.name} is the image of the lock, bit by bit (compared: {found.proof})")
+        click.echo(f"{found.subject.name} is identical to the image of the lock (compared: {found.proof})")
         click.echo(f"  {found.expected.manifest}")
         return
-    click.echo(f"{found.subject.name} is not the image of {lock.environment} as its lock says")
+    click.echo(f"{found.subject.name} differs from the image of {lock.environment} in the lock")
     click.echo(f"  lock   {found.expected.manifest}")
     click.echo(f"  found  {found.subject.manifest or found.subject.config}")
     for difference in found.differences:
@@ -83,7 +83,7 @@ def _tell(lock: Lock, found: Verification) -> None:
         for line in difference.files:
             click.echo(f"  {line}")
     if not found.differences:
-        click.echo("all layers are the same; the configuration differs (environment, labels, command or account)")
+        click.echo("all layers are the same; the configuration differs (environment, labels, command or user)")
     if found.subject.fetch is None:
         click.echo("for the files that differ: `docker save IMAGE -o image.tar`, then `envbuilder verify image.tar`")
 

@@ -239,7 +239,7 @@ def _check_owner(path: Path, uid: int) -> None:
         mode = stat.S_IMODE(statuses[1].st_mode)
         mine = statuses[1].st_uid == uid and not mode & stat.S_ISVTX
         raise UsageError(
-            f"the cache directory {path} can be written to by other accounts (mode {mode:04o}), who could change the "
+            f"the cache directory {path} is writable by other users (mode {mode:04o}), who could change the "
             "programs that envbuilder runs from there",
             hint=f"`chmod -R go-w {path}`, then `envbuilder cache verify`"
             if mine
@@ -264,9 +264,9 @@ def _is_private_group(gid: int, uid: int) -> bool:
 
 def _account(uid: int) -> str:
     try:
-        return f"the account {pwd.getpwuid(uid).pw_name}"
+        return f"the user {pwd.getpwuid(uid).pw_name}"
     except KeyError:
-        return f"another account (uid {uid})"
+        return f"another user (uid {uid})"
 
 
 def _walk(root: Path) -> Iterator[Path]:

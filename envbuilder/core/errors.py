@@ -108,9 +108,9 @@ class UnknownEnvironment(UsageError):
     """
 
     def __init__(self, asked: str, nearest: tuple[str, ...]) -> None:
-        hint = f"did you mean {' or '.join(nearest)}?" if nearest else "see `envbuilder list`"
-        how = "matches" if set(asked) & set("*?[") else "is called"
-        super().__init__(f"no environment {how} {asked!r}", hint=hint)
+        hint = f"did you mean {' or '.join(nearest)}?" if nearest else "`envbuilder list` shows all environments"
+        problem = "no environment matches" if set(asked) & set("*?[") else "unknown environment:"
+        super().__init__(f"{problem} {asked!r}", hint=hint)
         self.asked = asked
         self.nearest = nearest
 

@@ -142,7 +142,7 @@ def parse_one(text: str) -> GpuMemory:
     if name == Way.LIMIT and colon:
         return limit(amount)
     if text not in {Way.ALL, Way.GROWTH, Way.ASYNC}:
-        raise ValueError(f"{text!r} is no memory policy: {_EXPECTED}")
+        raise ValueError(f"{text!r} is not a memory policy: {_EXPECTED}")
     return GpuMemory(way=Way(text))
 
 
@@ -154,7 +154,7 @@ def fraction(text: str) -> GpuMemory:
     """
     share = Decimal(text) if _SHARE.fullmatch(text) else Decimal(0)
     if not 0 < share <= 1:
-        raise ValueError(f"{text!r} is no fraction above 0 and at most 1, such as 0.8")
+        raise ValueError(f"{text!r} is not a fraction: must be > 0 and <= 1, such as 0.8")
     plain = f"{share:f}"
     return GpuMemory(way=Way.FRACTION, share=Decimal(plain.rstrip("0").rstrip(".") if "." in plain else plain))
 
@@ -167,10 +167,10 @@ def limit(text: str) -> GpuMemory:
     """
     match = _SIZE.fullmatch(text)
     if not match:
-        raise ValueError(f"{text!r} is no size: a whole number with KiB, MiB, GiB, MB or GB, such as 4GiB")
+        raise ValueError(f"{text!r} is not a size: must be a whole number with KiB, MiB, GiB, MB or GB, such as 4GiB")
     size = int(match[1]) * _UNITS[match[2]]
     if size < LEAST:
-        raise ValueError(f"{text!r} is less than {_size(LEAST)}, with which no TensorFlow starts on a GPU")
+        raise ValueError(f"{text!r} is less than {_size(LEAST)}, the minimum for TensorFlow to start on a GPU")
     return GpuMemory(way=Way.LIMIT, limit=size)
 
 
@@ -182,9 +182,9 @@ def together(gpus: tuple[GpuMemory, ...]) -> MemoryPolicy:
     """
     ways = {gpu.way for gpu in gpus}
     if Way.ASYNC in ways and len(gpus) > 1:
-        raise ValueError("async-allocator holds for all GPUs of a process: write it alone")
+        raise ValueError("async-allocator applies to all GPUs of a process: it cannot be combined with other policies")
     if ways >= {Way.ALL, Way.GROWTH}:
-        raise ValueError("all and growth exclude each other: TensorFlow has one switch for growth, for all GPUs")
+        raise ValueError("all and growth are mutually exclusive: TensorFlow has one growth setting for all GPUs")
     return MemoryPolicy(gpus=gpus)
 
 

@@ -222,7 +222,7 @@ def account_name(text: str) -> str:
         ValueError: It is invalid by the rules of useradd, or root.
     """
     if not _ACCOUNT.fullmatch(text) or text == "root":
-        raise ValueError(f"{shown(text)} is not the name of an ordinary account")
+        raise ValueError(f"{shown(text)} is not the name of an unprivileged user")
     return text
 
 
@@ -231,7 +231,7 @@ def variable_problem(name: str) -> str:
     if not _VARIABLE.fullmatch(name):
         return "is not a variable name"
     if _SECRET.search(name):
-        return "looks like a secret, which everybody with the image could read"
+        return "looks like a secret, which is readable by all users of the image"
     return ""
 
 

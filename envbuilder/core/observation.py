@@ -67,6 +67,6 @@ class Unseen:
         return "\n".join((self.kind, self.message, *self.trace))
 
 
-NOT_ASKED = Unseen(kind="NotAsked", message="the probe was not asked for it")
+NOT_ASKED = Unseen(kind="NotAsked", message="not requested from the probe")
 
 Fact: TypeAlias = Annotated[Seen[T] | Unseen, Tagged("ok", True, False)]  # noqa: FBT003  values of the tag

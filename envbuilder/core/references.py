@@ -58,7 +58,7 @@ def image_name(text: str) -> str:
             f"{text!r} is not the name of an image: lower-case letters and digits, with single '.', '_' or '-' between"
         )
     if _RESERVED.fullmatch(text):
-        raise ValueError(f"{text!r} is reserved for images that envbuilder makes for itself")
+        raise ValueError(f"{text!r} is reserved for images that envbuilder creates internally")
     return text
 
 

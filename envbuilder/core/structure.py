@@ -280,7 +280,7 @@ def _unique(hint: Any, rule: Unique) -> _Converter:  # noqa: ANN401
         for index, entry in enumerate(value) if isinstance(value, list) else ():
             key = " ".join(str(entry.get(name)) for name in names) if isinstance(entry, dict) else f"[{index}]"
             if key in seen:
-                reading.refuse((*path, index, names[-1]), f"{key[:80]!r} stands here twice")
+                reading.refuse((*path, index, names[-1]), f"{key[:80]!r} is a duplicate")
             seen.add(key)
         return inner.load(value, path, reading)
 

@@ -148,4 +148,4 @@ def read_pylock(text: str) -> dict[str, object]:
 
 def unknown_form() -> ToolFailed:
     """Return the error for output of uv in an unknown format."""
-    return ToolFailed("uv wrote its resolution in a form that is not known here", hint="install uv 0.13")
+    return ToolFailed("the output of uv has an unknown format", hint="install uv 0.13")

@@ -44,11 +44,13 @@ def failure_of(status: int, output: str, places: str) -> EnvbuilderError | None:
         return DiskFull(f"uv has no room left in {places}\n{output}".rstrip(), hint="free some space, or set TMPDIR")
     if codes & _LIMITS or _MEMORY in output:
         words = ", ".join(os.strerror(code) for code in sorted(codes & _LIMITS)) or os.strerror(errno.ENOMEM)
-        return MachineError(f"uv cannot work here: {words}\n{output}", hint="see `ulimit -a`, and who owns its folders")
+        return MachineError(
+            f"uv cannot run: {words}\n{output}", hint="check `ulimit -a` and the owner of its directories"
+        )
     if status < 0:
         return ToolFailed(
-            f"uv was ended by {_signal(-status)}\n{output}".rstrip(),
-            hint="SIGKILL often means that memory ran out: free some, then run it again",
+            f"uv was terminated by {_signal(-status)}\n{output}".rstrip(),
+            hint="SIGKILL often means that the machine ran out of memory: free memory, then run the command again",
         )
     return None
 

@@ -86,7 +86,7 @@ def audit_release(
     if wanted is None:
         raise ResolutionFailed(
             f"the index has no wheel of {package} {version} for Linux on x86-64 and Python 3.6 or later",
-            hint="is the version right? TensorFlow's GPU package is tensorflow-gpu up to 2.11.0",
+            hint="check the version: the GPU package of TensorFlow is tensorflow-gpu up to 2.11.0",
         )
     return _audited(catalog, _best(files, wanted, f"{package}=={version}"), ports)
 
@@ -165,7 +165,7 @@ def _record_new(catalog: Catalog, wheel: MeasuredWheel, index: Index, records: C
     there = next((row for row in catalog.environments if row.id == release.id), None)
     if there is not None:
         raise UsageError(
-            f"{there.id} is about {there.framework.package} {there.framework.version}, not {wheel.version}",
+            f"{there.id} is for {there.framework.package} {there.framework.version}, not {wheel.version}",
             hint=f"change `tensorflow.version` in {records.environment_path(there.id)} first, then audit again",
         )
     model = model_for(catalog, release)
@@ -181,9 +181,9 @@ def _record_new(catalog: Catalog, wheel: MeasuredWheel, index: Index, records: C
 
 def _audited(catalog: Catalog, chosen: IndexFile, ports: AuditPorts) -> Audit:
     with _work(ports) as folder:
-        ports.progress(f"fetching {chosen.file}")
+        ports.progress(f"downloading {chosen.file}")
         path = ports.fetch(chosen, folder)
-        ports.progress(f"taking {chosen.file} apart")
+        ports.progress(f"measuring {chosen.file}")
         return compared(catalog, ports.measure(path, folder))
 
 

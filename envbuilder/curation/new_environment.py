@@ -64,7 +64,7 @@ def model_for(catalog: Catalog, release: NewRelease) -> Environment:
     """
     kind = [row for row in catalog.environments if (row.cuda is None) == (release.claims.cuda is None)]
     if not kind:
-        raise UsageError("the catalog has no row of this kind to start from")
+        raise UsageError("the catalog has no environment of this kind to start from")
     before = [row for row in kind if row.framework.version <= release.version]
     return before[-1] if before else kind[0]
 
@@ -123,7 +123,7 @@ def new_environment(
     if not bases:
         raise UsageError(
             f"no base of {model.id} has a Python with a wheel of {release.version}",
-            hint="add a base to matrices/bases.yaml and to that row first",
+            hint="add a base to matrices/bases.yaml and to that environment first",
         )
     tensorflow: dict[str, Plain] = {
         "package": release.package,

@@ -48,7 +48,7 @@ class ImageProof:
         closure = self.shipped.find(row.id, row_request(row, choice))
         if closure is None:
             raise ToolFailed(
-                f"{row.id} ships no closure for {made.base.id}", hint="`envbuilder catalog prove --tier resolved`"
+                f"{row.id} has no bundled lock for {made.base.id}", hint="`envbuilder catalog prove --tier resolved`"
             )
         tag = TAG.format(row=row.id)
         self.build(made, tag)

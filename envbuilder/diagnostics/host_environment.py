@@ -117,7 +117,7 @@ def start_host_environment(
         def left() -> float:
             return started + limit + _SPARE_SECONDS - host.clock()
 
-        late = EngineSilent(why="the container engine does not answer in time", remedy="", denied=False)
+        late = EngineSilent(why="the container engine did not answer in time", remedy="", denied=False)
         answered = {kind: pending.result(left(), _late(kind, limit)) for kind, pending in sources.items()}
         found = sandbox.result(left(), ("", ""))
         told = engine.result(left(), late)

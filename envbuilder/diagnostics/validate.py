@@ -61,7 +61,9 @@ def validate(
     """
     started = clock()
     if engine.image(wanted.image) is None:
-        raise UsageError(f"the engine has no image {wanted.image}", hint="`envbuilder build ENV` makes one; or pull it")
+        raise UsageError(
+            f"the engine has no image {wanted.image}", hint="build it with `envbuilder build ENV`, or pull it"
+        )
     tier = wanted.tier or (Tier.GPU if wanted.devices or engine.info().gpus else Tier.CPU)
     expected = lock or lock_inside(engine, wanted.image)
     expectation = expectation_of(catalog, expected)

@@ -55,7 +55,9 @@ def validate_static(
 def _content(subject: Subject, work: Path) -> ImageContent:
     fetch = subject.fetch
     if fetch is None:
-        raise UsageError(f"the layers of {subject.name} cannot be read where it is", hint="`docker save` it to a file")
+        raise UsageError(
+            f"the layers of {subject.name} cannot be read in place", hint="write it to a file with `docker save`"
+        )
     with tempfile.TemporaryDirectory(dir=work, prefix="static-") as folder:
         return survey(
             [partial(fetch, number) for number in range(len(subject.diff_ids))],

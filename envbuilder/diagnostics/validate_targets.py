@@ -76,7 +76,9 @@ def by_command(python: str, origin: str, run: Callable[[tuple[str, ...]], RunRes
     def look(request: ProbeRequest) -> Facts:
         done = run(launch(python, request))
         if done.timed_out:
-            raise ToolFailed(f"the probe in {origin} did not answer in time", hint="give it more: --timeout SECONDS")
+            raise ToolFailed(
+                f"the probe in {origin} did not answer in time", hint="increase the timeout: --timeout SECONDS"
+            )
         return read_answer(done.status, done.stdout, done.stderr, origin=origin)
 
     return look

@@ -89,7 +89,7 @@ def verify(
     pinned = lock.image
     if pinned is None:
         raise UsageError(
-            "the lock does not name the image that it becomes", hint="`envbuilder lock` adds it, without other changes"
+            "the lock does not contain the digest of its image", hint="`envbuilder lock` adds it without other changes"
         )
     if subject.manifest:
         same, proof = subject.manifest == pinned.manifest, "manifest"
@@ -112,9 +112,9 @@ def _differences(
             problem = f"its tar has the digest {subject.diff_ids[number]} instead of {layer.diff_id}"
             yield LayerDifference(layer=layer.id, problem=problem, files=files)
         elif subject.layers and subject.layers[number].digest != layer.blob.digest:
-            yield LayerDifference(layer=layer.id, problem="holds the same files, packed differently")
+            yield LayerDifference(layer=layer.id, problem="has the same files with a different compression")
     for number in range(len(pinned.layers), len(subject.diff_ids)):
-        yield LayerDifference(layer=str(number + 1), problem="should not be there")
+        yield LayerDifference(layer=str(number + 1), problem="is not expected")
 
 
 def _files(

@@ -145,7 +145,7 @@ def _compare(lock: Lock, image: AssembledImage, layer_format: LayerFormat) -> No
     raise VerificationFailed(
         f"the image of {lock.environment} has the digest {image.manifest.descriptor.digest}, the lock says "
         f"{pinned.manifest}; they differ in {what}",
-        hint="the lock was made by another version of envbuilder, or edited: `envbuilder lock`",
+        hint="the lock was created by another version of envbuilder, or edited: run `envbuilder lock`",
     )
 
 
@@ -162,7 +162,7 @@ def _missing_libraries(records: Sequence[LayerRecord], done: Draft) -> tuple[str
     if known:
         listing = ", ".join(f"{name} (package {package})" for name, package in known.items())
         raise VerificationFailed(
-            f"the image of {done.lock.environment} would lack libraries that its packages load: {listing}",
-            hint=f"add to the spec: `apt: [{', '.join(sorted(set(known.values())))}]`, then `envbuilder lock`",
+            f"the image of {done.lock.environment} lacks libraries that its packages load: {listing}",
+            hint=f"add to the spec: `apt: [{', '.join(sorted(set(known.values())))}]`, then run `envbuilder lock`",
         )
-    return tuple(f"{name} is asked for by a library of a package, and nobody brings it" for name in missing)
+    return tuple(f"{name} is required by a library of a package but missing from the image" for name in missing)

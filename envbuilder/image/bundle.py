@@ -23,8 +23,8 @@ from envbuilder.oci.tar.writing import Written, write
 LOCK_NAME = "envbuilder.lock"
 _BLOBS = "sha256"
 _LARGEST_LOCK = 16 << 20
-_HINT = "`envbuilder bundle LOCK -o FILE` makes one"
-_COPY = "copy it again from where it was made"
+_HINT = "`envbuilder bundle LOCK -o FILE` creates one"
+_COPY = "copy it again from its source"
 
 
 def bundle(lock: Lock, out: Path, store: Store, digests: Iterable[str]) -> Written:
@@ -96,16 +96,16 @@ def open_bundle(path: Path, store: Store, check: Callable[[BinaryIO], None] = la
         DiskFull: There is no room.
     """
     if not path.is_file():
-        raise UsageError(f"{path} is no bundle: it is no regular file", hint=_HINT)
+        raise UsageError(f"{path} is not a bundle: not a regular file", hint=_HINT)
     with path.open("rb") as stream:
         check(stream)
         stream.seek(0)
         try:
             found = _taken(stream, store, path)
         except (BadArchive, UnicodeDecodeError, InvalidInput) as error:
-            raise UsageError(f"{path} is no bundle: {error}", hint=_HINT) from error
+            raise UsageError(f"{path} is not a bundle: {error}", hint=_HINT) from error
     if found is None:
-        raise UsageError(f"{path} is no bundle: it has no lock", hint=_HINT)
+        raise UsageError(f"{path} is not a bundle: it contains no lock", hint=_HINT)
     return found
 
 
@@ -130,7 +130,7 @@ def _lock_text(entry: TarEntry, archive: TarReader) -> str:
 
 def _take(digest: str, content: Iterable[bytes], store: Store, path: Path) -> None:
     if not is_digest(digest):
-        raise VerificationFailed(f"{path} is damaged: {shown(digest)} is no digest", hint=_COPY)
+        raise VerificationFailed(f"{path} is damaged: {shown(digest)} is not a digest", hint=_COPY)
     if store.has(digest):
         return
     try:

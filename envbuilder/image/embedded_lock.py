@@ -36,8 +36,8 @@ class ImageEngine(Protocol):
 def no_hook() -> UsageError:
     """Return the error for a memory policy and an image without the hook that applies it."""
     return UsageError(
-        "the image was made before there were memory policies at run time",
-        hint="lock and build it again: `envbuilder lock`, `envbuilder build`",
+        "the image does not support memory policies at run time: it was built by an older version",
+        hint="run `envbuilder lock` and `envbuilder build`",
     )
 
 
@@ -67,9 +67,7 @@ def lock_in(content: bytes | None, place: str) -> Lock:
         InvalidInput: It is of another version.
     """
     if content is None:
-        raise UsageError(
-            f"{place} does not carry its lock", hint="was it built by envbuilder? name the lock: --lock FILE"
-        )
+        raise UsageError(f"{place} does not contain its lock", hint="specify the lock: --lock FILE")
     try:
         return load(content.decode("utf-8", errors="replace"), f"{place}:{LOCK_IN_IMAGE}")
     except InvalidInput as error:

@@ -78,6 +78,9 @@ def _make_room(folder: Path) -> None:
     if not folder.exists():
         return
     if not folder.is_dir() or (any(folder.iterdir()) and not (folder / _MARKER).is_file()):
-        raise UsageError(f"{folder} holds something that was not rendered here", hint="name a new folder with -o")
+        raise UsageError(
+            f"{folder} contains files that were not written by `envbuilder render`",
+            hint="specify a new directory with -o",
+        )
     for name in ("layers", "tools", "python", "host", "files"):
         shutil.rmtree(folder / name, ignore_errors=True)

@@ -49,7 +49,7 @@ def prepare(
     """
     found = engine.image(request.image)
     if found is None:
-        raise UsageError(f"there is no image {request.image} here", hint="`envbuilder build ENV` makes one; or pull it")
+        raise UsageError(f"image not found: {request.image}", hint="build it with `envbuilder build ENV`, or pull it")
     wanted = replace(request, gpus=bool(request.devices) or (engine.info().gpus if gpus is None else gpus))
     given = dict(request.env)
     if memory is not None:

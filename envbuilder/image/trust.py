@@ -98,7 +98,7 @@ def _sources(lock: Lock, origins: Origins) -> Iterator[str]:
     if origins.bundle:
         yield f"bundle: {origins.bundle}"
         if not origins.offline:
-            yield f"what the bundle lacks: from {origins.index} and {origins.debian}, by sha256"
+            yield f"files missing from the bundle: from {origins.index} and {origins.debian}, by sha256"
         return
     wheels = len(lock.packages)
     if wheels:

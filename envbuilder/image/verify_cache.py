@@ -96,7 +96,9 @@ def verify_cache(
             damaged += [_removed(each, store) for each in found] if removing else found
         if removing or not damaged:
             # Reading the record of an image removes a damaged configuration.
-            found = [Damage(path=path, reason="the record is not what was written") for path in records.damaged()]
+            found = [
+                Damage(path=path, reason="the record has changed since it was written") for path in records.damaged()
+            ]
             damaged += [_removed(each, store) for each in found] if removing else found
     return CacheState(
         parts=tuple(part for part in parts if part.count),
@@ -163,7 +165,7 @@ def _wrong_tree(store: Store, kind: str, path: Path) -> str:
     with store.only_one(f"{kind}-{path.name}"):
         state = compare(path, fully=True)
         if state is State.UNKNOWN:
-            return "nothing says what it should contain: its manifest is damaged or missing"
+            return "its expected content is unknown: its manifest is damaged or missing"
         if state is not State.CHANGED:
             return ""
         paths = differences(path)
@@ -173,7 +175,7 @@ def _wrong_tree(store: Store, kind: str, path: Path) -> str:
 
 def _removed(damage: Damage, store: Store) -> Damage:
     if store.is_held(in_use(damage.path.name)):
-        return Damage(path=damage.path, reason=f"{damage.reason}; in use by another command, and kept")
+        return Damage(path=damage.path, reason=f"{damage.reason}; kept, as another command uses it")
     remove(damage.path)
     remove(manifest_of(damage.path))
     return Damage(path=damage.path, reason=damage.reason, removed=not os.path.lexists(damage.path))

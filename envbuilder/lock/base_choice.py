@@ -70,7 +70,7 @@ def _candidates(row: Environment, spec: Spec) -> Iterator[BaseChoice | Refused]:
         raise UsageError(f"{row.id} has no base {spec.base!r}", hint=f"it has {known}")
     if spec.python is not None and spec.python not in row.pythons:
         known = ", ".join(map(str, row.pythons))
-        raise UsageError(f"{row.id} cannot have Python {spec.python}", hint=f"it can have {known}")
+        raise UsageError(f"{row.id} does not support Python {spec.python}", hint=f"supported: {known}")
     for choice in named:
         if spec.python is None or spec.python == choice.python:
             yield choice
@@ -80,5 +80,5 @@ def _candidates(row: Environment, spec: Spec) -> Iterator[BaseChoice | Refused]:
             yield Refused(
                 base=choice.system.id,
                 reason=f"has Python {choice.python}, not {spec.python}",
-                hint=f"leave `python:` out, or set it to {choice.python}",
+                hint=f"remove `python:`, or set it to {choice.python}",
             )

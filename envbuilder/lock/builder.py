@@ -79,8 +79,8 @@ def refuse_policy(row: Environment, policy: MemoryPolicy) -> None:
     """
     if policy.is_async and row.framework.version < _ASYNC_SINCE:
         raise UsageError(
-            f"{row.id}: TensorFlow before {_ASYNC_SINCE} has no asynchronous allocator that works",
-            hint='set `memory: "growth"`, which also takes memory as it is needed',
+            f"{row.id}: TensorFlow before {_ASYNC_SINCE} has no working asynchronous allocator",
+            hint='set `memory: "growth"`, which also allocates memory on demand',
         )
 
 

@@ -106,7 +106,7 @@ def lock(
     """
     row = row_of(catalog, spec, upgrade)
     if any(each.id == spec.name for each in catalog.environments):
-        raise UsageError(f"`name: {spec.name}` is the name of an environment", hint="choose another name")
+        raise UsageError(f"`name: {spec.name}` is the id of an environment", hint="choose another `name:`")
     refuse_policy(row, spec.memory)
     progress(f"looking for a base of {row.id}")
     located, refusals = choose(row, spec, lambda choice: _locate(choice, spec, sources))

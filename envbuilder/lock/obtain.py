@@ -45,11 +45,13 @@ def lock_of_file(
     """
     if tensorflow:
         raise UsageError(
-            f"{there.path} has its TensorFlow already",
-            hint=f'put `tensorflow: "{tensorflow}"` into the spec and lock again',
+            f"{there.path} already pins TensorFlow",
+            hint=f'put `tensorflow: "{tensorflow}"` into the spec, then run `envbuilder lock`',
         )
     if base:
-        raise UsageError(f"{there.path} has its base already", hint=f"put `base: {base}` into the spec and lock again")
+        raise UsageError(
+            f"{there.path} already pins its base", hint=f"put `base: {base}` into the spec, then run `envbuilder lock`"
+        )
     _refuse_stale(catalog, there)
     spec = there.spec or Spec(environment=there.lock.environment)
     rows = {row.id for row in catalog.environments}
@@ -66,7 +68,7 @@ def refuse_unpinned(there: LockTarget) -> None:
     if there.lock.unpinned:
         raise UsageError(
             f"{there.path} cannot be built: it does not pin {'; '.join(there.lock.unpinned)}",
-            hint="run `envbuilder lock` where they are available, such as with --registry-mirror HOST[:PORT]",
+            hint="run `envbuilder lock` where these are available, for example with --registry-mirror HOST[:PORT]",
         )
 
 
@@ -141,7 +143,7 @@ def _refuse_stale(catalog: Catalog, there: LockTarget) -> None:
     if changes:
         listing = "\n".join(f"  {change}" for change in changes)
         raise UsageError(
-            f"{there.path} is stale; changed since it was made:\n{listing}",
+            f"{there.path} is out of date; changed since it was created:\n{listing}",
             hint="`envbuilder lock`, then build again",
         )
 

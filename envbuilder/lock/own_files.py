@@ -16,7 +16,7 @@ from envbuilder.core.yaml.image_paths import image_path
 from envbuilder.lock.lock import OwnFile
 
 _MOST_FILES = 100_000
-_OUTSIDE = "{source} is outside the folder of the spec: copy it there, and name the copy"
+_OUTSIDE = "{source} is outside the directory of the spec: copy it there and use the copy"
 
 
 def surveyed(files: Iterable[OwnFile], folder: Path, spec: str, line_of: Callable[[str], int]) -> tuple[OwnFile, ...]:
@@ -61,12 +61,12 @@ def _clash(added: Iterable[OwnFile], found: Mapping[str, OwnFile]) -> str:
     folders = {above for path in found for above in _above(path)}
     for file in added:
         if file.path in found:
-            return f"{found[file.path].source} has the path {file.path} too"
+            return f"{found[file.path].source} also has the path {file.path}"
         if file.path in folders:
-            return f"{file.path} is a folder of other files"
+            return f"{file.path} is a directory of other files"
         above = next((each for each in _above(file.path) if each in found), None)
         if above:
-            return f"{above} is a file, and {file.path} would lie in it"
+            return f"{above} is a file, and {file.path} would be below it"
     return ""
 
 
@@ -98,7 +98,7 @@ def _below(path: str, place: Path, folder: Path, above: tuple[Path, ...]) -> Ite
             continue
         real = _inside(inside, folder)
         if real in above:
-            raise ValueError(f"{inside} is a link to a folder that it lies in")
+            raise ValueError(f"{inside} is a link to one of its parent directories")
         yield from _below(f"{path}/{name}", inside, folder, (*above, real))
 
 
@@ -123,7 +123,9 @@ def _hashed(path: str, source: Path, folder: Path) -> OwnFile:
             size += len(piece)
     # Files of /proc have content although their size is 0.
     if size != state.st_size:
-        raise ValueError(f"{source} has {state.st_size} bytes and gives {size}: it changes, or is no file of a disk")
+        raise ValueError(
+            f"{source} has {state.st_size} bytes and gives {size}: it is being changed, or is not a regular file"
+        )
     return OwnFile(
         path=path,
         source=str(source),
@@ -139,10 +141,10 @@ def _opened(source: Path, folder: Path) -> BinaryIO:
     try:
         handle = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError as error:
-        raise ValueError(f"there is no file {source}") from error
+        raise ValueError(f"file not found: {source}") from error
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise ValueError(f"{source} is neither a file nor a folder")
+        raise ValueError(f"{source} is neither a file nor a directory")
     return os.fdopen(handle, "rb")
 
 

@@ -58,8 +58,8 @@ def _own_package(text: str) -> str:
     name = requirement_name(requirement(text))
     if name in OTHER_BUILDS:
         raise ValueError(
-            f"{name} is another build of TensorFlow: an image holds one, that of its environment (leave it out; "
-            "`tensorflow:` chooses a patch release)"
+            f"{name} is another build of TensorFlow: an image contains only that of its environment (remove it; "
+            "`tensorflow:` selects a patch release)"
         )
     return text
 

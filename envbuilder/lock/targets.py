@@ -90,7 +90,7 @@ def load_spec(path: Path) -> Spec:
         InvalidInput: It is invalid.
     """
     if not path.is_file():
-        raise UsageError(f"there is no {path}", hint="`envbuilder init ENV` writes one")
+        raise UsageError(f"file not found: {path}", hint="`envbuilder init ENV` writes one")
     text = read_text(path)
     spec = read_spec(text, str(path))
     root = read(text, str(path)).root

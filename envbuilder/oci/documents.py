@@ -47,5 +47,5 @@ def descriptor(value: object) -> Descriptor:
     """
     digest, size = text(value, "digest"), at(value, "size")
     if not is_digest(digest) or type(size) is not int or size < 0:
-        raise ValueError("names something without a sha256 digest or a size")
+        raise ValueError("refers to content without a sha256 digest or a size")
     return Descriptor(media_type=text(value, "mediaType"), digest=digest, size=size)

@@ -112,7 +112,7 @@ class Store:
                 yield writer
                 stream.flush()
                 if expected and writer.digest != expected:
-                    raise VerificationFailed(f"what was made has the digest {writer.digest}, not {expected}")
+                    raise VerificationFailed(f"the created content has the digest {writer.digest}, not {expected}")
                 self._settle(part, writer.digest)
         finally:
             part.unlink(missing_ok=True)
@@ -142,7 +142,7 @@ class Store:
             stream.flush()
             if receiver.digest != digest:
                 part.unlink(missing_ok=True)
-                raise VerificationFailed(f"what was fetched has the digest {receiver.digest}, not {digest}")
+                raise VerificationFailed(f"the downloaded content has the digest {receiver.digest}, not {digest}")
             self._settle(part, digest)
 
     @contextmanager
@@ -327,7 +327,7 @@ def full_disk(place: Path) -> Iterator[None]:
         if error.errno in {errno.ENOSPC, errno.EDQUOT}:
             raise DiskFull(
                 f"no room left for {place.parent}",
-                hint="`envbuilder cache prune` frees what is not needed any more, `--all` everything",
+                hint="`envbuilder cache prune` removes unneeded files, `--all` everything",
             ) from error
         raise
 

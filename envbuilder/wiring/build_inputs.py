@@ -86,7 +86,7 @@ class IndexFiles:
         """
         if self.offline:
             raise SourceUnreachable(
-                f"{len(pins)} files are not in the cache folder, and nothing may be downloaded: "
+                f"{len(pins)} files are not in the cache directory, and downloads are disabled: "
                 f"{', '.join(pin.file for pin in pins[:3])}{' …' if len(pins) > 3 else ''}",
                 hint="build without --offline, or name a bundle that holds them: --bundle FILE",
             )

@@ -54,9 +54,9 @@ def checked(selection: Selection, *, push: bool) -> Selection:
         UsageError: A tag is not a reference; or an option requires another one.
     """
     if push and not selection.tags:
-        raise UsageError("--push needs a registry", hint="name it in a tag: --tag localhost:5000/team/tf:1")
+        raise UsageError("--push requires a registry", hint="use a tag with its host: --tag localhost:5000/team/tf:1")
     if selection.key and not selection.bundle:
-        raise UsageError("--key checks the signature of a bundle", hint="name the bundle: --bundle FILE")
+        raise UsageError("--key requires --bundle", hint="add --bundle FILE")
     try:
         tags = tuple(str(ImageRef.parse(tag)) for tag in selection.tags)
     except ValueError as error:
@@ -94,7 +94,9 @@ def _locks(
 ) -> list[tuple[Lock, Sources]]:
     if selection.bundle:
         if targets:
-            raise UsageError("a bundle holds its own lock", hint="leave the environment out")
+            raise UsageError(
+                "--bundle cannot be combined with ENV or LOCK: a bundle contains its lock", hint="omit ENV or LOCK"
+            )
         return [(opened_bundle(session, selection.bundle, sources, selection.key, offline=offline), sources)]
     names: list[str | None] = []
     for target in targets or (None,):
@@ -108,7 +110,7 @@ def _locks(
 
 def _refuse_shared_names(locks: list[Lock], tags: tuple[str, ...]) -> None:
     if tags and len(locks) > 1:
-        raise UsageError("several images cannot have the same name", hint="leave --tag out, or build one at a time")
+        raise UsageError("several images cannot have the same name", hint="omit --tag, or build one at a time")
     names = [lock.name or lock.environment for lock in locks]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:

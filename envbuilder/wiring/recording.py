@@ -15,8 +15,8 @@ def records_of(settings: Settings) -> CatalogFiles:
     """
     if settings.packaged:
         raise UsageError(
-            f"the catalog of the installed package, {settings.matrices}, is not written to",
-            hint=f"copy it and name the copy: `cp -r {settings.matrices} matrices`, then ENVBUILDER_MATRICES=matrices",
+            f"the catalog of the installed package, {settings.matrices}, is read-only",
+            hint=f"`cp -r {settings.matrices} matrices`, then `export ENVBUILDER_MATRICES=matrices`",
         )
     records = CatalogFiles(matrices=settings.matrices)
     records.refuse_unwritable()

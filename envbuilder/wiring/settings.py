@@ -57,8 +57,8 @@ class Settings:
         """
         if self.cache_path.is_relative_to(NOWHERE):
             raise UsageError(
-                "there is no place for the cache: this account has no home directory",
-                hint="name a directory: `export ENVBUILDER_CACHE=DIR`",
+                "there is no default cache directory: this user has no home directory",
+                hint="set one: `export ENVBUILDER_CACHE=DIR`",
             )
         check_owner(self.cache_path)
         return self.cache_path

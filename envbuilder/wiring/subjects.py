@@ -44,8 +44,8 @@ def subject_of(session: Session, image: str, name: str, engine: Engine) -> Subje
     if "/" in image and ("." in host or ":" in host or host == "localhost"):
         return _of_registry(session, image)
     raise UsageError(
-        f"there is no path, no assembled image and no image of the engine called {image}",
-        hint="`envbuilder cache list` shows what was assembled here",
+        f"not a path, an assembled image or an image of the engine: {image}",
+        hint="`envbuilder cache list` lists assembled images",
     )
 
 
@@ -70,7 +70,7 @@ def _of_path(path: Path, name: str) -> Subject:
 def _of_store(session: Session, name: str) -> Subject:
     kept = session.records.image(name)
     if kept is None:
-        raise UsageError(f"there is no image {name}")
+        raise UsageError(f"image not found: {name}")
     image = kept.image
     layers = tuple(layer.blob for layer in image.layers)
     for blob in layers:

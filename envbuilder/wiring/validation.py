@@ -84,7 +84,8 @@ def reports_on(
     given = [name for name, value in named.items() if value]
     if not given:
         raise UsageError(
-            "nothing to look at", hint="name an image, or --container NAME, --python PATH, or --facts FILE"
+            "nothing to validate: no image, container, interpreter or facts",
+            hint="specify IMAGE, --container NAME, --python PATH or --facts FILE",
         )
     if len(given) > 1:
         raise UsageError(f"{given[0]} cannot be combined with {given[1]}", hint="name one of them")
@@ -141,7 +142,10 @@ def _environment(session: Session, asked: ValidationRequest, lock: Lock | None) 
 def _refuse_memory(asked: ValidationRequest) -> None:
     is_run_by_an_engine = asked.image and asked.tier is not Tier.STATIC and not asked.image.endswith(_APPTAINER)
     if asked.memory and not is_run_by_an_engine:
-        raise UsageError("--memory is for an image that is run here", hint="set ENVBUILDER_MEMORY there instead")
+        raise UsageError(
+            "--memory is supported only for images that this command runs",
+            hint="set ENVBUILDER_MEMORY in that environment instead",
+        )
 
 
 def _named_lock(session: Session, name: str | None, tier: Tier | None) -> Lock | None:
@@ -170,7 +174,7 @@ def _image(session: Session, asked: ValidationRequest, lock: Lock | None) -> Rep
 
 def _static(session: Session, asked: ValidationRequest, lock: Lock | None) -> Report:
     if asked.required not in {None, Tier.STATIC}:
-        raise UsageError("tier static runs nothing", hint="use --tier cpu or --tier gpu with --require")
+        raise UsageError("tier static does not run the image", hint="use --tier cpu or --tier gpu with --require")
     there = Path(asked.image).exists()
     image = asked.image if there else reference_of(session, asked.image, asked.engine)
     session.progress(f"reading {image}")
@@ -219,8 +223,8 @@ def _by_command(  # noqa: PLR0913  the differences between the places
 def _python(session: Session, asked: ValidationRequest, lock: Lock | None) -> Report:
     if lock is None and not LOCK.is_file() and not SPEC.is_file():
         raise UsageError(
-            f"no lock to check {asked.python} against: there is no {LOCK} here",
-            hint=f"name an environment: --lock ENV; or see the versions: envbuilder doctor --python {asked.python}",
+            f"no lock to check {asked.python} against: {LOCK} not found",
+            hint=f"specify an environment: --lock ENV; or show the versions: envbuilder doctor --python {asked.python}",
         )
     expected = lock or obtain_lock(session, None, Sources())[0]
     session.progress(f"looking at the environment of {asked.python}")
@@ -242,4 +246,4 @@ def _place(  # noqa: PLR0913  each is a part of one run
 
 
 def _needs_layers() -> UsageError:
-    return UsageError("tier static reads the layers of an image", hint="name the image, or use --tier cpu")
+    return UsageError("tier static reads the layers of an image", hint="specify the image, or use --tier cpu")

@@ -137,4 +137,4 @@ def test_the_python_of_debian_is_refused_by_name_and_with_the_reason(debian: Bar
     assert debian("make", "setup").returncode == 0
     done = debian(".venv/bin/envbuilder", "python", "pack", "3.11")
     assert done.returncode == 9
-    assert "/usr/bin/python3.11 cannot become an archive: it belongs to the operating system" in done.stderr
+    assert "/usr/bin/python3.11 cannot be packed: it belongs to the operating system" in done.stderr

@@ -75,7 +75,7 @@ def test_a_program_runs_in_it_with_a_memory_policy(tool: Tool, assembled: dict[s
     assert (done.status, done.stdout) == (3, "growth\n"), done.stderr
     refused = tool("run", "--engine", "assemble", "--gpus", ROW, "true")
     assert refused.status == 2
-    assert "get no GPUs" in refused.stderr
+    assert "GPUs are not supported" in refused.stderr
 
 
 def test_the_lock_knows_the_digest_before_anything_is_built(tool: Tool, assembled: dict[str, Any]) -> None:

@@ -134,7 +134,7 @@ class FakeEngine:
         sent = {layer.blob.digest: layer.blob.size for layer in image.layers[common:]}
         for digest in sent:
             if not store.has(digest):
-                raise VerificationFailed(f"the layer {digest} is not in the cache folder")
+                raise VerificationFailed(f"the layer {digest} is not in the cache directory")
             store.verified(digest)
         config = json.loads(image.config.content)
         loaded = ImageInfo(
@@ -152,7 +152,7 @@ class FakeEngine:
 
     def load(self, archive: Path) -> ImageInfo:
         if not archive.is_file():
-            raise UsageError(f"there is no archive {archive}")
+            raise UsageError(f"archive not found: {archive}")
         with tarfile.open(archive) as tar:
             entries = json.loads(_member(tar, "manifest.json"))
             if len(entries) != 1:
@@ -312,7 +312,7 @@ class FakeEngine:
     def _get(self, reference: str) -> ImageInfo:
         found = self.image(reference)
         if found is None:
-            raise EngineError(f"the engine refused: No such image: {reference}")
+            raise EngineError(f"the engine refused the request: No such image: {reference}")
         return found
 
     def _reach(self, reference: ImageRef) -> None:

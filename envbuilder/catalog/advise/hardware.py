@@ -77,7 +77,7 @@ def view(facts: CudaFacts, wanted: Wanted, candidate: Candidate) -> HardwareView
         for reason in (*_kind(wanted, host, candidate), *map(_reason, _compared(verdict)))
     ]
     if not hosts and candidate.row.cuda is None and not wanted.cpu:
-        reasons.append(Reason(topic=Topic.KIND, weight=Weight.COST, text="it uses no GPU", price=9))
+        reasons.append(Reason(topic=Topic.KIND, weight=Weight.COST, text="it does not use a GPU", price=9))
     return HardwareView(
         reasons=tuple(dict.fromkeys(reasons)), verdicts=verdicts, driver=_driver(facts, candidate, verdicts)
     )
@@ -104,13 +104,13 @@ def _kind(wanted: Wanted, host: Host, candidate: Candidate) -> Iterator[Reason]:
         yield Reason(
             topic=Topic.KIND,
             weight=Weight.AGAINST,
-            text=f"it uses no GPU, and there are some{on(host)}",
+            text=f"it does not use a GPU, although GPUs are available{on(host)}",
             asked="GPU",
             has="CPU",
-            change=Change(topic=Topic.KIND, text="compute on the processor only"),
+            change=Change(topic=Topic.KIND, text="run on the CPU only"),
         )
     else:
-        yield Reason(topic=Topic.KIND, weight=Weight.COST, text="it uses no GPU", price=9)
+        yield Reason(topic=Topic.KIND, weight=Weight.COST, text="it does not use a GPU", price=9)
 
 
 def _reason(judged: Judged) -> Reason:

@@ -47,7 +47,7 @@ def _failing(facts: KerasFacts, asked: Spec, tensorflow: Version) -> Reason:
         return Reason(
             topic=Topic.KERAS,
             weight=Weight.COST,
-            text=f"not proven: nobody tried Keras {asked.text} with TensorFlow {tensorflow} for this catalog",
+            text=f"not proven: the catalog has no record of Keras {asked.text} with TensorFlow {tensorflow}",
             asked=asked.text,
             price=3,
             is_doubt=True,

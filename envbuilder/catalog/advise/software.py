@@ -42,7 +42,7 @@ def _tensorflow(wanted: Wanted, candidate: Candidate) -> Iterator[Reason]:
         yield Reason(
             topic=Topic.PATCH,
             weight=Weight.COST,
-            text=f"TensorFlow {version} is another patch release than {own}, which was measured and tried{warning}",
+            text=f"TensorFlow {version} is another patch release than {own}, which was measured and tested{warning}",
             has=str(version),
             sources=trap.sources if trap else sources,
         )
@@ -71,7 +71,7 @@ def _python(wanted: Wanted, candidate: Candidate) -> Iterator[Reason]:
     if asked is None:
         return
     if have == asked:
-        how = "" if candidate.has_own_python else " (not the one that the row was tried with)"
+        how = "" if candidate.has_own_python else " (not the version that the environment was tested with)"
         yield _ok(Topic.PYTHON, f"there is a wheel for Python {asked}{how}", str(asked), have)
         return
     system = candidate.choice.system.id
@@ -127,7 +127,7 @@ def _base(wanted: Wanted, candidate: Candidate) -> Iterator[Reason]:
 def _further_down(wanted: Wanted, candidate: Candidate) -> Reason:
     """Return the reason for a base that is not the row's first; it may be the one that the evidence is for."""
     name, first = candidate.choice.system.id, candidate.own.bases[0]
-    text = f"{name} is not the row's first base, which is {first.system.id}"
+    text = f"{name} is not the preferred base, which is {first.system.id}"
     tried = proven_on(candidate.row, candidate.choice)
     if tried.rank > proven_on(candidate.row, first).rank:
         return _ok(Topic.BASE, f"{text}, but the one with the stronger evidence ({tried.value})", wanted.base, name)

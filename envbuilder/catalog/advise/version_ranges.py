@@ -33,7 +33,7 @@ def spec_of(text: str, what: str) -> Spec:
         return Spec(text=written, versions=SpecifierSet(",".join(_part(part) for part in written.split(","))))
     except InvalidSpecifier as error:
         raise UsageError(
-            f"{text!r} is no range of versions of {what}", hint="such as 2.4, 2.4.1, '>=2.4,<2.6' or '~=2.4'"
+            f"{text!r} is not a version range of {what}", hint="use 2.4, 2.4.1, '>=2.4,<2.6' or '~=2.4'"
         ) from error
 
 
@@ -54,4 +54,4 @@ def release_of(text: str, what: str) -> Release:
     try:
         return Release(text.strip().removeprefix("R").removeprefix("v"))
     except ValueError as error:
-        raise UsageError(f"{text!r} is no release of {what}", hint="such as 450.51.06") from error
+        raise UsageError(f"{text!r} is not a version of {what}", hint="use a version such as 450.51.06") from error

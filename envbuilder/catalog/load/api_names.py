@@ -78,7 +78,7 @@ def spans(text: str, releases: tuple[Release, ...]) -> frozenset[Release]:
         first, _, last = span.partition("-")
         ends = Release(first), Release(last or first)
         if ends[0] not in releases or ends[1] not in releases:
-            raise ValueError(f"{span!r} names a release that is not under `releases`")
+            raise ValueError(f"{span!r} refers to a release that is missing from `releases`")
         found.update(release for release in releases if ends[0] <= release <= ends[1])
     return frozenset(found)
 

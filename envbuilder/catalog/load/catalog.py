@@ -80,7 +80,7 @@ def load_catalog(folder: Path) -> Catalog:
 def _orphans(folder: Path) -> list[Fault]:
     """Return the faults of evidence without a row."""
     return [
-        Fault(file=str(file), line=0, field="", problem="there is no such row under environments/")
+        Fault(file=str(file), line=0, field="", problem="environments/ has no such environment")
         for file in sorted((folder / "evidence").glob("*.yaml"))
         if not (folder / "environments" / file.name).exists()
     ]

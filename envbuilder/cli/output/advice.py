@@ -57,10 +57,10 @@ def _lines(answer: Answer, asked: str, limit: int) -> Iterator[str]:
 
 def _headline(answer: Answer, asked: str) -> str:
     if not answer.fitting:
-        return "Nothing in the catalog fits. The nearest, and what to change, cheapest first:"
+        return "No environment fits. The nearest environments and what to change, smallest change first:"
     rows = len({advice.environment for advice in answer.fitting})
     if not asked:
-        return "Nothing was asked for; the newest that is best proven comes first:"
+        return "No requirements given; the best proven and newest environments come first:"
     if answer.fitting[0].is_doubtful:
         return f"None is proven to fit; {rows} environment{'' if rows == 1 else 's'} may, best first:"
     return f"{rows} environment{'' if rows == 1 else 's'} of the catalog fit{'s' if rows == 1 else ''}, best first:"

@@ -69,7 +69,7 @@ def doctor_text(
 def _summary(looked: HostProbe, examination: Examination) -> str:
     counts = [(sum(each.severity is kind for each in examination.findings), kind) for kind in Severity]
     told = [f"{count} {kind.value}{'' if count == 1 else 's'}" for count, kind in counts if count]
-    return heading(f"{looked.facts.origin}: {', '.join(told) or 'nothing to mend'}")
+    return heading(f"{looked.facts.origin}: {', '.join(told) or 'no problems found'}")
 
 
 def _finding(finding: Finding, width: int) -> Iterator[str]:
@@ -147,5 +147,5 @@ def _named(names: list[str], rows: tuple[Compatibility, ...]) -> str:
     """Return the names; all CPU rows abbreviated."""
     every = [row.environment for row in rows if row.environment.endswith("-cpu")]
     if names == every and len(names) > 2:
-        return f"all {len(names)} CPU rows, {names[0]} to {names[-1]}"
+        return f"all {len(names)} CPU environments, {names[0]} to {names[-1]}"
     return ", ".join(names)

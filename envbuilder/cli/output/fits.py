@@ -55,7 +55,7 @@ def _host(where: str) -> Host:
         return host_of(quick_facts())
     file = Path(where)
     if not file.is_file():
-        raise UsageError(f"there is no facts file {where}", hint="`envbuilder list GLOB --fits` is about this host")
+        raise UsageError(f"facts file not found: {where}", hint="`envbuilder list GLOB --fits` checks this host")
     return host_of(decode(read_text(file), where), file.name)
 
 

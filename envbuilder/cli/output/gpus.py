@@ -52,7 +52,7 @@ def gpu_document(catalog: Catalog, rows: Sequence[Environment]) -> dict[str, obj
 def _left_out(rows: Sequence[Environment]) -> Iterator[str]:
     cpu = [row.id for row in rows if not row.cuda]
     if cpu:
-        yield f"Left out, as they use no GPU: {', '.join(cpu)}"
+        yield f"Without GPU support: {', '.join(cpu)}"
 
 
 def _together(catalog: Catalog, rows: Sequence[Environment]) -> Iterator[str]:
@@ -65,7 +65,7 @@ def _together(catalog: Catalog, rows: Sequence[Environment]) -> Iterator[str]:
         yield f"  {sign:<4}  {meaning}"
     yield from _compilers(catalog, rows, supports)
     yield ""
-    yield f"{BASIS} The reasons, and what other bases change: `envbuilder list ENV --gpus`."
+    yield f"{BASIS} For the reasons and other bases: `envbuilder list ENV --gpus`."
 
 
 def _columns(rows: Sequence[Environment], supports: Sequence[tuple[GpuSupport, ...]]) -> Iterator[str]:
@@ -124,7 +124,7 @@ def _in_full(catalog: Catalog, row: Environment) -> Iterator[str]:
         if len(changed) < len(here):
             yield f"  {'everything' if not changed else 'everything else'} as on {row.bases[0].system.id}"
     yield ""
-    yield "Worked out from the GPU code in the files, not from runs on these GPUs."
+    yield "Derived from the GPU code in the files, not from runs on these GPUs."
 
 
 def _differs(one: GpuSupport, other: GpuSupport) -> bool:

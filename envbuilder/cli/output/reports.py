@@ -74,7 +74,7 @@ def destinations(outputs: Sequence[Path], junit: Path | None = None) -> Mapping[
         wanted[junit] = format_named("junit")
     for file in wanted:
         if not file.parent.is_dir():
-            raise UsageError(f"{file}: there is no folder {file.parent}", hint=f"make it first: mkdir -p {file.parent}")
+            raise UsageError(f"{file}: directory not found: {file.parent}", hint=f"`mkdir -p {file.parent}`")
     return wanted
 
 

@@ -67,7 +67,7 @@ def meaning(lock: Lock) -> str:
     gpus = lock.memory.gpus
     each = "; ".join(f"GPU {index}: {gpu.words}" for index, gpu in enumerate(gpus)) if len(gpus) > 1 else gpus[0].words
     if lock.tool(HOOK) is None:
-        return f"{each}; fixed, since the lock is from before there was a hook"
+        return f"{each}; fixed: the lock does not support policies at run time"
     return f"{each}; to change it at run time: {VARIABLE}, or `envbuilder run --memory`"
 
 
@@ -78,7 +78,7 @@ def _image_lines(lock: Lock) -> Iterator[str]:
     if lock.cuda:
         cuda = lock.cuda
         yield f"  CUDA {cuda.cuda}, cuDNN {cuda.cudnn} from {cuda.provider.value}; driver {cuda.driver} or later"
-    yield f"  runs as {lock.user.name} ({lock.user.uid}:{lock.user.gid}); counts as made {_moment(lock)}"
+    yield f"  runs as {lock.user.name} ({lock.user.uid}:{lock.user.gid}); dated {_moment(lock)}"
     if lock.image:
         yield f"  assembled: {lock.image.manifest}"
 

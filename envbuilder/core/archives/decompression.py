@@ -72,7 +72,7 @@ class _Xz:
             elif self._object.needs_input:
                 self._pending = self._source.read(_BUFFER)
                 if not self._pending:
-                    raise EOFError("it ends in the middle of a stream")
+                    raise EOFError("it is truncated")
             data = self._object.decompress(self._pending, size)
             self._pending = b""
             if data:

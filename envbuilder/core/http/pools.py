@@ -50,7 +50,7 @@ def opened_pool(proxy: str, context: ssl.SSLContext | None) -> PoolManager | Pro
         )
     except (urllib3.exceptions.HTTPError, ValueError):  # the address may contain a password
         raise UsageError(
-            "the proxy that the environment names cannot be used", hint="HTTPS_PROXY has the form http://HOST:PORT"
+            "the proxy in the environment variables is invalid", hint="set HTTPS_PROXY to http://HOST:PORT"
         ) from None
     pool.pool_classes_by_scheme = POOLS
     return pool

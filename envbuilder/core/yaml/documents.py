@@ -152,7 +152,7 @@ def _entries(node: yaml.MappingNode, field: str, file: str, faults: list[Fault])
             faults.append(Fault(file=file, line=line, field=field, problem="a key must be printable text on one line"))
             continue
         if name in entries:
-            faults.append(Fault(file=file, line=line, field=_join(field, name), problem="this key stands here twice"))
+            faults.append(Fault(file=file, line=line, field=_join(field, name), problem="this key is a duplicate"))
             continue
         entries[name] = _convert(value, _join(field, name), file, faults)
     return list(entries.items())

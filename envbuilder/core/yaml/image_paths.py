@@ -27,9 +27,9 @@ def image_path(text: str) -> str:
     if reason := impossible(text[1:]):
         raise ValueError(f"{text!r} cannot be in an image: {reason}")
     if text in _ACCOUNTS:
-        raise ValueError(f"{text!r} holds the accounts of the image; set the account with `user:`")
+        raise ValueError(f"{text!r} contains the users of the image; set the user with `user:`")
     if text.split("/")[1] in _OF_THE_SYSTEM and not text.startswith("/usr/local/"):
-        raise ValueError(f"{text!r} lies in a folder of the base; take /workspace, /app, /usr/local or another")
+        raise ValueError(f"{text!r} is in a directory of the base; use /workspace, /app, /usr/local or another")
     if is_ours(text[1:]):
-        raise ValueError(f"{text!r} lies in a folder that envbuilder fills; take /workspace, /app or another")
+        raise ValueError(f"{text!r} is in a directory that envbuilder writes; use /workspace, /app or another")
     return text

@@ -29,7 +29,7 @@ def pattern(text: str) -> str:
         re.compile(text)
         parsed = _parser.parse(text)
     except re.error as error:
-        raise ValueError(f"is no regular expression: {error}") from None
+        raise ValueError(f"is not a regular expression: {error}") from None
     _check(parsed, inside=False)
     return text
 
@@ -47,9 +47,9 @@ def _check(parsed: Any, *, inside: bool) -> None:  # noqa: ANN401  the standard 
 
 def _refuse(most: Any, *, inside: bool) -> None:  # noqa: ANN401
     if most == _constants.MAXREPEAT or most > LONGEST_REPEAT:
-        raise ValueError(f"has a repeat without a bound of at most {LONGEST_REPEAT}")
+        raise ValueError(f"has a repetition without an upper bound of at most {LONGEST_REPEAT}")
     if inside and most > 1:
-        raise ValueError("has a repeat inside a repeat")
+        raise ValueError("has nested repetitions")
 
 
 def _parts(operation: Any, argument: Any) -> list[Any]:  # noqa: ANN401

@@ -20,7 +20,7 @@ def requirement(text: str) -> str:
     except InvalidRequirement as error:
         raise ValueError(f"{text!r} is not a requirement: {str(error).splitlines()[0]}") from None
     if parsed.marker or parsed.url:
-        raise ValueError(f"{text!r} must have neither marker nor address")
+        raise ValueError(f"{text!r} must not have a marker or a URL")
     return text
 
 

@@ -29,8 +29,8 @@ class CatalogFiles:
         """
         if not os.access(self.matrices, os.W_OK):
             raise UsageError(
-                f"{self.matrices} cannot be written, so nothing could be kept",
-                hint="copy it, and name the copy: ENVBUILDER_MATRICES=FOLDER",
+                f"{self.matrices} is not writable: results could not be recorded",
+                hint="copy it, then `export ENVBUILDER_MATRICES=DIR`",
             )
 
     def environment_path(self, row: str) -> Path:

@@ -95,7 +95,7 @@ def on_cuda(examine: ExamineCuda) -> Examine:
 
 def not_seen(what: str, fact: Unseen) -> NotProven:
     """Return the outcome for a missing fact."""
-    return NotProven(reason=f"{what} could not be seen: {fact.headline}")
+    return NotProven(reason=f"{what} could not be determined: {fact.headline}")
 
 
 def was_tried(fact: Unseen) -> bool:

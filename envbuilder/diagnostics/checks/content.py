@@ -142,10 +142,10 @@ def lock_in_image(expectation: ContentExpectation, content: ImageContent) -> Out
         return failure(problem=f"there is no /{LOCK_FILE}", remedy=REBUILD)
     if found != expectation.lock_text:
         return failure(
-            problem="the lock in the image is another one",
-            remedy="name the lock that it was built from (--lock FILE), or rebuild",
+            problem="the lock in the image differs",
+            remedy="specify the lock that it was built from (--lock FILE), or rebuild",
         )
-    return Passed(seen="the same text")
+    return Passed(seen="identical")
 
 
 def settings_match_lock(expectation: ContentExpectation, content: ImageContent) -> Outcome:
@@ -158,10 +158,10 @@ def settings_match_lock(expectation: ContentExpectation, content: ImageContent) 
     if content.user not in {f"{user.uid}:{user.gid}", user.name, str(user.uid)}:
         wrong.append(f"it runs as {content.user or 'root'} instead of {user.uid}:{user.gid}")
     if content.folder != f"/{WORKSPACE}":
-        wrong.append(f"it starts in {content.folder or '/'} instead of /{WORKSPACE}")
+        wrong.append(f"its working directory is {content.folder or '/'} instead of /{WORKSPACE}")
     if wrong:
         return failure(problem="; ".join(wrong), remedy=REBUILD)
-    return Passed(seen=f"{len(expectation.labels)} labels, {len(expectation.env)} variables, account {content.user}")
+    return Passed(seen=f"{len(expectation.labels)} labels, {len(expectation.env)} variables, user {content.user}")
 
 
 def _differences(what: str, wanted: Iterable[tuple[str, str]], found: Mapping[str, str]) -> Iterator[str]:
@@ -187,9 +187,9 @@ def distributions_recorded(expectation: ContentExpectation, content: ImageConten
     if extra:
         return failure(
             problem=f"not in the lock: {some(extra)}",
-            remedy="put them into envbuilder.yaml and lock again; nothing is installed into an image afterwards",
+            remedy="add them to envbuilder.yaml and lock again; do not install packages into an image afterwards",
         )
-    return Passed(seen=f"all {len(pins)} of the lock, and no others")
+    return Passed(seen=f"all {len(pins)} packages of the lock, and no others")
 
 
 def _distributions(content: ImageContent) -> Iterator[tuple[str, str]]:
@@ -251,7 +251,7 @@ def libraries_closed(expectation: ContentExpectation, content: ImageContent) -> 
         lines = [f"{name}, which /{path} needs, is not there" for name, path in sorted(missing.items())]
         return failure(
             problem=some([*lines, *broken]),
-            remedy="add the OS package that brings it: `apt:` in envbuilder.yaml; then lock and build again",
+            remedy="add the OS package that contains it: `apt:` in envbuilder.yaml; then lock and build again",
         )
     return Passed(seen=f"{len(content.libraries)} libraries and programs")
 
@@ -279,7 +279,7 @@ def no_driver_inside(expectation: ContentExpectation, content: ImageContent) -> 
     if found:
         return failure(
             problem=f"a driver library is in the image: {some([f'/{path}' for path in found])}",
-            remedy="take it out: the host mounts its driver, and the wrong one may be found",
+            remedy="remove it: the host mounts its driver, and the loader may find the wrong one",
         )
     return Passed(seen="none")
 
@@ -298,7 +298,7 @@ def own_files_match_lock(expectation: ContentExpectation, content: ImageContent)
 CONTENT_CHECKS: tuple[ContentCheck, ...] = (
     ContentCheck(id="layers-match-lock", title="layers", examine=layers_match_lock),
     ContentCheck(id="lock-in-image", title="the lock inside", examine=lock_in_image),
-    ContentCheck(id="settings-match-lock", title="labels, variables, account", examine=settings_match_lock),
+    ContentCheck(id="settings-match-lock", title="labels, variables, user", examine=settings_match_lock),
     ContentCheck(id="distributions-recorded", title="installed packages", examine=distributions_recorded),
     ContentCheck(id="files-recorded", title="installed files", examine=files_recorded),
     ContentCheck(id="one-owner-per-file", title="files of several packages", examine=one_owner_per_file),
@@ -306,7 +306,7 @@ CONTENT_CHECKS: tuple[ContentCheck, ...] = (
     ContentCheck(id="programs-not-hidden", title="programs of the base", examine=programs_not_hidden),
     ContentCheck(id="privileged-programs-packaged", title="set-user-ID programs", examine=privileged_programs_packaged),
     ContentCheck(id="nothing-removed", title="files removed by layers", examine=nothing_removed),
-    ContentCheck(id="no-file-is-a-folder", title="files and folders", examine=no_file_is_a_folder),
+    ContentCheck(id="no-file-is-a-folder", title="files and directories", examine=no_file_is_a_folder),
     ContentCheck(id="links-stay-inside", title="links", examine=links_stay_inside),
     ContentCheck(
         id="own-files-match-lock",

@@ -33,7 +33,7 @@ def driver_present(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: 
     if isinstance(facts.driver, Seen) and isinstance(facts.driver.value.interface, Unseen):
         crash = facts.driver.value.interface
         return failure(
-            problem=f"asking the driver ended with {crash.summary}",
+            problem=f"querying the driver failed with {crash.summary}",
             remedy=f"see the host; {RUN_WITH_GPUS}",
         )
     driver = interface_of(facts)
@@ -60,7 +60,7 @@ def _absence(driver: DriverInterface) -> str:
 
 def _remedy(driver: DriverInterface) -> str:
     if driver.stub:
-        return "take the stubs folder out of LD_LIBRARY_PATH and /etc/ld.so.conf.d"
+        return "remove the stubs directory from LD_LIBRARY_PATH and /etc/ld.so.conf.d"
     if driver.init_name == "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH":
         return "kernel module and library of the driver differ: reboot the host after the driver update"
     if driver.init_name == "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE":
@@ -78,8 +78,8 @@ def driver_floor(cuda: CudaExpectation, facts: Facts) -> Outcome:
     driver = facts.driver.value
     if interface.init_code != 0 and driver.library and driver.module and driver.library > driver.module:
         return failure(
-            problem=f"libcuda {driver.library} stands before the older kernel module {driver.module} (forward"
-            f" compatibility, cuda-compat), and does not start: it gives {interface.init_code} {interface.init_name}",
+            problem=f"libcuda {driver.library} is used with the older kernel module {driver.module} (forward"
+            f" compatibility, cuda-compat), and fails to start: {interface.init_code} {interface.init_name}",
             remedy=_remedy(interface),
         )
     reasons = [reason for reason in compatibility(cuda, facts) if reason.aspect is Aspect.DRIVER]

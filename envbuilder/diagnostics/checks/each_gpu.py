@@ -49,7 +49,7 @@ def not_there(facts: Facts, fact: Unseen, remedy: str) -> Outcome:
     """Return the outcome for a step without result: failed if it was tried."""
     if not was_tried(fact):
         return without_tensorflow("work on a GPU", facts, fact)
-    return failure(problem=f"it ended with {fact.summary}", remedy=remedy)
+    return failure(problem=f"it failed with {fact.summary}", remedy=remedy)
 
 
 def _judged(each: OnGpu[T], problem: Callable[[str, T], str | NotProven]) -> str | NotProven:

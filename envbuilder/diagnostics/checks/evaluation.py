@@ -93,7 +93,7 @@ def _result(check: Check, expectation: Expectation, facts: Facts) -> CheckResult
 
 
 def _left_out(check: Check, tier: Tier) -> CheckResult:
-    return _of(check, NotProven(reason=f"the validation went only as far as tier {tier.value}"), None)
+    return _of(check, NotProven(reason=f"the validation was limited to tier {tier.value}"), None)
 
 
 def _of(check: Check, outcome: Outcome, seconds: float | None) -> CheckResult:

@@ -51,8 +51,8 @@ KNOWN_FAILURES: tuple[KnownFailure, ...] = (
             r"module 'numpy' has no attribute|compiled against (?:ABI|API) version|compiled using NumPy 1\.x"
             r"|multiarray failed to import|_ARRAY_API not found"
         ),
-        reason="numpy does not fit this TensorFlow",
-        remedy="install the numpy of the lock; nothing may be installed into the image afterwards",
+        reason="numpy is incompatible with this TensorFlow",
+        remedy="install the numpy of the lock; do not install packages into the image afterwards",
     ),
     KnownFailure(
         mark=re.compile(r"version `(?:GLIBC|GLIBCXX|CXXABI)_[\d.]+' not found"),
@@ -61,7 +61,7 @@ KNOWN_FAILURES: tuple[KnownFailure, ...] = (
     ),
     KnownFailure(
         mark=re.compile(r"SIGILL"),
-        reason="the processor lacks an instruction set that the wheel uses, most often AVX",
+        reason="the processor lacks an instruction set that the wheel uses, usually AVX",
         remedy="run on a processor with AVX",
     ),
     KnownFailure(
@@ -72,7 +72,7 @@ KNOWN_FAILURES: tuple[KnownFailure, ...] = (
     KnownFailure(
         mark=re.compile(r"No module named"),
         reason="a package that TensorFlow needs is missing",
-        remedy="rebuild from the lock; check distributions-present names what is missing",
+        remedy="rebuild from the lock; check distributions-present lists the missing packages",
     ),
 )
 
@@ -89,7 +89,7 @@ def tensorflow_imports(expectation: Expectation, facts: Facts) -> Outcome:
         return NotProven(reason=f"{known.reason}; {known.remedy}")
     because = f" ({known.reason})" if known else ""
     return failure(
-        problem=f"import tensorflow ended with {fact.summary}{because}",
+        problem=f"import tensorflow failed with {fact.summary}{because}",
         remedy=known.remedy
         if known
         else "run `python -c 'import tensorflow'` in the image and read the traceback from its end",
@@ -104,8 +104,8 @@ def tensorflow_version(expectation: Expectation, facts: Facts) -> Outcome:
     if _public(seen.version) == wanted.public:
         return Passed(seen=f"TensorFlow {seen.version} ({seen.git_version})" if seen.git_version else seen.version)
     return failure(
-        problem=f"TensorFlow at {seen.path} is {seen.version}, the lock says {wanted}",
-        remedy="see what puts another TensorFlow on sys.path (PYTHONPATH, a second distribution such as tensorflow-cpu"
+        problem=f"TensorFlow at {seen.path} is {seen.version}, the lock has {wanted}",
+        remedy="find the other TensorFlow on sys.path (PYTHONPATH, a second distribution such as tensorflow-cpu"
         " beside tensorflow-gpu); rebuild from the lock",
     )
 
@@ -126,7 +126,7 @@ def tensorflow_built_with_cuda(expectation: Expectation, facts: Facts) -> Outcom
         told = dict(facts.build.value.info).get("cuda_version", "")
         return Passed(seen=f"built with CUDA {told}".rstrip())
     if seen == wanted:
-        return Passed(seen="built without CUDA, as the row says")
+        return Passed(seen="built without CUDA, as expected")
     state, other = ("with", "without") if seen else ("without", "with")
     return failure(
         problem=f"TensorFlow was built {state} CUDA, {expectation.environment} needs one built {other}",
@@ -139,12 +139,12 @@ def tensorflow_cuda_libraries(cuda: CudaExpectation, facts: Facts) -> Outcome:
     """Check that TensorFlow's own test, which precedes the registration of GPUs, finds all CUDA libraries."""
     if isinstance(facts.own_check, Unseen):
         fact = facts.own_check
-        return NotProven(reason=f"TensorFlow's own check could not be called: {fact.summary}")
+        return NotProven(reason=f"the check built into TensorFlow could not be called: {fact.summary}")
     own = facts.own_check.value
     if not own.available:
-        return NotProven(reason="this TensorFlow does not export its own check of the CUDA libraries")
+        return NotProven(reason="this TensorFlow has no built-in check of the CUDA libraries")
     if own.ok:
-        return Passed(seen="TensorFlow's own check finds all")
+        return Passed(seen="the check built into TensorFlow passes")
     named = ", ".join(own.missing) or "libraries that it does not name"
     return failure(
         problem=f"TensorFlow cannot open {named} and will not use GPUs",
@@ -160,7 +160,7 @@ def training_loss_falls(expectation: Expectation, facts: Facts) -> Outcome:
         if not was_tried(fact):
             return without_tensorflow("the training", facts, fact)
         return failure(
-            problem=f"the training ended with {fact.summary}",
+            problem=f"the training failed with {fact.summary}",
             remedy=_compare_distributions(expectation),
         )
     seen = facts.training.value
@@ -168,7 +168,7 @@ def training_loss_falls(expectation: Expectation, facts: Facts) -> Outcome:
         return Passed(seen=f"{seen.first:.4g} to {seen.last:.4g} in {seen.steps} steps ({seen.how})")
     return failure(
         problem=f"the loss went from {_number(seen.first)} to {_number(seen.last)} in {seen.steps} steps",
-        remedy=f"TensorFlow computes wrong numbers on this machine; {_compare_distributions(expectation)}",
+        remedy=f"TensorFlow computes incorrect results on this machine; {_compare_distributions(expectation)}",
     )
 
 
@@ -190,8 +190,8 @@ def save_load_equal(expectation: Expectation, facts: Facts) -> Outcome:
         if not was_tried(fact) or isinstance(facts.training, Unseen):
             return without_tensorflow("a trained model", facts, fact)
         return failure(
-            problem=f"saving and loading ended with {fact.summary}",
-            remedy=f"h5py and Keras must fit this TensorFlow; {_compare_distributions(expectation)}",
+            problem=f"saving and loading failed with {fact.summary}",
+            remedy=f"h5py and Keras must be compatible with this TensorFlow; {_compare_distributions(expectation)}",
         )
     if not facts.saving.value:
         return NotProven(reason="nothing was saved")
@@ -199,6 +199,6 @@ def save_load_equal(expectation: Expectation, facts: Facts) -> Outcome:
     if wrong:
         differences = ", ".join(f"{trip.format} by {_number(trip.difference)}" for trip in wrong)
         return failure(
-            problem=f"the loaded model gives other outputs: {differences}", remedy=_compare_distributions(expectation)
+            problem=f"the outputs of the loaded model differ: {differences}", remedy=_compare_distributions(expectation)
         )
     return Passed(seen=", ".join(trip.format for trip in facts.saving.value))

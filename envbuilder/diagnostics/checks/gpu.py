@@ -32,8 +32,8 @@ def gpu_visible_to_tensorflow(cuda: CudaExpectation, facts: Facts) -> Outcome:  
     if seen < there:
         return failure(
             problem=f"TensorFlow sees {seen} of {there} GPUs",
-            remedy="TensorFlow leaves out GPUs with far fewer processors than the best one: set"
-            " TF_MIN_GPU_MULTIPROCESSOR_COUNT, or choose with CUDA_VISIBLE_DEVICES",
+            remedy="TensorFlow ignores GPUs with far fewer multiprocessors than the best one: set"
+            " TF_MIN_GPU_MULTIPROCESSOR_COUNT, or select GPUs with CUDA_VISIBLE_DEVICES",
         )
     return Passed(seen=f"{seen} of {there}")
 
@@ -41,7 +41,7 @@ def gpu_visible_to_tensorflow(cuda: CudaExpectation, facts: Facts) -> Outcome:  
 def _no_devices(facts: Facts, fact: Unseen) -> Outcome:
     if not was_tried(fact):
         return without_tensorflow("TensorFlow's devices", facts, fact)
-    return failure(problem=f"listing devices ended with {fact.summary}", remedy=RUN_WITH_GPUS)
+    return failure(problem=f"listing devices failed with {fact.summary}", remedy=RUN_WITH_GPUS)
 
 
 def _why(facts: Facts) -> str:
@@ -67,7 +67,7 @@ def gpu_architecture_covered(cuda: CudaExpectation, facts: Facts) -> Outcome:
         return NotProven(reason="there is no GPU")
     unknown = [gpu for gpu in driver.gpus if gpu.capability is None]
     if unknown:
-        return NotProven(reason=f"the compute capability of GPU {unknown[0].index} is not known: {unknown[0].error}")
+        return NotProven(reason=f"the compute capability of GPU {unknown[0].index} is unknown: {unknown[0].error}")
     reasons = [each for each in compatibility(cuda, facts) if each.rule in _CODE]
     return outcome(reasons)
 
@@ -79,7 +79,7 @@ def _works(facts: Facts) -> tuple[GpuWork, ...] | Failed | NotProven:
     if not was_tried(fact):
         return without_tensorflow("work on a GPU", facts, fact)
     return failure(
-        problem=f"computing on the GPU ended with {fact.summary}",
+        problem=f"computing on the GPU failed with {fact.summary}",
         remedy="see the checks of driver, cuDNN and GPU architecture; a timeout on first use can be the driver that"
         " compiles code: give it more time",
     )
@@ -127,5 +127,5 @@ def _problem(work: Fact[Placed]) -> str:
     if not placed.on_device:
         return f"ran on {placed.placed or 'an unknown device'} instead"
     if placed.difference is None:
-        return "gave no finite numbers"
+        return "returned numbers that are not finite"
     return f"differs from numpy by {placed.difference:.4g}" if placed.difference > WHOLE_NUMBERS else ""

@@ -28,7 +28,7 @@ def gpu_memory_policy(expectation: Expectation, facts: Facts) -> Outcome:  # noq
 
 def _growth(asked: str, work: Memory) -> str:  # noqa: ARG001 - one signature
     if work.held_at_start > work.free // 2:
-        return f"{size(work.held_at_start)} of {size(work.free)} are held at the start, in spite of growth"
+        return f"{size(work.held_at_start)} of {size(work.free)} are allocated at start, although the policy is growth"
     if work.held_grown < work.block:
         return f"{size(work.held_grown)} are held with a block of {size(work.block)}"
     return "" if work.large.given else f"one block of {size(work.large.size)} was refused: {work.large.error}"

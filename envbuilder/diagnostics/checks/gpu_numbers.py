@@ -17,7 +17,7 @@ LIBRARIES = (
 )
 COMPILER = (
     "XLA needs libdevice and ptxas of the CUDA release of the wheel: see what the error names, and set"
-    " XLA_FLAGS=--xla_gpu_cuda_data_dir to the folder that has nvvm/libdevice"
+    " XLA_FLAGS=--xla_gpu_cuda_data_dir to the directory that contains nvvm/libdevice"
 )
 
 
@@ -82,7 +82,7 @@ def _within(work: Compared, bound: float) -> str:
     if away := elsewhere(work.where):
         return away
     if work.relative is None:
-        return "gave no finite numbers"
+        return "returned numbers that are not finite"
     if work.relative <= bound:
         return ""
     return f"differs from {work.reference} by {work.relative:.3g} of the largest number, more than {bound:g}"

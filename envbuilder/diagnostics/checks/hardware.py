@@ -72,7 +72,7 @@ def _gpus(cuda: CudaExpectation, facts: Facts) -> tuple[ComputeGpu, ...] | Faile
         return facts.compute.value.gpus or _why_none(cuda, facts.compute.value)
     if not was_tried(facts.compute):
         return not_seen("work on a GPU without a framework", facts.compute)
-    return failure(problem=f"opening CUDA's libraries ended with {facts.compute.summary}", remedy=_SEE_HOST)
+    return failure(problem=f"opening the CUDA libraries failed with {facts.compute.summary}", remedy=_SEE_HOST)
 
 
 def _why_none(cuda: CudaExpectation, compute: Compute) -> Failed | NotProven:
@@ -83,7 +83,7 @@ def _why_none(cuda: CudaExpectation, compute: Compute) -> Failed | NotProven:
         return failure(
             problem=f"the CUDA runtime {runtime} refuses this driver, which supports CUDA up to {compute.driver}:"
             f" {compute.error}",
-            remedy=f"update the driver of the host to {cuda.driver} or newer, or take an environment with an older CUDA"
+            remedy=f"update the driver of the host to {cuda.driver} or newer, or use an environment with an older CUDA"
             " (`envbuilder list`)",
         )
     if not compute.error or compute.error.startswith(_NO_DEVICE):
@@ -105,10 +105,10 @@ def _remedy(fact: Unseen) -> str:
     if "cudaErrorMemoryAllocation" in fact.message or "ALLOC_FAILED" in fact.message:
         return "another process holds the memory of the GPU: see check gpu-memory-free"
     if "ARCH_MISMATCH" in fact.message or "NoKernelImage" in fact.message:
-        return "the libraries have no code for this GPU: take an environment with a newer CUDA (`envbuilder list`)"
+        return "the libraries have no code for this GPU: use an environment with a newer CUDA (`envbuilder list`)"
     if "DevicesUnavailable" in fact.message:
         return "the GPU is in exclusive or prohibited mode: `nvidia-smi -c 0` on the host"
-    return f"{_SEE_HOST}; a timeout on first use can be the driver that compiles code: give it more time"
+    return f"{_SEE_HOST}; a timeout on first use may be caused by JIT compilation: increase the timeout"
 
 
 def _kept(seen: MemoryRoundTrip) -> str:
@@ -117,7 +117,7 @@ def _kept(seen: MemoryRoundTrip) -> str:
 
 def _exact(seen: KnownResult) -> str:
     if seen.difference is None:
-        return "gave no finite numbers"
+        return "returned numbers that are not finite"
     return f"differs from the known result by {seen.difference:.4g}" if seen.difference else ""
 
 

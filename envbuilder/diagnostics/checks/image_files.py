@@ -31,7 +31,7 @@ _REMEDIES = {
 }
 """The remedy for a set-user-ID or set-group-ID program, for each kind of base."""
 
-_LEAVE_OUT = "leave the package out of envbuilder.yaml, or choose another version of it; then lock and build again"
+_LEAVE_OUT = "remove the package from envbuilder.yaml, or choose another version; then lock and build again"
 
 
 def some(items: Iterable[str]) -> str:
@@ -121,9 +121,7 @@ def programs_not_hidden(expectation: ContentExpectation, content: ImageContent) 
         if shadowed(path) and f"/{path}" not in allowed
     ]
     if wrong:
-        return failure(
-            problem=some(wrong), remedy="add the path to `allow:` of envbuilder.yaml, or leave the package out"
-        )
+        return failure(problem=some(wrong), remedy="add the path to `allow:` of envbuilder.yaml, or remove the package")
     return Passed(seen="no program of the base is hidden")
 
 
@@ -185,7 +183,7 @@ def links_stay_inside(expectation: ContentExpectation, content: ImageContent) ->
         if target and not target.startswith("/") and _leaves(posixpath.join(posixpath.dirname(path), target))
     ]
     if wrong:
-        return failure(problem=f"links lead out of the image: {some(wrong)}", remedy=_LEAVE_OUT)
+        return failure(problem=f"links point outside the image: {some(wrong)}", remedy=_LEAVE_OUT)
     return Passed(seen=f"{sum(bool(target) for target in content.paths.values())} links")
 
 

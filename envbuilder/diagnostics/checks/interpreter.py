@@ -17,7 +17,7 @@ def python_version(expectation: Expectation, facts: Facts) -> Outcome:
     if have.head(exact) == want.head(exact):
         return Passed(seen=f"Python {have}")
     return failure(
-        problem=f"Python is {have}, the lock says {want}",
+        problem=f"Python is {have}, the lock has {want}",
         remedy=f"rebuild from the lock: `envbuilder build {expectation.environment}`",
     )
 
@@ -33,7 +33,7 @@ def glibc_floor(expectation: Expectation, facts: Facts) -> Outcome:
             remedy="use a base with glibc (Debian, Ubuntu), not musl (Alpine)",
         )
     if have >= floor:
-        return Passed(seen=f"glibc {have}, at least {floor} is needed")
+        return Passed(seen=f"glibc {have}, at least {floor} is required")
     return failure(
         problem=f"glibc is {have}, {expectation.framework} {expectation.framework_version} needs {floor}",
         remedy=f"use a base with glibc {floor} or newer; `envbuilder show {expectation.environment}` lists them",
@@ -52,7 +52,7 @@ def cpu_avx(expectation: Expectation, facts: Facts) -> Outcome:
     if avx:
         return Passed(seen="the processor has AVX")
     return failure(
-        problem="the processor has no AVX; importing this wheel ends with SIGILL",
+        problem="the processor has no AVX; importing this wheel is terminated by SIGILL",
         remedy="run on a processor with AVX (Intel since 2011, AMD since 2011), or pass the host's processor to the"
         " virtual machine (`-cpu host`)",
     )

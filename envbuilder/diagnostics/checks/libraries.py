@@ -20,7 +20,7 @@ def cuda_libraries_load(cuda: CudaExpectation, facts: Facts) -> Outcome:
     seen = {library.soname: library for library in facts.libraries.value}
     not_asked = [soname for soname in cuda.sonames if soname not in seen]
     if not_asked:
-        return NotProven(reason=f"the probe was not asked for {', '.join(not_asked)}")
+        return NotProven(reason=f"not requested from the probe: {', '.join(not_asked)}")
     problems = _problems([seen[soname] for soname in cuda.sonames])
     if problems:
         return failure(
@@ -45,7 +45,7 @@ def _problems(libraries: list[Library]) -> list[str]:
 def _problem(library: Library) -> str:
     match library.load:
         case Unseen() as fact:
-            return f"{library.soname}: opening it ended with {fact.summary}"
+            return f"{library.soname}: opening it failed with {fact.summary}"
         case Seen(value=LibraryLoad(loaded=False, error=error)):
             return error if library.soname in error else f"{library.soname}: {error}"
         case Seen():
@@ -60,8 +60,8 @@ def _loaded(facts: Facts, stem: str) -> tuple[str, LibraryLoad] | NotProven:
         if library.soname.startswith(f"{stem}.so"):
             if isinstance(library.load, Seen) and library.load.value.loaded:
                 return library.soname, library.load.value
-            return NotProven(reason=f"{library.soname} does not open")
-    return NotProven(reason=f"the probe was not asked for {stem}")
+            return NotProven(reason=f"{library.soname} cannot be opened")
+    return NotProven(reason=f"not requested from the probe: {stem}")
 
 
 def cuda_runtime_version(cuda: CudaExpectation, facts: Facts) -> Outcome:
@@ -72,11 +72,11 @@ def cuda_runtime_version(cuda: CudaExpectation, facts: Facts) -> Outcome:
     soname, load = found
     version, teller = _runtime_version(load, facts)
     if version is None:
-        return NotProven(reason=f"{soname} does not tell its version; before CUDA 12 it does so only beside a driver")
+        return NotProven(reason=f"{soname} does not report its version; before CUDA 12 it does so only with a driver")
     if version.head(2) == cuda.release.head(2):
         return Passed(seen=f"CUDA runtime {version}, {teller}")
     return failure(
-        problem=f"the CUDA runtime at {load.path} is {version}, {teller}; the lock says {cuda.release}",
+        problem=f"the CUDA runtime at {load.path} is {version}, {teller}; the lock has {cuda.release}",
         remedy="another CUDA comes first on the loader path: see LD_LIBRARY_PATH and /etc/ld.so.conf.d in the image, or"
         " rebuild from the lock",
     )
@@ -110,15 +110,15 @@ def cudnn_version(cuda: CudaExpectation, facts: Facts) -> Outcome:
         return found
     soname, load = found
     if load.version is None:
-        return NotProven(reason=f"{soname} does not tell its version")
+        return NotProven(reason=f"{soname} does not report its version")
     rule = cuda.cudnn.rule.describe(cuda.cudnn.compiled)
     if cuda.cudnn.accepts(load.version):
         return Passed(seen=f"cuDNN {load.version}; TensorFlow takes {rule}")
     return failure(
         problem=f"cuDNN at {load.path} is {load.version}; TensorFlow was compiled with {cuda.cudnn.compiled} and takes"
         f" {rule}",
-        remedy=f"put {rule} into the image (the lock says {cuda.cudnn_release}); rebuild from the lock, and let no"
-        " package bring a cuDNN of its own",
+        remedy=f"put {rule} into the image (the lock has {cuda.cudnn_release}); rebuild from the lock"
+        " without packages that contain a cuDNN",
     )
 
 
@@ -130,16 +130,16 @@ def cudnn_starts(cuda: CudaExpectation, facts: Facts) -> Outcome:
             return not_seen("the start of cuDNN", fact)
         said = next((line for line in fact.trace if "cannot open shared object" in line or "Could not" in line), "")
         return failure(
-            problem=f"cuDNN ends the process when it starts ({fact.headline}){': ' if said else ''}{said}",
-            remedy="a library that cuDNN opens by itself is not on the loader path: rebuild from a fresh lock"
+            problem=f"cuDNN terminates the process at startup ({fact.headline}){': ' if said else ''}{said}",
+            remedy="a library that cuDNN opens by itself is not on the loader path: rebuild from a new lock"
             " (`envbuilder lock`), whose library set has it",
         )
     if fact.value.status:
         return failure(
-            problem=f"{fact.value.soname} makes no descriptor: status {fact.value.status}",
+            problem=f"{fact.value.soname} cannot create a descriptor: status {fact.value.status}",
             remedy="rebuild from the lock: parts of cuDNN of different versions are mixed",
         )
-    return Passed(seen=f"{fact.value.soname} makes a descriptor, cuDNN {cuda.cudnn_release}")
+    return Passed(seen=f"{fact.value.soname} creates a descriptor, cuDNN {cuda.cudnn_release}")
 
 
 def no_cuda_stub(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature for all checks
@@ -153,7 +153,7 @@ def no_cuda_stub(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: AR
     if stubs:
         return failure(
             problem=f"a stub of libcuda.so.1 is on the run-time path: {', '.join(stubs)}",
-            remedy="take the stubs folder out of LD_LIBRARY_PATH and /etc/ld.so.conf.d; stubs are for linking only, and"
-            " hide the driver that the container runtime mounts",
+            remedy="remove the stubs directory from LD_LIBRARY_PATH and /etc/ld.so.conf.d; stubs are for linking only"
+            " and hide the driver that the container runtime mounts",
         )
     return Passed(seen="none on the run-time path")

@@ -25,7 +25,7 @@ def memory_policy_applied(expectation: Expectation, facts: Facts) -> Outcome:
     """Check that the policy in force is the lock's, and that TensorFlow's configuration has it."""
     policy, fact = expectation.memory, facts.memory
     if policy is None:
-        return NotProven(reason="the lock was made before there was a memory hook")
+        return NotProven(reason="the lock was created by a version without the memory hook")
     if isinstance(fact, Unseen):
         return without_tensorflow("the memory policy", facts, fact)
     return _judged(policy, fact.value, facts)
@@ -54,7 +54,7 @@ def _in_force(text: str) -> MemoryPolicy | None:
 def _allocator(seen: MemoryFacts) -> Outcome:
     if seen.allocator != "cuda_malloc_async":
         problem = f"TF_GPU_ALLOCATOR is {seen.allocator!r} and not cuda_malloc_async"
-        return failure(problem=problem, remedy="take TF_GPU_ALLOCATOR out of the environment")
+        return failure(problem=problem, remedy="unset TF_GPU_ALLOCATOR")
     return Passed(seen="async-allocator: TF_GPU_ALLOCATOR=cuda_malloc_async")
 
 
@@ -77,7 +77,7 @@ def _for_each(policy: MemoryPolicy, received: ReceivedMemory, facts: Facts) -> O
         return _share(policy, received, facts)
     if received.gpus:
         return _wrong(policy, received)
-    return NotProven(reason=f"TensorFlow sees no GPU here, and {policy} is told to it for each GPU")
+    return NotProven(reason=f"TensorFlow sees no GPU here, and {policy} is set for each GPU")
 
 
 def _limits(policy: MemoryPolicy, received: ReceivedMemory, facts: Facts) -> Outcome:
@@ -86,7 +86,7 @@ def _limits(policy: MemoryPolicy, received: ReceivedMemory, facts: Facts) -> Out
     for index, told in enumerate(received.limits):
         expected = _expected(policy, index, gpus)
         if expected is None:
-            return NotProven(reason=f"the driver does not say how much memory GPU {index} has")
+            return NotProven(reason=f"the driver does not report the memory size of GPU {index}")
         if told != expected:
             return _wrong(policy, received)
     return _told(policy, received)
@@ -107,12 +107,12 @@ def _share(policy: MemoryPolicy, received: ReceivedMemory, facts: Facts) -> Outc
     """Check the one share for all GPUs of a release without a limit for each GPU: that of the largest GPU."""
     gpus = _gpus(facts)
     if not gpus:
-        return not_seen("the memory of the GPUs", Unseen(kind="NotReached", message="no driver tells it"))
+        return not_seen("the memory of the GPUs", Unseen(kind="NotReached", message="not reported by the driver"))
     shares = []
     for index, gpu in enumerate(gpus):
         expected = _expected(policy, index, gpus)
         if expected is None or not gpu.memory:
-            return NotProven(reason=f"the driver does not say how much memory GPU {index} has")
+            return NotProven(reason=f"the driver does not report the memory size of GPU {index}")
         shares.append(expected * _MIB / gpu.memory if expected > 0 else 1.0)
     # A limit is written in whole MiB here and in bytes there.
     near = abs(received.fraction - min(shares)) * max(gpu.memory or 0 for gpu in gpus) <= _MIB
@@ -139,4 +139,4 @@ def _told(policy: MemoryPolicy, received: ReceivedMemory) -> Outcome:
 
 
 def _wrong(policy: MemoryPolicy, received: ReceivedMemory) -> Outcome:
-    return failure(problem=f"TensorFlow was told {_shown(received)}, and the policy is {policy}", remedy=_REBUILD)
+    return failure(problem=f"TensorFlow received {_shown(received)}, but the policy is {policy}", remedy=_REBUILD)

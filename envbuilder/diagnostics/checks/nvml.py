@@ -30,7 +30,7 @@ def nvml_agrees(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG
         return failure(problem="; ".join(lost), remedy=_REMEDIES[_LOST])
     module = facts.driver.value.module if isinstance(facts.driver, Seen) else None
     if module and nvml.driver and module != nvml.driver:
-        return failure(problem=f"NVML says driver {nvml.driver}, the kernel module is {module}", remedy=_UPDATED)
+        return failure(problem=f"NVML reports driver {nvml.driver}, the kernel module is {module}", remedy=_UPDATED)
     return _same_number(nvml, facts)
 
 
@@ -39,10 +39,10 @@ def _nvml(facts: Facts) -> Nvml | Failed | NotProven:
     if not isinstance(fact, Seen):
         if not was_tried(fact):
             return not_seen("NVML", fact)
-        return failure(problem=f"asking NVML ended with {fact.summary}", remedy=f"see the host; {RUN_WITH_GPUS}")
+        return failure(problem=f"querying NVML failed with {fact.summary}", remedy=f"see the host; {RUN_WITH_GPUS}")
     nvml = fact.value
     if not nvml.loadable:
-        return NotProven(reason=f"no NVML ({nvml.error}); NVIDIA_DRIVER_CAPABILITIES must name `utility`")
+        return NotProven(reason=f"no NVML ({nvml.error}); NVIDIA_DRIVER_CAPABILITIES must include `utility`")
     if nvml.stub:
         return NotProven(reason="libnvidia-ml.so.1 is the linker's stub")
     if nvml.init_code in _REMEDIES:
@@ -61,7 +61,7 @@ def _same_number(nvml: Nvml, facts: Facts) -> Outcome:
         return _with_mig(nvml, seen, release)
     expected = _expected(nvml)
     if expected is None:
-        return NotProven(reason=f"what CUDA_VISIBLE_DEVICES={nvml.visible} means for CUDA is not known")
+        return NotProven(reason=f"CUDA_VISIBLE_DEVICES={nvml.visible} could not be interpreted")
     chosen = "" if nvml.visible is None else f", CUDA_VISIBLE_DEVICES={nvml.visible} leaves {expected}"
     if seen != expected:
         return failure(
@@ -83,7 +83,7 @@ def _with_mig(nvml: Nvml, seen: int, release: str) -> Outcome:
         return Passed(seen=f"{release}, MIG is on: {instances} MIG devices, CUDA sees {seen}")
     return failure(
         problem=f"MIG is on, NVML shows {instances} MIG devices, CUDA sees none",
-        remedy="make MIG devices on the host (`nvidia-smi mig -cgi … -C`), or hand one to this container by its UUID",
+        remedy="create MIG devices on the host (`nvidia-smi mig -cgi … -C`), or pass one to this container by its UUID",
     )
 
 
@@ -111,7 +111,7 @@ def gpu_memory_free(expectation: Expectation, facts: Facts) -> Outcome:  # noqa:
     """Check that at least half of the memory of every GPU is free."""
     memory = _memory(facts)
     if not memory:
-        return NotProven(reason="neither CUDA nor NVML told how much memory is free")
+        return NotProven(reason="neither CUDA nor NVML reports the free memory")
     shown = [f"{name}: {size(free)} of {size(total)} free" for name, free, total, _ in memory]
     taken = [
         (line, processes)
@@ -154,7 +154,7 @@ def _held(holders: dict[int, GpuProcess]) -> str:
 def _free_them(pids: tuple[int, ...]) -> str:
     if not pids:
         return (
-            "`nvidia-smi` on the host names the processes, which a container may not see: end them, or take another GPU"
+            "`nvidia-smi` on the host lists the processes, also those outside a container: end them, or use another GPU"
         )
     listed = " ".join(map(str, pids))
-    return f"look at them on the host (`ps -fp {listed}`) and end them, or choose another GPU with CUDA_VISIBLE_DEVICES"
+    return f"inspect them on the host (`ps -fp {listed}`) and end them, or choose another GPU with CUDA_VISIBLE_DEVICES"

@@ -27,7 +27,7 @@ def _counts(pair: Pair) -> Iterator[Effect]:
     for where, mine, other in pair.sides:
         few, many = len(mine.gpus or ()), len(other.gpus or ())
         if not few:
-            text = "there is no GPU: everything is computed on the processor, many times slower"
+            text = "there is no GPU: all computation runs on the CPU, many times slower"
             yield Effect(where=where, text=text)
         elif few < many:
             share = f"{many / few:.3g} times as much"
@@ -161,7 +161,9 @@ def _frees(pair: Pair) -> Iterator[Effect]:
             f"{size(have[1])} are held{f' by {who}' if who else ' by others'}: TensorFlow gets {size(have[0])} at most"
         )
         yield Effect(
-            where=where, text=f"{text}; `nvidia-smi` shows who, end it or take another GPU", out_of_memory=True
+            where=where,
+            text=f"{text}; `nvidia-smi` shows the processes: end them or use another GPU",
+            out_of_memory=True,
         )
 
 
@@ -217,7 +219,7 @@ def _persistence(side: Side) -> bool | None:
 def _starts(pair: Pair) -> Iterator[Effect]:
     for where, mine, _ in pair.sides:
         if _persistence(mine) is False:
-            text = "the driver starts anew with every program, which takes seconds: `nvidia-smi -pm 1`"
+            text = "the driver is initialized by every program, which takes seconds: `nvidia-smi -pm 1`"
             yield Effect(where=where, text=text)
 
 

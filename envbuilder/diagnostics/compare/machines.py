@@ -41,10 +41,13 @@ def _shown(features: Mapping[str, bool]) -> str:
 def _instructions(pair: Pair) -> Iterator[Effect]:
     for where, mine, other in pair.sides:
         if mine.features.get("avx") is False:
-            yield Effect(where=where, text="TensorFlow dies with SIGILL at import, from 1.5.1 on: its wheels use AVX")
+            yield Effect(
+                where=where, text="TensorFlow is terminated by SIGILL at import, from 1.5.1 on: its wheels use AVX"
+            )
         elif mine.features.get("avx512f") and other.features.get("avx512f") is False:
             yield Effect(
-                where=where, text="oneDNN and Eigen use AVX-512: faster on the processor, and the last digits differ"
+                where=where,
+                text="oneDNN and Eigen use AVX-512: faster on the CPU, and the last digits of results differ",
             )
 
 

@@ -43,7 +43,7 @@ def _policies(pair: Pair) -> Iterator[Effect]:
         mode = policy(mine) or ""
         if mode == Way.ALL:
             text = "TensorFlow takes nearly all free memory at start: a second process on the GPU finds none"
-            yield Effect(where=where, text=f"{text}, and neither does TensorFlow as the second", out_of_memory=True)
+            yield Effect(where=where, text=f"{text}, nor does TensorFlow as the second", out_of_memory=True)
         elif Way.LIMIT in mode or Way.FRACTION in mode:
             text = f"TensorFlow stops at {mode}, although the GPU has more"
             yield Effect(where=where, text=text, out_of_memory=True)
@@ -81,7 +81,7 @@ def _drivers(pair: Pair) -> Iterator[Effect]:
             yield Effect(where=where, text=f"{verdict.environment if verdict else ''}: {text}")
         if not reasons:
             text = "the older driver compiles no PTX of a later CUDA, and starts no libraries of a later major release"
-            yield Effect(where=where, text=f"{text}: `envbuilder list --fits` says which rows")
+            yield Effect(where=where, text=f"{text}: `envbuilder list --fits` shows which environments run")
 
 
 def _about_the_driver(verdict: Compatibility) -> Iterator[Reason]:

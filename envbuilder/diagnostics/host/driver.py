@@ -14,9 +14,9 @@ _NO_DEVICE, _NOT_READY, _DIFFERS, _NO_COMPAT, _STUB = 100, 802, 803, 804, 34
 _NOTHING_BEHIND = frozenset({"ENXIO", "ENODEV"})
 _TO_CPU = "TensorFlow finds no GPU and computes on the processor"
 _PASS_GPUS = Remedy(text="start the container with GPUs", command="docker run --gpus all …")
-REBOOT = Remedy(text="reboot, which loads the module that fits the libraries", command="sudo reboot")
+REBOOT = Remedy(text="reboot, to load the module that matches the libraries", command="sudo reboot")
 _RELOAD = Remedy(
-    text="or reload the module, when no program uses the GPU",
+    text="or reload the module while no program uses the GPU",
     command="sudo rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && sudo modprobe nvidia",
 )
 
@@ -50,7 +50,8 @@ def no_driver(view: MachineView) -> Iterator[Finding]:
             _TO_CPU,
             Remedy(text="load it", command="sudo modprobe nvidia"),
             Remedy(
-                text="if that fails, the kernel says why (not built for it, not signed)", command="sudo dmesg | tail"
+                text="if that fails, the kernel log has the reason (not built for this kernel, not signed)",
+                command="sudo dmesg | tail",
             ),
         )
     else:
@@ -58,7 +59,9 @@ def no_driver(view: MachineView) -> Iterator[Finding]:
             "no-driver",
             f"{_count(view)}, and no NVIDIA driver",
             _TO_CPU,
-            Remedy(text="install that of your distribution; on Debian", command="sudo apt-get install nvidia-driver"),
+            Remedy(
+                text="install the driver of your distribution; on Debian", command="sudo apt-get install nvidia-driver"
+            ),
         )
 
 
@@ -68,14 +71,14 @@ def libcuda_missing(view: MachineView) -> Iterator[Finding]:
         return
     if not view.gpus and not view.is_module_loaded:
         return
-    inside = Remedy(text="ask for it", command="docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility …")
+    inside = Remedy(text="request it", command="docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility …")
     yield _problem(
         "libcuda-missing",
         f"the driver is there, but not its library for CUDA: {view.interface.error}",
         _TO_CPU,
         inside
         if view.container
-        else Remedy(text="install the one of the driver's release; on Debian", command="sudo apt-get install libcuda1"),
+        else Remedy(text="install the version of the driver; on Debian", command="sudo apt-get install libcuda1"),
     )
 
 
@@ -83,7 +86,7 @@ def no_gpu(view: MachineView) -> Iterator[Finding]:
     """Report that there is neither GPU nor driver, which is not a fault."""
     if not view.has_gpu and not view.is_module_loaded and view.host is not None:
         where = " (in a container: if its host has one, `docker run --gpus all`)" if view.container else ""
-        seen = f"no NVIDIA GPU here{where}; CPU rows run"
+        seen = f"no NVIDIA GPU here{where}; CPU environments run"
         yield Finding(id="no-gpu", severity=Severity.NOTE, message=seen)
 
 
@@ -114,7 +117,7 @@ def forward_compatibility(view: MachineView) -> Iterator[Finding]:
     interface, module = view.interface, view.module
     library = _driver(view).library if _driver(view) else None  # type: ignore[union-attr]
     if interface and interface.init_code == 0 and module and library and library > module:
-        seen = f"libcuda {library} stands before the older kernel module {module} (cuda-compat)"
+        seen = f"libcuda {library} is used with the older kernel module {module} (cuda-compat)"
         yield Finding(
             id="forward-compatibility",
             severity=Severity.NOTE,
@@ -138,7 +141,7 @@ def nouveau_loaded(view: MachineView) -> Iterator[Finding]:
         f"the module nouveau is loaded{' and holds ' + ', '.join(held) if held else ''}",
         "NVIDIA's module cannot have the GPU, and CUDA needs NVIDIA's",
         Remedy(
-            text="keep nouveau away, then reboot",
+            text="disable nouveau, then reboot",
             command="printf 'blacklist nouveau\\noptions nouveau modeset=0\\n' | sudo tee"
             " /etc/modprobe.d/blacklist-nouveau.conf && sudo update-initramfs -u && sudo reboot",
         ),
@@ -159,7 +162,7 @@ def uvm_missing(view: MachineView) -> Iterator[Finding]:
     gone = "the module nvidia_uvm is not loaded" if module_missing else "/dev/nvidia-uvm is not there"
     tail = f": cuInit gives {code} {interface.init_name}".rstrip() if interface and code not in {0, None} else ""
     works = code == 0
-    remedy = Remedy(text="load it and make its node", command="sudo nvidia-modprobe -u -c=0")
+    remedy = Remedy(text="load it and create its device node", command="sudo nvidia-modprobe -u -c=0")
     inside = (_PASS_GPUS,) if view.container else ()
     yield Finding(
         id="uvm-missing",
@@ -180,8 +183,10 @@ def nodes_denied(view: MachineView) -> Iterator[Finding]:
             "devices-denied",
             f"this user may not open {modes}",
             _TO_CPU,
-            Remedy(text="give them to all users", command=f"sudo chmod 666 {_paths(by_mode)}"),
-            Remedy(text="or to a group, and this user to it (often `video`)", command="sudo usermod -aG video $USER"),
+            Remedy(text="make them accessible to all users", command=f"sudo chmod 666 {_paths(by_mode)}"),
+            Remedy(
+                text="or to a group that contains this user (often `video`)", command="sudo usermod -aG video $USER"
+            ),
         )
     if by_rules:
         yield _problem(
@@ -189,7 +194,7 @@ def nodes_denied(view: MachineView) -> Iterator[Finding]:
             f"the mode of {_paths(by_rules, ', ')} would allow it, but the container's device rules forbid it",
             "the container has lost its GPUs, or never had them (after `systemctl daemon-reload` this happens)",
             Remedy(
-                text="start the container anew, with CDI devices", command="docker run --device nvidia.com/gpu=all …"
+                text="start the container again, with CDI devices", command="docker run --device nvidia.com/gpu=all …"
             ),
             _PASS_GPUS,
         )
@@ -210,9 +215,11 @@ def stub_libcuda(view: MachineView) -> Iterator[Finding]:
     yield Finding(
         id="stub-libcuda",
         severity=severity,
-        message=f"{stubs} is the linker's stub, and stands where programs look for the driver",
+        message=f"{stubs} is the stub for linking, and is on the path where programs look for the driver",
         effect="CUDA says CUDA_ERROR_STUB_LIBRARY, or that there is no device" if loaded else "",
-        remedies=(Remedy(text="take its folder out of LD_LIBRARY_PATH and /etc/ld.so.conf.d, then `sudo ldconfig`"),),
+        remedies=(
+            Remedy(text="remove its directory from LD_LIBRARY_PATH and /etc/ld.so.conf.d, then `sudo ldconfig`"),
+        ),
     )
 
 
@@ -229,7 +236,7 @@ _WORDS = {
     ),
     _NO_COMPAT: (
         "compat-refused",
-        (Remedy(text="take NVIDIA's cuda-compat off the loader's path: this GPU has no forward compatibility"),),
+        (Remedy(text="remove cuda-compat from the loader path: this GPU has no forward compatibility"),),
     ),
 }
 
@@ -247,7 +254,7 @@ def cuda_does_not_start(view: MachineView) -> Iterator[Finding]:
         f"cuInit gives {interface.init_code} {interface.init_name}".rstrip(),
         _TO_CPU,
         *remedies,
-        Remedy(text="the kernel's log may say why (NVRM, Xid)", command="sudo dmesg | grep -iE 'nvrm|xid'"),
+        Remedy(text="the kernel log may have the reason (NVRM, Xid)", command="sudo dmesg | grep -iE 'nvrm|xid'"),
     )
 
 
@@ -267,9 +274,9 @@ def driver_silent(view: MachineView) -> Iterator[Finding]:
         if isinstance(fact, Unseen) and fact.kind in {"Signal", "Timeout", "Exit"}:
             yield _problem(
                 "driver-silent",
-                f"asking {name} ended with {fact.summary}",
+                f"querying {name} failed with {fact.summary}",
                 "every program that touches the GPU will end or hang the same way",
-                Remedy(text="the kernel's log says why (NVRM, Xid)", command="sudo dmesg | grep -iE 'nvrm|xid'"),
+                Remedy(text="the kernel log has the reason (NVRM, Xid)", command="sudo dmesg | grep -iE 'nvrm|xid'"),
                 REBOOT,
             )
 
@@ -300,7 +307,7 @@ def _wsl_2(view: MachineView) -> Iterator[Finding]:
             "WSL 2 with the GPU of Windows, but the loader does not find /usr/lib/wsl/lib/libcuda.so.1",
             _TO_CPU,
             Remedy(
-                text="tell the loader",
+                text="update the loader cache",
                 command="echo /usr/lib/wsl/lib | sudo tee /etc/ld.so.conf.d/wsl.conf && sudo ldconfig",
             ),
         )
@@ -309,7 +316,9 @@ def _wsl_2(view: MachineView) -> Iterator[Finding]:
             "wsl-linux-driver",
             f"WSL 2, and {path} of a Linux driver stands before the one that Windows lends",
             "inside WSL no Linux driver may be installed; its library does not find the GPU",
-            Remedy(text="remove it here", command="sudo apt-get purge 'libnvidia-compute-*' 'nvidia-driver-*'"),
+            Remedy(
+                text="remove it from this machine", command="sudo apt-get purge 'libnvidia-compute-*' 'nvidia-driver-*'"
+            ),
         )
     else:
         seen = "WSL 2: the driver is that of Windows; update it there"

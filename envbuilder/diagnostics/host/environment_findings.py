@@ -23,12 +23,12 @@ _WORDS = {
     Silence.ADDRESS: "the address is none",
 }
 _INSTEAD = {
-    SourceKind.REGISTRY: Remedy(text="name another registry", command="envbuilder build ENV --registry-mirror HOST"),
-    SourceKind.INDEX: Remedy(text="name another index", command="export UV_DEFAULT_INDEX=URL"),
-    SourceKind.DEBIAN: Remedy(text="name another archive", command="envbuilder build ENV --debian-mirror URL"),
+    SourceKind.REGISTRY: Remedy(text="use another registry", command="envbuilder build ENV --registry-mirror HOST"),
+    SourceKind.INDEX: Remedy(text="use another index", command="export UV_DEFAULT_INDEX=URL"),
+    SourceKind.DEBIAN: Remedy(text="use another archive", command="envbuilder build ENV --debian-mirror URL"),
 }
 _OFFLINE = Remedy(text="or build from a bundle", command="envbuilder build --bundle FILE --offline")
-_CA = Remedy(text="name a bundle that holds its issuer", command="export SSL_CERT_FILE=/path/to/ca.pem")
+_CA = Remedy(text="use a CA bundle that contains its issuer", command="export SSL_CERT_FILE=/path/to/ca.pem")
 
 
 def _engine(view: MachineView) -> EngineAnswers | None:
@@ -58,11 +58,11 @@ def nothing_runs_images(view: MachineView) -> Iterator[Finding]:
         yield Finding(
             id="no-sandbox",
             severity=Severity.WARNING,
-            message=f"nothing can run a command in an image here: {around.why_no_sandbox}",
-            effect="`envbuilder validate IMAGE` and `catalog prove` cannot look inside; static checks can",
+            message=f"this machine has no means to run a command in an image: {around.why_no_sandbox}",
+            effect="`envbuilder validate IMAGE` and `catalog prove` cannot inspect images; static checks work",
             remedies=(
                 Remedy(text="install runc", command="sudo apt-get install runc"),
-                Remedy(text="or let users make namespaces", command="sudo sysctl user.max_user_namespaces=15000"),
+                Remedy(text="or let users create namespaces", command="sudo sysctl user.max_user_namespaces=15000"),
             ),
         )
 
@@ -99,11 +99,11 @@ def engine_without_gpus(view: MachineView) -> Iterator[Finding]:
         yield Finding(
             id="engine-without-gpus",
             severity=Severity.PROBLEM,
-            message=f"the host has a GPU, and Docker {engine.version} knows no NVIDIA runtime and no CDI device",
+            message=f"the host has a GPU, and Docker {engine.version} has no NVIDIA runtime and no CDI device",
             effect="`docker run --gpus all` fails: could not select device driver",
             remedies=(
                 Remedy(
-                    text="install NVIDIA's Container Toolkit and tell Docker",
+                    text="install NVIDIA's Container Toolkit and configure Docker",
                     command="sudo apt-get install nvidia-container-toolkit && sudo nvidia-ctk runtime configure"
                     " --runtime=docker && sudo systemctl restart docker",
                 ),
@@ -119,10 +119,10 @@ def engine_disk(view: MachineView) -> Iterator[Finding]:
             id="engine-disk",
             severity=Severity.WARNING,
             message=f"Docker has {size(engine.root_free)} free at {engine.root}",
-            effect="a GPU image takes 4 to 5 GB, and its packages as much again while it is built",
+            effect="a GPU image takes 4 to 5 GB, and its packages need the same again during the build",
             remedies=(
-                Remedy(text="see what takes it", command="docker system df"),
-                Remedy(text="free what builds left", command="docker builder prune"),
+                Remedy(text="show the disk usage", command="docker system df"),
+                Remedy(text="remove the build cache", command="docker builder prune"),
             ),
         )
 
@@ -174,9 +174,9 @@ def _to_reach(source: SourceSeen) -> Iterator[Remedy]:
     if source.silence in {Silence.CERTIFICATE, Silence.CA_BUNDLE}:
         yield _CA
     elif source.silence is Silence.PROXY:
-        yield Remedy(text="see HTTPS_PROXY and NO_PROXY, and the login in it")
+        yield Remedy(text="check HTTPS_PROXY and NO_PROXY, and the credentials in them")
     elif not source.proxied and source.silence is not Silence.ADDRESS:
-        yield Remedy(text="behind a proxy, name it", command="export HTTPS_PROXY=http://HOST:PORT")
+        yield Remedy(text="behind a proxy, set it", command="export HTTPS_PROXY=http://HOST:PORT")
     yield _INSTEAD[source.kind]
 
 
@@ -187,7 +187,11 @@ def ca_bundle_gone(view: MachineView) -> Iterator[Finding]:
             yield Finding(
                 id="ca-bundle-gone",
                 severity=Severity.PROBLEM,
-                message=f"{bundle.variable} names {bundle.path}, which cannot be read",
+                message=f"{bundle.variable} names {bundle.path}, which is not readable",
                 effect="every download over https fails",
-                remedies=(Remedy(text="name a file of PEM certificates, or none", command=f"unset {bundle.variable}"),),
+                remedies=(
+                    Remedy(
+                        text="set it to a file of PEM certificates, or unset it", command=f"unset {bundle.variable}"
+                    ),
+                ),
             )

@@ -14,7 +14,7 @@ MUCH_HELD = 0.1
 
 By default TensorFlow takes nearly all free memory, so memory used by others is missing.
 """
-_XID = Remedy(text="the kernel's log tells of the error by its Xid", command="sudo dmesg | grep -iE 'nvrm|xid'")
+_XID = Remedy(text="the kernel log has the error with its Xid", command="sudo dmesg | grep -iE 'nvrm|xid'")
 
 
 def _names(gpus: Iterable[NvmlGpu]) -> str:
@@ -52,7 +52,7 @@ def _holders(view: MachineView, gpu: NvmlGpu) -> str:
     names = {each.pid: each.name for each in view.host.processes} if view.host else {}
     if not gpu.processes:
         held = size(gpu.memory.used) if gpu.memory else "memory"
-        return f"processes that cannot be seen from here ({held})"
+        return f"processes that are not visible from here ({held})"
     told = [
         f"{names.get(each.pid) or 'process'} {each.pid}" + (f" ({size(each.memory)})" if each.memory else "")
         for each in gpu.processes
@@ -63,12 +63,15 @@ def _holders(view: MachineView, gpu: NvmlGpu) -> str:
 def _to_free(view: MachineView, gpu: NvmlGpu) -> tuple[Remedy, ...]:
     pids = " ".join(str(each.pid) for each in gpu.processes or ())
     others = [other.index for other in view.gpus if other.memory and other.memory.used / other.memory.total < MUCH_HELD]
-    end = Remedy(text="end what is not needed", command=f"kill {pids}") if pids and view.container == "" else None
-    look = Remedy(text="see who it is, on the host", command="nvidia-smi") if end is None else None
+    end = Remedy(text="end unneeded processes", command=f"kill {pids}") if pids and view.container == "" else None
+    look = Remedy(text="list the processes, on the host", command="nvidia-smi") if end is None else None
     elsewhere = (
-        Remedy(text="or take a GPU that is free", command=f"export CUDA_VISIBLE_DEVICES={others[0]}")
+        Remedy(text="or use a free GPU", command=f"export CUDA_VISIBLE_DEVICES={others[0]}")
         if others
-        else Remedy(text="or let TensorFlow take only what it needs", command="export TF_FORCE_GPU_ALLOW_GROWTH=true")
+        else Remedy(
+            text="or let TensorFlow allocate only the memory that it needs",
+            command="export TF_FORCE_GPU_ALLOW_GROWTH=true",
+        )
     )
     return tuple(remedy for remedy in (end, look, elsewhere) if remedy)
 
@@ -84,7 +87,7 @@ def mig(view: MachineView) -> Iterator[Finding]:
             message=f"MIG is on for {_names(empty)}, and this process has no instance of it",
             effect="CUDA sees no GPU there",
             remedies=(
-                Remedy(text="make one", command=f"sudo nvidia-smi mig -i {_indices(empty)} -cgi 0 -C"),
+                Remedy(text="create one", command=f"sudo nvidia-smi mig -i {_indices(empty)} -cgi 0 -C"),
                 Remedy(text="or switch MIG off", command=f"sudo nvidia-smi -i {_indices(empty)} -mig 0"),
             ),
         )
@@ -96,7 +99,7 @@ def mig(view: MachineView) -> Iterator[Finding]:
                 severity=Severity.NOTE,
                 message=f"GPU {gpu.index} is split by MIG into {count} instance{'' if gpu.instances == 1 else 's'}",
                 effect="a CUDA program sees one of them, with its share of the memory; no sum over several",
-                remedies=(Remedy(text="choose it by name", command="nvidia-smi -L"),),
+                remedies=(Remedy(text="select it by its UUID", command="nvidia-smi -L"),),
             )
 
 
@@ -108,7 +111,7 @@ def ecc(view: MachineView) -> Iterator[Finding]:
             id="ecc-off",
             severity=Severity.NOTE,
             message=f"ECC is off for {_names(off)}",
-            effect="flipped bits go unnoticed, and the GPU has a little more memory than its like with ECC",
+            effect="bit errors are not detected, and the GPU has a little more memory than with ECC",
             remedies=(Remedy(text="switch it on, then reboot", command=f"sudo nvidia-smi -i {_indices(off)} -e 1"),),
         )
 
@@ -121,7 +124,7 @@ def persistence(view: MachineView) -> Iterator[Finding]:
             id="persistence-off",
             severity=Severity.NOTE,
             message=f"persistence mode is off for {_names(off)}",
-            effect="the first program after a pause waits until the driver has started each GPU anew",
+            effect="the first program after a pause waits until the driver has initialized each GPU",
             remedies=(Remedy(text="keep the driver loaded", command="sudo nvidia-smi -pm 1"),),
         )
 
@@ -135,7 +138,7 @@ def compute_mode(view: MachineView) -> Iterator[Finding]:
             id="compute-prohibited",
             severity=Severity.PROBLEM,
             message=f"compute mode prohibits CUDA on {_names(closed)}",
-            effect="CUDA says that there is no device, or that it is unavailable",
+            effect="CUDA reports no device, or that it is unavailable",
             remedies=(_default_mode(closed),),
         )
     taken = [gpu for gpu in alone if gpu.processes]
@@ -161,27 +164,27 @@ def gpu_faulty(view: MachineView) -> Iterator[Finding]:
         if gpu.uncorrected:
             trouble.append(f"{gpu.uncorrected} uncorrected errors of its memory since the driver was loaded")
         if gpu.rows_failed:
-            trouble.append("replacing broken rows of its memory has failed")
+            trouble.append("replacing defective memory rows has failed")
         if trouble:
             yield Finding(
                 id="gpu-faulty",
                 severity=Severity.PROBLEM,
                 message=f"GPU {gpu.index}: {'; '.join(trouble)}",
-                effect="programs on it end with errors, or with wrong numbers",
+                effect="programs on it fail or return incorrect results",
                 remedies=(
                     _XID,
-                    Remedy(text="reset it, when no program uses it", command=f"sudo nvidia-smi -i {gpu.index} -r"),
-                    Remedy(text="leave it out", command=f"export CUDA_VISIBLE_DEVICES={_others(view, gpu)}"),
+                    Remedy(text="reset it while no program uses it", command=f"sudo nvidia-smi -i {gpu.index} -r"),
+                    Remedy(text="exclude it", command=f"export CUDA_VISIBLE_DEVICES={_others(view, gpu)}"),
                 ),
             )
         elif gpu.rows_pending:
             yield Finding(
                 id="gpu-reset-pending",
                 severity=Severity.WARNING,
-                message=f"GPU {gpu.index} waits for a reset to replace rows of its memory",
-                effect="until then the rows that lost bits are in use",
+                message=f"GPU {gpu.index} needs a reset to replace defective memory rows",
+                effect="until then the defective rows are in use",
                 remedies=(
-                    Remedy(text="reset it, when no program uses it", command=f"sudo nvidia-smi -i {gpu.index} -r"),
+                    Remedy(text="reset it while no program uses it", command=f"sudo nvidia-smi -i {gpu.index} -r"),
                 ),
             )
 
@@ -198,6 +201,6 @@ def gpus_differ(view: MachineView) -> Iterator[Finding]:
             id="gpus-differ",
             severity=Severity.NOTE,
             message=f"{len(view.gpus)} GPUs of {len(kinds)} kinds",
-            effect="CUDA counts the fastest first, nvidia-smi by the bus: number 0 may be another GPU",
-            remedies=(Remedy(text="count alike", command="export CUDA_DEVICE_ORDER=PCI_BUS_ID"),),
+            effect="CUDA numbers the fastest GPU first, nvidia-smi by the bus: number 0 may be another GPU",
+            remedies=(Remedy(text="use the same order", command="export CUDA_DEVICE_ORDER=PCI_BUS_ID"),),
         )

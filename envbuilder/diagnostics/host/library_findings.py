@@ -31,7 +31,7 @@ def cpu_build(installation: Installation) -> Iterator[Finding]:
         id="cpu-build-on-gpu-machine",
         severity=Severity.WARNING,
         message=f"{installation.name} is built without CUDA, and this machine has a GPU",
-        effect="everything is computed on the processor",
+        effect="all computation runs on the CPU",
         remedies=(Remedy(text="use the GPU build of this release", command=f"envbuilder build {runs.id}"),)
         if runs
         else (Remedy(text="find a GPU environment for this machine", command="envbuilder advise"),),
@@ -56,7 +56,7 @@ def libraries_missing(installation: Installation) -> Iterator[Finding]:
             effect=effect,
             remedies=(
                 Remedy(
-                    text="name their directories",
+                    text="add their directories to the path",
                     command=f"export {_PATH}={':'.join(folders)}${{{_PATH}:+:${_PATH}}}",
                 ),
             ),
@@ -112,7 +112,7 @@ def cudnn_unfit(installation: Installation) -> Iterator[Finding]:
         severity=Severity.PROBLEM if installation.has_gpus else Severity.WARNING,
         message=f"cuDNN {found.version} at {found.path}; {installation.name} was compiled with {need.cudnn.compiled}"
         f" and takes {rule}",
-        effect="convolutions and recurrent layers fail: cuDNN cannot be started",
+        effect="convolutions and recurrent layers fail: cuDNN cannot be initialized",
         remedies=installation.build(f"use an environment with {rule}"),
     )
 
@@ -144,7 +144,7 @@ def libraries_mixed(installation: Installation) -> Iterator[Finding]:
             severity=Severity.WARNING,
             message=f"{installation.name} gets libraries of more than one CUDA: {listed}",
             effect="libraries of one CUDA release are tested together; others may fail to start",
-            remedies=(Remedy(text=f"see what {_PATH} names", command=f"echo ${_PATH}"),),
+            remedies=(Remedy(text=f"check {_PATH}", command=f"echo ${_PATH}"),),
         )
 
 
@@ -170,8 +170,8 @@ def no_gpu_device(installation: Installation) -> Iterator[Finding]:
             id="gpu-not-used",
             severity=Severity.PROBLEM,
             message=f"{installation.name} is built with CUDA and sees no GPU",
-            effect="everything is computed on the processor",
-            remedies=(Remedy(text="see why", command=_again(installation)),),
+            effect="all computation runs on the CPU",
+            remedies=(Remedy(text="show the reason", command=_again(installation)),),
         )
 
 

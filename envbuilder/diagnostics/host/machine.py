@@ -34,11 +34,11 @@ def no_avx(view: MachineView) -> Iterator[Finding]:
         yield Finding(
             id="no-avx",
             severity=Severity.PROBLEM,
-            message=f"the processor{' ' + view.machine.cpu if view.machine.cpu else ''} shows no AVX",
-            effect="the wheels of TensorFlow use it from 1.5.1 on (documented: 1.6) and end with SIGILL at import",
+            message=f"the processor{' ' + view.machine.cpu if view.machine.cpu else ''} does not report AVX",
+            effect="the wheels of TensorFlow use it from 1.5.1 on (documented: 1.6) and fail with SIGILL at import",
             remedies=(
                 *((hidden,) if virtual else ()),
-                Remedy(text="or take a row that does without: those that run here are listed below"),
+                Remedy(text="or choose an environment that does not need it: those that run here are listed below"),
             ),
         )
 
@@ -67,7 +67,7 @@ def little_memory(view: MachineView) -> Iterator[Finding]:
             severity=Severity.WARNING,
             message=f"{size(max(free, 0))} of memory are free{bound}",
             effect="TensorFlow may be killed while it starts (status 137)",
-            remedies=(Remedy(text="see who holds it", command="ps -eo pid,rss,comm --sort=-rss | head"),),
+            remedies=(Remedy(text="show the processes that use it", command="ps -eo pid,rss,comm --sort=-rss | head"),),
         )
 
 
@@ -91,10 +91,10 @@ def little_disk(view: MachineView) -> Iterator[Finding]:
             id="little-disk",
             severity=Severity.WARNING,
             message=places,
-            effect="a GPU image takes 4 to 5 GB, and its packages as much again while it is built",
+            effect="a GPU image takes 4 to 5 GB, and its packages need the same again during the build",
             remedies=(
-                Remedy(text="free what envbuilder keeps and does not need", command="envbuilder cache prune"),
-                Remedy(text="or keep it elsewhere", command="export ENVBUILDER_CACHE=/path/with/room"),
+                Remedy(text="remove unneeded files from the cache directory", command="envbuilder cache prune"),
+                Remedy(text="or move the cache directory", command="export ENVBUILDER_CACHE=/path/with/room"),
             ),
         )
 
@@ -109,6 +109,6 @@ def little_shm(view: MachineView) -> Iterator[Finding]:
         id="little-shm",
         severity=Severity.WARNING if several else Severity.NOTE,
         message=f"{SHM} has {size(shm)}",
-        effect="NCCL (several GPUs) and worker processes that hand over batches fail with bus errors when it is full",
+        effect="NCCL (several GPUs) and worker processes that exchange batches fail with bus errors when it is full",
         remedies=(Remedy(text="start the container with more", command="docker run --shm-size=1g …"),),
     )

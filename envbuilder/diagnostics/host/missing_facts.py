@@ -66,17 +66,17 @@ def _software(facts: Facts) -> Iterator[MissingFact]:
 def _host(view: MachineView) -> Iterator[MissingFact]:
     host, machine = view.host, view.machine
     if machine is not None and machine.avx is None:
-        yield MissingFact(what="whether the processor has AVX", why="/proc/cpuinfo does not tell", how="lscpu")
+        yield MissingFact(what="whether the processor has AVX", why="/proc/cpuinfo does not list it", how="lscpu")
     if host is None:
         return
     if host.modules is None:
         yield MissingFact(what="kernel modules", why="neither /proc/modules nor /sys/module can be read", how="lsmod")
     if host.bus is None:
-        yield MissingFact(what="GPUs on the PCI bus", why="/sys/bus/pci is not there", how="lspci -d 10de:")
+        yield MissingFact(what="GPUs on the PCI bus", why="/sys/bus/pci does not exist", how="lspci -d 10de:")
     if isinstance(host.nodes, Unseen):
         yield MissingFact(what="device nodes", why=host.nodes.headline, how="ls -l /dev/nvidia*")
     if host.memory_available is None:
-        yield MissingFact(what="free memory", why="/proc/meminfo does not tell", how="free -h")
+        yield MissingFact(what="free memory", why="/proc/meminfo does not list it", how="free -h")
 
 
 def _gpus(view: MachineView) -> Iterator[MissingFact]:
@@ -84,7 +84,7 @@ def _gpus(view: MachineView) -> Iterator[MissingFact]:
         return
     if view.nvml is not None and view.nvml.init_code != 0:
         why = view.nvml.error or f"nvmlInit gives {view.nvml.init_code} {view.nvml.init_name}"
-        yield MissingFact(what="who holds the GPUs, MIG, ECC, persistence", why=why, how="nvidia-smi -q")
+        yield MissingFact(what="processes on the GPUs, MIG, ECC, persistence", why=why, how="nvidia-smi -q")
     for gpu in view.gpus:
         reasons = dict(gpu.errors)
         for name in ("memory", "processes", "capability"):
@@ -94,8 +94,8 @@ def _gpus(view: MachineView) -> Iterator[MissingFact]:
         why = "this container has processes of its own; those of the host have no names here"
         yield MissingFact(what="all processes on the GPUs", why=why, how="nvidia-smi on the host")
     yield MissingFact(
-        what="errors that the driver wrote into the kernel's log (Xid)",
-        why="reading it takes root rights",
+        what="errors of the driver in the kernel log (Xid)",
+        why="reading it requires root privileges",
         how="sudo dmesg | grep -iE 'nvrm|xid'",
     )
 
@@ -103,7 +103,7 @@ def _gpus(view: MachineView) -> Iterator[MissingFact]:
 def _work(view: MachineView) -> Iterator[MissingFact]:
     if view.gpus and isinstance(view.facts.compute, Unseen):
         why = "doctor looks and does not compute"
-        yield MissingFact(what="whether the GPUs compute right", why=why, how="envbuilder validate ENV --tier gpu")
+        yield MissingFact(what="whether the GPUs compute correctly", why=why, how="envbuilder validate ENV --tier gpu")
 
 
 def _host_environment(view: MachineView) -> Iterator[MissingFact]:
@@ -117,7 +117,7 @@ def _host_environment(view: MachineView) -> Iterator[MissingFact]:
         why = "nothing on this machine names one"
         yield MissingFact(what=f"whether a {kind.value} answers", why=why, how=_NAMING[kind])
     if isinstance(around.engine, EngineAnswers) and around.engine.root_free is None:
-        why = f"its folder {around.engine.root or '(unknown)'} cannot be seen from here"
+        why = f"its directory {around.engine.root or '(unknown)'} is not accessible from this machine"
         yield MissingFact(what="free disk of the engine", why=why, how="docker system df")
     if not around.sandbox and not around.why_no_sandbox:
         why = "no answer in time"

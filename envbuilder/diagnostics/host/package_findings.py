@@ -132,7 +132,7 @@ def requirements_unmet(installation: Installation) -> Iterator[Finding]:
         id="requirements-unmet",
         severity=Severity.WARNING,
         message=f"{installation.name} requires {listed}",
-        effect="it was not released for these versions: its import or some of its parts may fail",
+        effect="it was not released for these versions: the import or some functions may fail",
         remedies=(
             Remedy(
                 text="install what it requires",
@@ -152,7 +152,7 @@ def keras_unfit(installation: Installation) -> Iterator[Finding]:
         return
     other = installation.catalog.keras.newest(Version(release.public), _ANY)
     if other:
-        remedy = _pip(installation, KERAS, f"=={other[0]}", text=f"Keras {other[0]} works with it")
+        remedy = _pip(installation, KERAS, f"=={other[0]}", text=f"Keras {other[0]} is compatible with it")
     else:
         remedy = Remedy(
             text="use tf.keras instead of keras in the program", command=installation.pip("uninstall", "-y", KERAS)

@@ -42,9 +42,9 @@ def visible_devices(view: MachineView) -> Iterator[Finding]:
         yield Finding(
             id="visible-devices-cut",
             severity=Severity.WARNING,
-            message=f"{_VISIBLE}={value}: {entries[shown]!r} is no GPU of this machine{_have(view)}",
-            effect="CUDA ignores it and all that come behind it",
-            remedies=(_SHOW_ALL, Remedy(text="see what there is", command="nvidia-smi -L")),
+            message=f"{_VISIBLE}={value}: {entries[shown]!r} is not a GPU of this machine{_have(view)}",
+            effect="CUDA ignores it and all entries after it",
+            remedies=(_SHOW_ALL, Remedy(text="list the available GPUs", command="nvidia-smi -L")),
         )
 
 
@@ -78,8 +78,8 @@ def nvidia_visible_devices(view: MachineView) -> Iterator[Finding]:
         yield Finding(
             id="container-asks-for-no-gpu",
             severity=Severity.WARNING if view.bus else Severity.NOTE,
-            message=f"NVIDIA_VISIBLE_DEVICES={value!r}: this container asks for no GPU",
-            effect="NVIDIA's runtime gives it neither devices nor the driver's libraries",
+            message=f"NVIDIA_VISIBLE_DEVICES={value!r}: this container requests no GPU",
+            effect="the NVIDIA runtime mounts neither devices nor driver libraries",
             remedies=(Remedy(text="start it with GPUs", command="docker run --gpus all …"),),
         )
 
@@ -101,7 +101,7 @@ def driver_capabilities(view: MachineView) -> Iterator[Finding]:
             if no_cuda
             else "nvidia-smi and NVML are not in the container",
             remedies=(
-                Remedy(text="ask for both", command="docker run -e NVIDIA_DRIVER_CAPABILITIES=compute,utility …"),
+                Remedy(text="request both", command="docker run -e NVIDIA_DRIVER_CAPABILITIES=compute,utility …"),
             ),
         )
 
@@ -119,10 +119,10 @@ def foreign_libraries(view: MachineView) -> Iterator[Finding]:
         yield Finding(
             id="foreign-cuda-libraries",
             severity=Severity.WARNING,
-            message=f"LD_LIBRARY_PATH brings {', '.join(found)}",
+            message=f"LD_LIBRARY_PATH contains {', '.join(found)}",
             effect="a bare environment loads these before its own, of another release than it was locked with;"
             " images do not see them",
-            remedies=(Remedy(text="take them off the path", command="unset LD_LIBRARY_PATH"),),
+            remedies=(Remedy(text="remove them from the path", command="unset LD_LIBRARY_PATH"),),
         )
 
 
@@ -146,6 +146,6 @@ def no_kernel_cache(view: MachineView) -> Iterator[Finding]:
             id="kernel-cache-small",
             severity=Severity.WARNING,
             message=f"CUDA_CACHE_MAXSIZE={value}: the driver keeps at most {size(int(value))} of compiled kernels",
-            effect="rows that run with JIT compile again at every start, for minutes",
-            remedies=(Remedy(text="give it 4 GiB, the most", command="export CUDA_CACHE_MAXSIZE=4294967296"),),
+            effect="environments that need JIT compile again at every start, for minutes",
+            remedies=(Remedy(text="set it to 4 GiB, the maximum", command="export CUDA_CACHE_MAXSIZE=4294967296"),),
         )

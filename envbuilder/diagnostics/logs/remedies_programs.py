@@ -66,7 +66,7 @@ def _written_for(facts: LogFacts, plain: Explanation, missing: MissingName) -> E
     span = _span(facts, releases)
     if running and any(release.head(2) == running.head(2) for release in missing.releases):
         cause = f"TensorFlow {running} has {missing.name}: what Python imported is not a whole TensorFlow {running}."
-        fix = "See which file is imported. If it is a file of your own, rename it; else install TensorFlow anew."
+        fix = "See which file is imported. If it is a file of your own, rename it; else reinstall TensorFlow."
         return replace(plain, cause=cause, fix=fix, commands=(_WHERE, "python -m pip check"))
     this = f"; this is {running}" if running else ""
     cause = f"The program uses {_joined(names)}, which TensorFlow has only {_when(span)}{this}."

@@ -106,15 +106,15 @@ def _release(fields: Fields, name: str) -> Release | None:
 
 def _id(text: str) -> str:
     if not _ID.fullmatch(text):
-        raise ValueError(f"{text!r} is not lower case words joined by hyphens")
+        raise ValueError(f"{text!r} must be lower-case words joined by hyphens")
     return text
 
 
 def _anchor(text: str) -> str:
     if sum(letter.isalpha() or letter in ":_[]()/," for letter in text) < 3:
-        raise ValueError("must have three letters at least")
+        raise ValueError("must have at least three letters")
     if not text.isascii():
-        raise ValueError("must be ASCII, which is the same in every encoding of a log")
+        raise ValueError("must be ASCII, to match logs in any encoding")
     return text
 
 
@@ -123,7 +123,7 @@ def _cross_check(root: Fields, classes: tuple[FailureClass, ...], signatures: tu
     known = [each.id for each in signatures]
     for listed, field in ((names, "classes"), (known, "signatures")):
         for name in sorted({name for name in listed if listed.count(name) > 1}):
-            root.fault_at(f"{field}[{len(listed) - 1 - listed[::-1].index(name)}].id", f"{name!r} stands here twice")
+            root.fault_at(f"{field}[{len(listed) - 1 - listed[::-1].index(name)}].id", f"{name!r} is a duplicate")
     for index, failure in enumerate(classes):
         for name in sorted(set(failure.explains) - set(names)):
             root.fault_at(f"classes[{index}].explains", f"there is no class {name!r}")

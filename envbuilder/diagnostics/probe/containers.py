@@ -81,19 +81,19 @@ def read_answer(status: int, stdout: bytes, stderr: bytes, *, origin: str) -> Fa
     tail = "\n".join(f"  {line}" for line in stderr.decode("utf-8", "replace").splitlines()[-_TAIL_LINES:])
     wrote = f"; it wrote\n{tail}" if tail else ""
     if status != 0:
-        raise ToolFailed(f"the probe in {origin} ended with status {status}{wrote}", hint=_hint(status))
+        raise ToolFailed(f"the probe in {origin} exited with status {status}{wrote}", hint=_hint(status))
     try:
         return decode(stdout, origin)
     except InvalidInput as error:
         fault = error.faults[0]
         problem = f"{fault.field} {fault.problem}".strip()
         hint = "something in the image writes to standard output before Python starts (entry point, sitecustomize)"
-        raise ToolFailed(f"the probe in {origin} gave no facts: {problem}{wrote}", hint=hint) from error
+        raise ToolFailed(f"the probe in {origin} returned no facts: {problem}{wrote}", hint=hint) from error
 
 
 def _hint(status: int) -> str:
     if status in {126, 127}:
-        return f"there is no interpreter at {PYTHON}: was this image built by envbuilder?"
+        return f"there is no interpreter at {PYTHON}: the image may not be built by envbuilder"
     if status == 137:
-        return "the container was killed, most often for memory: raise its limit"
-    return "run the image by hand and start its Python"
+        return "the container was killed, usually for lack of memory: raise its memory limit"
+    return "start the Python of the image by hand: `docker run --rm -it IMAGE python`"

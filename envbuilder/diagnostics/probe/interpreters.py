@@ -13,7 +13,7 @@ from envbuilder.diagnostics.probe.containers import read_answer
 from envbuilder.diagnostics.probe.requests import ProbeRequest
 from envbuilder.diagnostics.probe.script import probe_source
 
-_NAME_ONE = "name a Python interpreter: --python /path/to/environment/bin/python"
+_NAME_ONE = "specify a Python interpreter: --python /path/to/environment/bin/python"
 _COMPILED = """
 import os, py_compile, sys
 script = sys.argv[1] + "c"
@@ -67,7 +67,7 @@ def _answer(path: Path, status: int, stdout: bytes, stderr: bytes) -> Facts:
     except ToolFailed as error:
         if _is_python(path):
             raise
-        raise ToolFailed(f"{path} is not a Python interpreter: it does not run Python code", hint=_NAME_ONE) from error
+        raise ToolFailed(f"{path} is not a Python interpreter: it cannot run Python code", hint=_NAME_ONE) from error
 
 
 def _is_python(path: Path) -> bool:
@@ -108,4 +108,4 @@ def _run(  # noqa: PLR0913  one run
 def _hint(path: Path) -> str:
     """Return a hint that names the interpreter; that of an environment if its directory was given."""
     inside = path / "bin" / "python"
-    return f"name its interpreter: --python {inside}" if inside.is_file() else _NAME_ONE
+    return f"specify its interpreter: --python {inside}" if inside.is_file() else _NAME_ONE

@@ -38,7 +38,7 @@ def coverage_page(catalog: Catalog) -> str:
         "# Which GPU gets what",
         "",
         "Written by `make matrices` from `matrices/`; do not edit. `envbuilder list --gpus` prints the same,",
-        "`envbuilder list ENV --gpus` one row in full, and `--json` both for programs.",
+        "`envbuilder list ENV --gpus` one environment in full, and `--json` both for programs.",
         "",
         BASIS,
         "",
@@ -124,7 +124,7 @@ def _gpus(catalog: Catalog) -> Iterator[str]:
 def _left_out(catalog: Catalog) -> Iterator[str]:
     cpu = [row.id for row in catalog.environments if not row.cuda]
     if cpu:
-        yield f"Left out, as they use no GPU: {', '.join(cpu)}."
+        yield f"Without GPU support: {', '.join(cpu)}."
         yield ""
 
 

@@ -15,7 +15,9 @@ LEGEND = (
     ("-", "TensorFlow, CUDA or cuDNN has no code for this GPU, so something fails"),
     ("?", "behind a mark: not proven, as the CUDA libraries or cuDNN are older than this GPU, or their GPUs not known"),
 )
-BASIS = "Worked out from the GPU code in the files, with the first base of each row; not from runs on these GPUs."
+BASIS = (
+    "Derived from the GPU code in the files, with the preferred base of each environment; not from runs on these GPUs."
+)
 _MARKS = {Coverage.MACHINE_CODE: "code", Coverage.JIT: "jit", Coverage.NONE: "-"}
 
 

@@ -21,7 +21,7 @@ from envbuilder.diagnostics.report.summary import (
 
 # Whatever a name or a message contains, the page can load and run nothing.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-_FOOTER = "Written by envbuilder. Not proven means that nobody could look; it never counts as passed."
+_FOOTER = "Written by envbuilder. Not proven means that a check could not run; it never counts as passed."
 
 
 class HtmlFormat:

@@ -34,7 +34,7 @@ def format_named(name: str) -> Format:
         UsageError: There is none.
     """
     if name not in FORMATS:
-        raise UsageError(f"no report format is called {name!r}", hint=f"there are {', '.join(FORMATS)}")
+        raise UsageError(f"unknown report format: {name!r}", hint=f"available: {', '.join(FORMATS)}")
     return FORMATS[name]
 
 
@@ -47,6 +47,6 @@ def format_of(file: Path) -> Format:
     name = SUFFIXES.get(file.suffix.lower())
     if name is None:
         raise UsageError(
-            f"{file}: no report format has the suffix {file.suffix!r}", hint=f"name a file with {', '.join(SUFFIXES)}"
+            f"{file}: no report format has the suffix {file.suffix!r}", hint=f"use one of {', '.join(SUFFIXES)}"
         )
     return FORMATS[name]

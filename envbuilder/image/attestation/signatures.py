@@ -46,7 +46,7 @@ def sign(path: Path, key: Path, *, environ: Mapping[str, str]) -> Path:
     if ended.returncode:
         raise ToolFailed(
             f"{path} cannot be signed with {key}: {_told(ended)}",
-            hint="name a private SSH key; `ssh-keygen -t ed25519 -f KEY` makes one",
+            hint="specify a private SSH key; `ssh-keygen -t ed25519 -f KEY` makes one",
         )
     with replacing(signature) as out:
         out.write(ended.stdout)
@@ -76,7 +76,7 @@ def verify(stream: BinaryIO, path: Path, key: Path, *, environ: Mapping[str, str
     try:
         content = _read(signature)
     except FileNotFoundError:
-        raise VerificationFailed(f"{path} is not signed: there is no {signature}", hint=hint) from None
+        raise VerificationFailed(f"{path} is not signed: {signature} not found", hint=hint) from None
     except OSError as error:
         raise VerificationFailed(f"{signature} cannot be read: {error.strerror or error}", hint=hint) from error
     with tempfile.TemporaryDirectory(prefix="envbuilder-signature-") as folder:
@@ -96,11 +96,12 @@ def _signers(key: Path) -> str:
     try:
         lines = _read(key).decode("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{key} cannot be read: {error}", hint="name a file of public SSH keys") from error
+        raise UsageError(f"{key} cannot be read: {error}", hint="specify a file of public SSH keys") from error
     keys = [match["key"] for line in lines if (match := _PUBLIC_KEY.fullmatch(line.strip()))]
     if not keys or len(keys) != len([line for line in lines if line.strip() and not line.startswith("#")]):
         raise UsageError(
-            f"{key} is no file of public SSH keys, one on each line", hint="`ssh-keygen -y -f KEY` prints that of KEY"
+            f"{key} is not a file of public SSH keys, one per line",
+            hint="`ssh-keygen -y -f KEY` prints the public key of KEY",
         )
     return "".join(f'{_SIGNER} namespaces="{_NAMESPACE}" {each}\n' for each in keys)
 

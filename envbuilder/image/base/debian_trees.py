@@ -38,7 +38,7 @@ def no_archive(subject: str, error: type[SourceUnreachable | UsageError]) -> NoR
     """
     raise error(
         f"{subject} a Debian archive, and this host has none in its apt configuration",
-        hint="name one: --debian-mirror URL, or `sources: debian_mirror:`",
+        hint="set one: --debian-mirror URL, or `sources: debian_mirror:`",
     )
 
 
@@ -101,9 +101,9 @@ class DebianTrees:
         if made.digest != pin.digest:
             made.path.unlink()
             raise VerificationFailed(
-                f"the packages of {pin.id} make a tree with the digest {made.digest}, the lock says {pin.digest}: the "
-                "lock was made by another version of envbuilder",
-                hint="lock again: `envbuilder lock`",
+                f"the packages of {pin.id} produce a tree with the digest {made.digest}, the lock has {pin.digest}: "
+                "the lock was created by another version of envbuilder",
+                hint="run `envbuilder lock`",
             )
         return self.trees.put(made, current=not allowed)
 
@@ -205,7 +205,7 @@ class DebianTrees:
         """
         if self.offline:
             raise SourceUnreachable(
-                "packages of the base are not in the cache folder, and nothing may be downloaded",
+                "packages of the base are not in the cache directory, and downloads are disabled",
                 hint="build without --offline, or name a bundle that holds them: --bundle FILE",
             )
         if not self.archive.mirror:

@@ -68,13 +68,13 @@ def _problem(interpreter: Interpreter, glibc: Release | None) -> str:
             if member.kind is Kind.FILE:
                 survey.meet(member.path, member.read())
     except (EnvbuilderError, Damaged, OSError, ValueError) as error:
-        return f"cannot become an archive: {error}"
+        return f"cannot be packed: {error}"
     if glibc is not None and survey.glibc > glibc:
         return f"needs glibc {survey.glibc}, the base has {glibc}"
     own = [name for name in survey.needs() if (interpreter.prefix / "lib" / name).exists()]
     if own:
-        return f"cannot become an archive: it uses {', '.join(own)} of {interpreter.prefix}/lib"
+        return f"cannot be packed: it uses {', '.join(own)} of {interpreter.prefix}/lib"
     program = survey.libraries.get(f"{TOP}/bin/python{interpreter.series}")
     if program and library_dirs(program):
-        return "cannot become an archive: it finds its libpython only where it is installed"
+        return "cannot be packed: its libpython is found only at its installed path"
     return ""

@@ -52,16 +52,18 @@ def identify(program: Path, host: Host) -> Interpreter:
     try:
         ran = host.run([str(program), "-I", "-S", "-c", _QUESTION], environ=host.environ, folder=Path())
     except OSError as error:
-        raise UsageError(f"cannot start {program}: {error.strerror}", hint="name a Python program") from error
+        raise UsageError(f"cannot start {program}: {error.strerror}", hint="specify a Python interpreter") from error
     try:
         answers = {str(key): str(value) for key, value in load_object(ran.stdout).items()}
         refusal = _refusal(answers)
     except (ValueError, KeyError) as error:
-        last = ran.tail[-1] if ran.tail else f"it ended with status {ran.status}"
-        raise UsageError(f"{program} is not a Python 3 that works: {last}", hint="name a Python 3 program") from error
+        last = ran.tail[-1] if ran.tail else f"it exited with status {ran.status}"
+        raise UsageError(
+            f"{program} is not a working Python 3: {last}", hint="specify a Python 3 interpreter"
+        ) from error
     if refusal:
         problem, hint = refusal
-        raise UsageError(f"{program} cannot become an archive: {problem}", hint=hint)
+        raise UsageError(f"{program} cannot be packed: {problem}", hint=hint)
     return Interpreter(version=Release(answers["version"]), prefix=Path(answers["prefix"]).resolve())
 
 

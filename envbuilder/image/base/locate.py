@@ -144,7 +144,7 @@ def _inspected(kept: Path) -> PythonArchive:
 def _elsewhere(version: Release, glibc: Release) -> str:
     return (
         f"`envbuilder python pack {version} -o DIR` where CPython {version} is installed with glibc {glibc} or older, "
-        "then here `--python-archive FILE`; an install_only archive of python-build-standalone will do too"
+        "then here `--python-archive FILE`; an install_only archive of python-build-standalone is accepted too"
     )
 
 

@@ -115,7 +115,7 @@ def _survey(archive: Path) -> Survey:
         content = TarReader(PlainStream(stream), archive.name, budget)
         for entry in content.entries():
             if entry.path.partition("/")[0] != TOP:
-                raise ValueError(f"{entry.path!r} is outside the folder {TOP}")
+                raise ValueError(f"{entry.path!r} is outside the directory {TOP}")
             survey.names.add(entry.path)
             if entry.size > _LARGEST_LIBRARY:
                 raise ValueError(f"{entry.path!r} has {entry.size} bytes; no more than {_LARGEST_LIBRARY} are read")
@@ -137,7 +137,7 @@ def _program(archive: Path, survey: Survey) -> SharedObject:
 def _version(archive: Path, survey: Survey) -> Release:
     if not survey.version:
         raise _invalid(
-            archive, f"does not say its version in {TOP}/include/python3.N/patchlevel.h, or is a pre-release"
+            archive, f"does not print its version in {TOP}/include/python3.N/patchlevel.h, or is a pre-release"
         )
     return Release(survey.version)
 

@@ -64,7 +64,7 @@ class RegistryContent:
 
     def tar(self) -> Path:
         """Raise an error: a registry image needs no packing."""
-        raise UsageError("a registry image is no tree")
+        raise UsageError("operation not supported for registry images")
 
     def added(self) -> Iterable[Member]:
         """Refuse OS packages on it.
@@ -73,7 +73,8 @@ class RegistryContent:
             UsageError: Always: apt would have to run inside the image.
         """
         raise UsageError(
-            "OS packages on a registry image need an engine", hint="--engine docker, or a Debian base: --base ID"
+            "OS packages on a registry image require a container engine",
+            hint="use --engine docker, or a Debian base: --base ID",
         )
 
     def members(self) -> Iterable[Member]:

@@ -164,7 +164,7 @@ def _load(document: object, path: Path) -> DebianTree:
         ValueError, KeyError, TypeError: It is not a description.
     """
     if not isinstance(document, dict) or document["schema"] != 1 or not is_digest(document["digest"]):
-        raise ValueError(f"{path} is not described")
+        raise ValueError(f"{path} has no description")
     texts = {name: _typed(document[name], str) for name in ("id", "digest", "suite")}
     return DebianTree(
         **texts,

@@ -36,7 +36,7 @@ def uv_version(uv: Path, host: Host) -> str:
     ran = host.run([str(uv), "--version"], environ=host.environ, folder=uv.parent)
     words = ran.stdout.split()
     if ran.status or len(words) < 2:
-        raise ToolFailed(f"{uv} does not say its version", hint=f"`{install_command('uv', again=True)}`")
+        raise ToolFailed(f"{uv} does not print its version", hint=f"`{install_command('uv', again=True)}`")
     return words[1]
 
 
@@ -83,13 +83,11 @@ def fetch_uv(pin: ToolPin, *, uv: Uv, folder: Path) -> Path:
     failure = uv.run([*command, release])
     if failure is not None:
         told = "\n".join(failure.splitlines()[-4:])
-        raise SourceUnreachable(
-            f"uv {pin.version} of the lock cannot be had:\n{told}", hint="lock again: `envbuilder lock`"
-        )
+        raise SourceUnreachable(f"uv {pin.version} of the lock is not available:\n{told}", hint="run `envbuilder lock`")
     program = folder / "bin" / ToolName.UV
     if program.is_symlink() or not program.is_file() or hash_file(program) != pin.sha256:
         raise VerificationFailed(
-            f"uv {pin.version} from the index is not the program of the lock",
-            hint="the lock was made on another platform, or the index was changed; lock again if that is right",
+            f"uv {pin.version} from the index differs from the one in the lock",
+            hint="the lock is of another platform, or the index changed; if that is expected, run `envbuilder lock`",
         )
     return program

@@ -181,7 +181,9 @@ class DockerApi:
         """Prepare a command in a running container; return its id."""
 
         def refusal(said: str) -> EnvbuilderError:
-            return EngineError(f"nothing can be run in {container}: {said}", hint="`docker ps` lists what is running")
+            return EngineError(
+                f"cannot run a command in {container}: {said}", hint="`docker ps` lists the running containers"
+            )
 
         with translated(refusal):
             return str(self._client.exec_create(container, list(command))["Id"])
@@ -272,7 +274,7 @@ def open_api(environ: Mapping[str, str], *, timeout: int = TIMEOUT_SECONDS) -> D
         if where.context:
             error.message = f"{error.message} (Docker context {where.context}: {where.host})"
             error.args = (error.message,)
-            error.hint = "start that engine, or choose another one: `docker context use NAME`"
+            error.hint = "start that engine, or select another one: `docker context use NAME`"
         raise
 
 

@@ -99,7 +99,9 @@ def build(
     _give_names(api, progress.image_id, names)
     image = api.inspect_image(progress.image_id)
     if image is None:
-        raise EngineError(f"the image {progress.image_id} is gone right after its build", hint="build again")
+        raise EngineError(
+            f"the image {progress.image_id} disappeared right after its build", hint="run the command again"
+        )
     return BuildResult(
         image=image_info(image),
         layers=image_layers(api.history(progress.image_id)),
@@ -141,7 +143,10 @@ def _judge(progress: _Progress) -> None:
     if progress.error:
         raise explain(progress.error, step=journal.failed_step, output=journal.tail(journal.failed_step))
     if not progress.image_id:
-        raise EngineLost("the engine stopped in the middle of the build", hint="see the engine's log, then build again")
+        raise EngineLost(
+            "the engine stopped in the middle of the build",
+            hint="check the log of the engine, then run the command again",
+        )
 
 
 def _give_names(api: DockerApi, image_id: str, names: tuple[ImageRef, ...]) -> None:

@@ -75,7 +75,7 @@ def endpoint(environ: Mapping[str, str]) -> Endpoint:
         raise EngineUnavailable(
             f"{f'the Docker context {found.context}' if found.context else 'DOCKER_HOST'} holds a password, "
             "which no container engine takes",
-            hint="name the engine as tcp://HOST:PORT with certificates (DOCKER_CERT_PATH), or as ssh://USER@HOST",
+            hint="set DOCKER_HOST to tcp://HOST:PORT with certificates (DOCKER_CERT_PATH), or as ssh://USER@HOST",
         )
     return found
 
@@ -112,11 +112,11 @@ def _named(name: str, config: Path) -> Endpoint:
     except FileNotFoundError:
         raise EngineUnavailable(
             f"the Docker context {name} does not exist",
-            hint="see `docker context ls`; choose another one with `docker context use NAME`",
+            hint="check `docker context ls`; select another one with `docker context use NAME`",
         ) from None
     except (OSError, ValueError) as error:
         raise EngineUnavailable(
-            f"the Docker context {name} cannot be read: {error}", hint="choose another one: `docker context use NAME`"
+            f"the Docker context {name} cannot be read: {error}", hint="select another one: `docker context use NAME`"
         ) from error
     directory = config / "contexts" / "tls" / place / _ENDPOINT
     tls = _tls(directory, verify=at(found, "SkipTLSVerify") is not True)

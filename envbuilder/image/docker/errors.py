@@ -22,7 +22,7 @@ _NOBODY_LISTENS = (FileNotFoundError, ConnectionRefusedError, PermissionError, s
 _START = "start it with `systemctl start docker` (or `dockerd`), or set DOCKER_HOST to where it listens"
 _PERMISSION = "add your user to the group `docker` and log in again, or use sudo"
 _REFUSALS: tuple[tuple[str, type[EngineError], str], ...] = (
-    (r"no space left on device", DiskFull, "see `docker system df`, then free space with `docker builder prune`"),
+    (r"no space left on device", DiskFull, "check `docker system df`, then free space with `docker builder prune`"),
     (
         r"could not select device driver|nvidia-container-(cli|runtime)|unresolvable CDI devices",
         EngineError,
@@ -40,8 +40,8 @@ def refused(explanation: str) -> EnvbuilderError:
     """Return the error for a request that the engine refused."""
     for pattern, error, hint in _REFUSALS:
         if re.search(pattern, explanation, re.IGNORECASE):
-            return error(f"the engine refused: {explanation}", hint=hint)
-    return EngineError(f"the engine refused: {explanation}")
+            return error(f"the engine refused the request: {explanation}", hint=hint)
+    return EngineError(f"the engine refused the request: {explanation}")
 
 
 def _refusal(error: BaseException, refusal: Refusal) -> EnvbuilderError:
@@ -59,19 +59,23 @@ def _unavailable(error: BaseException, _: Refusal) -> EnvbuilderError:
 def _misconfigured(error: BaseException, _: Refusal) -> EnvbuilderError:
     return EngineUnavailable(
         f"the settings for reaching the engine are wrong: {error}",
-        hint="see DOCKER_HOST, DOCKER_TLS_VERIFY, DOCKER_CERT_PATH and ~/.docker/config.json",
+        hint="check DOCKER_HOST, DOCKER_TLS_VERIFY, DOCKER_CERT_PATH and ~/.docker/config.json",
     )
 
 
 def _connection(error: BaseException, refusal: Refusal) -> EnvbuilderError:
     if any(isinstance(cause, _NOBODY_LISTENS) for cause in _causes(error)):
         return _unavailable(error, refusal)
-    return EngineLost(f"the engine stopped answering: {error}", hint="see the engine's log, then do it again")
+    return EngineLost(
+        f"the engine stopped answering: {error}", hint="check the log of the engine, then run the command again"
+    )
 
 
 def _garbled(error: BaseException, _: Refusal) -> EnvbuilderError:
     reason = error.msg if isinstance(error, sdk.StreamParseError) else error
-    return EngineLost(f"the engine's answer broke off: {reason}", hint="see the engine's log, then do it again")
+    return EngineLost(
+        f"the engine's answer broke off: {reason}", hint="check the log of the engine, then run the command again"
+    )
 
 
 def _malformed(error: BaseException, _: Refusal) -> EnvbuilderError:

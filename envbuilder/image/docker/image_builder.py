@@ -85,7 +85,7 @@ class DockerBuilder:
         if builder is Builder.CLASSIC and lock.os_packages:
             raise UsageError(
                 "the classic builder cannot add OS packages without leaving settings of this host in the image",
-                hint="use BuildKit: --builder buildkit",
+                hint="use --builder buildkit",
             )
         host = self.ingredients.host_files(lock, sources)
         base = self.ingredients.provide_base_of(lock, sources)

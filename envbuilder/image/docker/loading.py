@@ -63,8 +63,8 @@ def _checked(api: DockerApi, image: AssembledImage) -> ImageInfo:
     found = _there(api, image)
     if found is None or found.id not in {image.config.descriptor.digest, image.manifest.descriptor.digest}:
         raise VerificationFailed(
-            f"the engine took an image, but it is not {image.config.descriptor.digest}",
-            hint="see the engine's version: images from 20.10 on are loaded as they are",
+            f"the engine loaded an image other than {image.config.descriptor.digest}",
+            hint="use Docker 20.10 or later",
         )
     return found
 
@@ -92,7 +92,7 @@ def _send(api: DockerApi, image: AssembledImage, store: Store, present: int) -> 
     for message in api.load_stream(tar_blocks(_members(image, store, image.layers[present:]))):
         said = failure(message)
         if said and _NO_SPACE in said:
-            raise DiskFull(f"no space for the image: {said}", hint="see `docker system df`")
+            raise DiskFull(f"no space for the image: {said}", hint="check `docker system df`")
         if said:
             raise EngineError(f"the engine cannot load the image: {said}")
 
@@ -155,7 +155,7 @@ def _verified(blob: Descriptor, store: Store) -> Path:
         return store.verified(blob.digest)
     except FileNotFoundError as error:
         raise VerificationFailed(
-            f"the layer {blob.digest} is not in the cache folder", hint="build the image again"
+            f"the layer {blob.digest} is not in the cache directory", hint="build the image again"
         ) from error
 
 

@@ -31,7 +31,7 @@ class OsPackageResolver:
         try:
             self.bases.engine.info()
         except EngineUnavailable as error:
-            reason = "installing OS packages on a registry image requires a container engine, and none answers"
+            reason = "installing OS packages on a registry image requires a container engine, and none is available"
             return Refused(base=choice.system.id, reason=reason, hint=error.hint)
         return None
 

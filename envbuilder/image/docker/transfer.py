@@ -67,7 +67,7 @@ def load(api: DockerApi, archive: Path) -> ImageInfo:
         UsageError: The file does not exist, or holds no image or several.
     """
     if not archive.is_file():
-        raise UsageError(f"there is no archive {archive}")
+        raise UsageError(f"archive not found: {archive}")
     names: list[str] = []
     for message in api.load(archive):
         if failure(message):
@@ -107,7 +107,7 @@ def push(api: DockerApi, reference: ImageRef, listener: Listener, clock: Callabl
         ledger.note(message)
         _report(message, listener)
     if not ledger.digest:
-        raise EngineLost(f"the engine stopped in the middle of the push of {reference}", hint="push again")
+        raise EngineLost(f"the engine stopped in the middle of the push of {reference}", hint="run the command again")
     return PushResult(
         reference=str(reference),
         digest=ledger.digest,
@@ -128,24 +128,26 @@ def _report(message: Record, listener: Listener) -> None:
 def _present(api: DockerApi, name: str) -> ImageInfo:
     found = api.inspect_image(name)
     if found is None:
-        raise EngineError(f"the engine said that it has {name} now, but does not", hint="see the engine's log")
+        raise EngineError(
+            f"the engine reported {name} as loaded, but does not have it", hint="check the log of the engine"
+        )
     return image_info(found)
 
 
 def _unreachable(reference: ImageRef, said: str) -> EnvbuilderError:
     if _NO_SPACE in said:
-        return DiskFull(f"no space for {reference}: {said}", hint="see `docker system df`")
+        return DiskFull(f"no space for {reference}: {said}", hint="check `docker system df`")
     return SourceUnreachable(
-        f"{reference} cannot be had from its registry: {said}",
+        f"{reference} is not available from its registry: {said}",
         hint="name a mirror of the registry, log in with `docker login`, or see `envbuilder base bootstrap`",
     )
 
 
 def _unsent(reference: ImageRef, said: str) -> EnvbuilderError:
     if _NOT_HERE.search(said):
-        return EngineError(f"the engine has no image {reference}: {said}", hint="build it first, with this name")
+        return EngineError(f"the engine has no image {reference}: {said}", hint="build it with this tag first")
     if _NO_SPACE in said:
-        return DiskFull(f"no space while {reference} was pushed: {said}", hint="see `docker system df`")
+        return DiskFull(f"no space while {reference} was pushed: {said}", hint="check `docker system df`")
     return SourceUnreachable(
         f"the registry of {reference} did not take it: {said}",
         hint="see that the registry answers, and log in with `docker login`",

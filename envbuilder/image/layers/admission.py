@@ -30,7 +30,7 @@ def require_pinned(wheel: Wheel, pin: PackagePin) -> None:
     head = wheel.text(f"{wheel.dist_info}/METADATA").partition("\n\n")[0]
     headers = HeaderParser().parsestr(head, headersonly=True)
     found = (
-        (f"the folder {wheel.dist_info}", name, version),
+        (f"the directory {wheel.dist_info}", name, version),
         ("METADATA", str(headers.get("Name", "")), str(headers.get("Version", ""))),
     )
     for where, its_name, its_version in found:
@@ -38,7 +38,7 @@ def require_pinned(wheel: Wheel, pin: PackagePin) -> None:
             raise VerificationFailed(
                 f"{wheel.name} cannot be installed: {where} is of {its_name.strip()!r} {its_version.strip()!r}, "
                 f"the lock has {pin.name} {pin.version}",
-                hint="choose another version of it",
+                hint="choose another version of the package",
             )
 
 
@@ -73,7 +73,8 @@ def admitted(entries: Iterable[Entry], prefix: Prefix, dist_info: str, allowed: 
     for entry in entries:
         if problem := _problem(entry, prefix, dist_info):
             raise VerificationFailed(
-                f"{entry.origin} cannot be installed: /{entry.path}: {problem}", hint="choose another version of it"
+                f"{entry.origin} cannot be installed: /{entry.path}: {problem}",
+                hint="choose another version of the package",
             )
         if entry.member.kind is not Kind.FOLDER and f"/{entry.path}" not in allowed and shadowed(entry.path):
             raise VerificationFailed(
@@ -96,7 +97,7 @@ def _problem(entry: Entry, prefix: Prefix, dist_info: str) -> str:
 
 
 def _allow(path: str) -> str:
-    return f'to accept it, add `allow: ["/{path}"]` to envbuilder.yaml, then `envbuilder lock`'
+    return f'to accept it, add `allow: ["/{path}"]` to envbuilder.yaml, then run `envbuilder lock`'
 
 
 class Clashes:
@@ -158,6 +159,6 @@ class Clashes:
 
 def _file_and_folder(path: str, file: str, folder: str) -> VerificationFailed:
     return VerificationFailed(
-        f"/{path} is a file of {file} and a folder of {folder}",
-        hint="leave one of the two packages out, or choose another version of it",
+        f"/{path} is a file of {file} and a directory of {folder}",
+        hint="remove one of the two packages, or choose another version",
     )

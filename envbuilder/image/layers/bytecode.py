@@ -78,11 +78,13 @@ def _answers(answer: Path, tag: str, sources: frozenset[str]) -> Iterator[Entry]
         while head := stream.readline(_LONGEST_HEAD):
             numbers = head.split()
             if len(numbers) != 2 or not all(number.isdigit() for number in numbers):
-                raise ToolFailed("the image's Python gave no bytecode: something in it prints when it starts")
+                raise ToolFailed(
+                    "the image's Python returned no bytecode: a package prints to standard output at startup"
+                )
             path = stream.read(int(numbers[0])).decode("utf-8", "surrogateescape").lstrip("/")
             size, offset = int(numbers[1]), stream.tell()
             if path not in sources or offset + size > end:
-                raise ToolFailed(f"the image's Python gave bytecode of {path[:80]!r}, which it was not asked for")
+                raise ToolFailed(f"the image's Python returned bytecode of an unexpected file: {path[:80]!r}")
             stream.seek(size, os.SEEK_CUR)
             yield Entry(
                 member=Member(

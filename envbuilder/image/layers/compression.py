@@ -266,7 +266,7 @@ def zstd_compressor() -> tuple[Compressor, str]:
         module = import_module("zstandard")
     except ImportError as error:
         raise ToolMissing(
-            "layers in the format zstd need the package zstandard", hint=f"`{install_command('zstandard')}`"
+            "layers in the format zstd require the Python package zstandard", hint=f"`{install_command('zstandard')}`"
         ) from error
     version = ".".join(str(part) for part in module.ZSTD_VERSION)
     return module.ZstdCompressor(level=_ZSTD_LEVEL, write_content_size=False).compressobj(), version
@@ -308,6 +308,6 @@ def _read(stream: BinaryIO, size: int, step: int = CHUNK) -> Iterator[bytes]:
     while left:
         piece = stream.read(min(left, step))
         if not piece:
-            raise VerificationFailed("a file became shorter while it was packed", hint="run the command again")
+            raise VerificationFailed("a file became shorter while it was being packed", hint="run the command again")
         left -= len(piece)
         yield piece

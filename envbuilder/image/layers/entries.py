@@ -15,7 +15,7 @@ EPOCH = 1_700_000_000
 """Time stamp of everything that is added to a layer: 2023-11-14T22:13:20Z, chosen arbitrarily; one value for all
 environments lets them share layers."""
 
-_LEAVE_OUT = "leave that package or file out of envbuilder.yaml, then `envbuilder lock`"
+_LEAVE_OUT = "remove that package or file from envbuilder.yaml, then run `envbuilder lock`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -103,12 +103,12 @@ class TargetPython:
         )
         result = self.sandbox().run(task)
         if result.timed_out:
-            raise ToolFailed(f"the image's Python {self.series} did not end within {_TIME_LIMIT:.0f} s")
+            raise ToolFailed(f"the image's Python {self.series} did not finish within {_TIME_LIMIT:.0f} s")
         if result.status:
             tail = "\n".join(result.stderr.decode("utf-8", "replace").splitlines()[-_TAIL_LINES:])
             hint = "assemble on a Linux for x86-64, or build with an engine: --engine docker"
             raise ToolFailed(
-                f"the image's Python {self.series} ended with status {result.status}:\n{tail}",
+                f"the image's Python {self.series} exited with status {result.status}:\n{tail}",
                 hint=hint if result.status in _NOT_STARTED else "",
             )
         return result.copied

@@ -110,8 +110,8 @@ class Inflater:
 def damaged(file: Path, problem: str) -> VerificationFailed:
     """Return the error for a member that does not match its zip."""
     return VerificationFailed(
-        f"{file.name} is damaged: a member does not unpack to what its directory says ({problem})",
-        hint="its index gives a broken file; name another one, or another version",
+        f"{file.name} is damaged: a member does not match the central directory of the archive ({problem})",
+        hint="the file of the index is damaged; use another index or another version",
     )
 
 

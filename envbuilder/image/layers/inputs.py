@@ -195,7 +195,7 @@ class Ingredients:
         except FileNotFoundError as error:
             # Another layer read it first.
             raise VerificationFailed(
-                f"{pin.file} in the cache folder was damaged; it was removed", hint="run the command again"
+                f"{pin.file} in the cache directory was damaged; it was removed", hint="run the command again"
             ) from error
 
     def _only_one(self, name: str) -> threading.Lock:

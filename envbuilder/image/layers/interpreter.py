@@ -49,7 +49,7 @@ def archive_entries(archive: Path, work: Path) -> Iterator[Entry]:
         members = of_tar(plain, "it")
     except BadArchive as error:
         raise VerificationFailed(
-            f"{archive.name} cannot be unpacked: {error}", hint="pack it again: `envbuilder python pack VERSION`"
+            f"{archive.name} cannot be unpacked: {error}", hint="`envbuilder python pack VERSION`"
         ) from error
     for member in members:
         top, _, rest = member.path.partition("/")

@@ -118,9 +118,9 @@ def write_tar(
 def _compare(done: Packed, expected: Packed | None) -> None:
     if expected and done != expected:
         raise VerificationFailed(
-            f"the layer has the digest {done.digest}, and its tar {done.diff_id}; the lock says {expected.digest} "
+            f"the layer has the digest {done.digest}, and its tar {done.diff_id}; the lock has {expected.digest} "
             f"and {expected.diff_id}",
-            hint="the lock was made by another version of envbuilder or was edited: `envbuilder lock`",
+            hint="the lock was created by another version of envbuilder or edited: run `envbuilder lock`",
         )
 
 

@@ -34,8 +34,8 @@ def library_links(paths: Iterable[str], site: str, second_names: Iterable[Librar
     for second in second_names:
         if second.target not in found:
             raise VerificationFailed(
-                f"{second.name} is to be a second name of {second.target}, which no CUDA wheel of the lock has",
-                hint="lock again: `envbuilder lock`",
+                f"{second.name} links to {second.target}, which is in no CUDA wheel of the lock",
+                hint="run `envbuilder lock`",
             )
         names[second.name] = found[second.target]
     return [link(f"{LIBRARIES}/{name}", target) for name, target in sorted(names.items())]

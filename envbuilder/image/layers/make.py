@@ -194,8 +194,8 @@ def _files(task: Task) -> LayerRecord:
         folders = (entry.path, *parents(entry.path)) if entry.member.kind is Kind.FOLDER else parents(entry.path)
         if taken := files.keys() & set(folders):
             raise VerificationFailed(
-                f"/{min(taken)} is one of the own files, and a folder of the image",
-                hint="choose another path in `files:` of envbuilder.yaml, then `envbuilder lock`",
+                f"/{min(taken)} is in `files:` and is a directory of the image",
+                hint="choose another path in `files:` of envbuilder.yaml, then run `envbuilder lock`",
             )
     kept = (entry for entry in below if entry.path in above)
     return task.write([*kept, *files.values()], Packing.COMPRESSED)

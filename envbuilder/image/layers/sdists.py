@@ -94,11 +94,13 @@ def _unpacked(sdist: Path, name: str, target: Path) -> Path:
     try:
         extract(sdist, target)
     except (BadArchive, OSError) as error:
-        raise VerificationFailed(f"{name} cannot be unpacked: {error}", hint="choose another version of it") from error
+        raise VerificationFailed(
+            f"{name} cannot be unpacked: {error}", hint="choose another version of the package"
+        ) from error
     tops = sorted(path for path in target.iterdir() if path.is_dir())
     if len(tops) != 1 or not (tops[0] / "setup.py").is_file():
         raise BuildFailed(
-            f"{name} has no setup.py in its only folder",
+            f"{name} has no setup.py in its top directory",
             hint=_WITH_PYPROJECT if _builds_by_setuptools(tops) else NO_COMPILER,
             step=name,
         )

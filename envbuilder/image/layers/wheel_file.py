@@ -60,7 +60,7 @@ class Content:
         if self.size > limit:
             raise VerificationFailed(
                 f"{self.place[0].name} has a text of {self.size} bytes; no more than {limit} are read",
-                hint="choose another version of it",
+                hint="choose another version of the package",
             )
         if self.spliced:
             return inflated(self.spliced, self.size)
@@ -119,7 +119,7 @@ class Wheel:
         """
         found = {path.partition("/")[0] for path in self.contents if path.partition("/")[0].endswith(".dist-info")}
         if len(found) != 1:
-            raise _invalid(self.name, f"it has {len(found)} folders *.dist-info instead of one")
+            raise _invalid(self.name, f"it has {len(found)} directories *.dist-info instead of one")
         return found.pop()
 
     def text(self, path: str) -> str:
@@ -181,4 +181,4 @@ def _require_shortest(info: zipfile.ZipInfo) -> None:
 
 
 def _invalid(name: str, problem: str) -> VerificationFailed:
-    return VerificationFailed(f"{name} cannot be installed: {problem}", hint="choose another version of it")
+    return VerificationFailed(f"{name} cannot be installed: {problem}", hint="choose another version of the package")

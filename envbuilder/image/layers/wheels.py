@@ -111,8 +111,8 @@ def _files(wheel: Wheel, prefix: Prefix, dist_info: str) -> Iterator[tuple[Entry
         scheme, _, rest = path.removeprefix(f"{data}/").partition("/")
         if not rest:
             raise VerificationFailed(
-                f"{wheel.name} cannot be installed: {path} is a file instead of a folder",
-                hint="choose another version of it",
+                f"{wheel.name} cannot be installed: {path} is a file instead of a directory",
+                hint="choose another version of the package",
             )
         target = f"{_scheme(wheel, scheme, prefix, dist_info)}/{rest}"
         if scheme == "scripts":
@@ -133,8 +133,8 @@ def _scheme(wheel: Wheel, scheme: str, prefix: Prefix, dist_info: str) -> str:
             return f"{prefix.venv}/include/site/python{prefix.series}/{dist_info.partition('-')[0]}"
         case _:
             raise VerificationFailed(
-                f"{wheel.name} cannot be installed: its data folder has {scheme!r}, which no installer knows",
-                hint="choose another version of it",
+                f"{wheel.name} cannot be installed: its .data directory has the unknown scheme {scheme!r}",
+                hint="choose another version of the package",
             )
 
 
@@ -198,14 +198,14 @@ def _script_name(wheel: Wheel, name: str) -> str:
         return file_name(name)
     except ValueError as error:
         raise VerificationFailed(
-            f"{wheel.name} cannot be installed: its script {error}", hint="choose another version of it"
+            f"{wheel.name} cannot be installed: its script {error}", hint="choose another version of the package"
         ) from error
 
 
 def _script(wheel: Wheel, target: str, python: str) -> str:
     match = _TARGET.match(target)
     if not match:
-        raise VerificationFailed(f"{wheel.name} cannot be installed: {target!r} is no function to start")
+        raise VerificationFailed(f"{wheel.name} cannot be installed: {target!r} is not an entry point")
     function = match["function"]
     return _SCRIPT.format(python=python, module=match["module"], name=function.partition(".")[0], function=function)
 

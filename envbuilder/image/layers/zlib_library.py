@@ -88,7 +88,7 @@ def original(
     raise ToolFailed(
         "the zlib of this Python is a replacement such as zlib-ng, whose output differs from that of zlib, and the "
         "base has no zlib of Debian 11 to 13 that could be used instead",
-        hint="--layer-format tar, which needs no zlib; or use a Python with the original zlib, such as Debian's",
+        hint="use --layer-format tar, which needs no zlib, or a Python with the original zlib, such as Debian's",
     )
 
 
@@ -129,7 +129,7 @@ def of_library(content: bytes) -> Deflate:
     except OSError as error:
         os.close(descriptor)
         raise ToolFailed(
-            f"the zlib of the base cannot be loaded: {error}", hint="--layer-format tar, which needs no zlib"
+            f"the zlib of the base cannot be loaded: {error}", hint="use --layer-format tar, which needs no zlib"
         ) from error
     library.zlibVersion.restype = ctypes.c_char_p
     return lambda: _Stream(library)
@@ -171,7 +171,7 @@ class _Stream:
         )
         self._is_open = started == _OK
         if not self._is_open:
-            raise ToolFailed(f"the zlib of the base does not start: {started}", hint="--layer-format tar")
+            raise ToolFailed(f"the zlib of the base does not start: {started}", hint="use --layer-format tar")
 
     def compress(self, data: bytes, /) -> bytes:
         """See `Compressor.compress`."""
@@ -193,7 +193,7 @@ class _Stream:
             self._state.next_out, self._state.avail_out = ctypes.addressof(self._output), _OUTPUT
             status = self._library.deflate(ctypes.byref(self._state), flush)
             if status not in {_OK, _STREAM_END, _BUFFER_ERROR}:
-                raise ToolFailed(f"the zlib of the base failed: {status}", hint="--layer-format tar")
+                raise ToolFailed(f"the zlib of the base failed: {status}", hint="use --layer-format tar")
             pieces.append(ctypes.string_at(self._output, _OUTPUT - self._state.avail_out))
             if self._state.avail_out:
                 return b"".join(pieces)

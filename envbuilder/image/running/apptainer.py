@@ -61,4 +61,6 @@ def find_apptainer(search_path: str) -> Apptainer:
         program = shutil.which(name, path=search_path)
         if program:
             return Apptainer(program=program)
-    raise ToolMissing("neither apptainer nor singularity is installed", hint="install it, or validate the OCI image")
+    raise ToolMissing(
+        "neither apptainer nor singularity is installed", hint="install apptainer, or validate the OCI image"
+    )

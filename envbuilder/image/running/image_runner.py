@@ -84,12 +84,12 @@ class ImageRunner:
     def _run(self, request: RunRequest, output: Output | None = None) -> RunResult:
         if request.gpus:
             raise UsageError(
-                "commands that run without a container engine get no GPUs",
-                hint="use --engine docker, or deliver a squashfs and run it with `apptainer exec --nv`",
+                "GPUs are not supported without a container engine",
+                hint="use --engine docker, or build a squashfs image (-o FILE.sqsh) for `apptainer exec --nv`",
             )
         found = self.lookup(request.image)
         if found is None:
-            raise EngineError(f"there is no image {request.image} here", hint="`envbuilder build ENV` makes one")
+            raise EngineError(f"image not found: {request.image}", hint="build it with `envbuilder build ENV`")
         with self._in_use(found) as tree:
             task = task_of(request, settings_of(found.config.content), tree)
             return self.sandbox().run(replace(task, output=output))
@@ -119,7 +119,7 @@ class ImageRunner:
 
     def _unpack(self, image: AssembledImage, folder: Path) -> None:
         if os.path.lexists(folder):
-            self.progress(f"{folder} is not what was unpacked: unpacking it again")
+            self.progress(f"{folder} differs from the image: unpacking it again")
             remove(folder)
         for part in self.trees.glob(f".{folder.name}.*.part"):
             discard(part)

@@ -83,13 +83,13 @@ def account(tree: Path, user: str) -> Account:
     by_number = {line[2]: line for line in reversed(list(known.values()))}
     line = known.get(name) or by_number.get(name or "0")
     if line is None and not _is_number(name or "0"):
-        raise UsageError(f"the image has no account {name!r}", hint="give a number")
+        raise UsageError(f"the image has no user {name!r}", hint="use a numeric uid: --user UID")
     uid = int(line[2] if line else name or "0")
     gid = _group(tree, group) if colon else int(line[3]) if line else 0
     if max(uid, gid) > _LARGEST_ID:
         raise UsageError(
-            f"the image's account {user!r} has the number {max(uid, gid)}, above {_LARGEST_ID}",
-            hint="name another account: --user",
+            f"the user {user!r} of the image has the id {max(uid, gid)}, above {_LARGEST_ID}",
+            hint="use another user: --user UID",
         )
     return Account(uid=uid, gid=gid, home=line[5] if line else "")
 
@@ -98,7 +98,7 @@ def _group(tree: Path, group: str) -> int:
     known = {line[0]: line[2] for line in _lines(tree, "etc/group", 3)}
     number = known.get(group, group)
     if not _is_number(number):
-        raise UsageError(f"the image has no group {group!r}", hint="give a number")
+        raise UsageError(f"the image has no group {group!r}", hint="use a numeric gid: --user UID:GID")
     return int(number)
 
 

@@ -65,7 +65,7 @@ def fetch(
         if digest != wanted.sha256:
             raise VerificationFailed(
                 f"{wanted.file} has sha256 {digest}, not {wanted.sha256}",
-                hint="the index or a proxy gave another file; try again, or name another index",
+                hint="the index or a proxy returned a different file; try again, or use another index: --index URL",
             )
         return part.replace(folder / wanted.file)
     finally:
@@ -104,7 +104,7 @@ def fetch_into(
         except VerificationFailed as error:
             raise VerificationFailed(
                 f"{wanted.file}: {error.message.removeprefix(f'{wanted.file}: ')}",
-                hint="the index or a proxy gives another file; try again, or name another index: --index URL",
+                hint="the index or a proxy returned a different file; try again, or use another index: --index URL",
             ) from error
 
 
@@ -143,8 +143,8 @@ def _download(
     except TooLong as error:
         receiver.restart()
         raise VerificationFailed(
-            f"{wanted.file}: {error}, the size that is expected",
-            hint="the index or a proxy gives another file; try again, or name another index: --index URL",
+            f"{wanted.file}: {error}, the expected size",
+            hint="the index or a proxy returned a different file; try again, or use another index: --index URL",
         ) from error
 
 

@@ -107,7 +107,7 @@ class UvIndex:
                 hint="check network, proxy and CA bundle (SSL_CERT_FILE), or name an index: --index URL",
             )
         if _NO_SOLUTION not in failure:
-            raise ToolFailed(f"uv failed:\n{failure}", hint="run it again; if that does not help, report it")
+            raise ToolFailed(f"uv failed:\n{failure}", hint="run the command again; if it fails again, report a bug")
         return None
 
 

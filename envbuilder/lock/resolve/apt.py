@@ -78,7 +78,7 @@ def _pin(line: str) -> OsPackagePin:
     kind, _, digest = (match["hash"] or "").partition(":") if match else ("", "", "")
     if match is None or kind != "SHA256":
         raise ResolutionFailed(
-            f"apt gives no sha256 for an OS package: {line}", hint="use a base whose apt is 1.6 or later"
+            f"apt lists no sha256 for an OS package: {line}", hint="use a base whose apt is 1.6 or later"
         )
     return OsPackagePin(name=match["file"], version=unquote(match["version"]), sha256=digest)
 
@@ -86,7 +86,9 @@ def _pin(line: str) -> OsPackagePin:
 def _failure(result: RunResult, packages: tuple[str, ...]) -> ResolutionFailed | SourceUnreachable:
     told = "\n".join(result.stderr.decode(errors="replace").splitlines()[-8:])
     if "Unable to locate package" in told or "has no installation candidate" in told or "was not found" in told:
-        return ResolutionFailed(f"apt does not have all of {', '.join(packages)}:\n{told}", hint="check `apt:`")
+        return ResolutionFailed(
+            f"apt cannot install all of {', '.join(packages)}:\n{told}", hint="check `apt:` in envbuilder.yaml"
+        )
     return SourceUnreachable(
         f"the OS packages {', '.join(packages)} cannot be looked up:\n{told}",
         hint="name an archive under `sources: debian_mirror:`",

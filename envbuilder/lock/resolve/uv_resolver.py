@@ -97,7 +97,7 @@ class UvResolver:
         interpreter = self.uv.find_python(wanted.python.series)
         if interpreter is None:
             raise ToolMissing(
-                "no Python to build source distributions with is on this machine", hint="apt-get install python3"
+                "this machine has no Python to build source distributions", hint="apt-get install python3"
             )
         cache = folder / "cache"
         cache.mkdir()
@@ -130,12 +130,12 @@ def _failure(output: str, wanted: Resolution) -> ResolutionFailed | SourceUnreac
     if version:
         return ResolutionFailed(
             f"{problem}; the environment has TensorFlow {version}, in all its distributions:\n{told}",
-            hint="choose releases for this TensorFlow, or an environment with another one: `envbuilder list`",
+            hint="choose versions for this TensorFlow, or another environment: `envbuilder list`",
         )
     return ResolutionFailed(
         f"{problem}:\n{told}",
-        hint="loosen your own packages, set a later `cutoff:`, or list a pure Python package without wheels under "
-        "`source_builds:`",
+        hint="relax the versions of your packages, set a later `cutoff:`, or list a pure Python package without wheels "
+        "under `source_builds:`",
     )
 
 
@@ -176,7 +176,7 @@ def _pick(package: dict[str, object], wanted: Resolution) -> Chosen:
 def _candidate(entry: dict[str, object]) -> Candidate:
     hashes = entry.get("hashes")
     if not isinstance(hashes, dict) or "sha256" not in hashes:
-        raise ResolutionFailed(f"the index gives no sha256 for {entry.get('url', 'a file')}", hint="use another index")
+        raise ResolutionFailed(f"the index lists no sha256 for {entry.get('url', 'a file')}", hint="use another index")
     file = str(entry.get("name") or urlsplit(str(entry["url"])).path.rsplit("/", 1)[-1])
     return Candidate(file=unquote(file), sha256=str(hashes["sha256"]))
 

@@ -52,7 +52,7 @@ def verified(blob: Descriptor, store: Store) -> Path:
         return store.verified(blob.digest)
     except FileNotFoundError as error:
         raise VerificationFailed(
-            f"the layer {blob.digest} is not in the cache folder", hint="build the image again"
+            f"the layer {blob.digest} is not in the cache directory", hint="build the image again"
         ) from error
 
 

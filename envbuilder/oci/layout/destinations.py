@@ -75,13 +75,13 @@ def place_of(path: Path) -> Place:
     if path.is_dir():
         return Folder(path=path)
     if not path.is_file():
-        raise UsageError(f"there is no image at {path}")
+        raise UsageError(f"no image found at {path}")
     try:
         with path.open("rb") as stream:
             return Tar(path=path, files=_files(TarReader(FileStream(stream, path.stat().st_size), path.name)))
     except BadArchive as error:
         raise UsageError(
-            f"{path} is neither a folder nor a tar: {error}", hint="unpack it first when it is compressed"
+            f"{path} is neither a directory nor a tar archive: {error}", hint="decompress the archive first"
         ) from error
 
 

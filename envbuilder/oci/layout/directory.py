@@ -56,10 +56,12 @@ def _prepare(folder: Path) -> None:
     if folder.is_dir() and any(folder.iterdir()):
         version = at(parsed(_content(folder / LAYOUT_FILE)), "imageLayoutVersion")
         if not isinstance(version, str) or not version.startswith("1."):
-            raise UsageError(f"{folder} is in the way: it is no OCI image layout", hint="name a new or an empty folder")
+            raise UsageError(
+                f"{folder} already exists and is not an OCI image layout", hint="specify a new or an empty directory"
+            )
         return
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise UsageError(f"{folder} is in the way: it is no folder", hint="name a new or an empty folder")
+        raise UsageError(f"{folder} already exists and is not a directory", hint="specify a new or an empty directory")
     part = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}.part")
     try:
         (part / "blobs" / "sha256").mkdir(parents=True)
@@ -95,7 +97,7 @@ def _others(folder: Path, image: AssembledImage, names: Sequence[str]) -> tuple[
     path = folder / INDEX_FILE
     index = record(parsed(_content(path)))
     if path.exists() and not isinstance(index.get("manifests"), list):
-        raise UsageError(f"{path} is no index of images", hint="name a new or an empty folder")
+        raise UsageError(f"{path} is not an index of images", hint="specify a new or an empty directory")
     again = {manifest.descriptor.digest for manifest, _ in image.attached}
     kept = []
     for listed in records(index, "manifests"):

@@ -43,7 +43,7 @@ def _volumes(config: object) -> list[str]:
 def _lines(lines: list[str] | tuple[str, ...]) -> bytes:
     for line in lines:
         if "\n" in line:
-            raise UsageError(f"the image's configuration holds {line!r}, which cannot be written on one line")
+            raise UsageError(f"the image configuration contains {line!r}, which has several lines")
     return "".join(f"{line}\n" for line in lines).encode()
 
 

@@ -66,7 +66,7 @@ def _zstd(packed: BinaryIO) -> BinaryIO:
         module = import_module("zstandard")
     except ImportError as error:
         raise ToolMissing(
-            "layers in the format zstd need the package zstandard", hint=f"`{install_command('zstandard')}`"
+            "layers in the format zstd require the Python package zstandard", hint=f"`{install_command('zstandard')}`"
         ) from error
     stream = module.ZstdDecompressor().stream_reader(packed, read_across_frames=True, closefd=False)
     return cast("BinaryIO", _ZstdReader(stream, module.ZstdError))

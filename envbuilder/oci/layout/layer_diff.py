@@ -53,7 +53,7 @@ def compare_layers(expected: Path, found: Path) -> Iterator[tuple[str, str]]:
         if path not in there:
             yield path, "is missing"
         elif path not in wanted:
-            yield path, "should not be there"
+            yield path, "is not expected"
         elif wanted[path] != there[path]:
             yield path, _difference(wanted[path], there[path])
 

@@ -147,7 +147,7 @@ def _take_away(root: _Node, path: str, subject: str) -> None:
     folder = _find(root, parent)
     hidden = name.removeprefix(_WHITEOUT)
     if name != _OPAQUE and hidden in {"", ".", ".."}:
-        raise VerificationFailed(f"{subject} holds the whiteout {path!r}, which leads out of the image")
+        raise VerificationFailed(f"{subject} contains the whiteout {path!r}, which is outside the image")
     if folder is None or folder.children is None:
         return
     if name == _OPAQUE:
@@ -172,7 +172,7 @@ def _place(root: _Node, item: Found, source: tuple[int, int], subject: str) -> N
         member, source = replace(first.member, path=member.path), first.source
     if member.path == ".":
         if member.kind is not Kind.FOLDER:
-            raise VerificationFailed(f"{subject} holds something that is no folder in place of the root")
+            raise VerificationFailed(f"{subject} replaces the root directory by something else")
         root.member = member
         return
     siblings, name = _parent(root, member.path, subject)

@@ -44,7 +44,7 @@ def unpack(image: AssembledImage, store: Store, folder: Path) -> None:
         DiskFull: No space is left.
     """
     if folder.exists() or folder.is_symlink():
-        raise UsageError(f"{folder} is in the way", hint="name a folder that is not there, or remove it")
+        raise UsageError(f"{folder} already exists", hint="specify a new directory, or remove this one")
     tree = merged(image, store)
     part = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}.part")
     try:

@@ -54,7 +54,9 @@ def write_squashfs(  # noqa: PLR0913  independent options
     """
     program = shutil.which("mksquashfs", path=search_path)
     if program is None:
-        raise ToolMissing("there is no mksquashfs", hint="apt-get install squashfs-tools, or deliver an OCI layout")
+        raise ToolMissing(
+            "the mksquashfs program is missing", hint="apt-get install squashfs-tools, or write an OCI layout"
+        )
     tree = merged(image, store, on_top=start_files(image, epoch=epoch))
     with TemporaryDirectory(dir=out.absolute().parent, prefix=f".{out.name}.") as name:
         # The directory is private, so that making the file writable admits only the user of the sandbox.
@@ -112,5 +114,6 @@ def _failure(status: int, said: str) -> ToolFailed | DiskFull:
     if any(word in said.lower() for word in _FULL):
         return DiskFull(f"no room for the squashfs file; mksquashfs wrote\n{tail}")
     return ToolFailed(
-        f"mksquashfs ended with status {status}; it wrote\n{tail}", hint="it must be 4.5 or newer, and know zstd"
+        f"mksquashfs exited with status {status}; it wrote\n{tail}",
+        hint="install mksquashfs 4.5 or later with support for zstd",
     )

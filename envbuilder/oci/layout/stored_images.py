@@ -61,7 +61,7 @@ def read_layout(path: Path, name: str = "") -> StoredImage:
         return _from_index(place, path, name)
     if place.has(DOCKER_FILE):
         return _from_docker(place, path, name)
-    raise UsageError(f"{path} holds no images", hint="name an OCI layout, or an archive by `docker save`")
+    raise UsageError(f"{path} contains no images", hint="specify an OCI layout, or an archive of `docker save`")
 
 
 def _from_index(place: Place, path: Path, name: str) -> StoredImage:
@@ -107,7 +107,7 @@ def _only(found: list[Record], path: Path, name: str, known: list[str]) -> Recor
         return found[0]
     names = ", ".join(sorted(set(known))) or "none has a name"
     wanted = f"called {name}" if name else "that could be meant"
-    raise UsageError(f"{path} holds {len(found)} images {wanted}", hint=f"name one of them: {names}")
+    raise UsageError(f"{path} holds {len(found)} images {wanted}", hint=f"select one with --name: {names}")
 
 
 def _manifest(place: Place, path: Path, entry: Record) -> Document:
@@ -119,7 +119,7 @@ def _manifest(place: Place, path: Path, entry: Record) -> Document:
         entries = records(parsed(found.content), "manifests")
         ours = [one for one in entries if _is_ours(one)] or list(entries)
         entry = _only(ours, path, "linux/amd64", [])
-    raise VerificationFailed(f"{path} holds indexes within indexes")
+    raise VerificationFailed(f"{path} contains nested indexes")
 
 
 def _is_ours(entry: Record) -> bool:
@@ -140,7 +140,7 @@ def _from_docker(place: Place, path: Path, name: str) -> StoredImage:
     layers = tuple(_layer_file(place, path, file, diff) for file, diff in zip(files, diff_ids, strict=True))
     # The file is named by the digest of the configuration, which is the id of the image.
     if config.descriptor.digest.removeprefix("sha256:") not in text(chosen, "Config"):
-        raise VerificationFailed(f"the configuration in {path} is not what its name says")
+        raise VerificationFailed(f"the configuration in {path} does not match its digest")
     where = {layer.digest: file for layer, file in zip(layers, files, strict=True)}
     return StoredImage(
         manifest=None,
@@ -196,7 +196,7 @@ def _check(place: Place, path: Path, layer: Descriptor) -> None:
 
 
 def _damaged(path: Path, wanted: Descriptor, found: str) -> VerificationFailed:
-    return VerificationFailed(f"{path} is damaged: what it holds as {wanted.digest} is {found}")
+    return VerificationFailed(f"{path} is damaged: {wanted.digest} has the digest {found}")
 
 
 def _small(place: Place, name: str, path: Path) -> bytes:
@@ -205,5 +205,5 @@ def _small(place: Place, name: str, path: Path) -> bytes:
     with place.open(name) as stream:
         content = stream.read(_LARGEST_DOCUMENT + 1)
     if len(content) > _LARGEST_DOCUMENT:
-        raise VerificationFailed(f"{name} in {path} is too large for a document")
+        raise VerificationFailed(f"{name} in {path} is too large for a JSON document")
     return content

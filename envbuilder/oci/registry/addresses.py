@@ -46,13 +46,15 @@ def place_of(reference: ImageRef, default: str = "") -> Place:
     """
     place = _split(reference.repository)
     if place is not None and not scheme_of(f"https://{place.host}"):
-        raise UsageError(f"{place.host} is not the address of a registry", hint="a port is a number up to 65535")
+        raise UsageError(
+            f"{place.host} is not the address of a registry", hint="use HOST[:PORT] with a port up to 65535"
+        )
     if place is None and default:
         name = reference.repository
         return Place(host=default, repository=name if "/" in name else f"{_OFFICIAL}/{name}")
     if place is None:
         raise UsageError(
-            f"the registry of {reference} is missing: its name does not begin with a host",
+            f"the registry of {reference} is missing: its name does not start with a host",
             hint="use a name such as `HOST/NAME:TAG`",
         )
     return place

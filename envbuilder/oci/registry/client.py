@@ -266,7 +266,7 @@ def _manifest(answer: Answer, content: bytes, name: str) -> Document:
     told = name if is_digest(name) else answer.headers.get("Docker-Content-Digest", "")
     if is_digest(told) and found.descriptor.digest != told:
         raise VerificationFailed(
-            f"{answer.subject}: what the registry gave has the digest {found.descriptor.digest}, not {told}",
-            hint="the registry, or a proxy before it, gave something else; try again, or use another registry",
+            f"{answer.subject}: the registry returned content with the digest {found.descriptor.digest}, not {told}",
+            hint="the registry or a proxy returned different content; try again, or use another registry",
         )
     return found

@@ -146,8 +146,8 @@ class _LoginFile:
         program = shutil.which(name, path=self.environ.get("PATH"))
         if program is None:
             raise ToolMissing(
-                f"{self.path} names the credential program {name}, which is not on the PATH",
-                hint=f"install {name}, or take it out of that file and run `docker login {host}`",
+                f"{self.path} refers to the credential helper {name}, which is not on PATH",
+                hint=f"install {name}, or remove it from that file and run `docker login {host}`",
             )
         hint = f"see what `echo {host} | {name} get` says"
         try:
@@ -167,12 +167,12 @@ class _LoginFile:
             if _NOT_FOUND in ran.stdout.decode(errors="replace"):
                 return None
             # Its output may contain the secret.
-            raise ToolFailed(f"{name} ended with status {ran.returncode}", hint=hint)
+            raise ToolFailed(f"{name} exited with status {ran.returncode}", hint=hint)
         return _told(record(parsed(ran.stdout)), name, hint)
 
     def _fault(self, place: str, problem: str) -> InvalidInput:
         fault = Fault(file=str(self.path), line=0, field=place, problem=problem)
-        return InvalidInput((fault,), hint="mend that file, or run `docker login HOST` again")
+        return InvalidInput((fault,), hint="fix that file, or run `docker login HOST` again")
 
 
 def _told(answer: Record, name: str, hint: str) -> Credentials | None:
@@ -180,7 +180,7 @@ def _told(answer: Record, name: str, hint: str) -> Credentials | None:
     if not secret:
         if answer:
             return None
-        raise ToolFailed(f"{name} gave no JSON object", hint=hint)
+        raise ToolFailed(f"{name} printed no JSON object", hint=hint)
     return Credentials(identity=secret) if user == _NOBODY else Credentials(user=user, password=secret)
 
 

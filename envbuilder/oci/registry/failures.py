@@ -83,11 +83,9 @@ def _phrase(status: int) -> str:
 
 def _hint(status: int) -> str:
     if status in {401, 403}:
-        return "log in with `docker login HOST`, as someone who may do this"
+        return "run `docker login HOST` as a user with permission"
     if status == 404:
         return "check repository, tag and digest"
     if status == 413:
-        return (
-            "the registry, or the proxy before it, takes no uploads of this size: its operator has to raise the limit"
-        )
-    return "see what the registry's operator says about this answer"
+        return "the registry, or the proxy before it, rejects uploads of this size: its operator must raise the limit"
+    return "contact the operator of the registry"

@@ -151,7 +151,7 @@ def _descriptor(value: Record, subject: str) -> Descriptor:
     try:
         return descriptor(value)
     except ValueError as error:
-        raise SourceUnreachable(f"{subject}: it {error}", hint="have the image pushed anew") from None
+        raise SourceUnreachable(f"{subject}: it {error}", hint="the image must be pushed again") from None
 
 
 def _image(repository: Repository, reference: ImageRef, manifest: Document) -> RemoteImage:
@@ -160,7 +160,7 @@ def _image(repository: Repository, reference: ImageRef, manifest: Document) -> R
     if not record(content, "config"):
         raise SourceUnreachable(
             f"{subject} is no image manifest (its media type is {manifest.descriptor.media_type or 'not given'})",
-            hint="images in the form of Docker before 1.10 have to be pushed anew",
+            hint="images in the format of Docker before 1.10 must be pushed again",
         )
     config = _descriptor(record(content, "config"), subject)
     return RemoteImage(
@@ -233,5 +233,5 @@ def _goes_on(answer: Answer, start: int) -> bool:
 def _wrong(subject: str, problem: str) -> VerificationFailed:
     return VerificationFailed(
         f"{subject}: {problem}",
-        hint="the registry, or a proxy before it, gave something else; try again, or use another registry",
+        hint="the registry or a proxy returned different content; try again, or use another registry",
     )

@@ -77,7 +77,9 @@ def push(  # noqa: PLR0913  two are options
     started = client.pacing.clock()
     digest = image.manifest.descriptor.digest
     if reference.digest not in {"", digest}:
-        raise UsageError(f"the image has the digest {digest}, not that of {reference}", hint="push it to a tag")
+        raise UsageError(
+            f"the image has the digest {digest}, which differs from that of {reference}", hint="push it to a tag"
+        )
     repository = client.repository(reference, push=True, mount_from=mount_from)
     blobs = _blobs(image, store)
     fates = _deliver(repository, blobs, store, Watch(listener))
@@ -145,8 +147,8 @@ def _send(repository: Repository, blob: _Blob, store: Store, watch: Watch) -> No
         stream = blob.open()
     except FileNotFoundError:
         raise VerificationFailed(
-            f"{blob.item} ({blob.descriptor.digest}) is not in the cache folder any more",
-            hint="build the image again, then push",
+            f"{blob.item} ({blob.descriptor.digest}) is no longer in the cache directory",
+            hint="build the image again, then push it",
         ) from None
     try:
         with stream as content:
@@ -179,6 +181,6 @@ def _put_verified(repository: Repository, manifest: Document, name: str) -> Mapp
     if told != manifest.descriptor.digest:
         raise VerificationFailed(
             f"{repository.place}: the registry has {told} under {name}, not {manifest.descriptor.digest}",
-            hint="it, or a proxy before it, changes what is pushed: use another registry",
+            hint="the registry or a proxy changes pushed content; use another registry",
         )
     return headers

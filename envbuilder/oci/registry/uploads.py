@@ -124,8 +124,8 @@ class Upload:
         if f"sha256:{self._hash.hexdigest()}" != self.blob.digest:
             _cancel(self.repository, session)
             raise VerificationFailed(
-                f"the content for blob {self.blob.digest} has another digest; it was not pushed",
-                hint="run the command again: it makes or fetches that file anew",
+                f"the content for blob {self.blob.digest} has a different digest; it was not pushed",
+                hint="run the command again: it creates or downloads the file again",
             )
         mark = "&" if "?" in session.location else "?"
         url = f"{session.location}{mark}digest={self.blob.digest}"
@@ -160,7 +160,7 @@ class Upload:
             if not data:
                 raise VerificationFailed(
                     f"the content for blob {self.blob.digest} is shorter than {self.blob.size} bytes",
-                    hint="run the command again: it makes or fetches that file anew",
+                    hint="run the command again: it creates or downloads the file again",
                 )
             self._see(start, data)
             start += len(data)

@@ -181,7 +181,7 @@ def _drop_privileges(task: dict[str, object]) -> None:
     if not (task["own_accounts"] or task["map_accounts"]):
         _change_account(uid, gid)
     if os.getresuid() != (uid,) * 3 or os.getresgid() != (gid,) * 3:
-        raise _Refused(f"the account {uid}:{gid} became {os.getresuid()}:{os.getresgid()}")
+        raise _Refused(f"the user {uid}:{gid} became {os.getresuid()}:{os.getresgid()}")
     _call("capset", struct.pack("II", _CAPABILITIES_3, 0), bytes(24))
     _control(_NO_NEW_PRIVILEGES, 1)
 

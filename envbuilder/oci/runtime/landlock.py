@@ -58,7 +58,7 @@ class Landlock:
         if task.mounts or task.shared or task.files or task.copy_out or task.host_network:
             if self.otherwise is not None:
                 return self.otherwise.run(task)
-            raise self.refusal or ToolMissing("no sandbox here can run this", hint="--engine docker")
+            raise self.refusal or ToolMissing("no available sandbox can run this", hint="--engine docker")
         with scratch(self.work) as folder:
             described = folder / "task.json"
             described.write_text(json.dumps(_described(task, folder)), "utf-8")

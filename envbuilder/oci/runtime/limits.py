@@ -54,8 +54,8 @@ def check_output(ended: Ended, task: Task) -> None:
     """
     if ended.flooded:
         raise ToolFailed(
-            f"{task.command[0]} wrote more than {size(task.limits.output)} and was stopped",
-            hint="look at what it writes: envbuilder run IMAGE",
+            f"{task.command[0]} wrote more than {size(task.limits.output)} of output and was stopped",
+            hint="check its output: `envbuilder run IMAGE COMMAND`",
         )
 
 

@@ -50,8 +50,8 @@ def read_inside(folder: Path, path: str, *, limit: int = LARGEST) -> bytes | Non
         content = stream.read(limit + 1)
     if len(content) > limit:
         raise VerificationFailed(
-            f"{path} is larger than {size(limit)}: no such file is expected here",
-            hint="use an image that you trust",
+            f"{path} is larger than {size(limit)}, the limit for this file",
+            hint="use a trusted image",
         )
     return content
 

@@ -41,5 +41,5 @@ def launch(program: Path, described: Path, task: Task) -> Ended:
         with os.fdopen(reading, "rb") as stream:
             trouble = stream.read().decode("utf-8", "replace")
     if trouble and not (ended.timed_out or ended.flooded):
-        raise ToolFailed(f"the kernel refuses: {trouble}", hint="install runc, or use --engine docker")
+        raise ToolFailed(f"the kernel refused: {trouble}", hint="install runc, or use --engine docker")
     return ended

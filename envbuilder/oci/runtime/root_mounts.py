@@ -94,7 +94,7 @@ def resolved(tree: Path, path: str) -> str:
         UsageError: The path is not absolute, or has too many levels of symbolic links.
     """
     if not path.startswith("/"):
-        raise UsageError(f"{path!r} is no absolute path")
+        raise UsageError(f"{path!r} is not an absolute path")
     pending, done, links = [part for part in reversed(path.split("/")) if part], list[str](), 0
     while pending:
         part = pending.pop()
@@ -107,7 +107,7 @@ def resolved(tree: Path, path: str) -> str:
             continue
         links += 1
         if links > _LINKS:
-            raise UsageError(f"the links of {path} go round in circles")
+            raise UsageError(f"too many levels of symbolic links: {path}")
         target = str(place.readlink())
         done = [] if target.startswith("/") else done
         pending += [one for one in reversed(target.split("/")) if one]
@@ -131,7 +131,7 @@ def _mounts(task: Task) -> tuple[Bind, ...]:
         *((source, target, True) for source, target in task.shared),
     ):
         if not Path(source).exists():
-            raise UsageError(f"{source} is to be mounted, but is not there")
+            raise UsageError(f"{source} cannot be mounted: it does not exist")
         binds.append(Bind(source=Path(source).resolve(), target=resolved(task.tree, target), writable=writable))
     return tuple(binds)
 

@@ -62,8 +62,8 @@ class Runc:
         """See `Sandbox.run`."""
         if task.asked and task.uid and not self.as_root:
             raise UsageError(
-                f"runc without root rights cannot run a command as the account {task.uid}",
-                hint="leave the account away, or run as root",
+                f"runc without root privileges cannot run a command as the user {task.uid}",
+                hint="omit --user, or run as root",
             )
         with scratch(self.work) as folder:
             skeleton = make_skeleton(task, folder)
@@ -133,7 +133,7 @@ def not_started(complaint: str) -> RunResult:
     for pattern, status in _CANNOT_START:
         if "exec" in complaint and pattern.search(complaint):
             return RunResult(status=status, stdout=b"", stderr=f"{complaint}\n".encode(), timed_out=False)
-    raise ToolFailed(f"runc cannot start a container: {complaint}", hint="run through an engine: --engine docker")
+    raise ToolFailed(f"runc cannot start a container: {complaint}", hint="use a container engine: --engine docker")
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -22,7 +22,7 @@ _SECONDS_TO_TRY = 20.0
 _NOT_THERE = "/envbuilder-tries"
 _NOT_FOUND = 127
 _HINT = (
-    "apt-get install runc, let the kernel make user namespaces (sysctl user.max_user_namespaces, and "
+    "apt-get install runc, enable user namespaces (sysctl user.max_user_namespaces, and "
     "kernel.apparmor_restrict_unprivileged_userns=0 on Ubuntu), or use --engine docker"
 )
 
@@ -79,8 +79,8 @@ def confined(ways: Sequence[Sandbox], otherwise: Sandbox | None, weaker: Landloc
         return first_working(ways)
     except ToolMissing as error:
         refusal = ToolMissing(
-            f"code of packages and images is only run in a sandbox, and none works here: {error}",
-            hint=f"{error.hint}; if you trust all packages, run them as yourself: --allow-host-builds",
+            f"code of packages and images runs only in a sandbox, and none is available: {error}",
+            hint=f"{error.hint}; if you trust all packages, run them with your own permissions: --allow-host-builds",
         )
     if weaker is not None and not why_not(weaker):
         return weaker.for_all(otherwise, refusal)
@@ -114,7 +114,7 @@ def first_working(ways: Sequence[Sandbox]) -> Sandbox:
             return way
         reasons.append(f"  {way.name}: {reason}")
     listing = "\n".join(dict.fromkeys(reasons))
-    raise ToolMissing(f"nothing can run a command in an image without a daemon here\n{listing}", hint=_HINT)
+    raise ToolMissing(f"this machine has no means to run a command in an image without a daemon\n{listing}", hint=_HINT)
 
 
 def why_not(way: Sandbox) -> str:
@@ -131,7 +131,7 @@ def why_not(way: Sandbox) -> str:
             return str(error)
     if result.status == _NOT_FOUND:
         return ""
-    return f"a trial ended with status {result.status}: {result.stderr.decode(errors='replace').strip()}"
+    return f"a trial exited with status {result.status}: {result.stderr.decode(errors='replace').strip()}"
 
 
 def _told(program: str) -> str:

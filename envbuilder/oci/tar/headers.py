@@ -35,7 +35,7 @@ def ordered(members: Iterable[Member]) -> list[Member]:
     ordered = sorted(members, key=lambda member: encoded(member.path))
     for before, after in pairwise(ordered):
         if before.path == after.path:
-            raise ValueError(f"{after.path!r} comes twice")
+            raise ValueError(f"{after.path!r} is contained twice")
     return ordered
 
 

@@ -139,7 +139,7 @@ def _kind_on_disk(mode: int, place: Path) -> Kind:
     kinds = {stat.S_IFREG: Kind.FILE, stat.S_IFDIR: Kind.FOLDER, stat.S_IFLNK: Kind.SYMLINK, stat.S_IFIFO: Kind.PIPE}
     kind = kinds.get(stat.S_IFMT(mode))
     if kind is None:
-        raise ValueError(f"{place} is neither a file, a folder, a link nor a pipe")
+        raise ValueError(f"{place} is not a file, a directory, a link or a pipe")
     return kind
 
 

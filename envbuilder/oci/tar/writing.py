@@ -105,7 +105,8 @@ def _content(member: Member) -> Iterator[bytes]:
             chunk = stream.read(min(left, CHUNK))
             if not chunk:
                 raise VerificationFailed(
-                    f"{member.path} became shorter while it was packed", hint="try again when nothing writes to it"
+                    f"{member.path} became shorter while it was being packed",
+                    hint="try again while no process writes to it",
                 )
             left -= len(chunk)
             yield chunk

@@ -64,7 +64,7 @@ CASES: list[tuple[str, Host, Fit, str]] = [
     ("tf-2.15-cuda12.2", host("7.0", driver=None, cuda=Release("12.0")), Fit.FITS, "machine code"),
     ("tf-2.4-cuda11.0", host("7.0", driver=None, cuda=Release("11.0")), Fit.UNKNOWN, "supports CUDA 11.0 does not say"),
     ("tf-2.20-cuda12.5", host("9.0", driver=None, cuda=Release("12.7")), Fit.JIT, "on first use"),
-    ("tf-2.15-cuda12.2", host("8.7"), Fit.UNKNOWN, "the catalog does not know this kind of GPU"),
+    ("tf-2.15-cuda12.2", host("8.7"), Fit.UNKNOWN, "the catalog has no data for this GPU"),
     ("tf-2.15-cuda12.2", host("Voodoo 5"), Fit.UNKNOWN, "what kind of GPU Voodoo 5 is, is not known"),
     ("tf-2.15-cuda12.2", host("Voodoo 5", driver="470.57.02"), Fit.NO, "470.57.02 is too old"),
     ("tf-2.15-cuda12.2", host(), Fit.CPU_ONLY, "there is no GPU"),
@@ -120,7 +120,7 @@ def test_a_driver_library_that_stands_before_an_older_kernel_module_is_what_prog
     machine = host("NVIDIA A100-SXM4-40GB", driver="470.82.01", library=Release("575.57.08"))
     verdict = judged("tf-2.20-cuda12.5", machine, "debian-bookworm")
     assert verdict.fit is Fit.FITS
-    assert "libcuda 575.57.08 stands before the older kernel module 470.82.01" in verdict.caveats[0].text
+    assert "libcuda 575.57.08 is used with the older kernel module 470.82.01" in verdict.caveats[0].text
     consumer = host("NVIDIA GeForce RTX 3090", driver="470.82.01", library=Release("575.57.08"))
     assert judged("tf-2.20-cuda12.5", consumer, "debian-bookworm").fit is Fit.UNKNOWN
     # The kernel module must know the GPU, whichever library stands before it.
@@ -141,7 +141,7 @@ def test_the_best_gpu_decides_and_the_others_are_caveats() -> None:
     assert verdict.fit is Fit.FITS
     assert [gpu.fit for gpu in verdict.gpus] == [Fit.FITS, Fit.NO]
     other = next(caveat for caveat in verdict.caveats if caveat.rule is Rule.OTHER_GPU)
-    assert "GPU of 3.7 (3.7) does worse (does-not-fit)" in other.text
+    assert "GPU of 3.7 (3.7) is less suitable (does-not-fit)" in other.text
     assert "CUDA_VISIBLE_DEVICES" in other.text
 
 

@@ -82,7 +82,7 @@ def test_a_release_with_several_rows_with_gpu_support_or_none_is_refused_with_th
     several = replace(CATALOG, environments=(gpu, replace(gpu, id="tf-2.15-cuda12.9"), cpu))
     with pytest.raises(UsageError, match="it has 2 with GPU support") as refused:
         meant(several, "tf-2.15")
-    assert refused.value.hint == "name one of tf-2.15-cuda12.2, tf-2.15-cuda12.9, tf-2.15-cpu"
+    assert refused.value.hint == "specify one of tf-2.15-cuda12.2, tf-2.15-cuda12.9, tf-2.15-cpu"
     with pytest.raises(UsageError, match="it has 0 with GPU support"):
         meant(replace(CATALOG, environments=(cpu,)), "tf-2.15")
 

@@ -138,7 +138,7 @@ def test_a_name_that_is_nothing_is_an_error_of_usage(envbuilder: CommandLine) ->
     machine = str(envbuilder.write("a.json", host_document("535.104.05", [A100])))
     ended = envbuilder("compare", machine, "no-such-thing")
     assert ended.status == 2
-    assert "no-such-thing is no file, environment, or image" in ended.stderr
+    assert "no-such-thing is not a file, an environment, or an image" in ended.stderr
 
 
 OLD = Host(name="this host", driver=Release("418.87.00"), gpus=(HostGpu(name="Tesla K80", capability=None),))

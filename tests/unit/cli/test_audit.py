@@ -48,7 +48,7 @@ def test_a_wheel_that_agrees_ends_with_0(envbuilder: CommandLine, matrices: Path
 def test_a_difference_is_told_in_full_and_ends_with_1(envbuilder: CommandLine, matrices: Path) -> None:
     ended = envbuilder("catalog", "audit", cpu_wheel(envbuilder.folder, glibc="2.30"))
     assert ended.status == 1
-    assert "tensorflow.glibc: the row says 2.17; the wheel says 2.30" in ended.stdout
+    assert "tensorflow.glibc: the catalog has 2.17; the wheel has 2.30" in ended.stdout
 
 
 def test_json_has_the_field_names_of_the_facts_and_the_differences(envbuilder: CommandLine, matrices: Path) -> None:
@@ -70,7 +70,7 @@ def test_write_puts_it_into_the_row_and_ends_with_0(envbuilder: CommandLine, mat
 @pytest.mark.parametrize(
     ("target", "said"),
     [
-        ("./missing.whl", "there is no wheel ./missing.whl"),
+        ("./missing.whl", "wheel not found: ./missing.whl"),
         ("tensorflow==x.y", "'x.y' is not a version"),
         ("tf-9.9-cpu", "tf-9.9-cpu"),
     ],

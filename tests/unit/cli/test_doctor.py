@@ -114,7 +114,7 @@ def test_a_variable_that_names_no_certificates_is_a_problem(envbuilder: CommandL
     ended = envbuilder("doctor")
 
     assert ended.status == 1
-    assert "SSL_CERT_FILE names /nowhere/ca.pem, which cannot be read" in ended.stdout
+    assert "SSL_CERT_FILE names /nowhere/ca.pem, which is not readable" in ended.stdout
 
 
 def test_a_saved_file_is_judged_without_looking_around(envbuilder: CommandLine, tmp_path: Path) -> None:
@@ -189,12 +189,12 @@ def test_the_text_says_what_was_seen_and_which_rows_run_and_why() -> None:
     lines = text_of(facts(), around(proxies=(("HTTPS_PROXY", "http://proxy.example:3128"),)), 120)
     text = "\n".join(lines)
 
-    assert lines[0] == "this host: nothing to mend"
+    assert lines[0] == "this host: no problems found"
     assert "GPU 0         NVIDIA A100-SXM4-40GB, compute capability 8.0, 40 GiB (40 GiB free), MIG off, ECC on" in text
     assert "driver        550.54.15, for CUDA up to 12.4" in text
     assert "proxy         HTTPS_PROXY=http://proxy.example:3128" in text
     assert "run on the GPU with JIT: the first start takes minutes" in text
-    assert "all 34 CPU rows" in text
+    assert "all 34 CPU environments" in text
 
 
 def test_rows_that_need_a_newer_c_library_are_named_for_bare_use() -> None:
@@ -286,7 +286,7 @@ def test_without_a_python_that_works_the_host_is_looked_at_all_the_same(
 
     why = {each["what"]: each["why"] for each in document["unseen"]}["installed versions (TensorFlow, CUDA, cuDNN)"]
     assert why == (
-        f"{tmp_path}/python is not a Python interpreter: it does not run Python code" if script else "no python on PATH"
+        f"{tmp_path}/python is not a Python interpreter: it cannot run Python code" if script else "no python on PATH"
     )
     assert document["versions"] is None
     assert document["host"]["glibc"]

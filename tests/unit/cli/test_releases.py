@@ -78,7 +78,7 @@ def test_a_lock_has_its_release_already(envbuilder: CommandLine, verb: tuple[str
     envbuilder.write("x.lock", dump(good_lock()))
     ended = envbuilder(*verb, "x.lock", "--tensorflow", "2.4.1")
     assert ended.status == 2
-    assert 'next: put `tensorflow: "2.4.1"` into the spec and lock again' in ended.stderr
+    assert 'next: put `tensorflow: "2.4.1"` into the spec, then run `envbuilder lock`' in ended.stderr
 
 
 def test_another_release_has_a_lock_of_its_own_in_the_cache(two_releases: CommandLine) -> None:
@@ -95,9 +95,13 @@ def test_another_release_has_a_lock_of_its_own_in_the_cache(two_releases: Comman
 @pytest.mark.parametrize(
     ("day", "problem", "remedy"),
     [
-        ("soon", "'soon' is not a day", "next: write it as 2026-06-01"),
-        ("2026-02-30", "'2026-02-30' is not a day", "next: write it as 2026-06-01"),
-        ("9999-01-01", "9999-01-01 is in the future", "next: the same lock could not be made twice"),
+        ("soon", "'soon' is not a date", "next: use the form YYYY-MM-DD, such as 2026-06-01"),
+        ("2026-02-30", "'2026-02-30' is not a date", "next: use the form YYYY-MM-DD, such as 2026-06-01"),
+        (
+            "9999-01-01",
+            "9999-01-01 is in the future: the lock would not be reproducible",
+            "next: use today or an earlier date",
+        ),
     ],
 )
 def test_a_day_that_cannot_be_is_told_before_anything_is_done(

@@ -170,4 +170,4 @@ def test_what_takes_one_file_of_facts_refuses_several(
 ) -> None:
     ended = envbuilder("validate", "--facts", str(FACTS), "--facts", str(FACTS), "--lock", locked, *asked)
     assert ended.status == 2
-    assert "once" in ended.stderr or "takes one file of facts" in ended.stderr
+    assert "cannot be repeated" in ended.stderr or "accepts one facts file" in ended.stderr

@@ -64,7 +64,7 @@ def test_an_unknown_environment_is_a_usage_error_with_a_suggestion(
 
 
 def test_a_name_that_nothing_is_like_points_to_the_list(envbuilder: CommandLine) -> None:
-    assert "next: see `envbuilder list`" in envbuilder("show", "zzz").stderr
+    assert "next: `envbuilder list` shows all environments" in envbuilder("show", "zzz").stderr
 
 
 def test_list_shows_every_environment_and_a_glob_fewer(envbuilder: CommandLine) -> None:
@@ -146,7 +146,7 @@ def test_building_from_a_stale_lock_is_refused_before_anything_is_done(envbuilde
     envbuilder.write("envbuilder.lock", fresh_lock())
     ended = envbuilder("build")
     assert ended.status == 2
-    assert "envbuilder.lock is stale" in ended.stderr
+    assert "envbuilder.lock is out of date" in ended.stderr
     assert "+ spec.packages six" in ended.stderr
 
 
@@ -170,7 +170,7 @@ def test_a_tag_that_is_none_is_a_usage_error(envbuilder: CommandLine, tag: str) 
 def test_equal_locks_do_not_differ(envbuilder: CommandLine) -> None:
     envbuilder.write("a.lock", dump(good_lock()))
     ended = envbuilder("diff", "a.lock", "a.lock")
-    assert (ended.status, ended.stdout) == (0, "no difference\n")
+    assert (ended.status, ended.stdout) == (0, "no differences\n")
 
 
 def test_different_locks_end_with_1(envbuilder: CommandLine) -> None:
@@ -212,7 +212,7 @@ def test_rendering_over_something_else_is_refused(envbuilder: CommandLine, lock_
     envbuilder.write("out/thesis.txt", "years of work")
     ended = envbuilder("render", lock_with_a_stored_tool, "-o", "out")
     assert ended.status == 2
-    assert "was not rendered here" in ended.stderr
+    assert "were not written by `envbuilder render`" in ended.stderr
 
 
 def test_the_bases_are_listed_with_what_this_machine_has(envbuilder: CommandLine) -> None:
@@ -236,7 +236,7 @@ def test_an_empty_store_of_interpreters_says_how_to_fill_it(envbuilder: CommandL
 def test_a_python_that_is_installed_nowhere_cannot_be_packed(envbuilder: CommandLine) -> None:
     ended = envbuilder("python", "pack", "3.99")
     assert ended.status == 9
-    assert "no CPython 3.99 is installed here that can be packed" in ended.stderr
+    assert "no suitable CPython 3.99 is installed" in ended.stderr
     assert "uv python install 3.99" in ended.stderr
 
 
@@ -260,5 +260,5 @@ def test_a_kept_lock_of_another_version_is_made_again(envbuilder: CommandLine) -
 def test_a_mount_cannot_replace_what_the_container_needs(envbuilder: CommandLine, target: str) -> None:
     ended = envbuilder("run", "--engine", "assemble", "--mount", f".:{target}", "team/tf:1", "--", "true")
     assert ended.status == 2
-    assert "belongs to the container itself" in ended.stderr
+    assert "is reserved for the container" in ended.stderr
     assert "--mount .:/work" in ended.stderr

@@ -48,7 +48,7 @@ def test_a_directory_that_others_can_write_to_is_refused(cache: Path, name: str,
     (cache / name).mkdir(exist_ok=True)
     check_owner(cache)
     (cache / name).chmod(mode)
-    with pytest.raises(UsageError, match=f"can be written to by other accounts .mode {mode:04o}.") as caught:
+    with pytest.raises(UsageError, match=f"is writable by other users .mode {mode:04o}.") as caught:
         use_room(cache, "files")
     assert caught.value.message.startswith(f"the cache directory {cache / name} ")
     expected = "export ENVBUILDER_CACHE=DIR" if mode & 0o1000 else f"chmod -R go-w {cache / name}`"

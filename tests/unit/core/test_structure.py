@@ -305,6 +305,6 @@ def test_a_day_is_written_as_text(day: date) -> None:
 def test_entries_that_stand_twice_are_named_beside_other_mismatches() -> None:
     twice: dict[str, object] = {"kind": "red", "address": "x"}
     assert sources(twice, {"kind": "green"}, twice) == [
-        ("sources[2].address", "'red x' stands here twice"),
+        ("sources[2].address", "'red x' is a duplicate"),
         ("sources[1].kind", "'green' is none of red, dark-blue"),
     ]

@@ -111,7 +111,7 @@ def test_an_index_that_does_not_answer_is_told_from_other_failures(said: str, si
         ("echo 'Too many open files (os error 24)' >&2; exit 2", MachineError, "Too many open files"),
         ("echo 'Os { code: 11, kind: WouldBlock }' >&2; exit 101", MachineError, "temporarily unavailable"),
         ("echo 'memory allocation of 4096 bytes failed' >&2; kill -ABRT $$", MachineError, "allocate memory"),
-        ("kill -KILL $$", ToolFailed, "ended by SIGKILL"),
+        ("kill -KILL $$", ToolFailed, "terminated by SIGKILL"),
         ("echo 'error sending request: invalid peer certificate: Expired' >&2; exit 2", SourceUnreachable, CLOCK),
         ("echo 'invalid peer certificate: certificate not valid yet: at' >&2; exit 2", SourceUnreachable, CLOCK),
     ],
@@ -155,5 +155,5 @@ def test_a_named_settings_file_that_is_missing_is_not_replaced_by_those_of_the_d
 
 @pytest.mark.parametrize("text", ["x = " + "9" * 5000, "x = " + "[" * 100_000, "x", 'x = "\\ud800"'])
 def test_an_answer_that_is_no_lock_file_is_told_as_such(text: str) -> None:
-    with pytest.raises(ToolFailed, match="a form that is not known here"):
+    with pytest.raises(ToolFailed, match="has an unknown format"):
         read_pylock(text)

@@ -154,7 +154,7 @@ def test_an_image_that_was_not_built_is_not_removed(builds: Builds) -> None:
 
 def test_a_row_that_ships_no_closure_is_not_built(builds: Builds, tmp_path: Path) -> None:
     (tmp_path / "locks" / f"{ROW.id}.yaml").unlink()
-    with pytest.raises(ToolFailed, match="ships no closure for debian-new") as caught:
+    with pytest.raises(ToolFailed, match="has no bundled lock for debian-new") as caught:
         builds.proof()(ROW, Grade.IMAGE)
     assert "--tier resolved" in caught.value.hint
     assert not builds.events

@@ -79,7 +79,7 @@ def test_an_image_that_the_engine_does_not_have_is_told() -> None:
 
 
 def test_an_image_without_a_lock_is_told() -> None:
-    with pytest.raises(UsageError, match="does not carry its lock") as caught:
+    with pytest.raises(UsageError, match="does not contain its lock") as caught:
         lock_inside(engine_with(), IMAGE)
     assert "--lock FILE" in caught.value.hint
 
@@ -105,6 +105,6 @@ def test_another_memory_policy_is_given_to_the_container_and_expected_of_it() ->
 
 def test_a_policy_for_an_image_from_before_the_hook_is_refused() -> None:
     engine = engine_with(said(FACTS.read_bytes()))
-    with pytest.raises(UsageError, match="before there were memory policies"):
+    with pytest.raises(UsageError, match="does not support memory policies"):
         judged(engine, Validation(image=IMAGE, memory=parse("growth")), replace(cpu_lock(), tools=()))
     assert not engine.runs

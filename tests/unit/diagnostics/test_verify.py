@@ -91,7 +91,7 @@ def test_a_layer_that_differs_is_named_with_its_files(store: Store) -> None:
     assert len(difference.files) == 3
     assert difference.files[0] == "/a has another content"
     assert difference.files[1].startswith("/b mode ")
-    assert difference.files[2] == "/new should not be there"
+    assert difference.files[2] == "/new is not expected"
 
 
 def test_a_long_list_of_files_is_cut(store: Store) -> None:
@@ -115,7 +115,7 @@ def test_a_missing_layer_is_named(store: Store) -> None:
 
 def test_a_layer_too_many_is_named_by_its_number(store: Store) -> None:
     found = verified(lock_of(image(store, ONE)), subject_of(image(store, ONE, TWO), store), store)
-    assert found.differences == (LayerDifference(layer="2", problem="should not be there"),)
+    assert found.differences == (LayerDifference(layer="2", problem="is not expected"),)
 
 
 def test_the_same_files_packed_differently_are_told_apart(store: Store) -> None:
@@ -124,11 +124,11 @@ def test_the_same_files_packed_differently_are_told_apart(store: Store) -> None:
     packed = Descriptor(media_type=layer.blob.media_type, digest=OTHER, size=1)
     subject = replace(subject_of(made, store), manifest=OTHER, layers=(packed,))
     [difference] = verified(lock_of(made), subject, store).differences
-    assert difference == LayerDifference(layer="layer-0", problem="holds the same files, packed differently")
+    assert difference == LayerDifference(layer="layer-0", problem="has the same files with a different compression")
 
 
 def test_a_lock_that_names_no_image_cannot_be_compared(store: Store, tmp_path: Path) -> None:
     made = image(store, ONE)
-    with pytest.raises(UsageError, match="does not name the image") as caught:
+    with pytest.raises(UsageError, match="does not contain the digest") as caught:
         verify(replace(good_lock(), image=None), subject_of(made, store), never, tmp_path)
     assert "envbuilder lock" in caught.value.hint

@@ -170,7 +170,7 @@ def test_a_lock_whose_layer_became_something_else_is_refused(world: World) -> No
     image = one(world.lock(), world.ports("one"))
     pin = pinned(image)
     layers = tuple(replace(layer, diff_id=OTHER) if layer.id == "base" else layer for layer in pin.layers)
-    with pytest.raises(VerificationFailed, match=r"layer base: .*the lock says"):
+    with pytest.raises(VerificationFailed, match=r"layer base: .*the lock has"):
         one(replace(image.lock, image=replace(pin, layers=layers)), world.ports("two"))
 
 
@@ -215,7 +215,7 @@ def test_a_library_of_which_nobody_knows_the_package_is_a_note(world: World, tmp
     with_library = World(folder=tmp_path / "other", libraries=("libtoy.so.1",))
     for each, is_noted in ((world, True), (with_library, False)):
         lock = each.lock(each.pin("toy", {"toy/lib.so": shared_library(("libtoy.so.1",))}, PackageGroup.OWN))
-        noted = [note.startswith("libtoy.so.1 is asked for") for note in one(lock, each.ports("here")).notes]
+        noted = [note.startswith("libtoy.so.1 is required by") for note in one(lock, each.ports("here")).notes]
         assert noted == [True] * is_noted
 
 
@@ -321,5 +321,5 @@ def test_an_own_file_in_place_of_a_folder_is_refused(world: World, path: str) ->
     digest = hashlib.sha256(b"x").hexdigest()
     ports.store.put(b"x")
     lock = replace(world.lock(), files=(OwnFile(path=path, sha256=digest, size=1),))
-    with pytest.raises(VerificationFailed, match=rf"{path} is one of the own files, and a folder of the image"):
+    with pytest.raises(VerificationFailed, match=rf"{path} is in `files:` and is a directory of the image"):
         one(lock, ports)

@@ -98,7 +98,7 @@ def test_a_bundle_that_was_cut_off_is_refused(store: Store, tmp_path: Path) -> N
 def test_what_is_no_tar_is_no_bundle(store: Store, tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "file"
     path.write_bytes(content)
-    with pytest.raises(UsageError, match="is no bundle") as caught:
+    with pytest.raises(UsageError, match="is not a bundle") as caught:
         open_bundle(path, store)
     assert "envbuilder bundle" in caught.value.hint
 
@@ -106,9 +106,9 @@ def test_what_is_no_tar_is_no_bundle(store: Store, tmp_path: Path, content: byte
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [
-        ("other.txt", b"text", "it has no lock"),
-        (LOCK_NAME, b"no lock", "is no bundle"),
-        (LOCK_NAME, b"\xff\xfe", "is no bundle"),
+        ("other.txt", b"text", "it contains no lock"),
+        (LOCK_NAME, b"no lock", "is not a bundle"),
+        (LOCK_NAME, b"\xff\xfe", "is not a bundle"),
     ],
 )
 def test_a_tar_without_a_readable_lock_is_no_bundle(
@@ -166,7 +166,7 @@ def test_what_was_checked_is_what_is_read(store: Store, tmp_path: Path) -> None:
 
 def test_a_pipe_is_no_bundle_and_is_not_waited_for(store: Store, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(UsageError, match="no regular file"):
+    with pytest.raises(UsageError, match="not a regular file"):
         open_bundle(tmp_path / "pipe", store)
 
 

@@ -82,7 +82,7 @@ def test_the_endings_of_squashfs_need_its_program(
 def test_what_lies_there_is_not_overwritten(outside: Outside, made: AssembledImage, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.txt").write_text("mine")
-    with pytest.raises(UsageError, match="in the way"):
+    with pytest.raises(UsageError, match="already exists"):
         outside.deliver(made, Destinations(names=("env:1",), output=tmp_path / "out"))
     assert (tmp_path / "out" / "thesis.txt").read_text() == "mine"
 

@@ -62,14 +62,14 @@ def test_a_file_that_is_not_here_is_told_with_its_hash(tmp_path: Path) -> None:
 
 def test_a_folder_with_strangers_files_is_left_alone(tmp_path: Path, source: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work", encoding="utf-8")
-    with pytest.raises(UsageError, match="was not rendered here"):
+    with pytest.raises(UsageError, match="were not written by `envbuilder render`"):
         write(FILES, tmp_path, lambda _: source)
     assert not (tmp_path / "Dockerfile").exists()
 
 
 def test_a_file_in_place_of_the_folder_is_left_alone(tmp_path: Path, source: Path) -> None:
     (tmp_path / "out").write_text("x", encoding="utf-8")
-    with pytest.raises(UsageError, match="was not rendered here"):
+    with pytest.raises(UsageError, match="were not written by `envbuilder render`"):
         write(FILES, tmp_path / "out", lambda _: source)
 
 

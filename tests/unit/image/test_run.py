@@ -46,7 +46,7 @@ def test_a_policy_goes_into_the_environment_of_the_command() -> None:
 
 def test_a_policy_is_refused_for_an_image_that_would_not_obey_it() -> None:
     without = replace(cpu_lock(), tools=())
-    with pytest.raises(UsageError, match="before there were memory policies"):
+    with pytest.raises(UsageError, match="does not support memory policies"):
         prepare(engine(shown(dump(without))), REQUEST, parse("growth"), gpus=None)
 
 
@@ -59,5 +59,5 @@ def test_the_policy_that_will_hold_is_told_and_where_it_comes_from() -> None:
 
 
 def test_an_image_that_is_not_there_is_an_error_of_usage() -> None:
-    with pytest.raises(UsageError, match="no image nowhere"):
+    with pytest.raises(UsageError, match="image not found: nowhere"):
         prepare(engine(), replace(REQUEST, image="nowhere"), None, gpus=None)

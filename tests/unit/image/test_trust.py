@@ -55,7 +55,7 @@ def test_a_bundle_stands_for_all_sources() -> None:
     assert said[0] == "bundle: signed by SHA256:x"
     assert not [sentence for sentence in said if "example" in sentence]
     assert trusted_by_lock(LOCK, replace(origins, offline=False), OWN)[1] == (
-        "what the bundle lacks: from https://index.example/simple and http://mirror.example/debian, by sha256"
+        "files missing from the bundle: from https://index.example/simple and http://mirror.example/debian, by sha256"
     )
 
 

@@ -107,12 +107,12 @@ DAMAGE: dict[str, tuple[Callable[[World], Path], Callable[[World], object], str]
     "record": (
         lambda world: world.store.folder / "layers" / f"{world.layer.key[7:]}.json",
         lambda world: (world.store.folder / "layers" / f"{world.layer.key[7:]}.json").write_text("[" * 100_000),
-        "the record is not what was written",
+        "the record has changed since it was written",
     ),
     "record of an image": (
         lambda world: world.store.folder / "images" / "env%3a1.json",
         lambda world: (world.store.folder / "images" / "env%3a1.json").write_text("{}"),
-        "the record is not what was written",
+        "the record has changed since it was written",
     ),
 }
 
@@ -144,7 +144,7 @@ def test_a_damaged_tree_in_which_a_command_runs_is_kept(world: World) -> None:
     with world.store.shared(in_use(world.tree.name)):
         [found] = world.verify(removing=True).damaged
     assert not found.removed
-    assert "in use by another command" in found.reason
+    assert "another command uses it" in found.reason
     assert world.tree.is_dir()
 
 

@@ -64,6 +64,6 @@ def test_the_asynchronous_allocator_needs_a_tensorflow_that_has_it(version: str,
     if allowed:
         refuse_policy(asked, parse("async-allocator"))
         return
-    with pytest.raises(UsageError, match="no asynchronous allocator") as caught:
+    with pytest.raises(UsageError, match="no working asynchronous allocator") as caught:
         refuse_policy(asked, parse("async-allocator"))
     assert "growth" in caught.value.hint

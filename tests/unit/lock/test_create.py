@@ -178,7 +178,7 @@ def test_another_name_makes_the_lock_stale_and_is_none_of_an_environment() -> No
     made = lock(CATALOG, replace(SPEC, name="vision"), lock_ports())
     assert made.name == "vision"
     assert [str(change) for change in check(CATALOG, replace(SPEC, name="nlp"), made)] == ["~ spec.name vision -> nlp"]
-    with pytest.raises(UsageError, match="is the name of an environment"):
+    with pytest.raises(UsageError, match="is the id of an environment"):
         lock(CATALOG, replace(SPEC, name="tf-2.15-cpu"), lock_ports())
 
 

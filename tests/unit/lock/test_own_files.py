@@ -57,12 +57,12 @@ def test_a_link_is_what_it_points_to(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("named", "problem"),
     [
-        ({"app": "gone.py"}, "there is no file"),
-        ({"app": "conf", "app__a.yaml": "train.py"}, "has the path /app/a.yaml too"),
-        ({"app": "train.py", "app__x": "train.py"}, "/app is a file, and /app/x would lie in it"),
-        ({"app": "conf", "app__sub": "train.py"}, "/app/sub is a folder of other files"),
-        ({"opt": "opt"}, "lies in a folder that envbuilder fills"),
-        ({"app": "dangling"}, "there is no file"),
+        ({"app": "gone.py"}, "file not found"),
+        ({"app": "conf", "app__a.yaml": "train.py"}, "also has the path /app/a.yaml"),
+        ({"app": "train.py", "app__x": "train.py"}, "/app is a file, and /app/x would be below it"),
+        ({"app": "conf", "app__sub": "train.py"}, "/app/sub is a directory of other files"),
+        ({"opt": "opt"}, "is in a directory that envbuilder writes"),
+        ({"app": "dangling"}, "file not found"),
     ],
 )
 def test_what_is_wrong_names_field_and_line(folder: Path, named: dict[str, str], problem: str) -> None:
@@ -84,13 +84,13 @@ def test_nothing_outside_the_folder_of_the_spec_is_taken(tmp_path: Path, source:
     (project / "conf").mkdir(parents=True)
     (project / "link").symlink_to(tmp_path / "secret")
     (project / "conf" / "up").symlink_to(tmp_path)
-    with pytest.raises(InvalidInput, match="is outside the folder of the spec: copy it there"):
+    with pytest.raises(InvalidInput, match="is outside the directory of the spec: copy it there"):
         look(project, app=source)
 
 
 def test_a_link_out_of_a_folder_of_files_is_named(folder: Path, tmp_path: Path) -> None:
     (folder / "conf" / "out").symlink_to("/etc")
-    with pytest.raises(InvalidInput, match=r"conf/out is outside the folder of the spec"):
+    with pytest.raises(InvalidInput, match=r"conf/out is outside the directory of the spec"):
         look(folder, app="conf")
 
 
@@ -104,15 +104,15 @@ def test_a_folder_that_is_a_link_inside_gives_its_files(folder: Path) -> None:
 @pytest.mark.parametrize("to", [".", "..", "sub/.."])
 def test_a_link_to_a_folder_that_it_lies_in_is_refused(folder: Path, to: str) -> None:
     (folder / "conf" / "again").symlink_to(to)
-    with pytest.raises(InvalidInput, match="is a link to a folder that it lies in"):
+    with pytest.raises(InvalidInput, match="is a link to one of its parent directories"):
         look(folder, app=".")
 
 
 def test_pipes_and_devices_are_no_files(folder: Path) -> None:
     os.mkfifo(folder / "pipe")
-    with pytest.raises(InvalidInput, match="pipe is neither a file nor a folder"):
+    with pytest.raises(InvalidInput, match="pipe is neither a file nor a directory"):
         look(folder, app="pipe")
-    with pytest.raises(InvalidInput, match="null is neither a file nor a folder"):
+    with pytest.raises(InvalidInput, match="null is neither a file nor a directory"):
         look(Path("/dev"), app="null")
 
 

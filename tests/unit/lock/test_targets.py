@@ -68,7 +68,7 @@ def test_a_lock_of_another_name_has_no_spec_beside_it(folder: Path) -> None:
 @pytest.mark.parametrize("name", ["gone.lock", "./gone", "out/envbuilder.lock"])
 def test_a_path_that_is_not_there_is_no_environment(folder: Path, name: str) -> None:
     assert folder
-    with pytest.raises(UsageError, match="there is no lock"):
+    with pytest.raises(UsageError, match="lock not found"):
         meant(name)
 
 

@@ -20,11 +20,11 @@ def test_a_folder_of_the_user_is_written_to(tmp_path: Path) -> None:
 
 
 def test_the_catalog_of_an_installed_package_is_not(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is not written to") as caught:
+    with pytest.raises(UsageError, match="is read-only") as caught:
         records_of(places_of(tmp_path, packaged=True))
     assert "ENVBUILDER_MATRICES=matrices" in caught.value.hint
 
 
 def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be written"):
+    with pytest.raises(UsageError, match="is not writable"):
         records_of(places_of(tmp_path / "nowhere", packaged=False))

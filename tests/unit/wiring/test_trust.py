@@ -146,7 +146,7 @@ def test_a_bundle_that_is_not_signed_by_the_key_is_refused_before_it_is_read(
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "key"], check=True)
     ended = envbuilder("build", "--bundle", "tf.bundle", "--key", "key.pub", "--offline")
     assert ended.status == 8
-    assert "tf.bundle is not signed: there is no tf.bundle.sig" in ended.stderr
+    assert "tf.bundle is not signed: tf.bundle.sig not found" in ended.stderr
     assert not list(Store(folder=envbuilder.folder / "cache" / "store").entries())
 
 

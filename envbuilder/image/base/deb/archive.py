@@ -122,7 +122,7 @@ class DebianArchive:
         if not self.allow_expired:
             self.seen.refuse_older(suite, release.date)
         elif release.valid_until and release.valid_until < self.clock():
-            self.progress(f"{suite} expired at {stamp(release.valid_until)}: later security updates are not in it")
+            self.progress(f"{suite} expired at {stamp(release.valid_until)}: it lacks later security updates")
         self.seen.keep(suite, release.date)
         return release
 
@@ -130,18 +130,23 @@ class DebianArchive:
         digest = f"sha256:{listed.sha256}"
         shown = _shown(f"{place}/{path}")
         if max(listed.size, limit) > _MOST_LIST:
-            raise VerificationFailed(f"{shown} is too large to be a list of packages", hint="--debian-mirror URL")
+            raise VerificationFailed(
+                f"{shown} is too large for a package list", hint="use another mirror: --debian-mirror URL"
+            )
         if not self.store.has(digest):
             content = self._packed(place, path, listed, by_hash=by_hash)
             if hashlib.sha256(content).hexdigest() != listed.sha256:
                 raise VerificationFailed(
-                    f"{shown} is not what its suite says", hint="the mirror is being updated; try again"
+                    f"{shown} does not match the digest in its Release file",
+                    hint="the mirror may be being updated: try again later",
                 )
             self.store.put(content)
         try:
             return _unpacked(self.store.read(digest), limit)
         except lzma.LZMAError as error:
-            raise VerificationFailed(f"{shown} cannot be unpacked: {error}", hint="--debian-mirror URL") from None
+            raise VerificationFailed(
+                f"{shown} cannot be unpacked: {error}", hint="use another mirror: --debian-mirror URL"
+            ) from None
 
     def _packed(self, place: str, path: str, listed: ListedFile, *, by_hash: bool) -> bytes:
         """Return a list as the archive sends it, by its hash where possible: mirrors update named files first."""
@@ -190,8 +195,8 @@ def _read(web: Web, address: str, limit: int) -> bytes:
             return whole(answer, limit)
         except TooLong:
             raise VerificationFailed(
-                f"{_shown(address)} is longer than the {limit} bytes that it may have",
-                hint="the mirror is being updated, try again; or name another: --debian-mirror URL",
+                f"{_shown(address)} is larger than the limit of {limit} bytes",
+                hint="the mirror may be being updated: try again later, or use another one: --debian-mirror URL",
             ) from None
 
 
@@ -204,9 +209,9 @@ def _unpacked(packed: bytes, limit: int) -> bytes:
     decompressor = lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=_MOST_XZ_MEMORY)
     content = decompressor.decompress(packed, max_length=limit + 1)
     if len(content) > limit:
-        raise lzma.LZMAError(f"it holds more than {limit} bytes")
+        raise lzma.LZMAError(f"it is larger than {limit} bytes")
     if not decompressor.eof or decompressor.unused_data:
-        raise lzma.LZMAError("it is not one complete file")
+        raise lzma.LZMAError("it is not one complete stream")
     return content
 
 

@@ -63,7 +63,8 @@ def open_deb(path: Path, name: str, work: Path) -> DebFile:
         return DebFile(members=of_tar(plain, "data.tar"), control=control)
     except BadArchive as error:
         raise VerificationFailed(
-            f"{name} cannot be unpacked: {error}", hint="the mirror gives a broken file: --debian-mirror URL"
+            f"{name} cannot be unpacked: {error}",
+            hint="the file of the mirror is damaged; use another mirror: --debian-mirror URL",
         ) from error
 
 

@@ -153,8 +153,8 @@ class PackageIndex:
         before = bisect_right(starts, place)
         if not before:
             raise VerificationFailed(
-                "the archive's list has a field in front of its first package",
-                hint="name another mirror: --debian-mirror URL",
+                "the package list of the archive has a field before its first package",
+                hint="use another mirror: --debian-mirror URL",
             )
         return names[before - 1]
 
@@ -169,9 +169,9 @@ class PackageIndex:
                 validated(fields[name])
             except ValueError:
                 raise VerificationFailed(
-                    f"the archive's list has a package {fields['Package'][:_SHOWN]!r} "
+                    f"the package list of the archive has a package {fields['Package'][:_SHOWN]!r} "
                     f"whose {name} is {fields[name][:_SHOWN]!r}",
-                    hint="name another mirror: --debian-mirror URL",
+                    hint="use another mirror: --debian-mirror URL",
                 ) from None
         return Package(
             name=fields["Package"],

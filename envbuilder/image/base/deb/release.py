@@ -22,7 +22,7 @@ _DATE = re.compile(
 )
 _AHEAD = timedelta(hours=1)
 """Maximum delay of the machine's clock."""
-_ANOTHER = "name another mirror: --debian-mirror URL"
+_ANOTHER = "use another mirror: --debian-mirror URL"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,18 +69,18 @@ class Release:
         """
         if asked not in self.names:
             raise VerificationFailed(
-                f"the archive answers with {' or '.join(sorted(self.names)) or 'a suite without a name'} "
-                f"where {asked} was asked for",
+                f"the archive returned {' or '.join(sorted(self.names)) or 'a suite without a name'} "
+                f"instead of {asked}",
                 hint=_ANOTHER,
             )
         if self.date > now + _AHEAD:
             raise VerificationFailed(
-                f"the Release of {asked} was made at {stamp(self.date)}, but this machine's clock says {stamp(now)}",
+                f"the Release of {asked} is dated {stamp(self.date)}, but the clock here shows {stamp(now)}",
                 hint="set the clock of this machine, then run the command again",
             )
         if self.valid_until is not None and self.valid_until < now and not allow_expired:
             raise VerificationFailed(
-                f"the Release of {asked} expired at {stamp(self.valid_until)}; this machine's clock says {stamp(now)}",
+                f"the Release of {asked} expired at {stamp(self.valid_until)}; the clock here shows {stamp(now)}",
                 hint=f"check the clock; {_ANOTHER}; for an archived suite or a snapshot: --debian-allow-expired",
             )
 
@@ -97,7 +97,7 @@ def parse_release(text: str, name: str) -> Release:
     """
     fields, sections = _fields(text, name)
     if "Date" not in fields:
-        raise VerificationFailed(f"{name} has no Date", hint=_ANOTHER)
+        raise VerificationFailed(f"{name} has no field Date", hint=_ANOTHER)
     return Release(
         names=frozenset(filter(None, (fields.get("Suite", ""), fields.get("Codename", "")))),
         date=_time(fields["Date"], "Date", name),
@@ -124,7 +124,7 @@ def _fields(text: str, name: str) -> tuple[dict[str, str], dict[str, list[str]]]
         match = _FIELD.fullmatch(line)
         if match is None or match[1] in fields:
             what = "is there twice" if match else "is no field"
-            raise VerificationFailed(f"{name} is no Release file: {line[:80]!r} {what}", hint=_ANOTHER)
+            raise VerificationFailed(f"{name} is not a Release file: {line[:80]!r} {what}", hint=_ANOTHER)
         fields[match[1]] = (match[2] or "").strip()
         current = sections.setdefault(match[1], [])
     return fields, sections
@@ -135,7 +135,9 @@ def _files(lines: list[str], name: str) -> dict[str, ListedFile]:
     for line in lines:
         match = _ENTRY.fullmatch(line)
         if match is None:
-            raise VerificationFailed(f"{name} lists what is no file with its sha256: {line[:120]!r}", hint=_ANOTHER)
+            raise VerificationFailed(
+                f"{name} has an entry that is not a file with its sha256: {line[:120]!r}", hint=_ANOTHER
+            )
         found[match[3]] = ListedFile(sha256=match[1], size=int(match[2]))
     return found
 
@@ -146,4 +148,4 @@ def _time(text: str, field: str, name: str) -> datetime:
         with suppress(ValueError):
             date = datetime(int(year), _MONTHS.index(month) + 1, int(day), tzinfo=UTC)
             return date.replace(hour=int(hour), minute=int(minute), second=int(second))
-    raise VerificationFailed(f"{name}: {field} is no time: {text[:80]!r}", hint=_ANOTHER)
+    raise VerificationFailed(f"{name}: {field} is not a date: {text[:80]!r}", hint=_ANOTHER)

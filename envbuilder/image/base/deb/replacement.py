@@ -35,7 +35,7 @@ def require_pinned(pin: OsPackagePin, deb: DebFile) -> None:
     if (fields.get("Package"), fields.get("Version")) != (pin.name, pin.version):
         raise VerificationFailed(
             f"{pin.file} is {fields.get('Package')} {fields.get('Version')}, the lock has {pin.name} {pin.version}",
-            hint="lock again: `envbuilder lock`",
+            hint="run `envbuilder lock`",
         )
 
 
@@ -43,13 +43,13 @@ def require_admitted(member: Member, pin: OsPackagePin) -> None:
     """Raise VerificationFailed if a package must not install a file in an image."""
     reason = impossible(member.path)
     if not reason and is_ours(member.path):
-        reason = "it lies in a folder that envbuilder fills"
+        reason = "it is in a directory that envbuilder writes"
     elif not reason and member.kind is not Kind.FOLDER and shadowed(member.path):
         reason = f"it hides the program {shadowed(member.path)!r} of the base"
     elif not reason and member.xattrs:
         reason = "it has extended attributes, such as capabilities, which dpkg does not install"
     if reason:
-        raise _refused(f"{pin.name} brings /{member.path}: {reason}")
+        raise _refused(f"{pin.name} contains /{member.path}: {reason}")
 
 
 def replaces(deb: DebFile, package: str, version: str) -> bool:
@@ -100,7 +100,7 @@ class Below:
             return self._keeps_file(before, member, pin, deb)
         owner, _ = self._owner(member.path)
         raise _refused(
-            f"{pin.name} brings a {_WORDS[member.kind]} in place of the {_WORDS[before.kind]} /{member.path} of "
+            f"{pin.name} contains a {_WORDS[member.kind]} in place of the {_WORDS[before.kind]} /{member.path} of "
             f"{owner or 'the base'}"
         )
 
@@ -159,7 +159,7 @@ class Below:
         return self._owners.get(path, ("", ""))
 
 
-_WORDS = {Kind.FOLDER: "folder", Kind.SYMLINK: "link", Kind.FILE: "file"}
+_WORDS = {Kind.FOLDER: "directory", Kind.SYMLINK: "link", Kind.FILE: "file"}
 
 
 def is_equal(one: Member, two: Member) -> bool:
@@ -179,5 +179,5 @@ def _versions(members: Mapping[str, Member]) -> Iterable[tuple[str, str]]:
 
 def _refused(message: str) -> VerificationFailed:
     return VerificationFailed(
-        message, hint="leave that package out of `apt:` in envbuilder.yaml, then `envbuilder lock`"
+        message, hint="remove that package from `apt:` in envbuilder.yaml, then run `envbuilder lock`"
     )

@@ -79,8 +79,8 @@ class _Search:
                 version = other.version if other else self.have.get(wanted.name)
                 if version and wanted.name != package.name and _fits(version, wanted):
                     raise ResolutionFailed(
-                        f"{package.name} {package.version} does not go together with {wanted.name} {version}",
-                        hint="leave one of them out of `apt:`",
+                        f"{package.name} {package.version} conflicts with {wanted.name} {version}",
+                        hint="remove one of them from `apt:`",
                     )
 
     def _is_met(self, wanted: Wanted) -> bool:
@@ -103,8 +103,8 @@ class _Search:
                     self._take(package)
                     return
         raise ResolutionFailed(
-            f"no package can be had for {' | '.join(map(str, clause))}, which {by} needs",
-            hint="check the name under `apt:`; the archive may have another version by now: `envbuilder lock`",
+            f"no package is available for {' | '.join(map(str, clause))}, which {by} needs",
+            hint="check the name under `apt:`; the archive may have another version now: run `envbuilder lock`",
         )
 
     def _is_moved(self, package: Package) -> bool:

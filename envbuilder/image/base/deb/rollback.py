@@ -34,9 +34,9 @@ class SeenReleases:
         newest = self._newest(suite)
         if newest is not None and date < newest - _LAG:
             raise VerificationFailed(
-                f"the Release of {suite} was made at {stamp(date)}, but one made at {stamp(newest)} was seen before: "
-                f"the mirror is out of date, or holds updates back",
-                hint=f"name another mirror: --debian-mirror URL; for a snapshot: --debian-allow-expired; "
+                f"the Release of {suite} is dated {stamp(date)}, older than one of {stamp(newest)} seen before: "
+                f"the mirror is out of date, or withholds updates",
+                hint=f"use another mirror: --debian-mirror URL; for a snapshot: --debian-allow-expired; "
                 f"if the older one is right: `rm {self._file(suite)}`",
             )
 

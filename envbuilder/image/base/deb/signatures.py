@@ -48,10 +48,10 @@ _TROUBLES = {
 _INSTALL = "apt-get install gpgv debian-archive-keyring"
 _INSTALL_HINT = (
     f"`{_INSTALL}` (Debian, Ubuntu), `dnf install gnupg2 debian-keyring` (Fedora), "
-    "`pacman -S gnupg debian-archive-keyring` (Arch); or name a keyring: --debian-keyring FILE"
+    "`pacman -S gnupg debian-archive-keyring` (Arch); or specify a keyring: --debian-keyring FILE"
 )
 _NEWER = "the keys may be newer than this keyring: `apt-get install debian-archive-keyring`, or --debian-keyring FILE"
-_ANOTHER = "name another mirror: --debian-mirror URL"
+_ANOTHER = "use another mirror: --debian-mirror URL"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +93,7 @@ class Keyring:
             said = self._run(("sqv",), signed, content, name)
         if said is None:
             raise ToolMissing(
-                f"the signature of {name} cannot be checked: no gpgv and no sqv here; the package gpgv has it",
+                f"the signature of {name} cannot be checked: gpgv and sqv are missing",
                 hint=_INSTALL_HINT,
             )
         # sqv itself rejects keys and digests that are weak, expired or revoked, and prints the accepted keys.
@@ -104,7 +104,7 @@ class Keyring:
     def _refuse_unsigned(self, found: tuple[_Signature, ...], name: str) -> None:
         """Raise VerificationFailed if gpgv found no acceptable signature, or one of another text."""
         if any(each.is_bad for each in found):
-            raise VerificationFailed(f"the signature of {name} is wrong: the text was changed", hint=_ANOTHER)
+            raise VerificationFailed(f"the signature of {name} is wrong: the content was changed", hint=_ANOTHER)
         if not any(each.is_good and self._is_strong(each) for each in found):
             reasons = "; ".join(dict.fromkeys(self._trouble(each) for each in found))
             raise VerificationFailed(
@@ -120,14 +120,14 @@ class Keyring:
             why = "" if isinstance(error, FileNotFoundError) else f" ({error.strerror})"
             raise ToolMissing(
                 f"the signature of {name} cannot be checked: no keyring at {self.file}{why}; "
-                "the package debian-archive-keyring has it",
-                hint="name a keyring that can be read: --debian-keyring FILE" if self.named else _INSTALL_HINT,
+                "install the package debian-archive-keyring",
+                hint="specify a readable keyring: --debian-keyring FILE" if self.named else _INSTALL_HINT,
             ) from None
         if head.startswith(b"-----BEGIN PGP") or b"KBXf" in head:
             convert = "--dearmor" if head.startswith(b"-") else f"--no-default-keyring --keyring {self.file} --export"
             source = f" < {self.file}" if head.startswith(b"-") else ""
             raise UsageError(
-                f"the keyring {self.file} is not in OpenPGP's binary form",
+                f"the keyring {self.file} is not in the binary format of OpenPGP",
                 hint=f"`gpg {convert}{source} > debian.gpg`, then --debian-keyring debian.gpg",
             )
 
@@ -207,11 +207,11 @@ def _split(document: bytes, name: str) -> tuple[str, str]:
     lines = document.decode("utf-8", "surrogateescape").replace("\r\n", "\n").rstrip("\n").split("\n")
     marks = [(number, line.rstrip(" \t")) for number, line in enumerate(lines) if line.startswith("-----")]
     if [line for _, line in marks] != [_BEGIN, _SIGNATURE, _END] or marks[0][0] != 0 or marks[2][0] != len(lines) - 1:
-        raise VerificationFailed(f"{name} is not one signed text, so nobody vouches for it", hint=_ANOTHER)
+        raise VerificationFailed(f"{name} is not a single signed text: its origin cannot be verified", hint=_ANOTHER)
     middle = marks[1][0]
     blank = lines.index("", 1) if "" in lines[1:middle] else middle
     if blank == middle or not all(_HASH_HEADER.fullmatch(line) for line in lines[1:blank]):
-        raise VerificationFailed(f"{name} is not one signed text, so nobody vouches for it", hint=_ANOTHER)
+        raise VerificationFailed(f"{name} is not a single signed text: its origin cannot be verified", hint=_ANOTHER)
     text = [line.removeprefix("- ").rstrip(" \t\r") for line in lines[blank + 1 : middle]]
     return "\n".join(text), "\n".join((*lines[middle:], ""))
 

@@ -184,7 +184,7 @@ class _Files:
                 return
             raise VerificationFailed(
                 f"/{member.path} is in {self._owner[member.path]} and in {owner}",
-                hint="leave one of them out of `apt:`",
+                hint="remove one of them from `apt:`",
             )
 
     def _replaces(self, one: str, other: str) -> bool:
@@ -213,9 +213,9 @@ class _Files:
                 parent = parent.rpartition("/")[0]
             if parent and self.found[parent].kind is not Kind.FOLDER:
                 raise VerificationFailed(
-                    f"{self._owner.get(path, 'the base')} brings /{path}, but /{parent} is a file or a link of "
+                    f"{self._owner.get(path, 'the base')} contains /{path}, but /{parent} is a file or a link of "
                     f"{self._owner.get(parent) or 'the base'}",
-                    hint="leave one of them out of `apt:`",
+                    hint="remove one of them from `apt:`",
                 )
         return self.found
 

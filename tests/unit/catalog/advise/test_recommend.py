@@ -184,7 +184,7 @@ def test_tensorflow_1_on_a_hopper_card_names_nvidias_last_container_with_it() ->
 def test_a_gpu_that_the_catalog_does_not_know_is_a_doubt() -> None:
     best = ask(gpus="10.3").fitting[0]
     assert best.is_doubtful
-    assert any("does not know this kind of GPU" in reason.text for reason in best.reasons)
+    assert any("has no data for this GPU" in reason.text for reason in best.reasons)
 
 
 def test_several_hosts_must_all_be_served() -> None:

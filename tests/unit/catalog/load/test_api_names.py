@@ -80,7 +80,7 @@ def test_spans_are_read_as_they_are_written(chosen: frozenset[Release]) -> None:
 
 @pytest.mark.parametrize(
     ("text", "problem"),
-    [("schema: 2\nreleases: []\nmodules: []\n", "must be 1"), (UNLISTED, "not under `releases`")],
+    [("schema: 2\nreleases: []\nmodules: []\n", "must be 1"), (UNLISTED, "missing from `releases`")],
 )
 def test_a_wrong_map_is_refused(text: str, problem: str) -> None:
     with pytest.raises(InvalidInput, match=problem):

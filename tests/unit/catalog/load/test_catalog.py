@@ -61,7 +61,7 @@ def test_a_catalog_without_rows_is_told(folder: Path) -> None:
 
 def test_evidence_without_its_row_is_told(folder: Path) -> None:
     (folder / "environments" / "tf-2.15-cpu.yaml").unlink()
-    assert "evidence/tf-2.15-cpu.yaml: there is no such row under environments/" in told(folder)
+    assert "evidence/tf-2.15-cpu.yaml: environments/ has no such environment" in told(folder)
 
 
 def test_a_row_without_evidence_is_told(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""`list --gpus`: the table, one row in full, and the document."""
+"""`list --gpus`: the table, one environment in full, and the document."""
 
 from __future__ import annotations
 
@@ -95,12 +95,12 @@ def test_a_row_in_full_fits_the_screen(row: str) -> None:
 
 def test_rows_without_a_gpu_are_named_and_left_out() -> None:
     lines = shown()
-    assert lines[-1] == "Left out, as they use no GPU: tf-2.15-cpu"
+    assert lines[-1] == "Without GPU support: tf-2.15-cpu"
     assert not any(line.startswith("tf-2.15-cpu") for line in lines)
 
 
 def test_cpu_rows_alone_are_only_left_out() -> None:
-    assert shown("tf-2.15-cpu") == ["Left out, as they use no GPU: tf-2.15-cpu"]
+    assert shown("tf-2.15-cpu") == ["Without GPU support: tf-2.15-cpu"]
 
 
 def test_a_driver_that_the_libraries_do_not_ask_for_is_told_below_the_table() -> None:

@@ -110,7 +110,7 @@ def test_all_surprises_of_a_document_are_told_together() -> None:
         'file:1: a: 3.10 would be read as a number with a fraction (write "3.10")',
         'file:2: b[0]: no would be read as true or false (write "no")',
         'file:2: b[1]: 1.5 would be read as a number with a fraction (write "1.5")',
-        "file:3: a: this key stands here twice",
+        "file:3: a: this key is a duplicate",
     ]
 
 

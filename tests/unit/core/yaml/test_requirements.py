@@ -16,7 +16,7 @@ def test_a_requirement_comes_back_unchanged(text: str) -> None:
     "text", ["", "six 1", "-r more.txt", "--index-url x", "six; sys_platform == 'x'", "six @ file:///x", "six\n-r y"]
 )
 def test_what_is_more_than_name_and_versions_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"requirement|neither marker nor address"):
+    with pytest.raises(ValueError, match=r"requirement|marker or a URL"):
         requirement(text)
 
 

@@ -45,9 +45,9 @@ def test_a_folder_that_can_be_written_is_not_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_proven(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be written") as caught:
+    with pytest.raises(UsageError, match="is not writable") as caught:
         CatalogFiles(matrices=tmp_path / "nowhere").refuse_unwritable()
-    assert "ENVBUILDER_MATRICES=FOLDER" in caught.value.hint
+    assert "ENVBUILDER_MATRICES=DIR" in caught.value.hint
 
 
 def test_a_report_that_no_evidence_names_is_removed_and_those_of_other_rows_stay(tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ def test_a_tier_that_was_required_and_not_reached_is_not_proven() -> None:
     report = judge(TF_2_20, facts_named(HEALTHY), tier=Tier.CPU, required=Tier.GPU, subject="image", seconds=1)
     left_out = {each.id: each.outcome for each in report.failed}
 
-    assert left_out["gpu-matmul-on-gpu"] == NotProven(reason="the validation went only as far as tier cpu")
+    assert left_out["gpu-matmul-on-gpu"] == NotProven(reason="the validation was limited to tier cpu")
     assert len(report.results) == len(CHECKS) - len(WITH_HOOK)
 
 

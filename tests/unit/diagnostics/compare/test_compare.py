@@ -76,7 +76,7 @@ def test_fewer_gpus_hold_more_of_a_batch_each() -> None:
 def test_a_machine_without_gpus_computes_on_its_processor() -> None:
     found = both(host_facts("535.104.05", [A100]), host_facts(None))
     assert topic(found, "GPUs").b == "0"
-    assert "on the processor" in texts(topic(found, "GPUs"), Where.B)
+    assert "on the CPU" in texts(topic(found, "GPUs"), Where.B)
     # There is nothing to know of GPUs that are not there.
     assert not found.unknown
 

@@ -32,8 +32,8 @@ def test_the_log_of_the_kernel_is_never_read_where_a_gpu_is() -> None:
 
 
 def test_a_management_library_that_is_not_there_hides_who_holds_the_gpus() -> None:
-    assert "who holds the GPUs, MIG, ECC, persistence" in what(view(around(), nvml=NO_NVML))
-    assert "who holds the GPUs, MIG, ECC, persistence" not in what(view(around()))
+    assert "processes on the GPUs, MIG, ECC, persistence" in what(view(around(), nvml=NO_NVML))
+    assert "processes on the GPUs, MIG, ECC, persistence" not in what(view(around()))
 
 
 def test_one_attribute_that_the_driver_does_not_tell_is_named() -> None:

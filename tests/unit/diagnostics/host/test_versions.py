@@ -215,7 +215,7 @@ PASSES = {
     "cuDNN 8.6 beside 2.4, which takes any later 8.x": with_tf24(
         files=(*ALL24[:-1], cuda_file("libcudnn.so.8", version="8.6.0"))
     ),
-    "a cuDNN that does not tell its version": with_tf24(files=(*ALL24[:-1], cuda_file("libcudnn.so.8"))),
+    "a cuDNN that does not report its version": with_tf24(files=(*ALL24[:-1], cuda_file("libcudnn.so.8"))),
     "all in wheels that this release finds": with_tf24(
         files=cuda_files("tf-2.4-cuda11.0", via="RUNPATH", folder=WHEELS)
     ),

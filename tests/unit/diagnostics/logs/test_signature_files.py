@@ -40,13 +40,13 @@ def test_a_good_document_is_read() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "fault"),
     [
-        ("broken thing [0-9]{1,3}", "broken [", "is no regular expression"),
-        ("broken thing [0-9]{1,3}", "broken .*", "without a bound"),
+        ("broken thing [0-9]{1,3}", "broken [", "is not a regular expression"),
+        ("broken thing [0-9]{1,3}", "broken .*", "without an upper bound"),
         ('class: "some-failure"', 'class: "other"', "there is no class 'other'"),
         ("weight: 50", "weight: 100", "percentage"),
         ('- "broken thing"', '- "x1"', "three letters"),
         ('- "broken thing"', '- "Fehler über"', "ASCII"),
-        ('id: "some-line"', 'id: "Some line"', "lower case"),
+        ('id: "some-line"', 'id: "Some line"', "lower-case words"),
         ("schema: 1", "schema: 2", "must be 1"),
         ("weight: 50", 'weight: 50\n    only_with:\n      - "nothing"', "there is no signature 'nothing'"),
         ('fix: "mend it"', 'fix: "mend it"\n    explains:\n      - "nothing"', "there is no class 'nothing'"),
@@ -64,7 +64,7 @@ def test_a_fault_is_told_with_its_line(old: str, new: str, fault: str) -> None:
 
 def test_an_id_that_stands_twice_is_a_fault() -> None:
     twice = GOOD + GOOD[GOOD.index('  - id: "some-line"') :]
-    with pytest.raises(InvalidInput, match="stands here twice"):
+    with pytest.raises(InvalidInput, match="is a duplicate"):
         read_failures(twice, "failures.yaml")
 
 

@@ -66,7 +66,7 @@ def test_the_probe_and_its_request_go_into_the_container(tmp_path: Path) -> None
         (RunResult(status=137, stdout=b"", stderr=b"", timed_out=False), "status 137", "memory"),
         (RunResult(status=1, stdout=b"", stderr=b"boom\xff", timed_out=False), "boom", "by hand"),
         (RunResult(status=137, stdout=b"", stderr=b"", timed_out=True), "within 9 s", "more time"),
-        (RunResult(status=0, stdout=b"banner\n{}", stderr=b"", timed_out=False), "gave no facts", "entry point"),
+        (RunResult(status=0, stdout=b"banner\n{}", stderr=b"", timed_out=False), "returned no facts", "entry point"),
     ],
 )
 def test_a_probe_without_an_answer_is_an_error_with_a_next_step(result: RunResult, message: str, hint: str) -> None:

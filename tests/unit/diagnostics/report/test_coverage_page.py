@@ -39,11 +39,11 @@ def test_a_base_that_differs_has_its_own_line() -> None:
 
 
 def test_rows_without_a_gpu_are_named_and_left_out() -> None:
-    assert "Left out, as they use no GPU: tf-2.15-cpu.\n" in coverage_page(small_catalog())
+    assert "Without GPU support: tf-2.15-cpu.\n" in coverage_page(small_catalog())
 
 
 def test_a_catalog_without_gpu_rows_makes_a_page_too() -> None:
     catalog = small_catalog()
     page = coverage_page(replace(catalog, environments=tuple(row for row in catalog.environments if not row.cuda)))
-    assert "Left out" in page
+    assert "Without GPU support" in page
     assert not cells(page)

@@ -92,7 +92,7 @@ def test_a_lock_that_allows_a_program_of_the_base_gets_the_same_tree_on_every_ma
 
 def test_a_lock_of_another_rule_says_what_to_type(machine: Callable[[str], Machine]) -> None:
     here = machine("here")
-    with pytest.raises(VerificationFailed, match=r"was made by another version of envbuilder") as refused:
+    with pytest.raises(VerificationFailed, match=r"was created by another version of envbuilder") as refused:
         here.trees.provide(here.lock(UNKNOWN))
     assert "`envbuilder lock`" in refused.value.hint
     assert here.trees.trees.current("debian-bookworm") is None

@@ -114,12 +114,12 @@ def test_one_that_uses_libraries_of_its_own_directory_cannot_become_an_archive(t
     install(prefix, program=elf("libc.so.6", "libffi.so.7", search="$ORIGIN/../lib"))
     (prefix / "lib/libffi.so.7").write_bytes(elf("libc.so.6"))
     [only] = found(tmp_path)
-    assert only.problem == f"cannot become an archive: it uses libffi.so.7 of {prefix}/lib"
+    assert only.problem == f"cannot be packed: it uses libffi.so.7 of {prefix}/lib"
 
 
 def test_one_that_is_bound_to_its_place_cannot_become_an_archive(tmp_path: Path) -> None:
     install(tmp_path / ".pyenv/versions/3.8.18", program=elf("libc.so.6", "libpython3.8.so.1.0", search="/x"))
-    assert "finds its libpython only where it is installed" in found(tmp_path)[0].problem
+    assert "its libpython is found only at its installed path" in found(tmp_path)[0].problem
 
 
 def test_an_incomplete_one_and_one_that_does_not_start_come_last_with_their_reasons(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_an_incomplete_one_and_one_that_does_not_start_come_last_with_their_reas
     first, last = found(tmp_path)
     assert (first.program, last.program) == (incomplete, broken)
     assert "os.py is missing" in first.problem
-    assert last.problem == "is not a Python 3 that works: pyenv: python3.8: command not found"
+    assert last.problem == "is not a working Python 3: pyenv: python3.8: command not found"
 
 
 def test_the_python_of_the_operating_system_is_found_and_refused() -> None:

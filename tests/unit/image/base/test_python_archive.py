@@ -226,12 +226,12 @@ def test_a_damaged_archive_is_an_archive_or_our_error(at: int, value: int, cut: 
 @pytest.mark.parametrize(
     ("members", "reason"),
     [
-        ([file_of("bin/python3.8", elf("libc.so.6"), mtime=0)], "outside the folder python"),
+        ([file_of("bin/python3.8", elf("libc.so.6"), mtime=0)], "outside the directory python"),
         ([file_of("python/../x", b"", mtime=0)], "leads outside"),
         ([file_of("python/README", b"", mtime=0)], "holds 0 programs"),
         ([file_of("python/bin/python3.8", elf("libc.so.6", machine=183), mtime=0)], "not for Linux on x86-64"),
         ([file_of("python/bin/python3.8", elf("libc.musl-x86_64.so.1"), mtime=0)], "with glibc"),
-        ([file_of("python/bin/python3.8", elf("libc.so.6"), mtime=0)], "does not say its version"),
+        ([file_of("python/bin/python3.8", elf("libc.so.6"), mtime=0)], "does not print its version"),
     ],
 )
 def test_other_archives_are_refused_with_the_reason(tmp_path: Path, members: list[Member], reason: str) -> None:

@@ -45,7 +45,7 @@ def test_only_a_wheel_is_installed_and_the_index_is_the_one_that_was_named(tmp_p
 
 
 def test_another_program_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(VerificationFailed, match=r"uv 0\.13\.1 from the index is not the program of the lock"):
+    with pytest.raises(VerificationFailed, match=r"uv 0\.13\.1 from the index differs from the one in the lock"):
         fetched(tmp_path, "0" * 64)
 
 
@@ -56,5 +56,5 @@ def test_a_link_is_no_program(tmp_path: Path) -> None:
 
 
 def test_a_release_that_the_index_does_not_have_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SourceUnreachable, match=r"uv 0\.13\.1 of the lock cannot be had:\n  why"):
+    with pytest.raises(SourceUnreachable, match=r"uv 0\.13\.1 of the lock is not available:\n  why"):
         fetched(tmp_path, "0" * 64, "echo '  why' >&2; exit 1")

@@ -148,7 +148,7 @@ def test_an_image_that_is_not_ours_gets_no_name(made: AssembledImage, store: Sto
             self.images_there = {made.config.descriptor.digest: ("sha256:other",)}
 
     liar = Liar()
-    with pytest.raises(VerificationFailed, match="but it is not"):
+    with pytest.raises(VerificationFailed, match="loaded an image other than"):
         load(liar, made, store)
     assert liar.tags == {}
 

@@ -50,7 +50,7 @@ def script(name: str) -> dict[str, bytes]:
         ({f"{DATA}/data/pyvenv.cfg/x": b"1"}, "replaces a part of the interpreter"),
         ({f"{DATA}/data/lib64/x": b"1"}, "replaces a part of the interpreter"),
         ({f"{DATA}/data/bin": b"1"}, "replaces a part of the interpreter"),
-        ({f"{DATA}/scripts": b"1"}, "a file instead of a folder"),
+        ({f"{DATA}/scripts": b"1"}, "a file instead of a directory"),
         ({"envbuilder_memory.pth": b"import evil\n"}, "replaces a part of the interpreter"),
         ({f"{DATA}/purelib/numpy-1.19.5.dist-info/METADATA": b"x"}, "metadata of another distribution"),
         ({f"{DATA}/data/lib/python3.8/site-packages/numpy-1.dist-info/RECORD": b"x"}, "metadata of another"),
@@ -101,8 +101,8 @@ def test_the_spec_can_allow_a_program_that_hides_another_but_not_another_interpr
 @pytest.mark.parametrize(
     ("dist_info", "metadata", "found"),
     [
-        ("numpy-1.0", "Name: toy\nVersion: 1.0\n", "folder numpy-1.0.dist-info is of 'numpy' '1.0'"),
-        ("toy-1.1", "Name: toy\nVersion: 1.0\n", "folder toy-1.1.dist-info is of 'toy' '1.1'"),
+        ("numpy-1.0", "Name: toy\nVersion: 1.0\n", "directory numpy-1.0.dist-info is of 'numpy' '1.0'"),
+        ("toy-1.1", "Name: toy\nVersion: 1.0\n", "directory toy-1.1.dist-info is of 'toy' '1.1'"),
         ("toy-1.0", "Name: numpy\nVersion: 1.0\n", "METADATA is of 'numpy' '1.0'"),
         ("toy-1.0", "Name: toy\nVersion: 9\n", "METADATA is of 'toy' '9'"),
         ("toy-1.0", "Summary: nothing\n\nName: toy\nVersion: 1.0\n", "METADATA is of '' ''"),
@@ -151,7 +151,7 @@ def test_a_file_of_one_distribution_that_is_a_folder_of_another_is_refused_with_
     first, second = reversed(pair) if reverse else pair
     clashes = Clashes(checksum)
     clashes.see(first)
-    with pytest.raises(VerificationFailed, match=r"site-packages/x is a file of a\.whl and a folder of b\.whl"):
+    with pytest.raises(VerificationFailed, match=r"site-packages/x is a file of a\.whl and a directory of b\.whl"):
         clashes.see(second)
 
 

@@ -49,5 +49,5 @@ def test_an_answer_is_bytecode_of_its_source(tmp_path: Path) -> None:
     ids=["another", "outside", "longer", "digits", "words"],
 )
 def test_an_answer_that_was_not_asked_for_is_refused(tmp_path: Path, says: bytes) -> None:
-    with pytest.raises(ToolFailed, match="the image's Python gave"):
+    with pytest.raises(ToolFailed, match="the image's Python returned"):
         compiled(says, tmp_path)

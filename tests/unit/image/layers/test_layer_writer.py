@@ -85,7 +85,7 @@ def test_what_is_known_is_not_unpacked_again_and_compared(tmp_path: Path, store:
     seen: list[bytes] = []
     assert write_layer(entries, store, expected=made, watcher=lambda _entry: seen.append) == made
     assert not seen
-    with pytest.raises(VerificationFailed, match=r"the lock says sha256:00"):
+    with pytest.raises(VerificationFailed, match=r"the lock has sha256:00"):
         write_layer(entries, store, expected=replace(made, digest="sha256:" + "00" * 32))
 
 

@@ -37,7 +37,7 @@ def test_a_second_name_leads_to_the_same_file() -> None:
 
 
 def test_a_second_name_for_nothing_is_refused() -> None:
-    with pytest.raises(VerificationFailed, match=r"libx\.so\.1 is to be a second name of libx\.so\.2") as caught:
+    with pytest.raises(VerificationFailed, match=r"libx\.so\.1 links to libx\.so\.2") as caught:
         links(LibraryLink(name="libx.so.1", target="libx.so.2"))
     assert "envbuilder lock" in caught.value.hint
 

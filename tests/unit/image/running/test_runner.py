@@ -153,7 +153,7 @@ def test_a_tree_that_was_changed_is_unpacked_again_and_never_used(store: Store) 
     sandbox = Telling()
     replace(known, sandbox=lambda: sandbox).run(RunRequest(image="tf:1", command=("x",)))
     assert (unpack.count, sandbox.tasks[0].uid, (tree / "etc/evil").exists()) == (2, 1000, False)
-    assert said == [f"{tree} is not what was unpacked: unpacking it again"]
+    assert said == [f"{tree} differs from the image: unpacking it again"]
 
 
 def test_a_link_in_the_place_of_a_tree_is_removed_and_not_followed(store: Store, tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_the_first_way_that_works_is_taken() -> None:
 
 def test_no_way_at_all_is_said_with_all_reasons() -> None:
     ways = [Telling(name="a", trouble="not allowed"), Telling(name="b", status=1)]
-    with pytest.raises(ToolMissing, match=r"a: not allowed\n  b: a trial ended with status 1: said") as caught:
+    with pytest.raises(ToolMissing, match=r"a: not allowed\n  b: a trial exited with status 1: said") as caught:
         first_working(ways)
     assert "apt-get install runc" in caught.value.hint
 

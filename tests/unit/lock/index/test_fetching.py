@@ -214,7 +214,7 @@ def test_a_damaged_download_is_fetched_once_more_and_never_kept(server: Server, 
     assert store.read(DIGEST) == CONTENT
     store.remove(DIGEST)
     server.damaged = 2
-    with pytest.raises(VerificationFailed, match=r"x\.whl: what was fetched has the digest"):
+    with pytest.raises(VerificationFailed, match=r"x\.whl: the downloaded content has the digest"):
         fetch_into(wanted(server.address), store, web=WEB)
     assert not list(store.entries())
 

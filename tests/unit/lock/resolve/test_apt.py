@@ -63,7 +63,7 @@ def test_nothing_to_fetch_is_no_pin() -> None:
     ],
 )
 def test_a_package_without_sha256_is_refused(line: str) -> None:
-    with pytest.raises(ResolutionFailed, match="gives no sha256"):
+    with pytest.raises(ResolutionFailed, match="lists no sha256"):
         resolve(Container(line))
 
 

@@ -302,7 +302,7 @@ def test_a_plain_tar_is_read_too(store: Store, place: Path) -> None:
 
 def test_a_folder_that_is_there_is_not_touched(store: Store, place: Path) -> None:
     place.mkdir()
-    with pytest.raises(UsageError, match="in the way"):
+    with pytest.raises(UsageError, match="already exists"):
         unpack(image(store, BASE), store, place)
     assert not any(place.iterdir())
 

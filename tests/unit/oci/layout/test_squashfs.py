@@ -112,5 +112,5 @@ def test_the_script_starts_entry_point_and_command(store: Store, tmp_path: Path)
 
 
 def test_a_variable_with_a_line_end_is_refused(store: Store) -> None:
-    with pytest.raises(UsageError, match="one line"):
+    with pytest.raises(UsageError, match="several lines"):
         start_files(image(store, config={"Env": ["A=1\n2"]}), epoch=0)

@@ -76,8 +76,8 @@ def test_a_helper_that_knows_nothing_leaves_the_stored_login(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("script", "seconds", "problem"),
     [
-        (f"echo {SECRET}; echo {SECRET} >&2; exit 1", 600, "ended with status 1"),
-        (f"echo {SECRET}", 600, "gave no JSON object"),
+        (f"echo {SECRET}; echo {SECRET} >&2; exit 1", 600, "exited with status 1"),
+        (f"echo {SECRET}", 600, "printed no JSON object"),
         ("exec sleep 600", 0.5, "did not answer within 0.5 s"),
     ],
 )

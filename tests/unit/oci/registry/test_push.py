@@ -106,7 +106,7 @@ def test_another_digest_in_the_reference_is_refused(
 
 
 def test_a_reference_without_host_is_refused(client: RegistryClient, store: Store, image: AssembledImage) -> None:
-    with pytest.raises(UsageError, match="does not begin with a host"):
+    with pytest.raises(UsageError, match="does not start with a host"):
         push(client, image, ImageRef.parse("team/tf:1"), store)
 
 

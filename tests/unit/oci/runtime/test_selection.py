@@ -21,7 +21,7 @@ def test_foreign_code_runs_in_the_first_sandbox_that_works(tmp_path: Path) -> No
 
 
 def test_without_a_sandbox_it_is_refused_with_the_option_that_allows_it() -> None:
-    with pytest.raises(ToolMissing, match=r"(?s)only run in a sandbox.*no user namespaces") as caught:
+    with pytest.raises(ToolMissing, match=r"(?s)runs only in a sandbox.*no user namespaces") as caught:
         confined((Telling(trouble="no user namespaces"),), None)
     assert "--engine docker" in caught.value.hint
     assert "--allow-host-builds" in caught.value.hint

@@ -146,7 +146,7 @@ def test_a_host_without_keys_believes_nothing(mirror: Mirror, tmp_path: Path) ->
 
 def test_a_suite_under_the_name_of_another_is_refused(mirror: Mirror) -> None:
     mirror.publish("bookworm", paragraph("toy"), names=("oldoldstable", "bullseye"))
-    with pytest.raises(VerificationFailed, match="answers with bullseye or oldoldstable where bookworm was asked for"):
+    with pytest.raises(VerificationFailed, match="returned bullseye or oldoldstable instead of bookworm"):
         mirror.index()
 
 
@@ -154,7 +154,7 @@ def test_a_suite_under_the_name_of_another_is_refused(mirror: Mirror) -> None:
 def test_updates_of_another_suite_are_refused(mirror: Mirror, suite: str, root: str) -> None:
     mirror.complete(paragraph("toy"))
     mirror.publish(suite, root=root, names=("oldoldstable-updates", "bullseye-updates"))
-    with pytest.raises(VerificationFailed, match=f"where {suite} was asked for"):
+    with pytest.raises(VerificationFailed, match=f"instead of {suite}"):
         mirror.index()
 
 
@@ -165,20 +165,20 @@ def test_an_expired_suite_is_refused_unless_that_is_allowed(mirror: Mirror) -> N
         mirror.index()
     mirror.allow_expired = True
     assert mirror.index().find("toy")
-    assert mirror.notices[0] == "bookworm expired at 2026-11-28 12:00 UTC: later security updates are not in it"
+    assert mirror.notices[0] == "bookworm expired at 2026-11-28 12:00 UTC: it lacks later security updates"
 
 
 def test_a_suite_that_goes_back_behind_what_was_seen_is_refused_with_both_dates(mirror: Mirror) -> None:
     mirror.complete(paragraph("toy"))
     mirror.index()
     mirror.publish("bookworm-security", root="debian-security", date=NOW - timedelta(days=5))
-    with pytest.raises(VerificationFailed, match="made at 2026-11-17 12:00 UTC, but one made at 2026-11-21") as caught:
+    with pytest.raises(VerificationFailed, match="dated 2026-11-17 12:00 UTC, older than one of 2026-11-21") as caught:
         mirror.index()
     assert f"rm {mirror.folder / 'seen' / 'bookworm-security'}" in caught.value.hint
     mirror.allow_expired = True
     mirror.index()
     mirror.allow_expired = False
-    with pytest.raises(VerificationFailed, match="was seen before"):
+    with pytest.raises(VerificationFailed, match="seen before"):
         mirror.index()
     (mirror.folder / "seen" / "bookworm-security").unlink()
     mirror.index()
@@ -258,7 +258,7 @@ def test_a_list_that_its_suite_does_not_name_is_refused(mirror: Mirror, replaced
     place = mirror.publish("bookworm", paragraph("toy"))
     place.write_bytes(replaced)
     next((place.parent / "by-hash" / "SHA256").glob("*")).unlink()
-    with pytest.raises(VerificationFailed, match=r"Packages\.xz is (not what its suite says|longer than)") as caught:
+    with pytest.raises(VerificationFailed, match=r"Packages\.xz (does not match the digest|is larger than)") as caught:
         mirror.index()
     assert "try again" in caught.value.hint
     assert not list(mirror.archive().store.entries())
@@ -268,9 +268,9 @@ def test_a_list_that_its_suite_does_not_name_is_refused(mirror: Mirror, replaced
     ("content", "told"),
     [
         (b"no xz", "cannot be unpacked"),
-        (lzma.compress(b"half")[:-8], "not one complete file"),
-        (lzma.compress(b"one") + lzma.compress(b"two"), "not one complete file"),
-        (lzma.compress(bytes(5_000_000)), "holds more than 1000 bytes"),
+        (lzma.compress(b"half")[:-8], "not one complete stream"),
+        (lzma.compress(b"one") + lzma.compress(b"two"), "not one complete stream"),
+        (lzma.compress(bytes(5_000_000)), "is larger than 1000 bytes"),
     ],
 )
 def test_a_list_that_is_no_xz_or_holds_too_much_is_refused(mirror: Mirror, content: bytes, told: str) -> None:
@@ -281,7 +281,7 @@ def test_a_list_that_is_no_xz_or_holds_too_much_is_refused(mirror: Mirror, conte
 
 def test_a_list_that_claims_to_be_huge_is_not_fetched(mirror: Mirror) -> None:
     mirror.publish("bookworm", paragraph("toy"), unpacked=1 << 33)
-    with pytest.raises(VerificationFailed, match="is too large to be a list"):
+    with pytest.raises(VerificationFailed, match="is too large for a package list"):
         mirror.index()
     assert not list(mirror.archive().store.entries())
 
@@ -290,7 +290,7 @@ def test_an_endless_release_is_given_up(mirror: Mirror) -> None:
     place = mirror.publish("bookworm", paragraph("toy")).parents[2] / "InRelease"
     with place.open("ab") as stream:
         stream.truncate(5 << 20)
-    with pytest.raises(VerificationFailed, match="longer than the 4194304 bytes"):
+    with pytest.raises(VerificationFailed, match="larger than the limit of 4194304 bytes"):
         mirror.index()
 
 

@@ -128,5 +128,5 @@ def test_bytes_that_are_no_text_are_no_package() -> None:
 
 def test_a_field_in_front_of_the_first_package_is_refused() -> None:
     packages = PackageIndex([(b"Package: t\xff\nProvides: x\n\n" + paragraph("toy").encode(), "")])
-    with pytest.raises(VerificationFailed, match="in front of its first package"):
+    with pytest.raises(VerificationFailed, match="before its first package"):
         packages.providers("x")

@@ -35,24 +35,24 @@ def added(
 @pytest.mark.parametrize(
     ("files", "problem"),
     [
-        ({"etc": "tmp"}, "new brings a link in place of the folder /etc of old"),
-        ({"etc": b"1"}, "new brings a file in place of the folder /etc of old"),
-        ({"usr/bin": "/tmp/evil"}, "in place of the folder /usr/bin"),
+        ({"etc": "tmp"}, "new contains a link in place of the directory /etc of old"),
+        ({"etc": b"1"}, "new contains a file in place of the directory /etc of old"),
+        ({"usr/bin": "/tmp/evil"}, "in place of the directory /usr/bin"),
         ({"bin": "/tmp/evil", "bin/sh": b"evil"}, "new replaces /usr/bin/sh of old"),
         ({"usr/bin/sh": b"evil"}, "new replaces /usr/bin/sh of old, without a field `Replaces: old`"),
         ({"bin/sh": b"evil"}, "new replaces /usr/bin/sh of old"),
         ({"usr/bin/sh": "evil"}, "new replaces /usr/bin/sh of old"),
         ({"usr/share/b": "evil"}, "new replaces /usr/share/b of old"),
-        ({"usr/bin/sh": None}, "new brings a folder in place of the file /usr/bin/sh of old"),
+        ({"usr/bin/sh": None}, "new contains a directory in place of the file /usr/bin/sh of old"),
         ({"usr/bin/sh/x": b"1"}, "lies below /usr/bin/sh, which is a file of the base"),
         ({"etc/machine-id": b"1"}, "new replaces /etc/machine-id of the base, which belongs to no package"),
         ({"usr/share/loop/x": b"1"}, "too many levels of symbolic links"),
         ({"usr/lib/.wh.libc.so.6": b""}, "removes a file of a lower layer"),
         ({"etc/.wh..wh..opq": b""}, "removes a file of a lower layer"),
-        ({"opt/venv/lib/python3.8/site-packages/x.pth": b"import x"}, "in a folder that envbuilder fills"),
-        ({"opt/python/bin/python3.8": b"evil"}, "in a folder that envbuilder fills"),
+        ({"opt/venv/lib/python3.8/site-packages/x.pth": b"import x"}, "in a directory that envbuilder writes"),
+        ({"opt/python/bin/python3.8": b"evil"}, "in a directory that envbuilder writes"),
         ({"usr/local/bin/env": b"evil"}, "hides the program 'env' of the base"),
-        ({"opt/a": "b", "opt/a/c": b"1"}, "brings /opt/a/c, but /opt/a is a file or a link of new"),
+        ({"opt/a": "b", "opt/a/c": b"1"}, "contains /opt/a/c, but /opt/a is a file or a link of new"),
     ],
 )
 def test_what_dpkg_would_not_unpack_is_refused_with_both_names(
@@ -123,7 +123,7 @@ def test_a_deb_of_another_package_than_its_pin_is_refused(tmp_path: Path, name: 
 
 
 def test_a_base_is_held_to_the_same_names(tmp_path: Path) -> None:
-    with pytest.raises(VerificationFailed, match=r"toy brings /.*removes a file"):
+    with pytest.raises(VerificationFailed, match=r"toy contains /.*removes a file"):
         base_tree([deb(tmp_path, "toy", {"usr/bin/.wh.python3": b""})], epoch=MTIME, work=tmp_path)
     with pytest.raises(VerificationFailed, match=r"/etc is in evil and in old"):
         base_tree(

@@ -69,15 +69,15 @@ def test_a_provision_without_version_does_not_meet_a_bound() -> None:
 
 
 def test_an_unknown_name_is_refused() -> None:
-    with pytest.raises(ResolutionFailed, match="no package can be had for nothing"):
+    with pytest.raises(ResolutionFailed, match="no package is available for nothing"):
         names("nothing")
 
 
 def test_packages_that_do_not_go_together_are_refused() -> None:
     suite = index(paragraph("one", Conflicts="two (<< 3)"), paragraph("two", "2.0"))
-    with pytest.raises(ResolutionFailed, match=r"one 1\.0 does not go together with two 2\.0"):
+    with pytest.raises(ResolutionFailed, match=r"one 1\.0 conflicts with two 2\.0"):
         resolve(suite, ["one", "two"])
-    with pytest.raises(ResolutionFailed, match="does not go together"):
+    with pytest.raises(ResolutionFailed, match="conflicts with"):
         resolve(suite, ["one"], have=[OsPackagePin(name="two", version="2.9")])
     assert resolve(suite, ["one"], have=[OsPackagePin(name="two", version="3.0")])
 

@@ -62,7 +62,7 @@ def test_a_key_outside_of_the_keyring_is_named_with_the_package_that_may_have_it
 
 def test_a_changed_text_is_refused_also_when_another_signature_is_good(tmp_path: Path) -> None:
     changed = signed(TEXT, GOOD).replace(b"Codename: bookworm", b"Codename: bookwarm")
-    assert "the text was changed" in refusal(tmp_path, changed).message
+    assert "the content was changed" in refusal(tmp_path, changed).message
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_changed_text_is_refused_also_when_another_signature_is_good(tmp_path:
     ],
 )  # fmt: skip
 def test_anything_but_one_signed_text_is_refused(tmp_path: Path, document: bytes) -> None:
-    assert "is not one signed text" in refusal(tmp_path, document, GOOD).message
+    assert "is not a single signed text" in refusal(tmp_path, document, GOOD).message
 
 
 def test_a_text_without_any_signature_packet_is_refused(tmp_path: Path) -> None:
@@ -90,21 +90,21 @@ def test_a_text_without_any_signature_packet_is_refused(tmp_path: Path) -> None:
 
 def test_bytes_that_are_no_text_are_checked_as_they_are(tmp_path: Path) -> None:
     broken = signed(TEXT, GOOD).replace(b"bookworm", b"book\xffworm")
-    assert "the text was changed" in refusal(tmp_path, broken).message
+    assert "the content was changed" in refusal(tmp_path, broken).message
 
 
 def test_without_a_keyring_nothing_is_believed_and_the_package_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ToolMissing, match="debian-archive-keyring has it") as caught:
+    with pytest.raises(ToolMissing, match="install the package debian-archive-keyring") as caught:
         Keyring(file=tmp_path / "none.gpg").opened(signed(TEXT, GOOD), "bookworm")
     assert "apt-get install gpgv debian-archive-keyring" in caught.value.hint
     with pytest.raises(ToolMissing) as caught:
         Keyring(file=tmp_path, named=True).opened(signed(TEXT, GOOD), "bookworm")
-    assert caught.value.hint == "name a keyring that can be read: --debian-keyring FILE"
+    assert caught.value.hint == "specify a readable keyring: --debian-keyring FILE"
 
 
 def test_without_gpgv_and_sqv_nothing_is_believed_and_the_package_is_named(tmp_path: Path) -> None:
     known = keyring(tmp_path, GOOD)
-    with pytest.raises(ToolMissing, match="the package gpgv has it"):
+    with pytest.raises(ToolMissing, match="gpgv and sqv are missing"):
         Keyring(file=known.file, path=str(tmp_path)).opened(signed(TEXT, GOOD), "bookworm")
 
 
