@@ -152,7 +152,7 @@ def test_a_release_that_a_row_only_lists_is_not_written_into_it(world: World, ma
     )
     audit = compared(listing, measured("tensorflow_gpu-2.4.1-cp38-cp38-manylinux2010_x86_64.whl", world.claims))
     assert (audit.row, audit.listed_under) == (row.id, row.framework.version)
-    with pytest.raises(UsageError, match=r"is about tensorflow-gpu 2\.4\.4, not 2\.4\.1"):
+    with pytest.raises(UsageError, match=r"is for tensorflow-gpu 2\.4\.4, not 2\.4\.1"):
         record_audit(listing, audit, INDEX_OF_OTHER, CatalogFiles(matrices=matrices), TODAY)
 
 
@@ -223,7 +223,7 @@ def test_a_new_release_becomes_a_row_that_loads(world: World, matrices: Path) ->
 def test_another_patch_release_does_not_take_the_row_over(world: World, matrices: Path) -> None:
     catalog = load_catalog(matrices)
     wheel = measured("tensorflow_gpu-2.4.9-cp38-cp38-manylinux2010_x86_64.whl", world.claims)
-    with pytest.raises(UsageError, match=r"tf-2\.4-cuda11\.0 is about tensorflow-gpu 2\.4\.4, not 2\.4\.9"):
+    with pytest.raises(UsageError, match=r"tf-2\.4-cuda11\.0 is for tensorflow-gpu 2\.4\.4, not 2\.4\.9"):
         record_audit(catalog, compared(catalog, wheel), INDEX, CatalogFiles(matrices=matrices), TODAY)
 
 

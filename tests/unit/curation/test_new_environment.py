@@ -67,7 +67,7 @@ def test_a_release_before_all_rows_starts_from_the_oldest() -> None:
 
 def test_a_catalog_without_rows_of_this_kind_is_told() -> None:
     empty: Catalog = replace(CATALOG, environments=())
-    with pytest.raises(UsageError, match="no row of this kind"):
+    with pytest.raises(UsageError, match="no environment of this kind"):
         model_for(empty, release())
 
 

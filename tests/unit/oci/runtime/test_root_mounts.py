@@ -80,7 +80,7 @@ def test_a_file_of_the_task_can_be_given_back(tree: Path, work: Path) -> None:
 
 
 def test_a_source_that_is_not_there_is_refused(tree: Path, work: Path) -> None:
-    with pytest.raises(UsageError, match="not there"):
+    with pytest.raises(UsageError, match="does not exist"):
         make_skeleton(Task(tree=tree, command=("x",), mounts=(("/no/such/thing", "/mnt/x"),)), work)
 
 
