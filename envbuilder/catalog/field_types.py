@@ -18,7 +18,7 @@ def _version_range(text: str) -> SpecifierSet:
     try:
         return SpecifierSet(text)
     except InvalidSpecifier as error:
-        raise ValueError(f"{text!r} is not a range of versions, such as >=1.5,<1.13") from error
+        raise ValueError(f"{text!r} is not a version range, such as >=1.5,<1.13") from error
 
 
 def _package_range(text: str) -> Requirement:

@@ -27,15 +27,15 @@ def lock_path(name: str | None) -> Path | None:
     if name is None:
         if LOCK.is_file():
             return LOCK
-        hint = "`envbuilder lock` makes it" if SPEC.is_file() else "name an environment: `envbuilder list`"
-        raise UsageError(f"there is no {LOCK} here", hint=hint)
+        hint = "`envbuilder lock` creates it" if SPEC.is_file() else "name an environment: `envbuilder list`"
+        raise UsageError(f"{LOCK} not found in the current directory", hint=hint)
     path = Path(name)
     if path.is_file():
         return path
     if path.is_dir() and (path / LOCK).is_file():
         return path / LOCK
     if "/" in name or path.suffix == ".lock":
-        raise UsageError(f"there is no lock {name}", hint="`envbuilder lock` makes one from an envbuilder.yaml")
+        raise UsageError(f"lock not found: {name}", hint="`envbuilder lock` creates one from an envbuilder.yaml")
     return None
 
 

@@ -60,15 +60,15 @@ def test_a_lock_keeps_the_name_of_its_spec() -> None:
 
 
 def test_a_lock_that_its_spec_has_left_behind_is_refused_with_what_changed() -> None:
-    with pytest.raises(UsageError, match=r"is stale; changed since it was made:\n  .*packages") as refused:
+    with pytest.raises(UsageError, match=r"is out of date; changed since it was created:\n  .*packages") as refused:
         lock_of_file(CATALOG, file_target(made(), replace(SPEC, packages=("pandas",))), Sources())
     assert refused.value.hint == "`envbuilder lock`, then build again"
 
 
 def test_a_lock_has_chosen_base_and_release() -> None:
-    with pytest.raises(UsageError, match="has its TensorFlow already"):
+    with pytest.raises(UsageError, match="already pins TensorFlow"):
         lock_of_file(CATALOG, file_target(made()), Sources(), tensorflow=Version("2.4.3"))
-    with pytest.raises(UsageError, match="has its base already"):
+    with pytest.raises(UsageError, match="already pins its base"):
         lock_of_file(CATALOG, file_target(made()), Sources(), base="debian-new")
 
 

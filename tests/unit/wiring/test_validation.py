@@ -69,11 +69,11 @@ def test_each_file_of_facts_has_a_report(validating: Validating) -> None:
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        (NOTHING, "nothing to look at"),
+        (NOTHING, "nothing to validate"),
         (replace(NOTHING, image="a", container="b"), "IMAGE cannot be combined with --container or --python"),
         (replace(NOTHING, image="a", facts=(FACTS,)), "IMAGE cannot be combined with --facts"),
         (replace(NOTHING, facts=(FACTS,), tier=Tier.STATIC), "tier static reads the layers of an image"),
-        (replace(NOTHING, image="a:1", tier=Tier.STATIC, required=Tier.CPU), "tier static runs nothing"),
+        (replace(NOTHING, image="a:1", tier=Tier.STATIC, required=Tier.CPU), "tier static does not run the image"),
     ],
 )
 def test_what_cannot_be_looked_at_is_refused(validating: Validating, asked: ValidationRequest, words: str) -> None:
