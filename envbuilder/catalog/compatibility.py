@@ -11,11 +11,11 @@ from collections.abc import Iterator
 
 from envbuilder.catalog.coverage import support_by
 from envbuilder.catalog.cuda import Coverage, CudaFacts
+from envbuilder.catalog.driver_reasons import driver_reasons
 from envbuilder.catalog.driver_requirements import DriverNeed, need_of
-from envbuilder.catalog.driver_rules import driver_reasons
 from envbuilder.catalog.environments import BaseChoice, Environment
 from envbuilder.catalog.gpu_names import capability_of, is_sold_with_arm
-from envbuilder.catalog.gpu_rules import code_reasons, gpu_label, on
+from envbuilder.catalog.gpu_reasons import code_reasons, gpu_label, on
 from envbuilder.catalog.machine import Host, HostGpu
 from envbuilder.catalog.verdicts import (
     Aspect,

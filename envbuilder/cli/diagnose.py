@@ -23,7 +23,7 @@ from envbuilder.core.errors import UsageError
 from envbuilder.core.files import open_regular
 from envbuilder.core.text_files import read_text
 from envbuilder.diagnostics.diagnose import LoggedEnvironment, diagnose_log, environment_of_lock, environment_of_row
-from envbuilder.diagnostics.logs.signature_files import load_failures
+from envbuilder.diagnostics.logs.failures_file import load_failures
 from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.lock.lock_paths import lock_path, read_lock
 from envbuilder.wiring.inventory import inventory

@@ -12,9 +12,9 @@ from envbuilder.catalog.selection import select
 from envbuilder.core.errors import NoUsableBase
 from envbuilder.image.lock_files import keep_own_files
 from envbuilder.lock import obtain
+from envbuilder.lock.base_remedies import explained
 from envbuilder.lock.create import lock
 from envbuilder.lock.lock import Lock, Sources, Spec
-from envbuilder.lock.refusals import explained
 from envbuilder.lock.spec import with_sources
 from envbuilder.lock.targets import LockTarget, RowTarget, target
 from envbuilder.wiring.build_inputs import lock_files

@@ -36,8 +36,8 @@ from envbuilder.curation.wheel_audit.metadata import read_metadata
 from envbuilder.curation.wheel_audit.ptx import read_ptx_header
 from envbuilder.diagnostics.compare_documents import compare_two
 from envbuilder.diagnostics.doctor import examine, read_facts_file
+from envbuilder.diagnostics.logs.failures_file import load_failures
 from envbuilder.diagnostics.logs.scanner import scan
-from envbuilder.diagnostics.logs.signature_files import load_failures
 from envbuilder.diagnostics.logs.signatures import Failures
 from envbuilder.diagnostics.probe.decoding import decode, decode_host_environment
 from envbuilder.diagnostics.report.registry import FORMATS

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.diagnostics.logs.signature_files import load_failures
+from envbuilder.diagnostics.logs.failures_file import load_failures
 from envbuilder.diagnostics.logs.signatures import Role, Signature
 from tests.fakes.catalogs import MATRICES, ROOT, real_catalog
 from tools.diagnose_cases import cases, run

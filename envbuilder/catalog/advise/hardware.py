@@ -11,7 +11,7 @@ from envbuilder.catalog.compatibility import judge
 from envbuilder.catalog.coverage import GpuSupport
 from envbuilder.catalog.cuda import Coverage, CudaFacts
 from envbuilder.catalog.driver_requirements import need_of
-from envbuilder.catalog.gpu_rules import on
+from envbuilder.catalog.gpu_reasons import on
 from envbuilder.catalog.machine import Host
 from envbuilder.catalog.verdicts import Aspect, Compatibility, Fit, Rule, worst
 from envbuilder.catalog.verdicts import Reason as Judged

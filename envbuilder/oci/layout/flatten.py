@@ -22,10 +22,10 @@ def write_flat_tar(image: AssembledImage, store: Store, stream: BinaryIO, *, on_
         image: The image.
         store: Contains its layers.
         stream: Stream to write to.
-        on_top: As in `merging.merged`.
+        on_top: As in `merge.merged`.
 
     Raises:
-        VerificationFailed: As in `merging.merged`.
+        VerificationFailed: As in `merge.merged`.
     """
     stream.writelines(flat_tar(merged(image, store, on_top=on_top)))
 

@@ -49,7 +49,7 @@ def write_squashfs(  # noqa: PLR0913  independent options
     Raises:
         ToolMissing: There is no mksquashfs, or no sandbox.
         ToolFailed: It failed.
-        VerificationFailed: As in `merging.merged`.
+        VerificationFailed: As in `merge.merged`.
         DiskFull: No space is left.
     """
     program = shutil.which("mksquashfs", path=search_path)

@@ -11,8 +11,8 @@ from envbuilder.catalog.load.api_names import load_api
 from envbuilder.diagnostics.logs.context import LogContext
 from envbuilder.diagnostics.logs.diagnosis import Diagnosis, diagnose
 from envbuilder.diagnostics.logs.evidence import Evidence
+from envbuilder.diagnostics.logs.failures_file import load_failures
 from envbuilder.diagnostics.logs.scanner import scan
-from envbuilder.diagnostics.logs.signature_files import load_failures
 from envbuilder.diagnostics.logs.signatures import Failures
 from tests.fakes.catalogs import MATRICES, real_catalog
 

@@ -8,7 +8,7 @@ from envbuilder.catalog.buildable import Buildability, Inventory, PackedPython
 from envbuilder.catalog.selection import find
 from envbuilder.core.errors import NoUsableBase
 from envbuilder.core.versions import Release
-from envbuilder.lock.refusals import explained
+from envbuilder.lock.base_remedies import explained
 from tests.fakes.catalogs import real_catalog
 from tests.unit.cli.running import CommandLine
 
