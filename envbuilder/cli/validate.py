@@ -124,12 +124,12 @@ def _refuse_several_facts(facts: Sequence[Path], output: ReportOutput) -> None:
         UsageError: An output file, a format for one report, or standard input twice.
     """
     if facts.count(Path("-")) > 1:
-        raise UsageError("--facts - can be given once: standard input has one document", hint="name files")
+        raise UsageError("--facts - cannot be repeated: standard input contains one document", hint="name files")
     if len(facts) > 1 and (output.files or output.form not in {"text", "json"}):
         asked = "an output file" if output.files else f"--format {output.form}"
         raise UsageError(
-            f"{asked} takes one file of facts, {len(facts)} are given",
-            hint="use --json, or run the command for each file",
+            f"{asked} accepts one facts file, got {len(facts)}",
+            hint="use --json, or run the command once for each file",
         )
 
 
