@@ -212,6 +212,15 @@ def test_an_interpreter_that_a_program_starts_is_confined_whatever_its_release(
     assert told == "False\n"
 
 
+def test_an_interpreter_that_a_program_starts_gets_less_than_a_gibibyte(tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    found = Path(sys.executable).resolve()
+    with Guard(work=tmp_path / "work").covering(found, shared) as before:
+        ended = subprocess.run([*before, str(found), "-c", "bytearray(1 << 30)"], check=False, capture_output=True)
+    assert b"MemoryError" in ended.stderr
+
+
 def test_a_build_script_sees_nothing_of_this_machine(
     python: TargetPython, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -230,7 +239,7 @@ def test_a_build_script_sees_nothing_of_this_machine(
 @pytest.mark.parametrize(
     ("script", "message"),
     [
-        ("import setuptools; x = bytearray(16 << 30)", "MemoryError"),
+        ("import setuptools; x = bytearray(1 << 30)", "MemoryError"),
         ("import sys; sys.stderr.write('x' * (8 << 20))", "wrote more than 4 MiB"),
         ("import os; os.symlink('/etc/passwd', '/tmp/built.whl'); os._exit(0)", "made no wheel"),
         ("open('/tmp/built.whl', 'w').write('no zip'); import os; os._exit(0)", "wheel is damaged"),

@@ -21,7 +21,7 @@ from envbuilder.core.image_layout import LIBRARIES, PYTHON
 from envbuilder.core.tree_manifests import holds, write_manifest
 from envbuilder.oci.runtime.outputs import open_to_all
 from envbuilder.oci.runtime.root_mounts import resolved
-from envbuilder.oci.runtime.sandbox import BUILD_LIMITS, FOREIGN, Sandbox, Task
+from envbuilder.oci.runtime.sandbox import BUILD_LIMITS, FOREIGN, Limits, Sandbox, Task
 from envbuilder.oci.store import Store, full_disk
 from envbuilder.oci.tar.members import Kind, Member
 
@@ -64,6 +64,7 @@ class TargetPython:
         mounts: Mapping[str, Path] | None = None,
         environ: Mapping[str, str] | None = None,
         copy_out: str = "",
+        limits: Limits = BUILD_LIMITS,
     ) -> bytes | None:
         """Run it in a sandbox that can write only to `/tmp`; nothing of this process's environment is passed on.
 
@@ -74,6 +75,7 @@ class TargetPython:
             mounts: Directories of this machine by their path in the sandbox, read-only.
             environ: Further environment variables.
             copy_out: A file below `/tmp` to read after its end; empty for none.
+            limits: Limits of its memory, time, processes and output.
 
         Returns:
             Content of that file; None if it was not written.
@@ -98,7 +100,7 @@ class TargetPython:
             copy_out=copy_out,
             given=given,
             answer=answer,
-            limits=BUILD_LIMITS,
+            limits=limits,
             hidden=self._hidden(),
         )
         result = self.sandbox().run(task)

@@ -20,6 +20,7 @@ from envbuilder.image.builds import NO_COMPILER
 from envbuilder.image.layers.entries import EPOCH
 from envbuilder.image.layers.image_python import TargetPython
 from envbuilder.oci.runtime.outputs import open_to_all
+from envbuilder.oci.runtime.sandbox import SCRIPT_LIMITS
 from envbuilder.oci.store import Store
 
 _SOURCE, _TOOLS, _WHEEL = "/mnt/source", "/mnt/tools", "/tmp/built.whl"  # noqa: S108  in the sandbox
@@ -77,6 +78,7 @@ def build_wheel(sdist: Path, name: str, tools: Iterable[Path], python: TargetPyt
                     "HOME": str(PurePosixPath(_WHEEL).parent),
                 },
                 copy_out=_WHEEL,
+                limits=SCRIPT_LIMITS,
             )
         except (ToolFailed, VerificationFailed) as error:
             raise _failure(name, str(error)) from error

@@ -19,7 +19,7 @@ from envbuilder.oci.runtime.host_tree import host_tree
 from envbuilder.oci.runtime.namespaces import INSIDE, described
 from envbuilder.oci.runtime.outputs import scratch
 from envbuilder.oci.runtime.root_mounts import make_skeleton
-from envbuilder.oci.runtime.sandbox import BUILD_LIMITS, Task
+from envbuilder.oci.runtime.sandbox import SCRIPT_LIMITS, Task
 
 _SCRIPT = """\
 #!{runner} -IS
@@ -77,7 +77,7 @@ class Guard:
             gid=os.getegid(),
             mounts=(*mounts, (str(kept), str(interpreter))),
             shared=((str(shared), str(shared)),),
-            limits=BUILD_LIMITS,
+            limits=SCRIPT_LIMITS,
         )
         inside = folder / "inside"
         inside.mkdir()

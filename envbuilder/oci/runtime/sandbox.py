@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Protocol
 
@@ -37,6 +37,9 @@ class Limits:
 BUILD_LIMITS = Limits(memory=3 * GIB, seconds=900, processes=512, file=4 * GIB, output=4 << 20)
 """Limits of untrusted code during a lock, a build or a delivery. The largest use measured is 0.4 GiB and 60 s, for the
 bytecode of TensorFlow 2.15 (2026-11-22)."""
+
+SCRIPT_LIMITS = replace(BUILD_LIMITS, memory=900 << 20)
+"""Limits of build scripts, which run setuptools and no compiler. A script that asks for more memory fails."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
