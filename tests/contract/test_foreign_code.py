@@ -12,11 +12,12 @@ import tarfile
 import tempfile
 import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from envbuilder.core.errors import BuildFailed, ToolMissing
+from envbuilder.core.errors import BuildFailed, ToolFailed, ToolMissing
 from envbuilder.image.layers.bytecode import bytecode
 from envbuilder.image.layers.entries import text
 from envbuilder.image.layers.image_python import TargetPython
@@ -219,6 +220,15 @@ def test_an_interpreter_that_a_program_starts_gets_less_than_a_gibibyte(tmp_path
     with Guard(work=tmp_path / "work").covering(found, shared) as before:
         ended = subprocess.run([*before, str(found), "-c", "bytearray(1 << 30)"], check=False, capture_output=True)
     assert b"MemoryError" in ended.stderr
+
+
+def test_a_base_without_its_interpreter_is_named(tmp_path: Path, python: TargetPython) -> None:
+    empty = tmp_path / "empty"
+    (empty / "lib64").mkdir(parents=True)
+    (empty / "lib64/ld-linux-x86-64.so.2").touch()
+    with pytest.raises(ToolFailed, match=f"the base has no interpreter /usr/bin/python{SERIES}") as caught:
+        replace(python, root=empty).run(["-c", "pass"])
+    assert "--base" in caught.value.hint
 
 
 def test_a_build_script_sees_nothing_of_this_machine(

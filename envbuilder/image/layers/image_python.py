@@ -6,6 +6,7 @@ the result does not depend on the Linux distribution of this machine, which must
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -86,12 +87,13 @@ class TargetPython:
         """
         # -I would ignore the environment, and with it the seed. Without `site` (-S) other strings
         # are shared when bytecode is written, which Python 3.6 to 3.10 store in it (measured 2026-11-22).
-        program = (f"/{self.home}/bin/python{self.series}", "-s", "-B", *arguments)
+        loader = self._loader()
+        program = (self._program(), "-s", "-B", *arguments)
         # Sets are stored in the order of their hashes, and bytecode is written in that order.
         settings = {"PYTHONHOME": f"/{self.home}", "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "PATH": ""}
         task = Task(
             tree=self.root,
-            command=(f"/{self._loader()}", "--library-path", self._library_path(), *program),
+            command=(f"/{loader}", "--library-path", self._library_path(), *program),
             env=tuple(sorted({**settings, **(environ or {})}.items())),
             uid=FOREIGN,
             gid=FOREIGN,
@@ -114,6 +116,12 @@ class TargetPython:
                 hint=hint if result.status in _NOT_STARTED else "",
             )
         return result.copied
+
+    def _program(self) -> str:
+        path = f"{self.home}/bin/python{self.series}"
+        if not os.path.lexists(self.root / path):
+            raise ToolFailed(f"the base has no interpreter /{path}", hint="choose another base: --base ID")
+        return f"/{path}"
 
     def _loader(self) -> str:
         for path in _LOADERS:
