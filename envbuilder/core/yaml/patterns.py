@@ -23,7 +23,7 @@ def pattern(text: str) -> str:
         'version (?P<version>[0-9.]{1,20})'
         >>> pattern(r"(a+)+$")
         Traceback (most recent call last):
-        ValueError: has a repeat without a bound of at most 400
+        ValueError: has a repetition without an upper bound of at most 400
     """
     try:
         re.compile(text)
