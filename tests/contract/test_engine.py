@@ -85,7 +85,7 @@ def test_an_archive_with_two_images_is_refused(world: World, tmp_path: Path) -> 
 
 
 def test_an_archive_that_does_not_exist_is_refused(world: World, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no archive"):
+    with pytest.raises(UsageError, match="archive not found"):
         world.engine.load(tmp_path / "absent.tar")
 
 
