@@ -165,7 +165,7 @@ def test_own_package_and_file_change_the_last_layers_only_and_push_little_more(
     assert "spec.packages" in stale.stdout
     refused = tool("build", "--tag", second, folder=tmp_path)
     assert refused.status == 2
-    assert "stale" in refused.stderr
+    assert "is out of date" in refused.stderr
 
     old = (tmp_path / "envbuilder.lock").read_text(encoding="utf-8")
     (tmp_path / "old.lock").write_text(old, encoding="utf-8")
