@@ -19,8 +19,9 @@ from envbuilder.diagnostics.compare_documents import compare_two
 from envbuilder.diagnostics.facts.facts import Facts
 from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.image.embedded_lock import lock_inside
-from envbuilder.lock.lock import Lock, Sources
+from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import load
+from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.locks import known_lock
 from envbuilder.wiring.session import Session
 

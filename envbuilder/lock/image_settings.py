@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from envbuilder.core.names import LARGEST_ID, account_name
 from envbuilder.core.yaml.fields import Fields
-from envbuilder.lock.lock import User, variable_name
+from envbuilder.lock.spec_values import User, variable_name
 
 _ORDINARY = "images run as an ordinary user"
 

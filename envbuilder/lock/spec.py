@@ -13,8 +13,8 @@ from envbuilder.core.yaml.image_paths import image_path
 from envbuilder.core.yaml.memory_policy import memory_policy
 from envbuilder.core.yaml.requirements import os_package, pep440, requirement, requirement_name
 from envbuilder.lock.image_settings import account, variables
-from envbuilder.lock.lock import DEFAULT_USER, OwnFile, Sources, Spec
 from envbuilder.lock.resolve.tensorflow_distributions import OTHER_BUILDS
+from envbuilder.lock.spec_values import DEFAULT_USER, OwnFile, Sources, Spec
 
 SPEC_SCHEMA = 1
 

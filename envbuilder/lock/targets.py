@@ -16,10 +16,11 @@ from envbuilder.core.references import image_name
 from envbuilder.core.text_files import read_text
 from envbuilder.core.yaml.documents import read
 from envbuilder.core.yaml.fields import line_of
-from envbuilder.lock.lock import Lock, Spec
+from envbuilder.lock.lock import Lock
 from envbuilder.lock.lock_paths import LOCK, SPEC, lock_path, read_lock
 from envbuilder.lock.own_files import surveyed
 from envbuilder.lock.spec import read_spec
+from envbuilder.lock.spec_values import Spec
 
 _MOST_CHARACTERS = 100
 

@@ -16,8 +16,9 @@ import pytest
 from envbuilder.catalog.environments import PythonProvider
 from envbuilder.core.versions import Release
 from envbuilder.image.base.tree_store import DebianStore
-from envbuilder.lock.lock import Lock, OsPackagePin, OwnFile, PythonPin
+from envbuilder.lock.lock import Lock, OsPackagePin, PythonPin
 from envbuilder.lock.lockfile import dump
+from envbuilder.lock.spec_values import OwnFile
 from tests.fakes.catalogs import good_lock
 from tests.unit.cli.running import CommandLine
 from tests.unit.image.base.test_tree_store import tree_in

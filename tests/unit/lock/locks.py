@@ -14,14 +14,13 @@ from envbuilder.lock.lock import (
     CudaPin,
     Lock,
     OsPackagePin,
-    OwnFile,
     PackageGroup,
     PackagePin,
     PythonPin,
     ToolName,
     ToolPin,
-    User,
 )
+from envbuilder.lock.spec_values import OwnFile, User
 
 # What one line of a spec or a matrix can hold.
 LINES = st.text(st.characters(min_codepoint=32, max_codepoint=0x7E) | st.sampled_from("äß€語😀"), max_size=16)
