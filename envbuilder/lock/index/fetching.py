@@ -190,7 +190,8 @@ def _arrived(
         _refuse_full_disk(error)
         problem = str(error) or type(error).__name__
         hint = CLOCK_HINT if problem == CLOCK else hint
-        again = problem != CLOCK and left.lasts(stalled=isinstance(error, Stalled))
+        lasting = problem == CLOCK or scheme_of(wanted.url) == "file"
+        again = not lasting and left.lasts(stalled=isinstance(error, Stalled))
     if not again:
         raise SourceUnreachable(f"{wanted.file} cannot be fetched: {problem}", hint=hint)
     return False

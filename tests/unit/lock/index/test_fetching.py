@@ -157,6 +157,14 @@ def test_a_local_file_is_fetched_too(tmp_path: Path) -> None:
     assert fetch(local, tmp_path, web=WEB).read_bytes() == CONTENT
 
 
+def test_a_local_file_that_is_missing_is_not_tried_again(tmp_path: Path) -> None:
+    pauses: list[float] = []
+    missing = IndexFile(file="x.whl", sha256="0" * 64, url=(tmp_path / "x.whl").as_uri())
+    with pytest.raises(SourceUnreachable, match=r"x\.whl cannot be fetched: .*No such file"):
+        fetch(missing, tmp_path, web=WEB, pause=pauses.append)
+    assert not pauses
+
+
 def test_an_address_of_another_kind_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceUnreachable, match="not one that can be fetched"):
         fetch(IndexFile(file="x.whl", sha256="0" * 64, url="data:,x"), tmp_path, web=WEB)
