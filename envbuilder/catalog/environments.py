@@ -9,6 +9,7 @@ from typing import Annotated
 
 from packaging.version import Version
 
+from envbuilder.catalog.archives import ArchiveFacts
 from envbuilder.catalog.cuda import CudaFacts, CudaNeed, LibraryLink, LibrarySet
 from envbuilder.catalog.evidence import Evidence, Grade, Unproven
 from envbuilder.catalog.field_types import OsPackage, TaggedImage
@@ -37,6 +38,7 @@ class CudaProvider(StrEnum):
     BASE = "base"
     WHEELS = "wheels"
     OS = "os"
+    ARCHIVE = "archive"
 
 
 class BaseKind(StrEnum):
@@ -321,6 +323,7 @@ class Catalog:
         libraries: By id.
         advisories: By id.
         cuda: Driver and GPU tables.
+        archives: Vendor archives of CUDA libraries, and their publishers.
         keras: Compatibility of standalone Keras with TensorFlow.
         vendor_builds: NVIDIA's own builds, ascending by TensorFlow.
     """
@@ -330,6 +333,7 @@ class Catalog:
     libraries: tuple[LibrarySet, ...]
     advisories: tuple[Advisory, ...]
     cuda: CudaFacts
+    archives: ArchiveFacts = field(default_factory=ArchiveFacts)
     keras: KerasFacts = field(default_factory=KerasFacts)
     vendor_builds: tuple[VendorBuild, ...] = ()
 

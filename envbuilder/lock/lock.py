@@ -33,6 +33,7 @@ from envbuilder.core.image_paths import privileged_allowed
 from envbuilder.core.memory_policy import MemoryPolicy, parse
 from envbuilder.core.names import LATEST_TIME
 from envbuilder.core.versions import Release
+from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.spec_values import OwnFile, User, variable_name
 from envbuilder.oci.images import ImagePin
 
@@ -161,6 +162,7 @@ class CudaPin:
         driver: Oldest driver for them.
         sonames: Libraries that TensorFlow opens and must find, sorted.
         links: Second names for libraries.
+        archives: Vendor archives that hold the libraries, in the order of the layers.
     """
 
     provider: CudaProvider
@@ -169,6 +171,7 @@ class CudaPin:
     driver: Release
     sonames: tuple[LibraryName, ...]
     links: tuple[LibraryLink, ...]
+    archives: Annotated[tuple[ArchivePin, ...], Unique("id")] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

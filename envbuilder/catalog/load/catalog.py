@@ -7,18 +7,20 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from envbuilder.catalog.archives import ArchiveFacts
 from envbuilder.catalog.cuda import CudaFacts
 from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.keras import KerasFacts
+from envbuilder.catalog.load.archives import read_archives
 from envbuilder.catalog.load.environments import Tables, read_environment
 from envbuilder.catalog.load.evidence import Proof, read_proof
+from envbuilder.catalog.load.libraries import read_libraries
 from envbuilder.catalog.load.rules import RULES
 from envbuilder.catalog.load.tables import (
     read_advisories,
     read_bases,
     read_cuda,
     read_keras,
-    read_libraries,
     read_vendor_builds,
 )
 from envbuilder.core.errors import Fault, InvalidInput
@@ -42,7 +44,8 @@ def load_catalog(folder: Path) -> Catalog:
     faults: list[Fault] = []
     cuda = _structured(folder / "cuda.yaml", read_cuda, faults)
     bases = _structured(folder / "bases.yaml", read_bases, faults) or ()
-    libraries = _structured(folder / "libraries.yaml", read_libraries, faults) or ()
+    archives = _archives(folder / "archives.yaml", faults)
+    libraries = _structured(folder / "libraries.yaml", partial(read_libraries, archives=archives), faults) or ()
     advisories = _structured(folder / "advisories.yaml", read_advisories, faults) or ()
     keras, builds = folder / "keras.yaml", folder / "vendor-builds.yaml"
     keras_facts = _structured(keras, read_keras, faults) if keras.exists() else None
@@ -72,9 +75,15 @@ def load_catalog(folder: Path) -> Catalog:
         libraries=libraries,
         advisories=advisories,
         cuda=cuda,
+        archives=archives,
         keras=keras_facts or KerasFacts(),
         vendor_builds=vendor_builds or (),
     )
+
+
+def _archives(file: Path, faults: list[Fault]) -> ArchiveFacts:
+    found = _structured(file, read_archives, faults) if file.exists() else None
+    return found or ArchiveFacts()
 
 
 def _orphans(folder: Path) -> list[Fault]:
