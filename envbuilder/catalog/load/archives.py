@@ -10,7 +10,7 @@ from typing import Annotated
 from envbuilder.catalog.archives import ArchiveFacts, ArchiveFormat, VendorArchive
 from envbuilder.catalog.load.tables import SchemaNumber
 from envbuilder.core.field_rules import At
-from envbuilder.core.structure import Mismatch, Path
+from envbuilder.core.mismatches import Mismatch, Path
 from envbuilder.core.yaml.documents import read
 from envbuilder.core.yaml.structured import structured
 

@@ -12,7 +12,7 @@ from envbuilder.catalog.cuda import LibrarySet
 from envbuilder.catalog.load.tables import SchemaNumber
 from envbuilder.core.field_rules import At, NotEmpty, Sorted, Unique
 from envbuilder.core.field_types import LibraryName
-from envbuilder.core.structure import Mismatch
+from envbuilder.core.mismatches import Mismatch
 from envbuilder.core.yaml.documents import read
 from envbuilder.core.yaml.structured import structured
 

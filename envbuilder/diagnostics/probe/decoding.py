@@ -6,10 +6,12 @@ import json
 from dataclasses import dataclass
 from typing import Annotated, TypeVar
 
+from envbuilder.core.conversion.reading import Dialect
 from envbuilder.core.errors import Fault, InvalidInput
 from envbuilder.core.field_rules import At
 from envbuilder.core.json_input import BadJson, load_json, load_object, printable
-from envbuilder.core.structure import Dialect, Mismatch, Mismatched, dump, load
+from envbuilder.core.mismatches import Mismatch, Mismatched
+from envbuilder.core.structure import dump, load
 from envbuilder.diagnostics.facts.facts import FACTS_SCHEMA, Facts
 from envbuilder.diagnostics.facts.hardware import Measured
 from envbuilder.diagnostics.host.environment import HostEnvironment
@@ -101,13 +103,13 @@ def _parsed(document: str | bytes) -> object:
     try:
         return load_json(document, surrogates=True)
     except BadJson as error:
-        raise Mismatched((Mismatch(path=(), problem=f"is not one JSON document: {error}"),)) from error
+        raise Mismatched(Mismatch(path=(), problem=f"is not one JSON document: {error}")) from error
 
 
 def _facts(document: object, origin: str) -> Facts:
     if load(_Version, document, dialect=_DIALECT).schema != FACTS_SCHEMA:
         problem = f"must be {FACTS_SCHEMA}: this comes from another version of envbuilder"
-        raise Mismatched((Mismatch(path=("schema",), problem=problem),))
+        raise Mismatched(Mismatch(path=("schema",), problem=problem))
     root = load(_Document, document, dialect=_DIALECT)
     extended = {**root.facts, "origin": origin, "seconds": root.seconds} if isinstance(root.facts, dict) else root.facts
     return load(Facts, extended, dialect=_DIALECT, at=("facts",))
