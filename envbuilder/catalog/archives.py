@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Annotated
 
 from envbuilder.catalog.sources import SourceList
-from envbuilder.core.field_rules import NotEmpty, Unique
+from envbuilder.core.field_rules import Named, NotEmpty, Sorted, Unique
 from envbuilder.core.field_types import (
     ArchiveMember,
     FileName,
@@ -155,5 +155,5 @@ class ArchiveUse:
         sonames: The libraries, sorted.
     """
 
-    archive: VendorArchive
-    sonames: tuple[LibraryName, ...]
+    archive: Annotated[VendorArchive, Named("archives")]
+    sonames: Annotated[tuple[LibraryName, ...], NotEmpty(), Sorted()]

@@ -7,9 +7,9 @@ from enum import StrEnum
 from typing import Annotated
 
 from envbuilder.catalog.archives import ArchiveUse
-from envbuilder.catalog.field_types import ExactPin, OsPackage, Pattern
+from envbuilder.catalog.field_types import ExactPin, Linkage, OsPackage, Pattern
 from envbuilder.catalog.sources import Source, SourceList
-from envbuilder.core.field_rules import At, NotEmpty, Omitted, Sorted
+from envbuilder.core.field_rules import At, NotEmpty, Sorted, Unique
 from envbuilder.core.field_types import LibraryName
 from envbuilder.core.versions import Release
 
@@ -89,8 +89,8 @@ class KernelFamily:
     """
 
     name: str
-    machine: tuple[Release, ...]
-    ptx: tuple[Release, ...]
+    machine: Annotated[tuple[Release, ...], Sorted()] = ()
+    ptx: Annotated[tuple[Release, ...], Sorted()] = ()
     forward: bool = True
     isa: Release | None = None
 
@@ -111,7 +111,7 @@ class GpuCode:
         families: In the order `cuda`, `mlir`; at least one.
     """
 
-    families: tuple[KernelFamily, ...]
+    families: Annotated[tuple[KernelFamily, ...], At("code"), NotEmpty()]
 
     def coverage(self, capability: Release) -> Coverage:
         """Return the coverage of a GPU with this compute capability: the lowest of the families.
@@ -140,11 +140,11 @@ class CudaNeed:
     """
 
     compiled: Release
-    linkage: str
-    sonames: tuple[str, ...]
-    optional: tuple[str, ...]
+    linkage: Linkage
+    sonames: Annotated[tuple[str, ...], Sorted()]
+    optional: Annotated[tuple[str, ...], Sorted()] = ()
     cudnn: CudnnNeed
-    code: GpuCode
+    code: Annotated[GpuCode, At()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +182,7 @@ class LibrarySet:
     wheels: Annotated[tuple[ExactPin, ...], Sorted()] = ()
     os_packages: Annotated[tuple[OsPackage, ...], Sorted()] = ()
     provided: Annotated[tuple[str, ...], Sorted()] = ()
-    archives: Annotated[tuple[ArchiveUse, ...], Omitted()] = ()
+    archives: Annotated[tuple[ArchiveUse, ...], Unique("archive")] = ()
     sonames: Annotated[tuple[str, ...], Sorted()]
     sources: SourceList
 

@@ -41,7 +41,7 @@ def test_a_set_holds_the_archives_that_it_names() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ("cuda-9.0.176-runfile", "cuda-9.1", "libraries[0].archives[0].archive: 'cuda-9.1' is not in archives.yaml"),
+        ("cuda-9.0.176-runfile", "cuda-9.1", "libraries[0].archives[0].archive: 'cuda-9.1' is not in the catalog"),
         (
             '          - "libcublas.so.9.0"',
             '          - "libcufft.so.9.0"',
