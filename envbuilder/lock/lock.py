@@ -34,7 +34,7 @@ from envbuilder.core.memory_policy import MemoryPolicy, parse
 from envbuilder.core.names import LATEST_TIME
 from envbuilder.core.versions import Release
 from envbuilder.lock.archive_pins import ArchivePin
-from envbuilder.lock.spec_values import OwnFile, User, variable_name
+from envbuilder.lock.spec_values import OwnFile, User, Variables
 from envbuilder.oci.images import ImagePin
 
 LOCK_SCHEMA = 2
@@ -224,7 +224,7 @@ class Lock:
     cuda: CudaPin | None = None
     user: User
     memory: Annotated[MemoryPolicy, Parsed(parse)]
-    env: Annotated[tuple[tuple[Annotated[str, Parsed(variable_name)], str], ...], Entries(ordered=True)]
+    env: Variables
     os_packages: tuple[OsPackagePin, ...]
     packages: Annotated[tuple[PackagePin, ...], Unique("group", "name")]
     files: Annotated[tuple[OwnFile, ...], Unique("path")] = ()

@@ -8,11 +8,15 @@ from typing import Annotated, TypeAlias
 
 from packaging.version import Version
 
-from envbuilder.core.field_rules import Omitted, Parsed
-from envbuilder.core.field_types import FileSize, ImagePath, Sha256, within
+from envbuilder.core.field_rules import Entries, Omitted, Parsed, Sorted
+from envbuilder.core.field_types import AllowedPath, DistributionName, FileSize, ImageName, ImagePath, Sha256, within
 from envbuilder.core.memory_policy import ALL, VARIABLE, MemoryPolicy
 from envbuilder.core.names import LARGEST_ID, account_name, variable_problem
+from envbuilder.core.references import registry_address
 from envbuilder.core.versions import Release
+from envbuilder.core.yaml.memory_policy import memory_policy
+from envbuilder.core.yaml.requirements import os_package, pep440, requirement, requirement_name
+from envbuilder.lock.resolve.tensorflow_distributions import OTHER_BUILDS
 
 
 def variable_name(text: str) -> str:
@@ -26,7 +30,23 @@ def variable_name(text: str) -> str:
     return text
 
 
+def own_package(text: str) -> str:
+    """Return a requirement for an own package, unchanged.
+
+    Raises:
+        ValueError: It is not a requirement, or is for another build of TensorFlow.
+    """
+    name = requirement_name(requirement(text))
+    if name in OTHER_BUILDS:
+        raise ValueError(
+            f"{name} is another build of TensorFlow: an image contains only that of its environment (remove it; "
+            "`tensorflow:` selects a patch release)"
+        )
+    return text
+
+
 AccountId: TypeAlias = Annotated[int, within(1, LARGEST_ID, "images run as an ordinary user")]
+Variables: TypeAlias = Annotated[tuple[tuple[Annotated[str, Parsed(variable_name)], str], ...], Entries(ordered=True)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,9 +74,9 @@ class Sources:
         python_archives: Interpreter archives that the user names, as paths.
     """
 
-    registry_mirror: str = ""
+    registry_mirror: Annotated[str, Parsed(registry_address)] = ""
     debian_mirror: str = ""
-    debian_keyring: str = ""
+    debian_keyring: Annotated[str, Omitted()] = ""
     debian_allow_expired: bool = False
     index: str = ""
     python_archives: tuple[str, ...] = ()
@@ -105,17 +125,17 @@ class Spec:
     """
 
     environment: str
-    packages: tuple[str, ...] = ()
-    apt: tuple[str, ...] = ()
-    source_builds: tuple[str, ...] = ()
+    packages: Annotated[tuple[Annotated[str, Parsed(own_package)], ...], Sorted()] = ()
+    apt: Annotated[tuple[Annotated[str, Parsed(os_package)], ...], Sorted()] = ()
+    source_builds: Annotated[tuple[DistributionName, ...], Sorted()] = ()
     cutoff: date | None = None
-    tensorflow: Version | None = None
+    tensorflow: Annotated[Version, Parsed(pep440)] | None = None
     python: Release | None = None
     base: str = ""
-    env: tuple[tuple[str, str], ...] = ()
-    files: tuple[OwnFile, ...] = ()
-    allow: tuple[str, ...] = ()
-    user: User = DEFAULT_USER
-    memory: MemoryPolicy = ALL
+    env: Variables = ()
+    files: Annotated[tuple[OwnFile, ...], Omitted()] = ()
+    allow: Annotated[tuple[AllowedPath, ...], Sorted()] = ()
+    user: Annotated[User, Omitted()] = DEFAULT_USER
+    memory: Annotated[MemoryPolicy, Parsed(memory_policy, of=object)] = ALL
     sources: Sources = Sources()
-    name: str = ""
+    name: ImageName = ""

@@ -65,13 +65,13 @@ def _faults(document: Document, mismatches: Iterable[Mismatch], file: str) -> tu
     """Return all faults; keep only the first of each field, which is the cause of the others."""
     found = {(fault.line, fault.field): fault for fault in document.faults}
     for each in mismatches:
-        line = _line(document.root, each.path)
+        line = line_of(document.root, each.path)
         fault = Fault(file=file, line=line, field=each.field, problem=each.problem, hint=each.hint)
         found.setdefault((line, fault.field), fault)
     return tuple(found.values())
 
 
-def _line(node: Node, path: Path) -> int:
+def line_of(node: Node, path: Path) -> int:
     """Return the line of the node at a path, or of its deepest existing ancestor."""
     for step in path:
         inner: Node | None = None
