@@ -8,11 +8,9 @@ from typing import Annotated
 from envbuilder.core.field_rules import At, Entries, Inside
 from envbuilder.core.observation import NOT_ASKED, Fact, Seen, Unseen
 from envbuilder.core.versions import Release
-from envbuilder.diagnostics.facts.gpu import GpuTier
+from envbuilder.diagnostics.facts.gpu import GpuTier, MemoryFacts
 from envbuilder.diagnostics.facts.hardware import Compute, Nvml
-from envbuilder.diagnostics.facts.host import HostFacts
-from envbuilder.diagnostics.facts.memory import MemoryFacts
-from envbuilder.diagnostics.facts.software import BuildInfo, SoftwareFacts
+from envbuilder.diagnostics.facts.host import BuildInfo, HostFacts, SoftwareFacts
 
 # Re-exported for readers of facts.
 __all__ = ["NOT_ASKED", "Fact", "Seen", "Unseen"]

@@ -12,7 +12,7 @@ from packaging.version import Version
 from envbuilder.catalog.keras import KerasRule
 from envbuilder.catalog.sources import Breakage
 from envbuilder.diagnostics.facts.facts import NOT_ASKED, Unseen
-from envbuilder.diagnostics.facts.software import Distribution
+from envbuilder.diagnostics.facts.host import Distribution
 from envbuilder.diagnostics.findings import Finding, Remedy, Severity
 from envbuilder.diagnostics.host.installation import Installation
 from envbuilder.diagnostics.host.installed import KERAS, TENSORFLOW, as_version

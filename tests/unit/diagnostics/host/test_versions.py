@@ -10,7 +10,7 @@ import pytest
 
 from envbuilder.diagnostics import host as examining
 from envbuilder.diagnostics.facts.facts import BuildFacts, Device, Facts, Imported, Seen, Unseen
-from envbuilder.diagnostics.facts.software import CudaFile, Distribution
+from envbuilder.diagnostics.facts.host import CudaFile, Distribution
 from envbuilder.diagnostics.findings import Finding, Severity
 from envbuilder.diagnostics.host.versions import version_findings
 from tests.fakes.catalogs import real_row

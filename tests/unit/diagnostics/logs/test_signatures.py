@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import InvalidInput
-from envbuilder.diagnostics.logs.failures_file import load_failures, read_failures
+from envbuilder.diagnostics.logs.signatures import load_failures, read_failures
 
 GOOD = """schema: 1
 classes:
