@@ -265,7 +265,9 @@ def test_every_finding_in_the_code_is_caught_here() -> None:
     code = "".join(
         (folder / name).read_text(encoding="utf-8") for name in ("package_findings.py", "library_findings.py")
     )
-    assert set(re.findall(r'(?:finding|problem|warning|note)\(\s*"([a-z-]+)"', code)) == {name for _, name, _, _ in CATCHES.values()}
+    assert set(re.findall(r'(?:finding|problem|warning|note)\(\s*"([a-z-]+)"', code)) == {
+        name for _, name, _, _ in CATCHES.values()
+    }
 
 
 def test_missing_libraries_are_a_note_where_nothing_would_use_them() -> None:
