@@ -34,7 +34,8 @@ from envbuilder.curation.wheel_audit.gpu_code import read_gpu_code
 from envbuilder.curation.wheel_audit.lz4 import unpack_start
 from envbuilder.curation.wheel_audit.metadata import read_metadata
 from envbuilder.curation.wheel_audit.ptx import read_ptx_header
-from envbuilder.diagnostics.compare_documents import compare_two
+from envbuilder.diagnostics.compare.compare import compare
+from envbuilder.diagnostics.compare.systems import system_of
 from envbuilder.diagnostics.doctor import decode_host_environment, read_facts_file
 from envbuilder.diagnostics.host.table import examine_machine
 from envbuilder.diagnostics.logs.scanner import scan
@@ -185,7 +186,7 @@ def _check(content: bytes, _: Path) -> object:
 
 def _compare(content: bytes, _: Path) -> object:
     known = decode(seeds.files("tests/cases/facts/*.json")[0], "known.json")
-    return compare_two(_catalog(), ("a", known), ("b", decode(content, "facts.json")))
+    return compare(_catalog(), system_of("a", known), system_of("b", decode(content, "facts.json")))
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Conversion of facts and locks to the sides of a comparison."""
+"""Properties of machines, environments and locks, from facts and locks."""
 
 from __future__ import annotations
 
@@ -7,19 +7,24 @@ from collections.abc import Mapping
 from envbuilder.catalog.machine import HostGpu
 from envbuilder.core.memory_policy import VARIABLE, MemoryPolicy, parse
 from envbuilder.core.versions import Release
-from envbuilder.diagnostics.compare.comparison import Side, SideKind
+from envbuilder.diagnostics.compare.comparison import System, SystemKind
 from envbuilder.diagnostics.facts.facts import Facts, Seen
 from envbuilder.diagnostics.facts.hardware import NvmlGpu
 from envbuilder.diagnostics.facts.machine import host_of
 from envbuilder.lock.lock import Lock
 
 
-def side_of_lock(lock: Lock, name: str) -> Side:
-    """Return the side of a lock: software alone."""
+def system_of(name: str, content: Facts | Lock) -> System:
+    """Return the properties in facts or a lock."""
+    return system_of_facts(content, name) if isinstance(content, Facts) else system_of_lock(content, name)
+
+
+def system_of_lock(lock: Lock, name: str) -> System:
+    """Return the properties of a lock: software alone."""
     packages = {pin.name: pin.version for pin in lock.packages}
-    return Side(
+    return System(
         name=name,
-        kind=SideKind.LOCK,
+        kind=SystemKind.LOCK,
         cuda=lock.cuda.cuda if lock.cuda else None,
         cudnn=lock.cuda.cudnn if lock.cuda else None,
         packages={**packages, lock.framework: lock.framework_version},
@@ -30,15 +35,15 @@ def side_of_lock(lock: Lock, name: str) -> Side:
     )
 
 
-def side_of_facts(facts: Facts, name: str) -> Side:
-    """Return the side of facts: a host, and the environment in which the probe ran, if it was examined."""
+def system_of_facts(facts: Facts, name: str) -> System:
+    """Return the properties in facts: of a host, and the environment in which the probe ran, if it was examined."""
     host = host_of(facts, name)
     machine = facts.machine.value if isinstance(facts.machine, Seen) else None
     interpreter = facts.interpreter.value if isinstance(facts.interpreter, Seen) else None
     has_environment = isinstance(facts.distributions, Seen)
-    return Side(
+    return System(
         name=name,
-        kind=SideKind.FACTS,
+        kind=SystemKind.FACTS,
         driver=host.driver,
         driver_cuda=host.cuda,
         gpus=_gpus(facts, host.gpus),
