@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
-from envbuilder.catalog.field_types import ExactPin, OsPackage, Pattern
+from envbuilder.catalog.archives import ArchiveUse
+from envbuilder.catalog.field_types import ExactPin, Linkage, OsPackage, Pattern
 from envbuilder.catalog.sources import Source, SourceList
-from envbuilder.core.field_rules import At, NotEmpty, Sorted
+from envbuilder.core.field_rules import At, NotEmpty, Sorted, Unique
 from envbuilder.core.field_types import LibraryName
 from envbuilder.core.versions import Release
 
@@ -88,8 +89,8 @@ class KernelFamily:
     """
 
     name: str
-    machine: tuple[Release, ...]
-    ptx: tuple[Release, ...]
+    machine: Annotated[tuple[Release, ...], Sorted()] = ()
+    ptx: Annotated[tuple[Release, ...], Sorted()] = ()
     forward: bool = True
     isa: Release | None = None
 
@@ -110,7 +111,7 @@ class GpuCode:
         families: In the order `cuda`, `mlir`; at least one.
     """
 
-    families: tuple[KernelFamily, ...]
+    families: Annotated[tuple[KernelFamily, ...], At("code"), NotEmpty()]
 
     def coverage(self, capability: Release) -> Coverage:
         """Return the coverage of a GPU with this compute capability: the lowest of the families.
@@ -139,11 +140,11 @@ class CudaNeed:
     """
 
     compiled: Release
-    linkage: str
-    sonames: tuple[str, ...]
-    optional: tuple[str, ...]
+    linkage: Linkage
+    sonames: Annotated[tuple[str, ...], Sorted()]
+    optional: Annotated[tuple[str, ...], Sorted()] = ()
     cudnn: CudnnNeed
-    code: GpuCode
+    code: Annotated[GpuCode, At()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +162,7 @@ class LibraryLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LibrarySet:
-    """CUDA libraries of one CUDA release that fit together, as NVIDIA's wheels or as OS packages.
+    """CUDA libraries of one CUDA release that fit together: NVIDIA's wheels, OS packages or vendor archives.
 
     Attributes:
         id: Stable name, such as `cu11-11.8-cudnn8.6`.
@@ -170,6 +171,7 @@ class LibrarySet:
         wheels: Pinned requirements, `name==version`, sorted.
         os_packages: OS packages, sorted.
         provided: Distributions that the wheels require and the OS packages provide, sorted; they are not installed.
+        archives: Vendor archives with the libraries that are taken out of each, in the order of the layers.
         sonames: Sonames that the set provides, sorted.
         sources: Where this is documented or measured.
     """
@@ -180,6 +182,7 @@ class LibrarySet:
     wheels: Annotated[tuple[ExactPin, ...], Sorted()] = ()
     os_packages: Annotated[tuple[OsPackage, ...], Sorted()] = ()
     provided: Annotated[tuple[str, ...], Sorted()] = ()
+    archives: Annotated[tuple[ArchiveUse, ...], Unique("archive")] = ()
     sonames: Annotated[tuple[str, ...], Sorted()]
     sources: SourceList
 

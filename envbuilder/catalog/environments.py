@@ -5,19 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import date
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from packaging.version import Version
 
+from envbuilder.catalog.archives import ArchiveFacts
 from envbuilder.catalog.cuda import CudaFacts, CudaNeed, LibraryLink, LibrarySet
 from envbuilder.catalog.evidence import Evidence, Grade, Unproven
-from envbuilder.catalog.field_types import OsPackage, TaggedImage
+from envbuilder.catalog.field_types import OsPackage, TaggedImage, WheelVersion
 from envbuilder.catalog.keras import KerasFacts
-from envbuilder.catalog.sources import Advisory, Source, SourceList
+from envbuilder.catalog.sources import Advisory, SourceList
 from envbuilder.catalog.vendor_builds import VendorBuild
-from envbuilder.core.field_rules import Sorted, When
-from envbuilder.core.field_types import OptionalDigest
+from envbuilder.core.field_rules import At, Named, NotEmpty, Omitted, Parsed, Sorted, When
+from envbuilder.core.field_types import DistributionName, OptionalDigest, Sha256
+from envbuilder.core.references import normalized
 from envbuilder.core.versions import Release
+from envbuilder.core.yaml.requirements import requirement
 
 OLDEST_PYTHON = Release("3.6")
 """Oldest interpreter that uv installs for (uv 0.13, 2026-11); there are wheels for older ones, but no installer."""
@@ -37,6 +40,7 @@ class CudaProvider(StrEnum):
     BASE = "base"
     WHEELS = "wheels"
     OS = "os"
+    ARCHIVE = "archive"
 
 
 class BaseKind(StrEnum):
@@ -80,6 +84,10 @@ class Publication:
                 return f"may no longer be published: {self.note}"
 
 
+NamedAdvisory: TypeAlias = Annotated[Advisory, Named("advisories")]
+_Pythons: TypeAlias = Annotated[tuple[Release, ...], Sorted()]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constraint:
     """A bound on a package that the resolver must keep.
@@ -89,8 +97,8 @@ class Constraint:
         advisory: The trap that it avoids.
     """
 
-    requirement: str
-    advisory: Advisory
+    requirement: Annotated[str, Parsed(requirement)]
+    advisory: NamedAdvisory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,16 +106,16 @@ class OtherRelease:
     """Another patch release of the same minor release, which users can request.
 
     Attributes:
-        package: Distribution name on the index.
+        package: Distribution name on the index; empty in a document for that of the row.
         version: Exact version.
         pythons: Interpreters for which the index has a wheel of this version, oldest first.
         advisory: The trap that affects this release and not the row's; None if none is known.
     """
 
-    package: str
-    version: Version
-    pythons: tuple[Release, ...]
-    advisory: Advisory | None
+    package: Annotated[str, Parsed(normalized)] = ""
+    version: WheelVersion
+    pythons: _Pythons
+    advisory: NamedAdvisory | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,15 +134,15 @@ class FrameworkWheel:
         sources: Where the figures were read or measured.
     """
 
-    package: str
-    version: Version
-    pythons: tuple[Release, ...]
-    others: tuple[OtherRelease, ...]
+    package: DistributionName
+    version: WheelVersion
+    pythons: _Pythons
+    others: tuple[OtherRelease, ...] = ()
     glibc: Release
     glibcxx: Release
-    needs_avx: bool
-    measured: str
-    sources: tuple[Source, ...]
+    needs_avx: bool = True
+    measured: Sha256 = ""
+    sources: SourceList
 
 
 _OF_IMAGE = When("kind", BaseKind.IMAGE.value)
@@ -193,7 +201,7 @@ class Deviation:
 
     what: str
     why: str
-    sources: tuple[Source, ...]
+    sources: SourceList
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,14 +219,14 @@ class BaseChoice:
         deviations: Differences from the environment that the wheel was compiled in.
     """
 
-    system: BaseSystem
+    system: Annotated[BaseSystem, At("base"), Named("bases")]
     python: Release
-    python_provider: PythonProvider
-    cuda_provider: CudaProvider
-    libraries: LibrarySet | None
-    os_packages: tuple[str, ...]
-    links: tuple[LibraryLink, ...]
-    deviations: tuple[Deviation, ...]
+    python_provider: Annotated[PythonProvider, At("python_from")]
+    cuda_provider: Annotated[CudaProvider, At("cuda_from")]
+    libraries: Annotated[LibrarySet, Named("libraries")] | None = None
+    os_packages: Annotated[tuple[OsPackage, ...], Sorted()] = ()
+    links: tuple[LibraryLink, ...] = ()
+    deviations: tuple[Deviation, ...] = ()
 
     @property
     def cuda(self) -> Release | None:
@@ -258,18 +266,18 @@ class Environment:
 
     id: str
     summary: str
-    framework: FrameworkWheel
-    cuda: CudaNeed | None
+    framework: Annotated[FrameworkWheel, At("tensorflow")]
+    cuda: CudaNeed | None = None
     cutoff: date
-    constraints: tuple[Constraint, ...]
-    additions: tuple[Constraint, ...]
-    source_builds: tuple[str, ...]
-    advisories: tuple[Advisory, ...]
-    bases: tuple[BaseChoice, ...]
-    evidence: tuple[Evidence, ...]
-    unproven: tuple[Unproven, ...]
-    sources: tuple[Source, ...]
-    upgraded: bool = False
+    constraints: Annotated[tuple[Constraint, ...], Sorted(by="requirement")] = ()
+    additions: Annotated[tuple[Constraint, ...], Sorted(by="requirement")] = ()
+    source_builds: Annotated[tuple[DistributionName, ...], Sorted()] = ()
+    advisories: Annotated[tuple[NamedAdvisory, ...], Sorted(by="id")] = ()
+    bases: Annotated[tuple[BaseChoice, ...], NotEmpty()]
+    evidence: Annotated[tuple[Evidence, ...], Omitted()] = ()
+    unproven: Annotated[tuple[Unproven, ...], Omitted()] = ()
+    sources: SourceList
+    upgraded: Annotated[bool, Omitted()] = False
 
     @property
     def pythons(self) -> tuple[Release, ...]:
@@ -321,6 +329,7 @@ class Catalog:
         libraries: By id.
         advisories: By id.
         cuda: Driver and GPU tables.
+        archives: Vendor archives of CUDA libraries, and their publishers.
         keras: Compatibility of standalone Keras with TensorFlow.
         vendor_builds: NVIDIA's own builds, ascending by TensorFlow.
     """
@@ -330,6 +339,7 @@ class Catalog:
     libraries: tuple[LibrarySet, ...]
     advisories: tuple[Advisory, ...]
     cuda: CudaFacts
+    archives: ArchiveFacts = field(default_factory=ArchiveFacts)
     keras: KerasFacts = field(default_factory=KerasFacts)
     vendor_builds: tuple[VendorBuild, ...] = ()
 

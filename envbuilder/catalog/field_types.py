@@ -50,7 +50,14 @@ def _tagged_image(text: str) -> str:
     return text
 
 
+def _linkage(text: str) -> str:
+    if text not in {"needed", "dlopen"}:
+        raise ValueError(f"{text!r} is none of needed, dlopen")
+    return text
+
+
 ExactPin: TypeAlias = Annotated[str, Parsed(_exact_pin)]
+Linkage: TypeAlias = Annotated[str, Parsed(_linkage)]
 OsPackage: TypeAlias = Annotated[str, Parsed(os_package)]
 PackageRange: TypeAlias = Annotated[Requirement, Parsed(_package_range)]
 Pattern: TypeAlias = Annotated[str, Parsed(_pattern)]

@@ -24,7 +24,7 @@ from envbuilder.core.versions import Release
 from envbuilder.core.yaml.requirements import pep440
 from envbuilder.curation.audit import AuditPorts, audit_file, audit_release, audit_row, record_audit
 from envbuilder.curation.wheel_audit.audited_wheel import Audit
-from envbuilder.lock.lock import Sources
+from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.recording import records_of
 from envbuilder.wiring.session import Session
 

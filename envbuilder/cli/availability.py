@@ -10,7 +10,7 @@ from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import source_options
 from envbuilder.cli.output.printing import folded, json_option, notice, print_json
 from envbuilder.curation.availability import Availability, Vanished, availability
-from envbuilder.lock.lock import Sources
+from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.ingredients import closures
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.sources import package_index

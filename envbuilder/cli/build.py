@@ -14,7 +14,7 @@ from envbuilder.cli.output.printing import json_option, notice, print_json
 from envbuilder.cli.output.watching import watched
 from envbuilder.core.errors import EnvbuilderError
 from envbuilder.image.builder import BuildOptions, Engine
-from envbuilder.lock.lock import Sources
+from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.engines import ENGINES, chosen_engine
 from envbuilder.wiring.image_requests import Selection, checked, image_requests
 from envbuilder.wiring.session import Session

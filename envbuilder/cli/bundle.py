@@ -14,8 +14,8 @@ from envbuilder.cli.output.watching import watched
 from envbuilder.core.units import size
 from envbuilder.image.attestation.signatures import sign
 from envbuilder.image.bundle import bundle
-from envbuilder.lock.lock import Sources
 from envbuilder.lock.lockfile import digest
+from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.build_inputs import add_archives, gatherer
 from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session

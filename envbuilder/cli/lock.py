@@ -17,10 +17,11 @@ from envbuilder.cli.output.printing import folded, json_option, notice, print_js
 from envbuilder.core.errors import NoUsableBase, UsageError
 from envbuilder.image.lock_files import keep_own_files
 from envbuilder.lock.diff import compare
-from envbuilder.lock.lock import Lock, Sources, Spec
+from envbuilder.lock.lock import Lock
 from envbuilder.lock.lock_paths import SPEC, read_lock, replaced_lock, write_text
 from envbuilder.lock.lockfile import digest, dump
 from envbuilder.lock.spec import with_sources
+from envbuilder.lock.spec_values import Sources, Spec
 from envbuilder.lock.staleness import check
 from envbuilder.lock.targets import load_spec
 from envbuilder.wiring.locks import locked

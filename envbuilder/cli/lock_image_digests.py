@@ -9,7 +9,8 @@ from envbuilder.core.errors import BuildFailed, DiskFull, SourceUnreachable, Too
 from envbuilder.image.assemble import assemble
 from envbuilder.image.layers.layer_writer import Packed
 from envbuilder.image.layers.records import LayerRecord
-from envbuilder.lock.lock import Lock, Sources
+from envbuilder.lock.lock import Lock
+from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.images import LayerFormat
 from envbuilder.wiring.build_inputs import add_archives, assembly_context
 from envbuilder.wiring.session import Session

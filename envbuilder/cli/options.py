@@ -15,7 +15,7 @@ from envbuilder.core.memory_policy import MemoryPolicy, parse
 from envbuilder.core.references import registry_address
 from envbuilder.core.versions import Release
 from envbuilder.image.builder import Engine
-from envbuilder.lock.lock import Sources
+from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.settings import HOST_BUILDS, KEYRING_VARIABLE
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -14,7 +14,7 @@ from envbuilder.cli.options import source_options
 from envbuilder.cli.output.printing import folded, json_option, notice, print_json
 from envbuilder.cli.output.watching import watched
 from envbuilder.curation.prove import Proven, prove
-from envbuilder.lock.lock import Sources
+from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.proof import ProofAdapters
 from envbuilder.wiring.session import Session
 

@@ -24,8 +24,9 @@ from envbuilder.image.reproduce import (
     differences,
     reproduce,
 )
-from envbuilder.lock.lock import Lock, Sources
+from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
+from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.build_inputs import add_archives, gatherer
 from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session

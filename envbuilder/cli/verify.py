@@ -16,8 +16,9 @@ from envbuilder.core.errors import UsageError
 from envbuilder.diagnostics.verify import Verification, verify
 from envbuilder.image.assemble import assemble
 from envbuilder.image.builder import Engine
-from envbuilder.lock.lock import Lock, Sources
+from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
+from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.build_inputs import add_archives, assembly_context
 from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session

@@ -79,7 +79,24 @@ class NotEmpty:
 
 @dataclass(frozen=True, slots=True)
 class Sorted:
-    """A list whose order has no meaning; its values are sorted."""
+    """A list whose order has no meaning; its values are sorted.
+
+    Attributes:
+        by: Attribute of the values to sort by; empty for the values themselves.
+    """
+
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A value with an `id` that the document names by it; `load` receives the known values.
+
+    Attributes:
+        table: Name of the table of these values.
+    """
+
+    table: str
 
 
 @dataclass(frozen=True, slots=True)

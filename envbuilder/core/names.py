@@ -26,6 +26,8 @@ _MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]*/[a-z0-9][a-z0-9!#$&^_.+-]*
 _ACCOUNT = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET = re.compile(r"(?i)(password|passwd|secret|token|api_?key|credential)")
+_MEMBER_PART = re.compile(r"[A-Za-z0-9_.+~][A-Za-z0-9_.+~-]*")
+_ADDRESS = re.compile(r"https://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9_.~%+/-]*)?")
 _LIBRARY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 _DEBIAN_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]+")
 _DEBIAN_SUITE = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
@@ -99,6 +101,37 @@ def file_name(text: str) -> str:
     wrong = not text or text[0] in "-." or text != text.strip() or not text.isprintable() or set(text) & set("/\\")
     if wrong or len(text.encode()) > _LONGEST:
         raise ValueError(f"{shown(text)} is not the name of a file")
+    return text
+
+
+def archive_member(text: str) -> str:
+    """Return the relative path of a file in an archive or below an address, unchanged.
+
+    Raises:
+        ValueError: It is invalid, or leads out.
+
+    Example:
+        >>> archive_member("cuda/lib64/libcudnn.so.7")
+        'cuda/lib64/libcudnn.so.7'
+    """
+    parts = text.split("/")
+    if len(text) > 1024 or set(parts) & {".", ".."} or not all(map(_MEMBER_PART.fullmatch, parts)):
+        raise ValueError(f"{shown(text)} is not a relative path, such as cuda/lib64/libcudnn.so.7")
+    return text
+
+
+def https_address(text: str) -> str:
+    """Return an `https://` address, unchanged.
+
+    Raises:
+        ValueError: It is something else, or has credentials, a query or a fragment.
+
+    Example:
+        >>> https_address("https://example.org/files/")
+        'https://example.org/files/'
+    """
+    if not _ADDRESS.fullmatch(text):
+        raise ValueError(f"{shown(text)} is not an https:// address without credentials, query and fragment")
     return text
 
 

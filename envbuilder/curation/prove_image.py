@@ -11,10 +11,11 @@ from envbuilder.catalog.evidence import BuiltImage, Evidence, Grade, RanOnGpu
 from envbuilder.core.errors import ToolFailed
 from envbuilder.diagnostics.checks.results import Report, Tier
 from envbuilder.diagnostics.validate import Validation
-from envbuilder.lock.lock import Lock, Spec
+from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
 from envbuilder.lock.resolve.requests import row_request
 from envbuilder.lock.resolve.shipped_closures import ShippedClosures
+from envbuilder.lock.spec_values import Spec
 
 TAG = "envbuilder/proving-{row}:latest"
 

@@ -11,7 +11,8 @@ from envbuilder import __version__
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.files import CHUNK
 from envbuilder.image.base.file_store import FileStore
-from envbuilder.lock.lock import Lock, OwnFile, ToolPin
+from envbuilder.lock.lock import Lock, ToolPin
+from envbuilder.lock.spec_values import OwnFile
 from envbuilder.oci.store import Store
 
 

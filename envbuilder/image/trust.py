@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.catalog.environments import BaseKind, PythonProvider
-from envbuilder.lock.lock import Lock, OwnFile, Spec
+from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
+from envbuilder.lock.spec_values import OwnFile, Spec
 
 _SHOWN = 5
 

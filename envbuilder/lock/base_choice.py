@@ -10,7 +10,8 @@ from envbuilder.catalog.environments import BaseChoice, BaseSystem, Environment,
 from envbuilder.core.errors import NoUsableBase, UsageError
 from envbuilder.core.versions import Release
 from envbuilder.lock.locations import Located, Location, Refused
-from envbuilder.lock.lock import BasePin, PythonPin, Sources, Spec
+from envbuilder.lock.lock import BasePin, PythonPin
+from envbuilder.lock.spec_values import Sources, Spec
 
 
 class BaseSource(Protocol):

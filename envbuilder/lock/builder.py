@@ -12,7 +12,8 @@ from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import MemoryPolicy
 from envbuilder.lock.inputs import inputs
 from envbuilder.lock.locations import Located, Refused
-from envbuilder.lock.lock import CudaPin, Lock, OsPackagePin, PackagePin, Spec, ToolPin
+from envbuilder.lock.lock import CudaPin, Lock, OsPackagePin, PackagePin, ToolPin
+from envbuilder.lock.spec_values import Spec
 
 _ASYNC_SINCE = Version("2.6")
 """First release where `TF_GPU_ALLOCATOR=cuda_malloc_async` works.

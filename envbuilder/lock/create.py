@@ -15,18 +15,12 @@ from envbuilder.lock.base_choice import BaseSource, PythonSource, choose
 from envbuilder.lock.builder import Ingredients, assemble, refuse_policy
 from envbuilder.lock.closures import Chosen
 from envbuilder.lock.locations import Located, Location, OsPackages, Refused
-from envbuilder.lock.lock import (
-    BasePin,
-    Lock,
-    PackagePin,
-    PythonPin,
-    Spec,
-    ToolPin,
-)
+from envbuilder.lock.lock import BasePin, Lock, PackagePin, PythonPin, ToolPin
 from envbuilder.lock.resolve.requests import build_request, grouped, own_request, row_request
 from envbuilder.lock.resolve.resolver import Resolver
 from envbuilder.lock.resolve.shipped_closures import ShippedClosures
 from envbuilder.lock.resolve.tensorflow_distributions import tensorflows
+from envbuilder.lock.spec_values import Spec
 from envbuilder.lock.staleness import row_of
 
 

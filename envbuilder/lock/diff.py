@@ -3,8 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from envbuilder.lock.lock import Change, Lock
+from envbuilder.lock.lock import Lock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One difference between two locks, or between a lock and what it should be.
+
+    Attributes:
+        field: The field, such as `packages.own.six`.
+        old: Before; empty if it was added.
+        new: After; empty if it was removed.
+    """
+
+    field: str
+    old: str
+    new: str
+
+    def __str__(self) -> str:
+        if not self.old:
+            return f"+ {self.field} {self.new}"
+        if not self.new:
+            return f"- {self.field} {self.old}"
+        return f"~ {self.field} {self.old} -> {self.new}"
 
 
 def compare(old: Lock, new: Lock) -> tuple[Change, ...]:

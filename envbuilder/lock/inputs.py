@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from envbuilder.catalog.environments import BaseChoice, Environment
 from envbuilder.core.versions import Release
-from envbuilder.lock.lock import OwnFile, Spec
+from envbuilder.lock.spec_values import OwnFile, Spec
 
 UPGRADED = "upgraded"
 """Input of a lock whose packages were upgraded: the day."""

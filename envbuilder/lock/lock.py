@@ -1,17 +1,14 @@
-"""Values of spec and lock, and differences between two locks."""
+"""Values of a lock."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date
 from enum import StrEnum
-from typing import Annotated, TypeAlias
-
-from packaging.version import Version
+from typing import Annotated
 
 from envbuilder.catalog.cuda import LibraryLink
 from envbuilder.catalog.environments import BaseKind, CudaProvider, PythonProvider
-from envbuilder.core.field_rules import Entries, Omitted, Parsed, Unique, When
+from envbuilder.core.field_rules import Entries, Parsed, Unique, When
 from envbuilder.core.field_types import (
     AllowedPath,
     DebianFile,
@@ -23,7 +20,6 @@ from envbuilder.core.field_types import (
     FileName,
     FileSize,
     ImageName,
-    ImagePath,
     LibraryName,
     OptionalDebianVersion,
     OptionalDigest,
@@ -34,26 +30,14 @@ from envbuilder.core.field_types import (
     within,
 )
 from envbuilder.core.image_paths import privileged_allowed
-from envbuilder.core.memory_policy import ALL, VARIABLE, MemoryPolicy, parse
-from envbuilder.core.names import LARGEST_ID, LATEST_TIME, account_name, variable_problem
+from envbuilder.core.memory_policy import MemoryPolicy, parse
+from envbuilder.core.names import LATEST_TIME
 from envbuilder.core.versions import Release
+from envbuilder.lock.archive_pins import ArchivePin
+from envbuilder.lock.spec_values import OwnFile, User, Variables
 from envbuilder.oci.images import ImagePin
 
 LOCK_SCHEMA = 2
-
-
-def variable_name(text: str) -> str:
-    """Return the name of an environment variable that an image may set, unchanged.
-
-    Raises:
-        ValueError: It is not a name, or belongs into another field of a spec.
-    """
-    if problem := "is set by `memory:`" if text == VARIABLE else variable_problem(text):
-        raise ValueError(problem)
-    return text
-
-
-AccountId: TypeAlias = Annotated[int, within(1, LARGEST_ID, "images run as an ordinary user")]
 
 
 class PackageGroup(StrEnum):
@@ -79,98 +63,6 @@ class ToolName(StrEnum):
     HOOK = "memory-hook"
     PROBE = "probe"
     UV = "uv"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class User:
-    """User that the image runs as."""
-
-    name: Annotated[str, Parsed(account_name)]
-    uid: AccountId
-    gid: AccountId
-
-
-DEFAULT_USER = User(name="app", uid=1000, gid=1000)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sources:
-    """Sources of ingredients on this machine; never part of a lock.
-
-    Attributes:
-        registry_mirror: Registry that serves the base images instead of the public ones, such as `localhost:5000`.
-        debian_mirror: Address of a Debian archive; empty for the one that this host uses.
-        debian_keyring: File with the keys of that archive; empty for Debian's own. Never from a spec.
-        debian_allow_expired: Accept suites whose Release file has expired, as in archives and snapshots.
-        index: Address of a package index; empty for uv's own configuration.
-        python_archives: Interpreter archives that the user names, as paths.
-    """
-
-    registry_mirror: str = ""
-    debian_mirror: str = ""
-    debian_keyring: str = ""
-    debian_allow_expired: bool = False
-    index: str = ""
-    python_archives: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnFile:
-    """A file of the user in an image; in a spec, it may stand for a whole directory until that is expanded.
-
-    Attributes:
-        path: Absolute path in the image.
-        source: Its path on this machine; empty in a lock.
-        sha256: 64 hexadecimal digits of its content; empty in a spec whose files were not read yet.
-        size: Bytes.
-        executable: Whether all users may execute it.
-    """
-
-    path: ImagePath
-    source: Annotated[str, Omitted()] = ""
-    sha256: Sha256 = ""
-    size: FileSize = 0
-    executable: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spec:
-    """Content of `envbuilder.yaml`; the defaults are those of `build ENV` without a file.
-
-    Attributes:
-        environment: Id of the environment.
-        packages: Own Python packages, as PEP 508 requirements, sorted.
-        apt: Own OS packages, sorted.
-        source_builds: Own packages that may be built from source, sorted.
-        cutoff: Own packages uploaded after this day are ignored; None for the environment's day.
-        tensorflow: Patch release; None for the environment's own.
-        python: Interpreter version; None for that of the chosen base.
-        base: Id of the base to use; empty for the environment's order of preference.
-        env: Environment variables, sorted by name.
-        files: Own files, sorted by path.
-        allow: Absolute paths, sorted: files of own packages that may hide or replace another file, and system programs
-            that keep their set-user-ID and set-group-ID bits.
-        user: User in the image.
-        memory: Memory policy.
-        sources: Sources of ingredients on this machine.
-        name: Name of the image below `envbuilder/`; empty for the default of the command that builds.
-    """
-
-    environment: str
-    packages: tuple[str, ...] = ()
-    apt: tuple[str, ...] = ()
-    source_builds: tuple[str, ...] = ()
-    cutoff: date | None = None
-    tensorflow: Version | None = None
-    python: Release | None = None
-    base: str = ""
-    env: tuple[tuple[str, str], ...] = ()
-    files: tuple[OwnFile, ...] = ()
-    allow: tuple[str, ...] = ()
-    user: User = DEFAULT_USER
-    memory: MemoryPolicy = ALL
-    sources: Sources = Sources()
-    name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,6 +162,7 @@ class CudaPin:
         driver: Oldest driver for them.
         sonames: Libraries that TensorFlow opens and must find, sorted.
         links: Second names for libraries.
+        archives: Vendor archives that hold the libraries, in the order of the layers.
     """
 
     provider: CudaProvider
@@ -278,6 +171,7 @@ class CudaPin:
     driver: Release
     sonames: tuple[LibraryName, ...]
     links: tuple[LibraryLink, ...]
+    archives: Annotated[tuple[ArchivePin, ...], Unique("id")] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -330,7 +224,7 @@ class Lock:
     cuda: CudaPin | None = None
     user: User
     memory: Annotated[MemoryPolicy, Parsed(parse)]
-    env: Annotated[tuple[tuple[Annotated[str, Parsed(variable_name)], str], ...], Entries(ordered=True)]
+    env: Variables
     os_packages: tuple[OsPackagePin, ...]
     packages: Annotated[tuple[PackagePin, ...], Unique("group", "name")]
     files: Annotated[tuple[OwnFile, ...], Unique("path")] = ()
@@ -383,25 +277,3 @@ class Lock:
     def group(self, group: PackageGroup) -> tuple[PackagePin, ...]:
         """Return the pins of one layer, sorted by name."""
         return tuple(pin for pin in self.packages if pin.group is group)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """One difference between two locks, or between a lock and what it should be.
-
-    Attributes:
-        field: The field, such as `packages.own.six`.
-        old: Before; empty if it was added.
-        new: After; empty if it was removed.
-    """
-
-    field: str
-    old: str
-    new: str
-
-    def __str__(self) -> str:
-        if not self.old:
-            return f"+ {self.field} {self.new}"
-        if not self.new:
-            return f"- {self.field} {self.old}"
-        return f"~ {self.field} {self.old} -> {self.new}"

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Annotated
 
 from envbuilder.catalog.environments import BaseKind
 from envbuilder.core import structure
 from envbuilder.core.digests import digest_of
 from envbuilder.core.errors import Fault, InvalidInput
+from envbuilder.core.field_rules import At
+from envbuilder.core.field_types import exactly
+from envbuilder.core.mismatches import Mismatch
 from envbuilder.core.names import is_file_of, shown
 from envbuilder.core.references import ImageRef
-from envbuilder.core.structure import Mismatch
 from envbuilder.core.yaml.canonical import dump as canonical
 from envbuilder.core.yaml.documents import read
 from envbuilder.core.yaml.structured import structured, value_of
@@ -20,6 +23,12 @@ from envbuilder.lock.lock import LOCK_SCHEMA, BasePin, Lock, PackagePin
 from envbuilder.lock.resolve.tensorflow_distributions import DISTRIBUTIONS
 
 _HEADER = "# Written by `envbuilder lock`. Not meant to be edited: change envbuilder.yaml and lock again.\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Document:
+    schema: Annotated[int, exactly(LOCK_SCHEMA)]
+    lock: Annotated[Lock, At()]
 
 
 def digest(lock: Lock) -> str:
@@ -68,11 +77,12 @@ def load(text: str, file: str) -> Lock:
         problem = f"must be {LOCK_SCHEMA}: this is no lock, or one of another version"
         hint = "lock again with this envbuilder: `envbuilder lock`"
         raise InvalidInput((Fault(file=file, line=document.root.line, field="schema", problem=problem, hint=hint),))
-    return structured(Lock, document, file, without={"schema"}, check=_contradictions)
+    return structured(_Document, document, file, check=_contradictions).lock
 
 
-def _contradictions(lock: Lock) -> Iterator[Mismatch]:
+def _contradictions(document: _Document) -> Iterator[Mismatch]:
     """Yield contradictions between fields of a lock that are valid by themselves."""
+    lock = document.lock
     if problem := _base_problem(lock.base):
         yield Mismatch(path=("base", "image"), problem=problem)
     if lock.image is not None and not lock.image.layers:

@@ -11,11 +11,12 @@ from packaging.version import Version
 
 from envbuilder.catalog.environments import Catalog
 from envbuilder.core.errors import InvalidInput, UsageError
-from envbuilder.lock.lock import Lock, Sources, Spec, ToolPin
+from envbuilder.lock.lock import Lock, ToolPin
 from envbuilder.lock.lock_paths import read_lock, write_text
 from envbuilder.lock.lockfile import digest, dump
 from envbuilder.lock.resolve.shipped_closures import ShippedClosures
 from envbuilder.lock.spec import with_sources
+from envbuilder.lock.spec_values import Sources, Spec
 from envbuilder.lock.staleness import as_shipped, check
 from envbuilder.lock.targets import LockTarget, default_name
 

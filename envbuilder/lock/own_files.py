@@ -13,7 +13,7 @@ from typing import BinaryIO
 from envbuilder.core.errors import Fault, InvalidInput
 from envbuilder.core.files import CHUNK
 from envbuilder.core.yaml.image_paths import image_path
-from envbuilder.lock.lock import OwnFile
+from envbuilder.lock.spec_values import OwnFile
 
 _MOST_FILES = 100_000
 _OUTSIDE = "{source} is outside the directory of the spec: copy it there and use the copy"
@@ -28,7 +28,7 @@ def surveyed(files: Iterable[OwnFile], folder: Path, spec: str, line_of: Callabl
         files: As a spec names them; sources are relative to `folder`.
         folder: Directory of the spec.
         spec: Path of the spec, for the faults.
-        line_of: Returns the line of a field of the spec, for the faults.
+        line_of: Returns the line of an entry of `files`, for the faults.
 
     Returns:
         Sorted by path; sources are paths on this machine.
@@ -49,7 +49,7 @@ def surveyed(files: Iterable[OwnFile], folder: Path, spec: str, line_of: Callabl
             problem = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
         if problem:
             field = f"files.{named.path}"
-            faults.append(Fault(file=spec, line=line_of(field), field=field, problem=problem))
+            faults.append(Fault(file=spec, line=line_of(named.path), field=field, problem=problem))
         found |= {file.path: file for file in added}
     if faults:
         raise InvalidInput(tuple(faults))

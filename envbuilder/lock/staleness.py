@@ -7,11 +7,12 @@ from datetime import date
 
 from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.selection import select
-from envbuilder.lock.diff import staleness
+from envbuilder.lock.diff import Change, staleness
 from envbuilder.lock.inputs import UPGRADED, inputs
-from envbuilder.lock.lock import Change, Lock, PackageGroup, Spec
+from envbuilder.lock.lock import Lock, PackageGroup
 from envbuilder.lock.resolve.requests import row_request
 from envbuilder.lock.resolve.shipped_closures import ShippedClosures
+from envbuilder.lock.spec_values import Spec
 
 
 def check(catalog: Catalog, spec: Spec, existing: Lock) -> tuple[Change, ...]:

@@ -15,11 +15,12 @@ from envbuilder.core.errors import UsageError
 from envbuilder.core.references import image_name
 from envbuilder.core.text_files import read_text
 from envbuilder.core.yaml.documents import read
-from envbuilder.core.yaml.fields import line_of
-from envbuilder.lock.lock import Lock, Spec
+from envbuilder.core.yaml.structured import line_of
+from envbuilder.lock.lock import Lock
 from envbuilder.lock.lock_paths import LOCK, SPEC, lock_path, read_lock
 from envbuilder.lock.own_files import surveyed
 from envbuilder.lock.spec import read_spec
+from envbuilder.lock.spec_values import Spec
 
 _MOST_CHARACTERS = 100
 
@@ -97,7 +98,7 @@ def load_spec(path: Path) -> Spec:
     archives = tuple(str(path.parent / archive) for archive in spec.sources.python_archives)
     return replace(
         spec,
-        files=surveyed(spec.files, path.parent, str(path), lambda field: line_of(root, field)),
+        files=surveyed(spec.files, path.parent, str(path), lambda path: line_of(root, ("files", path))),
         sources=replace(spec.sources, python_archives=archives),
     )
 

@@ -12,7 +12,8 @@ from envbuilder.catalog.environments import BaseChoice, BaseKind, BaseSystem, Py
 from envbuilder.core.versions import Release
 from envbuilder.lock.base_choice import PythonSource
 from envbuilder.lock.locations import Located, OsPackages, Refused
-from envbuilder.lock.lock import BasePin, OsPackagePin, PythonPin, Sources, Spec
+from envbuilder.lock.lock import BasePin, OsPackagePin, PythonPin
+from envbuilder.lock.spec_values import Sources, Spec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,8 @@ from envbuilder.lock.index.credentials import address_of
 from envbuilder.lock.index.fetching import fetch_into
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.index.uv_index import UvIndex
-from envbuilder.lock.lock import Lock, PackagePin, Sources, ToolName
+from envbuilder.lock.lock import Lock, PackagePin, ToolName
+from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.images import AssembledImage
 from envbuilder.oci.layout.rootfs import unpack
 from envbuilder.oci.registry.push import push
@@ -190,14 +191,14 @@ def delivery(session: Session) -> Delivery:
     )
 
 
-def gatherer(session: Session, sources: Sources) -> Gatherer:
-    """Return the adapter that fetches every file of a lock into the store."""
+def gatherer(session: Session, sources: Sources, *, offline: bool = False) -> Gatherer:
+    """Return the adapter that fetches every file of a lock into the store; `offline` refuses to download anything."""
     return Gatherer(
         store=session.store,
         files=lock_files(session),
-        packages=package_files(session, sources),
-        debian=debian_trees(session, sources),
-        bases=base_contents(session, sources),
+        packages=package_files(session, sources, offline=offline),
+        debian=debian_trees(session, sources, offline=offline),
+        bases=base_contents(session, sources, offline=offline),
         progress=session.progress,
     )
 

@@ -11,7 +11,8 @@ from envbuilder.catalog.selection import matching
 from envbuilder.core.errors import UsageError
 from envbuilder.core.references import ImageRef
 from envbuilder.image.builder import Feature, ImageRequest, default_names
-from envbuilder.lock.lock import Lock, Sources
+from envbuilder.lock.lock import Lock
+from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.build_inputs import add_archives
 from envbuilder.wiring.bundles import opened_bundle
 from envbuilder.wiring.image_names import REFERENCE

@@ -15,8 +15,8 @@ from envbuilder.image.base.packed_pythons import packed_pythons
 from envbuilder.image.base.python_programs import installed_program
 from envbuilder.image.base.tree_store import DebianStore
 from envbuilder.image.docker.local_images import image_names
-from envbuilder.lock.lock import Sources
 from envbuilder.lock.resolve.apt_mirrors import debian_mirror
+from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.settings import NOWHERE, Settings
 
 _ENGINE_SECONDS = 0.5

@@ -24,7 +24,8 @@ from envbuilder.diagnostics.report.registry import format_named
 from envbuilder.diagnostics.validate import Validation, validate
 from envbuilder.image.builder import BuildOptions, ImageRequest
 from envbuilder.lock.create import lock
-from envbuilder.lock.lock import Lock, Sources, Spec
+from envbuilder.lock.lock import Lock
+from envbuilder.lock.spec_values import Sources, Spec
 from envbuilder.wiring.engines import docker_builder
 from envbuilder.wiring.ingredients import closures, ingredient_sources
 from envbuilder.wiring.recording import records_of

@@ -22,9 +22,9 @@ from envbuilder.image.docker.engine import default_registry
 from envbuilder.lock.closures import Chosen
 from envbuilder.lock.index.fetching import length_of
 from envbuilder.lock.index.uv_index import UvIndex
-from envbuilder.lock.lock import Sources
 from envbuilder.lock.resolve.apt_mirrors import debian_mirror
 from envbuilder.lock.resolve.uv_resolver import UvResolver
+from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.registry.credentials import login_files
 from envbuilder.oci.runtime.selection import guard

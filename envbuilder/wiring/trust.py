@@ -9,8 +9,9 @@ from envbuilder.core.uv import uv_environ
 from envbuilder.image.trust import Origins, Told, trusted_by_lock, trusted_by_spec
 from envbuilder.lock.index.credentials import address_of
 from envbuilder.lock.index.default_index import configured_index, settings_of
-from envbuilder.lock.lock import Lock, Sources, Spec, ToolName
+from envbuilder.lock.lock import Lock, ToolName
 from envbuilder.lock.lockfile import digest
+from envbuilder.lock.spec_values import Sources, Spec
 from envbuilder.wiring.build_inputs import lock_files
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.sources import mirror

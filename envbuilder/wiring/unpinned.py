@@ -15,7 +15,8 @@ from envbuilder.core.versions import Release
 from envbuilder.image.base.locate import PythonArchives, pin_of_tree
 from envbuilder.image.base.trees import PythonArchive
 from envbuilder.lock.create import lock
-from envbuilder.lock.lock import BasePin, Lock, Spec
+from envbuilder.lock.lock import BasePin, Lock
+from envbuilder.lock.spec_values import Spec
 from envbuilder.lock.unpinned import UnpinnedBases, UnpinnedOsPackages, UnpinnedPythons
 from envbuilder.wiring.ingredients import ingredient_sources
 from envbuilder.wiring.inventory import inventory

@@ -34,12 +34,13 @@ from envbuilder.curation.wheel_audit.gpu_code import read_gpu_code
 from envbuilder.curation.wheel_audit.lz4 import unpack_start
 from envbuilder.curation.wheel_audit.metadata import read_metadata
 from envbuilder.curation.wheel_audit.ptx import read_ptx_header
-from envbuilder.diagnostics.compare_documents import compare_two
-from envbuilder.diagnostics.doctor import examine, read_facts_file
-from envbuilder.diagnostics.logs.failures_file import load_failures
+from envbuilder.diagnostics.compare.compare import compare
+from envbuilder.diagnostics.compare.systems import system_of
+from envbuilder.diagnostics.doctor import decode_host_environment, read_facts_file
+from envbuilder.diagnostics.host.table import examine_machine
 from envbuilder.diagnostics.logs.scanner import scan
-from envbuilder.diagnostics.logs.signatures import Failures
-from envbuilder.diagnostics.probe.decoding import decode, decode_host_environment
+from envbuilder.diagnostics.logs.signatures import Failures, load_failures
+from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.diagnostics.report.registry import FORMATS
 from envbuilder.diagnostics.validate import judge_facts
 from envbuilder.image.base.deb.package_file import open_deb
@@ -171,7 +172,8 @@ def _facts(content: bytes, _: Path) -> object:
 
 def _doctor(content: bytes, _: Path) -> object:
     looked = read_facts_file(content, "facts.json")
-    examination = examine(_catalog(), looked, Inventory(), ClosureFolder(folder=_MATRICES / "locks").read)
+    closures = ClosureFolder(folder=_MATRICES / "locks").read
+    examination = examine_machine(_catalog(), looked.facts, looked.host_environment, Inventory(), closures)
     return "\n".join(doctor_text(looked, examination, 100))
 
 
@@ -184,7 +186,7 @@ def _check(content: bytes, _: Path) -> object:
 
 def _compare(content: bytes, _: Path) -> object:
     known = decode(seeds.files("tests/cases/facts/*.json")[0], "known.json")
-    return compare_two(_catalog(), ("a", known), ("b", decode(content, "facts.json")))
+    return compare(_catalog(), system_of("a", known), system_of("b", decode(content, "facts.json")))
 
 
 @cache

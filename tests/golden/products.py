@@ -12,8 +12,9 @@ from envbuilder.core.memory_policy import GROWTH
 from envbuilder.image.dockerfile.spec_file import render_spec
 from envbuilder.image.render import rendered
 from envbuilder.lock.create import lock
-from envbuilder.lock.lock import DEFAULT_USER, Lock, OwnFile, Spec, User
+from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import dump
+from envbuilder.lock.spec_values import DEFAULT_USER, OwnFile, Spec, User
 from tests.fakes.catalogs import TEMPLATES, real_catalog, real_row
 from tests.fakes.ports import lock_ports
 from tests.fakes.resolver import FakeResolver

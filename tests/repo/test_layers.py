@@ -10,9 +10,9 @@ from envbuilder.image.plan.keys import layer_key
 from envbuilder.image.plan.layers import plan
 from envbuilder.image.plan.plan import LayerKind
 from envbuilder.lock.create import lock
-from envbuilder.lock.lock import Spec
 from envbuilder.lock.lockfile import digest
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder
+from envbuilder.lock.spec_values import Spec
 from envbuilder.oci.images import LayerFormat
 from tests.fakes.catalogs import real_catalog
 from tests.fakes.ports import lock_ports

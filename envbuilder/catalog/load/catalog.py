@@ -7,25 +7,24 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from envbuilder.catalog.cuda import CudaFacts
+from envbuilder.catalog.archives import ArchiveFacts
 from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.keras import KerasFacts
-from envbuilder.catalog.load.environments import Tables, read_environment
+from envbuilder.catalog.load.archives import read_archives
+from envbuilder.catalog.load.environments import read_environment
 from envbuilder.catalog.load.evidence import Proof, read_proof
-from envbuilder.catalog.load.rules import RULES
+from envbuilder.catalog.load.libraries import read_libraries
 from envbuilder.catalog.load.tables import (
     read_advisories,
     read_bases,
     read_cuda,
     read_keras,
-    read_libraries,
     read_vendor_builds,
 )
+from envbuilder.core.conversion.reading import Tables
 from envbuilder.core.errors import Fault, InvalidInput
 from envbuilder.core.text_files import read_text
-from envbuilder.core.yaml.fields import Fields, Reader
 
-SCHEMA = 1
 T = TypeVar("T")
 
 
@@ -42,23 +41,24 @@ def load_catalog(folder: Path) -> Catalog:
     faults: list[Fault] = []
     cuda = _structured(folder / "cuda.yaml", read_cuda, faults)
     bases = _structured(folder / "bases.yaml", read_bases, faults) or ()
-    libraries = _structured(folder / "libraries.yaml", read_libraries, faults) or ()
+    archives = _archives(folder / "archives.yaml", faults)
+    libraries = _structured(folder / "libraries.yaml", partial(read_libraries, archives=archives), faults) or ()
     advisories = _structured(folder / "advisories.yaml", read_advisories, faults) or ()
     keras, builds = folder / "keras.yaml", folder / "vendor-builds.yaml"
     keras_facts = _structured(keras, read_keras, faults) if keras.exists() else None
     vendor_builds = _structured(builds, read_vendor_builds, faults) if builds.exists() else None
-    tables = Tables(
-        bases={base.id: base for base in bases},
-        libraries={library_set.id: library_set for library_set in libraries},
-        advisories={advisory.id: advisory for advisory in advisories},
-    )
+    tables: Tables = {
+        "bases": {base.id: base for base in bases},
+        "libraries": {library_set.id: library_set for library_set in libraries},
+        "advisories": {advisory.id: advisory for advisory in advisories},
+    }
     if faults or cuda is None:
         # Every row depends on these tables; the faults of rows would only follow from theirs.
         raise InvalidInput(tuple(faults))
     rows: list[Environment] = []
     for file in sorted((folder / "environments").glob("*.yaml")):
         proof = _structured(folder / "evidence" / file.name, partial(read_proof, row=file.stem), faults) or Proof()
-        row = _read(file, partial(_checked, name=file.stem, tables=tables, cuda=cuda, proof=proof), faults)
+        row = _structured(file, partial(read_environment, cuda=cuda, tables=tables, proof=proof), faults)
         if row is not None:
             rows.append(row)
     faults.extend(_orphans(folder))
@@ -72,9 +72,15 @@ def load_catalog(folder: Path) -> Catalog:
         libraries=libraries,
         advisories=advisories,
         cuda=cuda,
+        archives=archives,
         keras=keras_facts or KerasFacts(),
         vendor_builds=vendor_builds or (),
     )
+
+
+def _archives(file: Path, faults: list[Fault]) -> ArchiveFacts:
+    found = _structured(file, read_archives, faults) if file.exists() else None
+    return found or ArchiveFacts()
 
 
 def _orphans(folder: Path) -> list[Fault]:
@@ -92,33 +98,6 @@ def _structured(file: Path, decode: Callable[[str, str], T], faults: list[Fault]
     except InvalidInput as error:
         faults.extend(error.faults)
         return None
-
-
-def _checked(root: Fields, *, name: str, tables: Tables, cuda: CudaFacts, proof: Proof) -> Environment | None:
-    row = read_environment(root, tables, proof)
-    if row is None or root.is_faulty:
-        return row
-    if row.id != name:
-        root.fault("id", f"must be the name of the file, {name!r}")
-    for rule in RULES:
-        for field, problem in rule.problems(row, cuda):
-            root.fault_at(field, f"{problem} [{rule.id}]")
-    return row
-
-
-def _read(file: Path, decode: Callable[[Fields], T], faults: list[Fault]) -> T | None:
-    reader = Reader(str(file))
-    try:
-        root = reader.document(read_text(file))
-    except InvalidInput as error:
-        faults.extend(error.faults)
-        return None
-    if root.integer("schema") != SCHEMA:
-        root.fault("schema", f"must be {SCHEMA}")
-    value = decode(root)
-    found = reader.close()
-    faults.extend(found)
-    return None if found else value
 
 
 def _order(row: Environment) -> tuple[object, ...]:

@@ -1,4 +1,4 @@
-"""Decoders of the shared matrices: CUDA, bases, library sets, advisories, Keras, NVIDIA's own builds."""
+"""Decoders of the shared matrices: CUDA, bases, advisories, Keras, NVIDIA's own builds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias
 
-from envbuilder.catalog.cuda import CudaFacts, LibrarySet
+from envbuilder.catalog.cuda import CudaFacts
 from envbuilder.catalog.environments import BaseSystem
 from envbuilder.catalog.field_types import WheelVersion
 from envbuilder.catalog.keras import KerasFacts, KerasRule
@@ -14,49 +14,44 @@ from envbuilder.catalog.sources import Advisory, Source
 from envbuilder.catalog.vendor_builds import VendorBuild
 from envbuilder.core.field_rules import At, NotEmpty, Unique
 from envbuilder.core.field_types import exactly
-from envbuilder.core.structure import Mismatch
+from envbuilder.core.mismatches import Mismatch
 from envbuilder.core.yaml.documents import read
 from envbuilder.core.yaml.fields import Fields
 from envbuilder.core.yaml.structured import structured
 
 SCHEMA = 1
-_Schema: TypeAlias = Annotated[int, exactly(SCHEMA)]
+SchemaNumber: TypeAlias = Annotated[int, exactly(SCHEMA)]
+"""The field `schema` of every matrix."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Cuda:
-    schema: _Schema
+    schema: SchemaNumber
     facts: Annotated[CudaFacts, At()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Bases:
-    schema: _Schema
+    schema: SchemaNumber
     bases: Annotated[tuple[BaseSystem, ...], NotEmpty(), Unique("id")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Libraries:
-    schema: _Schema
-    libraries: Annotated[tuple[LibrarySet, ...], NotEmpty(), Unique("id")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Advisories:
-    schema: _Schema
+    schema: SchemaNumber
     advisories: Annotated[tuple[Advisory, ...], NotEmpty(), Unique("id")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Keras:
-    schema: _Schema
+    schema: SchemaNumber
     releases: Annotated[tuple[WheelVersion, ...], NotEmpty()]
     rules: Annotated[tuple[KerasRule, ...], NotEmpty()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _VendorBuilds:
-    schema: _Schema
+    schema: SchemaNumber
     builds: Annotated[tuple[VendorBuild, ...], NotEmpty()]
 
 
@@ -88,11 +83,6 @@ def _ascending(document: _Cuda) -> Iterator[Mismatch]:
 def read_bases(text: str, file: str) -> tuple[BaseSystem, ...]:
     """Read `bases.yaml`: operating systems that an image can start from."""
     return structured(_Bases, read(text, file), file).bases
-
-
-def read_libraries(text: str, file: str) -> tuple[LibrarySet, ...]:
-    """Read `libraries.yaml`: CUDA libraries that fit together."""
-    return structured(_Libraries, read(text, file), file).libraries
 
 
 def read_advisories(text: str, file: str) -> tuple[Advisory, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import click
 
-from envbuilder.lock.lock import Change
+from envbuilder.lock.diff import Change
 
 _COLOURS = {"+": "green", "-": "red", "~": "yellow"}
 

@@ -23,9 +23,14 @@ _MAGIC = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ\0": "xz"}
 
 
 def packing_of(stream: BinaryIO) -> str:
-    """Return `gz`, `bz2` or `xz` by the first bytes of a stream at its start; empty for anything else."""
+    """Return the packing of a stream at its start, as `packing_by`."""
     head = stream.read(6)
     stream.seek(0)
+    return packing_by(head)
+
+
+def packing_by(head: bytes) -> str:
+    """Return `gz`, `bz2` or `xz` by the first six bytes of a stream; empty for anything else."""
     return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), "")
 
 

@@ -2,41 +2,38 @@
 
 from __future__ import annotations
 
-from envbuilder.core.memory_policy import ALL, GpuMemory, MemoryPolicy, fraction, limit, parse, parse_one, together
-from envbuilder.core.yaml.documents import Mapping, Node, Scalar, Sequence
-from envbuilder.core.yaml.fields import Fields
+from typing import Annotated, Any, cast
 
-_AMOUNTS = {"fraction": fraction, "limit": limit}
+from envbuilder.core.field_rules import NotEmpty, Parsed
+from envbuilder.core.memory_policy import GpuMemory, MemoryPolicy, fraction, limit, parse, parse_one, together
+from envbuilder.core.structure import load
+
+_POLICY: Any = Annotated[MemoryPolicy, Parsed(parse)]
+_ONE: Any = Annotated[GpuMemory, Parsed(parse_one)]
+_AMOUNTS: dict[str, Any] = {
+    "fraction": Annotated[GpuMemory, Parsed(fraction)],
+    "limit": Annotated[GpuMemory, Parsed(limit)],
+}
 
 
-def memory_policy(fields: Fields, name: str) -> MemoryPolicy:
-    """Read a memory policy, by default that of TensorFlow; record faults with their line.
+def memory_policy(value: object) -> MemoryPolicy:
+    """Return a memory policy: `growth`, `{limit: "4GiB"}` and `["growth", {fraction: "0.8"}]` are policies.
 
-    `growth`, `{limit: "4GiB"}` and `["growth", {fraction: "0.8"}]` are policies.
+    Raises:
+        ValueError: It is not a memory policy; `Mismatched` if a part of it is not one.
     """
-    node = fields.node(name)
-    if node is None:
-        return ALL
-    if isinstance(node, Scalar):
-        return fields.read(node, name, parse) or ALL
-    entries = node.items if isinstance(node, Sequence) else (node,)
-    paths = [f"{name}[{index}]" for index in range(len(entries))] if isinstance(node, Sequence) else [name]
-    gpus = [_gpu(fields, entry, path) for entry, path in zip(entries, paths, strict=True)]
-    if not gpus:
-        fields.fault(name, "must have at least one entry")
-    try:
-        return together(tuple(gpu for gpu in gpus if gpu)) if gpus and all(gpus) else ALL
-    except ValueError as error:
-        fields.fault(name, str(error))
-        return ALL
+    if isinstance(value, list):
+        return together(load(_GPUS, value))
+    return together((_gpu(value),)) if isinstance(value, dict) else cast("MemoryPolicy", load(_POLICY, value))
 
 
-def _gpu(fields: Fields, node: Node, path: str) -> GpuMemory | None:
-    """Return the policy for one GPU; None if it is faulty."""
-    if not isinstance(node, Mapping):
-        return fields.read(node, path, parse_one)
-    if len(node.entries) != 1 or node.entries[0][0] not in _AMOUNTS:
-        fields.fault_at(path, "must have one field: fraction or limit")
-        return None
-    (way, amount), *_ = node.entries
-    return fields.read(amount, f"{path}.{way}", _AMOUNTS[way])
+def _gpu(value: object) -> GpuMemory:
+    if not isinstance(value, dict):
+        return cast("GpuMemory", load(_ONE, value))
+    if len(value) != 1 or not value.keys() <= _AMOUNTS.keys():
+        raise ValueError("must have one field: fraction or limit")
+    [(way, amount)] = value.items()
+    return cast("GpuMemory", load(_AMOUNTS[way], amount, at=(way,)))
+
+
+_GPUS: Any = Annotated[tuple[Annotated[GpuMemory, Parsed(_gpu, of=object)], ...], NotEmpty()]

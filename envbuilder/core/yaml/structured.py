@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+from envbuilder.core.conversion.reading import Dialect, Tables
 from envbuilder.core.errors import Fault, InvalidInput
-from envbuilder.core.structure import Dialect, Mismatch, Mismatched, Path, load
+from envbuilder.core.mismatches import Mismatch, Mismatched, Path
+from envbuilder.core.structure import load
 from envbuilder.core.yaml.documents import Document, Mapping, Node, Sequence
 
 T = TypeVar("T")
@@ -26,7 +28,7 @@ def structured(
     document: Document,
     file: str,
     *,
-    without: Collection[str] = (),
+    tables: Tables | None = None,
     check: Callable[[T], Iterable[Mismatch]] = lambda _: (),
 ) -> T:
     """Return the dataclass for a document.
@@ -35,17 +37,14 @@ def structured(
         kind: The dataclass.
         document: Result of `documents.read`.
         file: Its path, for the faults.
-        without: Top-level fields that are not part of the dataclass.
+        tables: Tables for `Named`.
         check: Rules between fields; called if every field is valid by itself.
 
     Raises:
         InvalidInput: With all faults, including those of spelling.
     """
-    value = value_of(document.root)
-    if isinstance(value, dict):
-        value = {name: each for name, each in value.items() if name not in without}
     try:
-        found = load(kind, value, dialect=_DIALECT)
+        found = load(kind, value_of(document.root), dialect=_DIALECT, tables=tables)
     except Mismatched as error:
         raise InvalidInput(_faults(document, error.mismatches, file)) from error
     if faults := _faults(document, check(found), file):
@@ -66,13 +65,13 @@ def _faults(document: Document, mismatches: Iterable[Mismatch], file: str) -> tu
     """Return all faults; keep only the first of each field, which is the cause of the others."""
     found = {(fault.line, fault.field): fault for fault in document.faults}
     for each in mismatches:
-        line = _line(document.root, each.path)
+        line = line_of(document.root, each.path)
         fault = Fault(file=file, line=line, field=each.field, problem=each.problem, hint=each.hint)
         found.setdefault((line, fault.field), fault)
     return tuple(found.values())
 
 
-def _line(node: Node, path: Path) -> int:
+def line_of(node: Node, path: Path) -> int:
     """Return the line of the node at a path, or of its deepest existing ancestor."""
     for step in path:
         inner: Node | None = None

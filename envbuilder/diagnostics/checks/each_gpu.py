@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from envbuilder.diagnostics.checks.check import was_tried, without_tensorflow
+from envbuilder.diagnostics.checks.check import no_result
 from envbuilder.diagnostics.checks.results import NotProven, Outcome, Passed, failure
 from envbuilder.diagnostics.facts.facts import Fact, Facts, Seen, Unseen
 from envbuilder.diagnostics.facts.gpu import OnGpu, Placement
 
 T = TypeVar("T")
 U = TypeVar("U")
+WORK = "work on a GPU"
 NO_GPU = "TensorFlow sees no GPU, so nothing was computed on one"
 ABSENT = "NotInRelease"
 
@@ -33,7 +34,7 @@ def judge_each(
         remedy: Remedy for a problem.
     """
     if isinstance(fact, Unseen):
-        return not_there(facts, fact, remedy)
+        return no_result(facts, fact, WORK, "it", remedy)
     if not fact.value:
         return NotProven(reason=NO_GPU)
     judged = [(each.asked, _judged(each, problem)) for each in fact.value]
@@ -43,13 +44,6 @@ def judge_each(
         return NotProven(reason="; ".join(open_ones))
     told = [f"{each.asked}: {seen(each.work.value)}" for each in fact.value if isinstance(each.work, Seen)]
     return Passed(seen="; ".join(told))
-
-
-def not_there(facts: Facts, fact: Unseen, remedy: str) -> Outcome:
-    """Return the outcome for a step without result: failed if it was tried."""
-    if not was_tried(fact):
-        return without_tensorflow("work on a GPU", facts, fact)
-    return failure(problem=f"it failed with {fact.summary}", remedy=remedy)
 
 
 def _judged(each: OnGpu[T], problem: Callable[[str, T], str | NotProven]) -> str | NotProven:

@@ -8,6 +8,7 @@ from envbuilder.diagnostics.checks.check import Check
 from envbuilder.diagnostics.checks.driver import describe
 from envbuilder.diagnostics.checks.figures import figures
 from envbuilder.diagnostics.checks.results import CheckResult, NotProven, Outcome, Report, Tier, outcome_of
+from envbuilder.diagnostics.checks.stand_ins import stand_ins
 from envbuilder.diagnostics.checks.subjects import group_of, seconds_of
 from envbuilder.diagnostics.checks.table import bare_checks, checks_for
 from envbuilder.diagnostics.facts.facts import Facts, Seen
@@ -25,6 +26,9 @@ NOT_COVERED: dict[Tier, tuple[str, ...]] = {
         "that other GPUs and drivers than those seen here work",
     ),
 }
+
+STAND_INS = "stand-ins"
+"""Line of a report that names the stand-ins."""
 
 _BARE = "that the base and the CUDA libraries of an image fit: this was a bare environment"
 
@@ -121,4 +125,6 @@ def summary(facts: Facts) -> tuple[tuple[str, str], ...]:
         interface = facts.driver.value.interface
         gpus = interface.value.gpus if isinstance(interface, Seen) else ()
         lines += [(f"GPU {gpu.index}", f"{gpu.name}, compute capability {gpu.capability or '?'}") for gpu in gpus]
+    if found := stand_ins(facts):
+        lines.append((STAND_INS, ", ".join(found)))
     return tuple(lines)

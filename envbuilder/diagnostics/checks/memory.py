@@ -8,7 +8,7 @@ from envbuilder.core.memory_policy import VARIABLE, MemoryPolicy, Way, parse
 from envbuilder.diagnostics.checks.check import not_seen, without_tensorflow
 from envbuilder.diagnostics.checks.results import NotProven, Outcome, Passed, failure
 from envbuilder.diagnostics.facts.facts import Facts, Gpu, Seen, Unseen
-from envbuilder.diagnostics.facts.memory import MemoryFacts, ReceivedMemory
+from envbuilder.diagnostics.facts.gpu import MemoryFacts, ReceivedMemory
 
 _MIB = 1 << 20
 _CLOSE = 1e-6

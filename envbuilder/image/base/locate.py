@@ -21,7 +21,8 @@ from envbuilder.image.base.python_archive import PythonArchive, inspect
 from envbuilder.image.base.tree_store import DebianStore
 from envbuilder.image.base.trees import DebianTree
 from envbuilder.lock.locations import Refused
-from envbuilder.lock.lock import BasePin, PythonPin, Sources
+from envbuilder.lock.lock import BasePin, PythonPin
+from envbuilder.lock.spec_values import Sources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

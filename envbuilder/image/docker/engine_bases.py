@@ -16,7 +16,8 @@ from envbuilder.image.base.trees import EPOCH, DebianTree
 from envbuilder.image.container_engine import ContainerEngine, Listener
 from envbuilder.image.docker.registry_bases import fetch_base
 from envbuilder.image.plan.layers import LABEL_BASE, base_reference, image_reference
-from envbuilder.lock.lock import BasePin, Lock, Sources
+from envbuilder.lock.lock import BasePin, Lock
+from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.tar.members import of_tar
 from envbuilder.oci.tar.writing import write
 

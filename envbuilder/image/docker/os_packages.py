@@ -8,8 +8,8 @@ from envbuilder.catalog.environments import BaseChoice, BaseKind
 from envbuilder.core.errors import EngineUnavailable
 from envbuilder.image.docker.engine_bases import EngineBases
 from envbuilder.lock.locations import Located, OsPackages, Refused
-from envbuilder.lock.lock import Spec
 from envbuilder.lock.resolve.apt import AptResolver
+from envbuilder.lock.spec_values import Spec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,8 @@ from envbuilder.core.references import ImageRef
 from envbuilder.image.builds import ImageInfo
 from envbuilder.image.container_engine import ContainerEngine, Listener
 from envbuilder.lock.locations import Refused
-from envbuilder.lock.lock import BasePin, Sources
+from envbuilder.lock.lock import BasePin
+from envbuilder.lock.spec_values import Sources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from envbuilder.catalog.cuda import LibraryLink
-from envbuilder.lock.lock import Lock, OsPackagePin, OwnFile, PackagePin
+from envbuilder.lock.lock import Lock, OsPackagePin, PackagePin
+from envbuilder.lock.spec_values import OwnFile
 
 
 class LayerKind(StrEnum):

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from envbuilder.catalog.environments import BaseChoice, Environment
 from envbuilder.lock.closures import Chosen
-from envbuilder.lock.lock import PackageGroup, PackagePin, Spec
+from envbuilder.lock.lock import PackageGroup, PackagePin
 from envbuilder.lock.resolve.resolver import Resolution
 from envbuilder.lock.resolve.tensorflow_distributions import DISTRIBUTIONS
 from envbuilder.lock.resolve.uv_resolver import BUILD_TOOLS, BUILD_TOOLS_CUTOFF
+from envbuilder.lock.spec_values import Spec
 
 _BUILD_CONSTRAINTS = ("setuptools<82",)
 

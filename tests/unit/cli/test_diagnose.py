@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from envbuilder.lock.create import lock
-from envbuilder.lock.lock import Spec
 from envbuilder.lock.lockfile import dump
+from envbuilder.lock.spec_values import Spec
 from tests.fakes.catalogs import ROOT, real_catalog
 from tests.fakes.ports import lock_ports
 from tests.unit.cli.running import CommandLine

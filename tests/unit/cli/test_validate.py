@@ -12,8 +12,8 @@ import pytest
 
 from envbuilder.diagnostics.probe.script import probe_source
 from envbuilder.lock.create import lock
-from envbuilder.lock.lock import Spec
 from envbuilder.lock.lockfile import dump
+from envbuilder.lock.spec_values import Spec
 from tests.fakes.catalogs import ROOT, real_catalog
 from tests.fakes.ports import lock_ports
 from tests.unit.cli.running import CommandLine

@@ -11,8 +11,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuilder.core.field_rules import At, Entries, Inside, NotEmpty, Omitted, Parsed, Sorted, Tagged, Unique, When
-from envbuilder.core.structure import Dialect, Mismatched, dump, load
+from envbuilder.core.conversion.reading import Dialect
+from envbuilder.core.field_rules import (
+    At,
+    Entries,
+    Inside,
+    Named,
+    NotEmpty,
+    Omitted,
+    Parsed,
+    Sorted,
+    Tagged,
+    Unique,
+    When,
+)
+from envbuilder.core.mismatches import Mismatched
+from envbuilder.core.structure import dump, load
 from envbuilder.core.versions import Release
 
 T = TypeVar("T")
@@ -308,3 +322,61 @@ def test_entries_that_stand_twice_are_named_beside_other_mismatches() -> None:
         ("sources[2].address", "'red x' is a duplicate"),
         ("sources[1].kind", "'green' is none of red, dark-blue"),
     ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Town:
+    id: str
+    size: int
+
+
+def pair(value: object) -> tuple[int, int]:
+    numbers = load(tuple[int, ...], value)
+    if len(numbers) != 2:
+        raise ValueError("must be two numbers")
+    return numbers[0], numbers[1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Road:
+    towns: Annotated[tuple[Annotated[Town, Named("towns")], ...], Sorted(by="size")]
+    middle: Annotated[Town, Named("towns")] | None = None
+    span: Annotated[tuple[int, int], Parsed(pair, of=object, write=list)] = (0, 0)
+
+
+TOWNS = {name: Town(id=name, size=size) for name, size in (("a", 3), ("b", 2), ("c", 1))}
+
+
+def road(plain: dict[str, object]) -> Road | list[tuple[str, str, str]]:
+    try:
+        return load(Road, plain, tables={"towns": TOWNS})
+    except Mismatched as error:
+        return [(each.field, each.problem, each.hint) for each in error.mismatches]
+
+
+def test_a_named_value_is_that_of_its_table_and_is_written_as_its_id() -> None:
+    plain: dict[str, object] = {"towns": ["c", "a"], "middle": "b"}
+    assert road(plain) == Road(towns=(TOWNS["c"], TOWNS["a"]), middle=TOWNS["b"])
+    assert dump(Road(towns=(TOWNS["c"], TOWNS["a"]), middle=TOWNS["b"])) == plain
+
+
+def test_a_name_that_its_table_lacks_is_a_mismatch_with_the_known_ones() -> None:
+    assert road({"towns": ["a", "d"], "middle": 1}) == [
+        ("towns[1]", "'d' is not in the catalog", "known: a, b, c"),
+        ("middle", "must be text", 'write "1"'),
+    ]
+
+
+def test_values_sorted_by_an_attribute_may_have_any_order_in_the_document() -> None:
+    assert road({"towns": ["a", "b", "c"]}) == Road(towns=(TOWNS["c"], TOWNS["b"], TOWNS["a"]))
+
+
+def test_mismatches_inside_a_value_that_a_function_parses_have_their_whole_path() -> None:
+    assert road({"towns": [], "span": [1, "x"]}) == [("span[1]", "must be a whole number", "")]
+    assert road({"towns": [], "span": [1]}) == [("span", "must be two numbers", "")]
+
+
+def test_an_empty_text_is_an_unknown_value_only_where_programs_write() -> None:
+    assert load(Share, {"user": "", "part": ""}) == Share(user="", part=None)
+    with pytest.raises(Mismatched, match="part: must be a number"):
+        load(Share, {"user": "", "part": ""}, dialect=Dialect(closed=True))

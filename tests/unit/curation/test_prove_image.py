@@ -15,9 +15,10 @@ from envbuilder.curation.prove_image import ImageProof
 from envbuilder.diagnostics.checks.results import Report, Tier
 from envbuilder.diagnostics.validate import Validation
 from envbuilder.lock.create import lock
-from envbuilder.lock.lock import Lock, Spec
+from envbuilder.lock.lock import Lock
 from envbuilder.lock.lockfile import digest
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder
+from envbuilder.lock.spec_values import Spec
 from tests.fakes.catalogs import small_catalog, small_row
 from tests.fakes.ports import lock_ports
 from tests.fakes.proving import TODAY, report, world

@@ -13,8 +13,9 @@ from envbuilder.diagnostics.checks.results import Report, Tier
 from envbuilder.diagnostics.validate import Validation, validate
 from envbuilder.image.embedded_lock import LOCK_IN_IMAGE, lock_inside
 from envbuilder.lock.create import lock
-from envbuilder.lock.lock import Lock, PackageGroup, PackagePin, Spec
+from envbuilder.lock.lock import Lock, PackageGroup, PackagePin
 from envbuilder.lock.lockfile import dump
+from envbuilder.lock.spec_values import Spec
 from envbuilder.oci.runtime.command import RunResult
 from tests.fakes.catalogs import ROOT, real_catalog
 from tests.fakes.engine import FAKE_INFO, FakeEngine, fake_image

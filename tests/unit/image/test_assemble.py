@@ -16,7 +16,8 @@ from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.image.assemble import Assembled, Assembly, assemble
 from envbuilder.image.builds import BuildEvent, StepFinished
 from envbuilder.image.layers.ports import AssemblyContext
-from envbuilder.lock.lock import Lock, OwnFile, PackageGroup, ToolPin
+from envbuilder.lock.lock import Lock, PackageGroup, ToolPin
+from envbuilder.lock.spec_values import OwnFile
 from envbuilder.oci.images import ImagePin, LayerFormat
 from envbuilder.oci.transfers import Transfer
 from tests.unit.image.layers.wheels import shared_library

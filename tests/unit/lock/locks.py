@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from envbuilder.catalog.archives import ArchiveFormat
 from envbuilder.catalog.cuda import LibraryLink
 from envbuilder.catalog.environments import BaseKind, CudaProvider, PythonProvider
 from envbuilder.core.memory_policy import parse
 from envbuilder.core.names import variable_problem
 from envbuilder.core.versions import Release
+from envbuilder.lock.archive_pins import ArchivePin, LibraryPin
 from envbuilder.lock.lock import (
     BasePin,
     CudaPin,
     Lock,
     OsPackagePin,
-    OwnFile,
     PackageGroup,
     PackagePin,
     PythonPin,
     ToolName,
     ToolPin,
-    User,
 )
+from envbuilder.lock.spec_values import OwnFile, User
 
 # What one line of a spec or a matrix can hold.
 LINES = st.text(st.characters(min_codepoint=32, max_codepoint=0x7E) | st.sampled_from("äß€語😀"), max_size=16)
@@ -98,14 +99,35 @@ PYTHONS = st.builds(PythonPin, version=PYTHON_VERSIONS, provider=st.just(PythonP
     file=FILE_NAMES,
     sha256=HASHES | st.just(""),
 )
+LIBRARIES = st.from_regex(r"lib[a-z]{1,6}\.so\.[0-9]{1,2}", fullmatch=True)
+MEMBERS = st.from_regex(r"[A-Za-z0-9_.+]{1,5}x(/[A-Za-z0-9_]{1,5}){0,2}", fullmatch=True)
+ARCHIVES = st.builds(
+    ArchivePin,
+    id=NAMES,
+    format=st.sampled_from(ArchiveFormat),
+    publisher=NAMES,
+    path=MEMBERS | st.just(""),
+    file=FILE_NAMES,
+    sha256=HASHES,
+    size=st.integers(0, 2**40),
+    inner=MEMBERS | st.just(""),
+    eula=MEMBERS | st.just(""),
+    libraries=st.lists(
+        st.builds(LibraryPin, soname=LIBRARIES, path=MEMBERS, sha256=HASHES | st.just("")),
+        min_size=1,
+        max_size=2,
+        unique_by=lambda pin: pin.soname,
+    ).map(tuple),
+)
 CUDAS = st.builds(
     CudaPin,
     provider=st.sampled_from(CudaProvider),
     cuda=RELEASES,
     cudnn=RELEASES,
     driver=RELEASES,
-    sonames=st.lists(st.from_regex(r"lib[a-z]{1,6}\.so\.[0-9]{1,2}", fullmatch=True), max_size=3).map(tuple),
+    sonames=st.lists(LIBRARIES, max_size=3).map(tuple),
     links=st.lists(LINKS, max_size=2).map(tuple),
+    archives=st.lists(ARCHIVES, max_size=2, unique_by=lambda pin: pin.id).map(tuple),
 )
 FILES = st.builds(
     OwnFile,

@@ -11,7 +11,8 @@ from envbuilder.core.errors import NoUsableBase, UsageError
 from envbuilder.core.versions import Release
 from envbuilder.lock.base_choice import choose
 from envbuilder.lock.locations import Located, Location, Refused
-from envbuilder.lock.lock import BasePin, PythonPin, Spec
+from envbuilder.lock.lock import BasePin, PythonPin
+from envbuilder.lock.spec_values import Spec
 from tests.fakes.catalogs import small_row
 
 ROW = small_row("tf-2.4-cuda11.0")

@@ -12,7 +12,8 @@ from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import parse
 from envbuilder.lock.builder import Ingredients, assemble, refuse_policy
 from envbuilder.lock.locations import Located, Refused
-from envbuilder.lock.lock import BasePin, Lock, PythonPin, Spec
+from envbuilder.lock.lock import BasePin, Lock, PythonPin
+from envbuilder.lock.spec_values import Spec
 from tests.fakes.catalogs import small_catalog, small_row
 
 

@@ -13,7 +13,8 @@ from envbuilder.core.memory_policy import GROWTH
 from envbuilder.core.versions import Release
 from envbuilder.lock.diff import staleness
 from envbuilder.lock.inputs import inputs
-from envbuilder.lock.lock import Lock, Spec, User
+from envbuilder.lock.lock import Lock
+from envbuilder.lock.spec_values import Spec, User
 from tests.fakes.catalogs import good_lock, small_row
 
 ROW = small_row("tf-2.4-cuda11.0")

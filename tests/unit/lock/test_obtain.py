@@ -11,10 +11,11 @@ from packaging.version import Version
 
 from envbuilder.core.errors import UsageError
 from envbuilder.lock.create import lock
-from envbuilder.lock.lock import Lock, Sources, Spec
+from envbuilder.lock.lock import Lock
 from envbuilder.lock.lock_paths import read_lock, write_text
 from envbuilder.lock.lockfile import dump
 from envbuilder.lock.obtain import LockCache, keep_image, lock_of_file, refuse_unpinned
+from envbuilder.lock.spec_values import Sources, Spec
 from envbuilder.lock.targets import LockTarget
 from envbuilder.oci.images import Descriptor, ImageLayerPin, ImagePin, LayerFormat
 from tests.fakes.catalogs import good_lock, small_catalog

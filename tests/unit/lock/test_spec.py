@@ -13,8 +13,8 @@ from packaging.version import Version
 from envbuilder.core.errors import InvalidInput
 from envbuilder.core.memory_policy import GROWTH
 from envbuilder.core.versions import Release
-from envbuilder.lock.lock import OwnFile, Sources, Spec, User
 from envbuilder.lock.spec import read_spec, with_sources
+from envbuilder.lock.spec_values import OwnFile, Sources, Spec, User
 from tests.fakes.catalogs import DATA
 
 

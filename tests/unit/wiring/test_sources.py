@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import SourceUnreachable
-from envbuilder.lock.lock import Sources
+from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.build_inputs import package_files
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import settings

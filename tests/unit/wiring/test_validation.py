@@ -11,8 +11,8 @@ from envbuilder.core.errors import EnvbuilderError, UsageError
 from envbuilder.diagnostics.checks.results import Report, Tier
 from envbuilder.image.builder import Engine
 from envbuilder.lock.create import lock
-from envbuilder.lock.lock import Spec
 from envbuilder.lock.lockfile import dump
+from envbuilder.lock.spec_values import Spec
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import settings
 from envbuilder.wiring.validation import ValidationRequest, reports_on

@@ -12,7 +12,7 @@ from envbuilder.image.base.file_store import FileStore
 from envbuilder.image.base.locate import keep_archive
 from envbuilder.image.base.tree_store import DebianStore
 from envbuilder.image.base.trees import DebianTree
-from envbuilder.lock.lock import Sources
+from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.inventory import inventory
 from envbuilder.wiring.settings import settings
 from tests.fakes.catalogs import real_catalog

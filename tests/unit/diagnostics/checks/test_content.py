@@ -11,7 +11,8 @@ import pytest
 from envbuilder.diagnostics.checks.content import CONTENT_CHECKS, judge_content
 from envbuilder.diagnostics.checks.results import Failed, NotProven, Outcome, Passed, Tier
 from envbuilder.image.contents import ContentExpectation, ImageContent, LibraryFile
-from envbuilder.lock.lock import Lock, OwnFile, PackageGroup
+from envbuilder.lock.lock import Lock, PackageGroup
+from envbuilder.lock.spec_values import OwnFile
 from envbuilder.oci.images import Descriptor, ImageLayerPin, ImagePin, LayerFormat
 from tests.fakes.catalogs import good_lock
 

@@ -10,8 +10,8 @@ from envbuilder.catalog.machine import Host
 from envbuilder.catalog.offers import Offer, offer
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.facts.facts import Facts, Seen
+from envbuilder.diagnostics.facts.host import CudaFile, Distribution, SoftwareFacts, TensorFlowFiles
 from envbuilder.diagnostics.facts.machine import host_of
-from envbuilder.diagnostics.facts.software import CudaFile, Distribution, SoftwareFacts, TensorFlowFiles
 from envbuilder.diagnostics.host.examination import Examination
 from envbuilder.diagnostics.host.installation import Installation
 from envbuilder.diagnostics.host.table import examine_machine

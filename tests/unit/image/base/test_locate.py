@@ -20,7 +20,8 @@ from envbuilder.image.base.python_survey import inspect
 from envbuilder.image.base.tree_store import DebianStore
 from envbuilder.image.base.trees import DebianTree, PythonArchive
 from envbuilder.lock.locations import Refused
-from envbuilder.lock.lock import BasePin, PythonPin, Sources
+from envbuilder.lock.lock import BasePin, PythonPin
+from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.tar import writing as tarball
 from envbuilder.oci.tar.members import file_of
 from tests.fakes.catalogs import small_row

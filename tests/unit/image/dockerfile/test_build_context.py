@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from envbuilder.image.dockerfile.build_context import Attachment, Rendered, render, requirements
 from envbuilder.image.plan.layers import plan
-from envbuilder.lock.lock import Lock, OwnFile, PackageGroup, ToolPin
+from envbuilder.lock.lock import Lock, PackageGroup, ToolPin
 from envbuilder.lock.lockfile import dump
+from envbuilder.lock.spec_values import OwnFile
 from tests.fakes.catalogs import TEMPLATES, good_lock
 
 LOCK = good_lock()

@@ -14,15 +14,7 @@ from envbuilder.core import memory_policy as memory
 from envbuilder.core.versions import Release
 from envbuilder.image.plan.keys import layer_key, python_key
 from envbuilder.image.plan.layers import plan
-from envbuilder.lock.lock import (
-    CudaPin,
-    Lock,
-    OsPackagePin,
-    PackageGroup,
-    PackagePin,
-    PythonPin,
-    ToolPin,
-)
+from envbuilder.lock.lock import CudaPin, Lock, OsPackagePin, PackageGroup, PackagePin, PythonPin, ToolPin
 from envbuilder.oci.images import LayerFormat
 from tests.fakes.catalogs import good_lock
 from tests.unit.lock.locks import LOCKS

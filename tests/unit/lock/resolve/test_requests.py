@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envbuilder.lock.closures import Chosen
-from envbuilder.lock.lock import PackageGroup, PackagePin, Spec
+from envbuilder.lock.lock import PackageGroup, PackagePin
 from envbuilder.lock.resolve.requests import build_request, grouped, own_request, row_request
+from envbuilder.lock.spec_values import Spec
 from tests.fakes.catalogs import real_row, small_row
 from tests.fakes.resolver import chosen
 

@@ -1,0 +1,1 @@
+"""Converters between plain values and dataclasses, one for each kind of type hint."""

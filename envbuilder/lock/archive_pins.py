@@ -1,0 +1,63 @@
+"""Pins of vendor archives and of the libraries that an image takes out of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from envbuilder.catalog.archives import ArchiveFormat
+from envbuilder.core.field_rules import NotEmpty, Unique
+from envbuilder.core.field_types import (
+    ArchiveMember,
+    FileName,
+    FileSize,
+    LibraryName,
+    OptionalArchiveMember,
+    OptionalSha256,
+    RowId,
+    Sha256,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LibraryPin:
+    """One library of an archive.
+
+    Attributes:
+        soname: The name that programs open.
+        path: Member of the archive, or of the run file inside: the library's file or a link to it.
+        sha256: Of the library's file; empty if it was unknown when the lock was made.
+    """
+
+    soname: LibraryName
+    path: ArchiveMember
+    sha256: OptionalSha256 = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivePin:
+    """One archive of a vendor.
+
+    Attributes:
+        id: Id of the archive in the catalog.
+        format: Its format.
+        publisher: Id of the publisher; addresses are never in a lock.
+        path: Path below the publisher's address; empty for a file of the package index.
+        file: Name of the file.
+        sha256: Of the file.
+        size: Bytes of the file; 0 if unknown.
+        inner: Member that holds the toolkit, for a nested run file; else empty.
+        eula: Member with the text of the licence; empty if only the publisher's page has it.
+        libraries: Libraries that the image takes out of it, sorted by soname.
+    """
+
+    id: RowId
+    format: ArchiveFormat
+    publisher: RowId
+    path: OptionalArchiveMember = ""
+    file: FileName
+    sha256: Sha256
+    size: FileSize = 0
+    inner: OptionalArchiveMember = ""
+    eula: OptionalArchiveMember = ""
+    libraries: Annotated[tuple[LibraryPin, ...], NotEmpty(), Unique("soname")]

@@ -1,0 +1,141 @@
+"""Values of a spec."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from typing import Annotated, TypeAlias
+
+from packaging.version import Version
+
+from envbuilder.core.field_rules import Entries, Omitted, Parsed, Sorted
+from envbuilder.core.field_types import AllowedPath, DistributionName, FileSize, ImageName, ImagePath, Sha256, within
+from envbuilder.core.memory_policy import ALL, VARIABLE, MemoryPolicy
+from envbuilder.core.names import LARGEST_ID, account_name, variable_problem
+from envbuilder.core.references import registry_address
+from envbuilder.core.versions import Release
+from envbuilder.core.yaml.memory_policy import memory_policy
+from envbuilder.core.yaml.requirements import os_package, pep440, requirement, requirement_name
+from envbuilder.lock.resolve.tensorflow_distributions import OTHER_BUILDS
+
+
+def variable_name(text: str) -> str:
+    """Return the name of an environment variable that an image may set, unchanged.
+
+    Raises:
+        ValueError: It is not a name, or belongs into another field of a spec.
+    """
+    if problem := "is set by `memory:`" if text == VARIABLE else variable_problem(text):
+        raise ValueError(problem)
+    return text
+
+
+def own_package(text: str) -> str:
+    """Return a requirement for an own package, unchanged.
+
+    Raises:
+        ValueError: It is not a requirement, or is for another build of TensorFlow.
+    """
+    name = requirement_name(requirement(text))
+    if name in OTHER_BUILDS:
+        raise ValueError(
+            f"{name} is another build of TensorFlow: an image contains only that of its environment (remove it; "
+            "`tensorflow:` selects a patch release)"
+        )
+    return text
+
+
+AccountId: TypeAlias = Annotated[int, within(1, LARGEST_ID, "images run as an ordinary user")]
+Variables: TypeAlias = Annotated[tuple[tuple[Annotated[str, Parsed(variable_name)], str], ...], Entries(ordered=True)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class User:
+    """User that the image runs as."""
+
+    name: Annotated[str, Parsed(account_name)]
+    uid: AccountId
+    gid: AccountId
+
+
+DEFAULT_USER = User(name="app", uid=1000, gid=1000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """Sources of ingredients on this machine; never part of a lock.
+
+    Attributes:
+        registry_mirror: Registry that serves the base images instead of the public ones, such as `localhost:5000`.
+        debian_mirror: Address of a Debian archive; empty for the one that this host uses.
+        debian_keyring: File with the keys of that archive; empty for Debian's own. Never from a spec.
+        debian_allow_expired: Accept suites whose Release file has expired, as in archives and snapshots.
+        index: Address of a package index; empty for uv's own configuration.
+        python_archives: Interpreter archives that the user names, as paths.
+    """
+
+    registry_mirror: Annotated[str, Parsed(registry_address)] = ""
+    debian_mirror: str = ""
+    debian_keyring: Annotated[str, Omitted()] = ""
+    debian_allow_expired: bool = False
+    index: str = ""
+    python_archives: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnFile:
+    """A file of the user in an image; in a spec, it may stand for a whole directory until that is expanded.
+
+    Attributes:
+        path: Absolute path in the image.
+        source: Its path on this machine; empty in a lock.
+        sha256: 64 hexadecimal digits of its content; empty in a spec whose files were not read yet.
+        size: Bytes.
+        executable: Whether all users may execute it.
+    """
+
+    path: ImagePath
+    source: Annotated[str, Omitted()] = ""
+    sha256: Sha256 = ""
+    size: FileSize = 0
+    executable: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """Content of `envbuilder.yaml`; the defaults are those of `build ENV` without a file.
+
+    Attributes:
+        environment: Id of the environment.
+        packages: Own Python packages, as PEP 508 requirements, sorted.
+        apt: Own OS packages, sorted.
+        source_builds: Own packages that may be built from source, sorted.
+        cutoff: Own packages uploaded after this day are ignored; None for the environment's day.
+        tensorflow: Patch release; None for the environment's own.
+        python: Interpreter version; None for that of the chosen base.
+        base: Id of the base to use; empty for the environment's order of preference.
+        env: Environment variables, sorted by name.
+        files: Own files, sorted by path.
+        allow: Absolute paths, sorted: files of own packages that may hide or replace another file, and system programs
+            that keep their set-user-ID and set-group-ID bits.
+        user: User in the image.
+        memory: Memory policy.
+        sources: Sources of ingredients on this machine.
+        name: Name of the image below `envbuilder/`; empty for the default of the command that builds.
+    """
+
+    environment: str
+    packages: Annotated[tuple[Annotated[str, Parsed(own_package)], ...], Sorted()] = ()
+    apt: Annotated[tuple[Annotated[str, Parsed(os_package)], ...], Sorted()] = ()
+    source_builds: Annotated[tuple[DistributionName, ...], Sorted()] = ()
+    cutoff: date | None = None
+    tensorflow: Annotated[Version, Parsed(pep440)] | None = None
+    python: Release | None = None
+    base: str = ""
+    env: Variables = ()
+    files: Annotated[tuple[OwnFile, ...], Omitted()] = ()
+    allow: Annotated[tuple[AllowedPath, ...], Sorted()] = ()
+    user: Annotated[User, Omitted()] = DEFAULT_USER
+    memory: Annotated[MemoryPolicy, Parsed(memory_policy, of=object)] = ALL
+    sources: Sources = Sources()
+    name: ImageName = ""

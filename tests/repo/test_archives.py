@@ -1,0 +1,33 @@
+"""Vendor archives of the catalog: every pin has a known publisher, and enough sources to be trusted."""
+
+from __future__ import annotations
+
+import pytest
+
+from envbuilder.catalog.archives import VendorArchive
+from tests.fakes.catalogs import real_catalog
+
+FACTS = real_catalog().archives
+
+
+def test_archives_cover_the_cuda_releases_that_wheels_were_compiled_with() -> None:
+    releases = {archive.id.removesuffix("-runfile") for archive in FACTS.archives}
+    assert releases >= {
+        f"cuda-{release}" for release in ("8.0.61", "9.0.176", "10.0.130", "10.1.243", "11.0.3", "11.2.2", "11.8.0")
+    }
+
+
+@pytest.mark.parametrize("archive", FACTS.archives, ids=lambda archive: archive.id)
+def test_an_archive_names_as_many_sources_as_agree(archive: VendorArchive) -> None:
+    assert len(archive.sources) >= archive.agreeing
+
+
+def test_a_file_of_nvidia_is_pinned_once_for_each_path() -> None:
+    paths = [(archive.publisher, archive.path, archive.file) for archive in FACTS.archives]
+    assert len(set(paths)) == len(paths)
+
+
+def test_eight_published_hashes_are_known_to_be_wrong() -> None:
+    assert len(FACTS.known_wrong) == 8
+    pinned = {(archive.file, archive.sha256) for archive in FACTS.archives}
+    assert not pinned & {(wrong.file, wrong.sha256) for wrong in FACTS.known_wrong}
