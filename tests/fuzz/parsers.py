@@ -42,7 +42,7 @@ from envbuilder.diagnostics.logs.scanner import scan
 from envbuilder.diagnostics.logs.signatures import Failures, load_failures
 from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.diagnostics.report.registry import FORMATS
-from envbuilder.diagnostics.validate import judge_facts
+from envbuilder.diagnostics.validate import validate_facts
 from envbuilder.image.base.deb.package_file import open_deb
 from envbuilder.image.base.deb.packages import PackageIndex
 from envbuilder.image.base.deb.release import parse_release
@@ -180,7 +180,9 @@ def _doctor(content: bytes, _: Path) -> object:
 def _check(content: bytes, _: Path) -> object:
     facts = decode(content, "facts.json")
     lock = load(_text(seeds.files("tests/data/good.lock")[0]), "good.lock")
-    report = judge_facts(_catalog(), lock, facts, tier=None, required=None, subject="facts.json", seconds=facts.seconds)
+    report = validate_facts(
+        _catalog(), lock, facts, tier=None, required=None, subject="facts.json", seconds=facts.seconds
+    )
     return [form.write(report) for form in FORMATS.values()]
 
 
