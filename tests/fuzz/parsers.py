@@ -24,6 +24,7 @@ from envbuilder.core.errors import EnvbuilderError
 from envbuilder.core.http.credentials import netrc_logins
 from envbuilder.core.http.limits import decimal
 from envbuilder.core.http.origins import scheme_of
+from envbuilder.core.http.retries import retry_after
 from envbuilder.core.json_fields import parsed, record, records
 from envbuilder.core.references import ImageRef
 from envbuilder.core.uv import read_pylock
@@ -66,7 +67,6 @@ from envbuilder.oci.layout.stored_images import read_layout
 from envbuilder.oci.registry.auth import chosen
 from envbuilder.oci.registry.credentials import RegistryLogins
 from envbuilder.oci.registry.failures import said
-from envbuilder.oci.registry.retries import retry_after
 from envbuilder.oci.tar.members import of_tar
 from tests.fuzz import seeds
 
