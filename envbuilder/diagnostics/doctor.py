@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
+from envbuilder.core.conversion.reading import Mismatched
 from envbuilder.core.errors import EnvbuilderError, ToolFailed
 from envbuilder.core.field_rules import At
 from envbuilder.core.json_input import BadJson, load_object
-from envbuilder.core.mismatches import Mismatched
 from envbuilder.core.structure import dump, load
 from envbuilder.diagnostics.facts.facts import Facts
 from envbuilder.diagnostics.host.environment import HostEnvironment

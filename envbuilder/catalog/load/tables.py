@@ -12,9 +12,9 @@ from envbuilder.catalog.field_types import WheelVersion
 from envbuilder.catalog.keras import KerasFacts, KerasRule
 from envbuilder.catalog.sources import Advisory, Source
 from envbuilder.catalog.vendor_builds import VendorBuild
+from envbuilder.core.conversion.reading import Mismatch
 from envbuilder.core.field_rules import At, NotEmpty, Unique
 from envbuilder.core.field_types import exactly
-from envbuilder.core.mismatches import Mismatch
 from envbuilder.core.yaml.documents import read
 from envbuilder.core.yaml.fields import Fields
 from envbuilder.core.yaml.structured import structured

@@ -75,7 +75,7 @@ def test_a_row_and_its_closure_make_the_expectation() -> None:
 
 
 def test_a_gpu_row_expects_the_cuda_that_its_wheel_was_built_with() -> None:
-    closure = Closure(python=Release("3.11"), answers=(), packages=())
+    closure = Closure(python=Release("3.11"), answers=(), packages=(), build=())
     expectation = expect_bare(ROW, closure, TABLES)
     assert ROW.cuda is not None
     assert expectation.cuda is not None
