@@ -13,6 +13,7 @@ from pathlib import Path
 
 import yaml
 
+from envbuilder.catalog.archives import ArchiveFormat
 from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.load.catalog import load_catalog
@@ -56,6 +57,7 @@ from envbuilder.image.layer_contents import config_of
 from envbuilder.image.layers.wheel_file import open_wheel
 from envbuilder.image.layers.wheels import Prefix, installed
 from envbuilder.image.running.process_settings import account, settings_of
+from envbuilder.image.vendor.extraction import extract as extract_libraries
 from envbuilder.lock.index.uv_index import _files
 from envbuilder.lock.lockfile import load
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder
@@ -67,7 +69,9 @@ from envbuilder.oci.layout.stored_images import read_layout
 from envbuilder.oci.registry.auth import chosen
 from envbuilder.oci.registry.credentials import RegistryLogins
 from envbuilder.oci.registry.failures import said
+from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import of_tar
+from tests.fakes.vendor_archives import pin_of
 from tests.fuzz import seeds
 
 _MATRICES = Path(__file__).parents[2] / "matrices"
@@ -120,6 +124,15 @@ def _extract(content: bytes, folder: Path) -> object:
     target.mkdir()
     extract(_file(content, folder), target)
     return None
+
+
+def _vendor_archive(content: bytes, folder: Path) -> object:
+    file, store = _file(content, folder), Store(folder=folder / "store")
+    found = []
+    for kind in ArchiveFormat:
+        with suppress(EnvbuilderError):
+            found.append(extract_libraries(pin_of(content, kind), file, store, lambda _: None))
+    return found
 
 
 def _layer(content: bytes, folder: Path) -> object:
@@ -259,6 +272,7 @@ PARSERS: Mapping[str, Parser] = {
     "deb": Parser(run=_deb, seeds=seeds.debs),
     "archive": Parser(run=_extract, seeds=lambda: (*seeds.layers(), *seeds.zips())),
     "tar": Parser(run=lambda data, folder: of_tar(_file(data, folder)), seeds=seeds.tars),
+    "vendor-archive": Parser(run=_vendor_archive, seeds=seeds.vendor_archives),
     "wheel": Parser(run=_wheel, seeds=lambda: (seeds.wheel(),)),
     "record": Parser(run=lambda data, folder: _wheel(seeds.wheel(record=data), folder), seeds=lambda: (seeds.RECORD,)),
     "entry-points": Parser(
