@@ -30,7 +30,7 @@ from envbuilder.wiring.session import Session
 @click.command("compare")
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
-@click.option("--fails", type=click.Choice(["a", "b"], case_sensitive=False), help="System on which the run fails.")
+@click.option("--fails", type=click.Choice(["a", "b"], case_sensitive=False), help="Side on which the run fails.")
 @json_option
 def command(a: str, b: str, fails: str | None, *, as_json: bool) -> None:
     """Compare two machines, locks, environments or images, and show the effect of each difference on TensorFlow.

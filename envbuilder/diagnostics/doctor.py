@@ -9,20 +9,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
+from envbuilder.core.conversion.reading import Mismatched
 from envbuilder.core.errors import EnvbuilderError, ToolFailed
 from envbuilder.core.field_rules import At
 from envbuilder.core.json_input import BadJson, load_object
-from envbuilder.core.mismatches import Mismatched
 from envbuilder.core.structure import dump, load
-from envbuilder.diagnostics.deadlines import Pending
 from envbuilder.diagnostics.facts.facts import Facts
 from envbuilder.diagnostics.host.environment import HostEnvironment
-from envbuilder.diagnostics.host_environment import HostEnvironmentPorts, start_host_environment
-from envbuilder.diagnostics.probe.command import launch
+from envbuilder.diagnostics.host_environment import HostEnvironmentPorts, Pending, start_host_environment
 from envbuilder.diagnostics.probe.containers import PYTHON, SHARE_FOR_TENSORFLOW, read_answer
 from envbuilder.diagnostics.probe.decoding import DIALECT, FactsDocument, decode, invalid, parsed
 from envbuilder.diagnostics.probe.interpreters import probe_document
-from envbuilder.diagnostics.probe.requests import ProbeRequest
+from envbuilder.diagnostics.probe.requests import ProbeRequest, launch
 from envbuilder.oci.runtime.command import RunResult
 
 HARDWARE = ProbeRequest(train=False, framework=False, compute=False)

@@ -10,12 +10,12 @@ from packaging.version import Version
 
 from envbuilder.core.field_rules import Entries, Omitted, Parsed, Sorted
 from envbuilder.core.field_types import AllowedPath, DistributionName, FileSize, ImageName, ImagePath, Sha256, within
-from envbuilder.core.memory_policy import ALL, VARIABLE, MemoryPolicy
+from envbuilder.core.memory_policy import ALL, VARIABLE, MemoryPolicy, plain_policy
 from envbuilder.core.names import LARGEST_ID, account_name, variable_problem
 from envbuilder.core.references import registry_address
 from envbuilder.core.versions import Release
-from envbuilder.core.yaml.memory_policy import memory_policy
 from envbuilder.core.yaml.requirements import os_package, pep440, requirement, requirement_name
+from envbuilder.lock.publisher_places import publisher_name, publisher_place
 from envbuilder.lock.resolve.tensorflow_distributions import OTHER_BUILDS
 
 
@@ -46,6 +46,10 @@ def own_package(text: str) -> str:
 
 
 AccountId: TypeAlias = Annotated[int, within(1, LARGEST_ID, "images run as an ordinary user")]
+Places: TypeAlias = Annotated[
+    tuple[tuple[Annotated[str, Parsed(publisher_name)], Annotated[str, Parsed(publisher_place)]], ...],
+    Entries(ordered=True),
+]
 Variables: TypeAlias = Annotated[tuple[tuple[Annotated[str, Parsed(variable_name)], str], ...], Entries(ordered=True)]
 
 
@@ -72,6 +76,9 @@ class Sources:
         debian_allow_expired: Accept suites whose Release file has expired, as in archives and snapshots.
         index: Address of a package index; empty for uv's own configuration.
         python_archives: Interpreter archives that the user names, as paths.
+        publishers: Where archives of vendors come from instead of their publishers: pairs of a publisher's id, or
+            `*` for every other one, and a base URL or a directory; sorted.
+        accept_nvidia_eula: Whether the user accepts NVIDIA's license of the libraries in those archives.
     """
 
     registry_mirror: Annotated[str, Parsed(registry_address)] = ""
@@ -80,6 +87,8 @@ class Sources:
     debian_allow_expired: bool = False
     index: str = ""
     python_archives: tuple[str, ...] = ()
+    publishers: Places = ()
+    accept_nvidia_eula: Annotated[bool, Omitted()] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +145,6 @@ class Spec:
     files: Annotated[tuple[OwnFile, ...], Omitted()] = ()
     allow: Annotated[tuple[AllowedPath, ...], Sorted()] = ()
     user: Annotated[User, Omitted()] = DEFAULT_USER
-    memory: Annotated[MemoryPolicy, Parsed(memory_policy, of=object)] = ALL
+    memory: Annotated[MemoryPolicy, Parsed(plain_policy, of=object)] = ALL
     sources: Sources = Sources()
     name: ImageName = ""

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import yaml
 
+from envbuilder.catalog.archives import ArchiveFormat
 from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.load.catalog import load_catalog
@@ -24,6 +25,7 @@ from envbuilder.core.errors import EnvbuilderError
 from envbuilder.core.http.credentials import netrc_logins
 from envbuilder.core.http.limits import decimal
 from envbuilder.core.http.origins import scheme_of
+from envbuilder.core.http.retries import retry_after
 from envbuilder.core.json_fields import parsed, record, records
 from envbuilder.core.references import ImageRef
 from envbuilder.core.uv import read_pylock
@@ -42,7 +44,7 @@ from envbuilder.diagnostics.logs.scanner import scan
 from envbuilder.diagnostics.logs.signatures import Failures, load_failures
 from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.diagnostics.report.registry import FORMATS
-from envbuilder.diagnostics.validate import judge_facts
+from envbuilder.diagnostics.validate import validate_facts
 from envbuilder.image.base.deb.package_file import open_deb
 from envbuilder.image.base.deb.packages import PackageIndex
 from envbuilder.image.base.deb.release import parse_release
@@ -55,6 +57,7 @@ from envbuilder.image.layer_contents import config_of
 from envbuilder.image.layers.wheel_file import open_wheel
 from envbuilder.image.layers.wheels import Prefix, installed
 from envbuilder.image.running.process_settings import account, settings_of
+from envbuilder.image.vendor.extraction import extract as extract_libraries
 from envbuilder.lock.index.uv_index import _files
 from envbuilder.lock.lockfile import load
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder
@@ -66,8 +69,9 @@ from envbuilder.oci.layout.stored_images import read_layout
 from envbuilder.oci.registry.auth import chosen
 from envbuilder.oci.registry.credentials import RegistryLogins
 from envbuilder.oci.registry.failures import said
-from envbuilder.oci.registry.retries import retry_after
+from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import of_tar
+from tests.fakes.vendor_archives import pin_of
 from tests.fuzz import seeds
 
 _MATRICES = Path(__file__).parents[2] / "matrices"
@@ -120,6 +124,15 @@ def _extract(content: bytes, folder: Path) -> object:
     target.mkdir()
     extract(_file(content, folder), target)
     return None
+
+
+def _vendor_archive(content: bytes, folder: Path) -> object:
+    file, store = _file(content, folder), Store(folder=folder / "store")
+    found = []
+    for kind in ArchiveFormat:
+        with suppress(EnvbuilderError):
+            found.append(extract_libraries(pin_of(content, kind), file, store, lambda _: None))
+    return found
 
 
 def _layer(content: bytes, folder: Path) -> object:
@@ -180,7 +193,9 @@ def _doctor(content: bytes, _: Path) -> object:
 def _check(content: bytes, _: Path) -> object:
     facts = decode(content, "facts.json")
     lock = load(_text(seeds.files("tests/data/good.lock")[0]), "good.lock")
-    report = judge_facts(_catalog(), lock, facts, tier=None, required=None, subject="facts.json", seconds=facts.seconds)
+    report = validate_facts(
+        _catalog(), lock, facts, tier=None, required=None, subject="facts.json", seconds=facts.seconds
+    )
     return [form.write(report) for form in FORMATS.values()]
 
 
@@ -257,6 +272,7 @@ PARSERS: Mapping[str, Parser] = {
     "deb": Parser(run=_deb, seeds=seeds.debs),
     "archive": Parser(run=_extract, seeds=lambda: (*seeds.layers(), *seeds.zips())),
     "tar": Parser(run=lambda data, folder: of_tar(_file(data, folder)), seeds=seeds.tars),
+    "vendor-archive": Parser(run=_vendor_archive, seeds=seeds.vendor_archives),
     "wheel": Parser(run=_wheel, seeds=lambda: (seeds.wheel(),)),
     "record": Parser(run=lambda data, folder: _wheel(seeds.wheel(record=data), folder), seeds=lambda: (seeds.RECORD,)),
     "entry-points": Parser(

@@ -67,7 +67,7 @@ class ContentCheck:
     applies: Callable[[ContentExpectation], bool] = lambda _expectation: True
 
 
-def judge_content(
+def run_content_checks(
     expectation: ContentExpectation,
     content: ImageContent,
     *,

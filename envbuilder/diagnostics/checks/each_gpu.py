@@ -1,4 +1,4 @@
-"""Common parts of the checks of work on GPUs: each GPU is judged, and missing facts are reported separately."""
+"""Common parts of the checks of work on GPUs: each GPU is checked, and missing facts are reported separately."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ NO_GPU = "TensorFlow sees no GPU, so nothing was computed on one"
 ABSENT = "NotInRelease"
 
 
-def judge_each(
+def check_each(
     facts: Facts,
     fact: Fact[tuple[OnGpu[T], ...]],
     problem: Callable[[str, T], str | NotProven],
     seen: Callable[[T], str],
     remedy: str,
 ) -> Outcome:
-    """Judge the work of every GPU; one failure fails the check.
+    """Check the work of every GPU; one failure fails the check.
 
     Args:
         facts: All facts.
@@ -37,16 +37,16 @@ def judge_each(
         return no_result(facts, fact, WORK, "it", remedy)
     if not fact.value:
         return NotProven(reason=NO_GPU)
-    judged = [(each.asked, _judged(each, problem)) for each in fact.value]
-    if wrong := [f"{asked}: {found}" for asked, found in judged if isinstance(found, str) and found]:
+    found = [(each.asked, _problem(each, problem)) for each in fact.value]
+    if wrong := [f"{asked}: {text}" for asked, text in found if isinstance(text, str) and text]:
         return failure(problem="; ".join(wrong), remedy=remedy)
-    if open_ones := [f"{asked}: {found.reason}" for asked, found in judged if isinstance(found, NotProven)]:
+    if open_ones := [f"{asked}: {text.reason}" for asked, text in found if isinstance(text, NotProven)]:
         return NotProven(reason="; ".join(open_ones))
     told = [f"{each.asked}: {seen(each.work.value)}" for each in fact.value if isinstance(each.work, Seen)]
     return Passed(seen="; ".join(told))
 
 
-def _judged(each: OnGpu[T], problem: Callable[[str, T], str | NotProven]) -> str | NotProven:
+def _problem(each: OnGpu[T], problem: Callable[[str, T], str | NotProven]) -> str | NotProven:
     if isinstance(each.work, Seen):
         return problem(each.asked, each.work.value)
     return NotProven(reason=each.work.headline) if each.work.kind == ABSENT else each.work.summary

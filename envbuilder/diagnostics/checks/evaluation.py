@@ -33,7 +33,7 @@ STAND_INS = "stand-ins"
 _BARE = "that the base and the CUDA libraries of an image fit: this was a bare environment"
 
 
-def judge(  # noqa: PLR0913 - each is one fact of the run
+def run_checks(  # noqa: PLR0913 - each is one fact of the run
     expectation: Expectation, facts: Facts, *, tier: Tier, required: Tier | None, subject: str, seconds: float
 ) -> Report:
     """Run every check of a tier.
@@ -67,7 +67,7 @@ def judge(  # noqa: PLR0913 - each is one fact of the run
     )
 
 
-def judge_bare(expectation: Expectation, facts: Facts, *, subject: str, seconds: float) -> Report:
+def run_bare_checks(expectation: Expectation, facts: Facts, *, subject: str, seconds: float) -> Report:
     """Judge an environment of a host, where nothing but the Python packages was installed.
 
     Every check must be proven.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from envbuilder.catalog.expectation import Expectation
 from envbuilder.core.units import size
 from envbuilder.diagnostics.checks.check import no_result
-from envbuilder.diagnostics.checks.each_gpu import NO_GPU, WORK, elsewhere, judge_each, part
+from envbuilder.diagnostics.checks.each_gpu import NO_GPU, WORK, check_each, elsewhere, part
 from envbuilder.diagnostics.checks.gpu_numbers import LIBRARIES, worst
 from envbuilder.diagnostics.checks.results import NotProven, Outcome, Passed, failure
 from envbuilder.diagnostics.facts.facts import Fact, Facts, Unseen
@@ -26,7 +26,7 @@ TOGETHER = (
 
 def gpu_first_kernel(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
     """Check that the first kernel runs on each GPU; the report states the time of it and of the second one."""
-    return judge_each(
+    return check_each(
         facts,
         facts.tier.first,
         lambda _, work: elsewhere(work.where),
@@ -37,7 +37,7 @@ def gpu_first_kernel(expectation: Expectation, facts: Facts) -> Outcome:  # noqa
 
 def gpu_training_loss_falls(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
     """Check that the loss of a training with its variables on the GPU falls, on each GPU."""
-    return judge_each(
+    return check_each(
         facts,
         facts.tier.training,
         lambda _, work: elsewhere(work.where) or _loss(work),
@@ -54,7 +54,7 @@ def _loss(work: Course) -> str:
 
 def gpu_latency(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
     """Measure the time of a tiny operation; any figure measured on the GPU passes."""
-    return judge_each(
+    return check_each(
         facts,
         facts.tier.latency,
         lambda _, work: elsewhere(work.where) or ("" if work.median and work.p99 else NO_FIGURE),
@@ -73,7 +73,7 @@ def gpu_throughput(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: 
 
 
 def _rate(facts: Facts, pick: Callable[[Throughput], Fact[Rate]]) -> Outcome:
-    return judge_each(
+    return check_each(
         facts,
         part(facts.tier.throughput, pick),
         lambda _, work: elsewhere(work.where) or ("" if work.best and work.median else NO_FIGURE),
@@ -125,8 +125,8 @@ _ALLOCATION = (
 
 def gpu_memory_policy(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
     """Check that TensorFlow with growth allocates as requested, up to nearly all memory, and that a limit holds."""
-    grown = judge_each(facts, facts.tier.memory, _growth, _held, _ALLOCATION)
-    limited = judge_each(facts, facts.tier.limited, _limit, _limited, _ALLOCATION)
+    grown = check_each(facts, facts.tier.memory, _growth, _held, _ALLOCATION)
+    limited = check_each(facts, facts.tier.limited, _limit, _limited, _ALLOCATION)
     if isinstance(grown, Passed) and isinstance(limited, Passed):
         return Passed(seen=f"{grown.seen}; {limited.seen}")
     return worst([grown, limited])
@@ -159,7 +159,7 @@ def _limited(work: MemoryLimit) -> str:
 
 def gpu_memory_recovers(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
     """Check that the GPU works with correct numbers after a caught refusal, and in fragmented memory."""
-    return judge_each(facts, facts.tier.memory, _recovery, _recovered, _ALLOCATION)
+    return check_each(facts, facts.tier.memory, _recovery, _recovered, _ALLOCATION)
 
 
 def _recovery(asked: str, work: Memory) -> str:  # noqa: ARG001 - one signature

@@ -28,10 +28,10 @@ def memory_policy_applied(expectation: Expectation, facts: Facts) -> Outcome:
         return NotProven(reason="the lock was created by a version without the memory hook")
     if isinstance(fact, Unseen):
         return without_tensorflow("the memory policy", facts, fact)
-    return _judged(policy, fact.value, facts)
+    return _outcome(policy, fact.value, facts)
 
 
-def _judged(policy: MemoryPolicy, seen: MemoryFacts, facts: Facts) -> Outcome:
+def _outcome(policy: MemoryPolicy, seen: MemoryFacts, facts: Facts) -> Outcome:
     if _in_force(seen.variable) != policy:
         said = f"{VARIABLE} is {seen.variable!r}, and the policy is {policy}"
         return failure(problem=said, remedy=f"{_REMEDY} overrides the lock")

@@ -9,8 +9,8 @@ from pathlib import PurePosixPath
 from envbuilder.catalog.cuda import CudaNeed
 from envbuilder.diagnostics.facts.facts import Seen
 from envbuilder.diagnostics.findings import Finding, Remedy, Severity, finding, problem, warning
+from envbuilder.diagnostics.host.examination import InstalledLibrary, Origin
 from envbuilder.diagnostics.host.installation import Installation
-from envbuilder.diagnostics.host.installed_versions import InstalledLibrary, Origin
 from envbuilder.diagnostics.host.nearest_environment import row_of
 
 _CUDNN = "libcudnn"

@@ -126,8 +126,8 @@ def contradictions(
     """
     if known is None or known.host is None:
         return tuple((each, ()) for each in ranked)
-    judged = [_weighed(facts, each, known.host) for each in ranked]
-    kept = [pair for pair in judged if pair[0].confidence >= LEAST]
+    weighed = [_weighed(facts, each, known.host) for each in ranked]
+    kept = [pair for pair in weighed if pair[0].confidence >= LEAST]
     return tuple(sorted(kept, key=lambda pair: -pair[0].confidence))
 
 
@@ -142,7 +142,7 @@ def _weighed(facts: LogFacts, ranked: Ranked, host: Host) -> tuple[Ranked, tuple
 
 
 def _verdict(facts: LogFacts, name: str, host: Host) -> tuple[bool, str] | None:
-    """Return the judgement of a class by the facts of a machine, with the reason; None if they do not decide."""
+    """Return whether the facts of a machine support a class, with the reason; None if they do not decide."""
     gpus = host.gpus
     if name == "driver-too-old" and (too_old := _is_too_old(facts, host)) is not None:
         return too_old, f"{host.name}: driver {host.driver}, and CUDA {facts.cuda} needs {facts.driver_floor}"

@@ -126,7 +126,7 @@ def diagnose(  # noqa: PLR0913  each is asked of the caller alone
         api=cache(api),
         inventory=cache(inventory),
     )
-    return _judge(facts, known)
+    return _diagnosis(facts, known)
 
 
 def _with_gpus(catalog: Catalog, evidence: Evidence, said: ExtractedFacts) -> ExtractedFacts:
@@ -137,7 +137,7 @@ def _with_gpus(catalog: Catalog, evidence: Evidence, said: ExtractedFacts) -> Ex
     return replace(said, capabilities=capabilities_named(catalog.cuda, names))
 
 
-def _judge(facts: LogFacts, known: LogContext | None) -> Diagnosis:
+def _diagnosis(facts: LogFacts, known: LogContext | None) -> Diagnosis:
     ranked = contradictions(facts, rank(facts), known)
     return Diagnosis(
         lines=facts.evidence.lines,

@@ -85,7 +85,7 @@ def releases_of_program(facts: LogFacts, missing: MissingName) -> tuple[tuple[Re
 
 
 def score_installation(facts: LogFacts, scores: Scores) -> Scores:
-    """Judge two releases in one environment, or a package whose files were removed with another one."""
+    """Score two releases in one environment, or a package whose files were removed with another one."""
     if facts.has("tf-not-installed") and facts.has("ctx-uninstalled", "ctx-twin-listed"):
         scores = at_least(scores, mixed_install=0.85)
     if facts.has("ctx-twin-shown") and facts.has("ctx-tensorflow-shown"):
@@ -100,7 +100,7 @@ def score_installation(facts: LogFacts, scores: Scores) -> Scores:
 
 
 def _twins(facts: LogFacts, scores: Scores) -> Scores:
-    """Judge `tensorflow` and `tensorflow-gpu` in one list: two packages that overwrite each other's files.
+    """Score `tensorflow` and `tensorflow-gpu` in one list: two packages that overwrite each other's files.
 
     Of the same release they are usual in conda, where one only depends on the other.
     """
@@ -113,7 +113,7 @@ def _twins(facts: LogFacts, scores: Scores) -> Scores:
 
 
 def score_names(facts: LogFacts, scores: Scores) -> Scores:
-    """Judge a missing public name of TensorFlow: the releases that have it show if the release is the cause."""
+    """Score a missing public name of TensorFlow: the releases that have it show if the release is the cause."""
     missing = missing_name(facts)
     if missing is None or "keras-tf-mismatch" not in scores:
         return scores
@@ -130,7 +130,7 @@ def score_names(facts: LogFacts, scores: Scores) -> Scores:
 
 
 def score_keras_pair(facts: LogFacts, scores: Scores) -> Scores:
-    """Judge a standalone Keras that is known not to work with the TensorFlow of a failing log."""
+    """Score a standalone Keras that is known not to work with the TensorFlow of a failing log."""
     rule = keras_rule(facts)
     if rule is None or rule.works:
         return scores

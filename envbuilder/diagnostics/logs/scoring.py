@@ -62,7 +62,7 @@ class Ranked:
 
 
 def score_other_vendor(_: LogFacts, scores: Scores) -> Scores:
-    """Judge a ROCm build, which names CUDA's libraries in its messages although rules about CUDA do not apply."""
+    """Score a ROCm build, which names CUDA's libraries in its messages although rules about CUDA do not apply."""
     if "rocm-build" not in scores:
         return scores
     return {name: value if name == "rocm-build" else min(value, 0.3) for name, value in scores.items()}
@@ -85,7 +85,7 @@ def score_undecided(facts: LogFacts, scores: Scores) -> Scores:
 
 
 def _no_device(facts: LogFacts, scores: Scores) -> Scores:
-    """Judge `cuInit` without a device: unless the driver is missing, the GPU is hidden, taken or not passed."""
+    """Score `cuInit` without a device: unless the driver is missing, the GPU is hidden, taken or not passed."""
     if not facts.has("cuinit-no-device") or facts.has("proc-version-missing", "dev-nvidia0-missing", "ctx-gpu-there"):
         return scores
     deciding = ("visible-devices-hidden", "visible-devices-emptied", "visible-devices-no-number", "cpu-only-hidden")
@@ -131,8 +131,8 @@ def rank(facts: LogFacts) -> tuple[Ranked, ...]:
         Causes of at least `LEAST` confidence. A harmless class is first only if nothing failed.
     """
     scores: Scores = first_scores(facts.evidence)
-    for judge in _RULES:
-        scores = judge(facts, scores)
+    for rule in _RULES:
+        scores = rule(facts, scores)
     scores, explained = _without_consequences(facts, scores)
     if max(scores.values(), default=0.0) < 0.3:
         scores = {**scores, **_fallback(facts)}
@@ -187,7 +187,7 @@ def _fallback(facts: LogFacts) -> dict[str, float]:
 
 
 def _harmless(facts: LogFacts) -> dict[str, float]:
-    """Judge a log in which nothing failed: only noise, or a search for an unneeded GPU.
+    """Score a log in which nothing failed: only noise, or a search for an unneeded GPU.
 
     Certain only if later output proves that the program continued.
     """

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Annotated, TypeAlias
 
 from envbuilder.catalog.sources import SourceList
+from envbuilder.core.conversion.reading import Mismatch
 from envbuilder.core.field_rules import At, Parsed, Unique
 from envbuilder.core.field_types import exactly
-from envbuilder.core.mismatches import Mismatch
 from envbuilder.core.text_files import read_text
 from envbuilder.core.versions import Release
 from envbuilder.core.yaml import patterns

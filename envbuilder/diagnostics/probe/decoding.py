@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from envbuilder.core.conversion.reading import Dialect
+from envbuilder.core.conversion.reading import Dialect, Mismatch, Mismatched
 from envbuilder.core.errors import Fault, InvalidInput
 from envbuilder.core.json_input import BadJson, load_json, printable
-from envbuilder.core.mismatches import Mismatch, Mismatched
 from envbuilder.core.structure import load
 from envbuilder.diagnostics.facts.facts import FACTS_SCHEMA, Facts
 from envbuilder.diagnostics.facts.hardware import Measured

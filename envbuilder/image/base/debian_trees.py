@@ -17,13 +17,13 @@ from envbuilder.image.base.deb.archive import DebianArchive
 from envbuilder.image.base.deb.resolver import base_packages, resolve
 from envbuilder.image.base.deb.tree import added_tree, base_tree
 from envbuilder.image.base.tree_store import DebianStore
-from envbuilder.image.base.trees import EPOCH, DebianTree
+from envbuilder.image.base.trees import DebianTree
 from envbuilder.lock.index.fetching import fetch_into
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.locations import OsPackages
 from envbuilder.lock.lock import BasePin, Lock, OsPackagePin
 from envbuilder.oci.store import Store
-from envbuilder.oci.tar.members import Member, of_tar
+from envbuilder.oci.tar.members import EPOCH, Member, of_tar
 from envbuilder.oci.tar.writing import write
 
 _CONNECTIONS = 16

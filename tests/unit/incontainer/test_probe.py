@@ -15,7 +15,7 @@ from envbuilder.core.versions import Release
 from envbuilder.curation.stand_ins.imported_symbols import ImportedSymbol
 from envbuilder.curation.stand_ins.library import compiled as compile_stand_in
 from envbuilder.curation.stand_ins.library import stand_in
-from envbuilder.diagnostics.checks.evaluation import judge
+from envbuilder.diagnostics.checks.evaluation import run_checks
 from envbuilder.diagnostics.checks.results import Tier
 from envbuilder.diagnostics.checks.table import CHECKS, checks_for
 from envbuilder.diagnostics.facts.facts import Seen, Unseen
@@ -387,7 +387,7 @@ def test_a_library_in_the_runpath_of_tensorflow_is_found(tmp_path: Path) -> None
 
 def test_a_bare_interpreter_passes_no_check_of_tensorflow(tmp_path: Path) -> None:
     facts = decode(run(tmp_path, {"schema": 1, "gpu": True}).stdout, "probe")
-    report = judge(TF_2_20, facts, tier=Tier.GPU, required=Tier.GPU, subject="bare", seconds=0)
+    report = run_checks(TF_2_20, facts, tier=Tier.GPU, required=Tier.GPU, subject="bare", seconds=0)
     failed = {result.id for result in report.failed}
 
     assert len(checks_for(Tier.GPU)) == len(CHECKS)

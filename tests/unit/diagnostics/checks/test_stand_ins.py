@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from envbuilder.diagnostics.checks.evaluation import judge, summary
+from envbuilder.diagnostics.checks.evaluation import run_checks, summary
 from envbuilder.diagnostics.checks.results import NotProven, Tier
 from envbuilder.diagnostics.checks.stand_ins import CHECKS, stand_ins
 from envbuilder.diagnostics.checks.table import checks_for
@@ -44,7 +44,7 @@ def test_a_report_without_stand_ins_has_no_such_line() -> None:
 
 def test_exactly_the_checks_of_the_replaced_libraries_become_unproven() -> None:
     def unproven(facts: Facts) -> set[str]:
-        report = judge(TF_2_20, facts, tier=Tier.CPU, required=None, subject="image", seconds=1.0)
+        report = run_checks(TF_2_20, facts, tier=Tier.CPU, required=None, subject="image", seconds=1.0)
         return {each.id for each in report.results if isinstance(each.outcome, NotProven)}
 
     assert unproven(facts_with(*SONAMES, driver=True)) - unproven(facts_with(driver=False)) <= CHECKS

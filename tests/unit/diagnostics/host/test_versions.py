@@ -12,7 +12,7 @@ from envbuilder.diagnostics import host as examining
 from envbuilder.diagnostics.facts.facts import BuildFacts, Device, Facts, Imported, Seen, Unseen
 from envbuilder.diagnostics.facts.host import CudaFile, Distribution
 from envbuilder.diagnostics.findings import Finding, Severity
-from envbuilder.diagnostics.host.versions import version_findings
+from envbuilder.diagnostics.host.table import version_findings
 from tests.fakes.catalogs import real_row
 from tests.unit.diagnostics.host.pythons import (
     SITE,

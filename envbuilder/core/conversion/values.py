@@ -1,4 +1,4 @@
-"""Converters of values without parts: text, numbers, choices, and what a function parses."""
+"""Converters of text, numbers, choices and lists, and of what a function parses."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from collections.abc import Callable, Collection
 from datetime import date
 from enum import StrEnum
 from operator import attrgetter
-from typing import Any, Final, cast
+from typing import Any, Final, cast, get_args
 
-from envbuilder.core.conversion.reading import WRONG, Converter, Converters, Reading
-from envbuilder.core.field_rules import Named, Parsed
-from envbuilder.core.mismatches import Path
+from envbuilder.core.conversion.reading import WRONG, Converter, Converters, Path, Reading
+from envbuilder.core.field_rules import Named, NotEmpty, Parsed, Sorted, Unique
 from envbuilder.core.versions import Release
 
 
@@ -84,6 +83,58 @@ def one_of(values: Collection[str | bool]) -> Callable[[str], str]:
         return text
 
     return parse
+
+
+def sequence(hint: Any, converters: Converters) -> Converter:  # noqa: ANN401
+    """Return the converter for `tuple[X, ...]`."""
+    each, *rest = get_args(hint)
+    if rest != [...]:
+        raise TypeError(f"no rule for {hint}: only tuples of one type")
+    inner = converters(each)
+
+    def load_value(value: object, path: Path, reading: Reading) -> object:
+        if not isinstance(value, list):
+            return reading.refuse(path, "must be a list")
+        found = tuple(inner.load(entry, (*path, index), reading) for index, entry in enumerate(value))
+        return WRONG if WRONG in found else found
+
+    return Converter(load_value, lambda value: [inner.dump(entry) for entry in value])
+
+
+def unique(inner: Converter, rule: Unique) -> Converter:
+    """Return the converter for a list without two entries of one name."""
+    names = rule.names
+
+    def load_value(value: object, path: Path, reading: Reading) -> object:
+        seen: set[str] = set()
+        for index, entry in enumerate(value) if isinstance(value, list) else ():
+            key = " ".join(str(entry.get(name)) for name in names) if isinstance(entry, dict) else f"[{index}]"
+            if key in seen:
+                reading.refuse((*path, index, names[-1]), f"{key[:80]!r} is a duplicate")
+            seen.add(key)
+        return inner.load(value, path, reading)
+
+    return Converter(load_value, inner.dump)
+
+
+def not_empty(inner: Converter, _: NotEmpty) -> Converter:
+    """Return the converter for a list with at least one entry."""
+
+    def load_value(value: object, path: Path, reading: Reading) -> object:
+        return reading.refuse(path, "must have at least one entry") if value == [] else inner.load(value, path, reading)
+
+    return Converter(load_value, inner.dump)
+
+
+def in_order(inner: Converter, rule: Sorted) -> Converter:
+    """Return the converter for a list whose order has no meaning."""
+    key = attrgetter(rule.by) if rule.by else None
+
+    def load_value(value: object, path: Path, reading: Reading) -> object:
+        found = inner.load(value, path, reading)
+        return tuple(sorted(found, key=key)) if isinstance(found, tuple) else found
+
+    return Converter(load_value, inner.dump)
 
 
 SCALARS: Final[dict[Any, Converter]] = {

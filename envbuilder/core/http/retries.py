@@ -1,4 +1,4 @@
-"""Waiting times between attempts."""
+"""Repetition of failed requests: how often, and after which wait."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
 from envbuilder.core.http.limits import MOST_STALLS, PROGRESS, decimal
-from envbuilder.oci.registry.failures import Interrupted
 
 TRIES = 5
 """Attempts for a request, or without progress in a transfer; with the waits below about 4 to 8 seconds in all."""
@@ -46,6 +45,10 @@ class Pacing:
             self.pause(min(_FIRST_WAIT * 2 ** (failures - 1), _LONGEST_WAIT) * (0.5 + self.jitter() / 2))
 
 
+PACING = Pacing()
+"""Real clock and waits."""
+
+
 class Patience:
     """Limit of attempts: five failures without a megabyte of progress.
 
@@ -55,26 +58,27 @@ class Patience:
         pacing: Provides waits.
     """
 
-    def __init__(self, pacing: Pacing) -> None:
+    def __init__(self, pacing: Pacing = PACING) -> None:
         self._pacing = pacing
         self._failures = 0
         self._furthest = 0
         self._stalls = 0
 
-    def lasts(self, failure: Interrupted, position: int = 0) -> bool:
+    def lasts(self, *, asked: float | None = None, stalled: bool = False, position: int = 0) -> bool:
         """Wait and return True if another attempt is allowed after a failure.
 
         Args:
-            failure: The failure.
+            asked: Seconds to wait that the server asked for and was granted; None if it did not ask.
+            stalled: Whether the server sent nothing or too little in time.
             position: Bytes transferred so far.
         """
         if position - self._furthest >= PROGRESS:
             self._failures, self._stalls, self._furthest = 0, 0, position
         self._failures += 1
-        self._stalls += failure.stalled
+        self._stalls += stalled
         if self._failures >= TRIES or self._stalls >= MOST_STALLS:
             return False
-        self._pacing.wait(self._failures, failure.asked)
+        self._pacing.wait(self._failures, asked)
         return True
 
 
