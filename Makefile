@@ -8,7 +8,7 @@ ENV ?=
 SECONDS ?= 60
 # Set to make the virtual environment from another Python than the operating system's: make setup PYTHON=python3.13
 export PYTHON
-UNIT := tests/unit tests/golden tests/repo tests/fuzz envbuilder tools
+UNIT := tests/unit tests/interpreters tests/golden tests/repo tests/fuzz envbuilder tools
 # What needs no engine shares nothing, and runs on every core. Every run says which tests took longest.
 PARALLEL := --numprocesses auto --dist worksteal --durations 10
 # A file stays on one worker, with what it builds; files that use the engine stay on the same one.
