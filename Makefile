@@ -48,7 +48,7 @@ demo: setup ## Build and validate ENV (default: tf-2.4-cuda11.0, see .ci/demo) w
 .PHONY: test
 test: engine ## All tests: unit, contract, golden, repo, and e2e with a real engine and real TensorFlow
 	.ci/test-tools
-	$(BIN)/pytest $(PARALLEL) $(UNIT)
+	$(BIN)/pytest $(PARALLEL) --hypothesis-profile=thorough $(UNIT)
 	ENVBUILDER_REQUIRE_ENGINE=1 $(BIN)/pytest $(GROUPED) tests/contract tests/e2e
 
 .PHONY: unit
