@@ -7,7 +7,7 @@ from envbuilder.core.units import size
 from envbuilder.diagnostics.checks.check import not_seen, was_tried
 from envbuilder.diagnostics.checks.driver import RUN_WITH_GPUS, interface_of
 from envbuilder.diagnostics.checks.results import Failed, NotProven, Outcome, Passed, failure
-from envbuilder.diagnostics.facts.facts import Facts, Seen
+from envbuilder.diagnostics.facts.facts import Facts, Seen, known
 from envbuilder.diagnostics.facts.hardware import GpuProcess, Nvml, NvmlGpu
 
 _LEAST_FREE = 0.5
@@ -127,13 +127,13 @@ def gpu_memory_free(expectation: Expectation, facts: Facts) -> Outcome:  # noqa:
 
 def _memory(facts: Facts) -> list[tuple[str, int, int, tuple[GpuProcess, ...]]]:
     """Return name, free and all bytes, and processes of each GPU that CUDA shows; of all if nothing was computed."""
-    known = facts.nvml.value if isinstance(facts.nvml, Seen) else None
-    listed = known.gpus if known else ()
+    nvml = known(facts.nvml)
+    listed = nvml.gpus if nvml else ()
     if isinstance(facts.compute, Seen) and facts.compute.value.gpus:
         holders = {_place(gpu.bus): gpu.processes or () for gpu in listed if gpu.bus}
         told = [(gpu.index, gpu.memory.value) for gpu in facts.compute.value.gpus if isinstance(gpu.memory, Seen)]
         return [(f"GPU {index}", each.free, each.total, holders.get(_place(each.bus), ())) for index, each in told]
-    if known and known.visible is not None:
+    if nvml and nvml.visible is not None:
         # NVML counts otherwise than CUDA, and a GPU that was not chosen may be in use.
         return []
     return [
