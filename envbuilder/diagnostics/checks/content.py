@@ -210,7 +210,7 @@ def files_recorded(expectation: ContentExpectation, content: ImageContent) -> Ou
         if file not in content.paths:
             wrong.append(f"/{file} is missing")
         elif "" not in digests and content.digests.get(file, min(digests)) not in digests:
-            wrong.append(f"/{file} is not what its distribution brought")
+            wrong.append(f"/{file} differs from the file that its distribution installed")
     if wrong:
         return failure(problem=some(wrong), remedy=REBUILD)
     if not known:

@@ -86,7 +86,7 @@ def interpreter_untouched(expectation: ContentExpectation, content: ImageContent
         wrong.append(f"/{VENV}/pyvenv.cfg names another interpreter than /{program}")
     for path, owners in _owners(content).items():
         if is_of_environment(path) and path in content.paths:
-            wrong += [f"{owner} brings /{path}" for owner in owners]
+            wrong += [f"{owner} contains /{path}" for owner in owners]
     return outcome_of_problems(wrong, _LEAVE_OUT, f"/{program}")
 
 
@@ -135,9 +135,9 @@ def privileged_programs_packaged(expectation: ContentExpectation, content: Image
     owners = _owners(content)
     wrong, seen = [], []
     for path, rights in sorted(content.privileged.items()):
-        brought_by = ", ".join(owners.get(_merged(path, content.paths), ()))
-        described = f"/{path} ({rights}) of {brought_by or 'no package'}"
-        if merged(path) not in lock.allowed_privileged or not brought_by:
+        packages = ", ".join(owners.get(_merged(path, content.paths), ()))
+        described = f"/{path} ({rights}) of {packages or 'no package'}"
+        if merged(path) not in lock.allowed_privileged or not packages:
             wrong.append(described)
         else:
             seen.append(described)
@@ -223,8 +223,8 @@ def _records(content: ImageContent) -> Iterator[tuple[str, str, str, str]]:
                 yield match[1], _distribution(match[2]), path, digest
 
 
-def _distribution(folder: str) -> str:
+def _distribution(directory: str) -> str:
     try:
-        return normalized(folder.rpartition("-")[0])
+        return normalized(directory.rpartition("-")[0])
     except ValueError:
-        return folder
+        return directory

@@ -222,10 +222,10 @@ def _told(info: dict[str, str], *names: str) -> Release | None:
 
 def _is_longer_name(file: CudaFile, files: tuple[CudaFile, ...]) -> bool:
     """Return True for `libcublas.so.11.2.0.252` beside `libcublas.so.11`, which is a link to it."""
-    folder = PurePosixPath(file.path).parent
+    directory = PurePosixPath(file.path).parent
     return any(
         file.name.startswith(f"{other.name}.")
-        and PurePosixPath(other.path).parent == folder
+        and PurePosixPath(other.path).parent == directory
         and other.real == file.real
         for other in files
     )
