@@ -15,6 +15,7 @@ from envbuilder.core.memory_policy import MemoryPolicy, parse
 from envbuilder.core.references import registry_address
 from envbuilder.core.versions import Release
 from envbuilder.image.builder import Engine
+from envbuilder.lock.publisher_places import parse_publisher
 from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.settings import HOST_BUILDS, KEYRING_VARIABLE
 
@@ -172,12 +173,62 @@ def _debian(*, debian_mirror: str, debian_keyring: str | None, debian_allow_expi
     )
 
 
-def _sources(debian: Sources, *, registry_mirror: str, index: str, python_archive: tuple[str, ...]) -> Sources:
-    return replace(debian, registry_mirror=registry_mirror, index=index, python_archives=python_archive)
+class _Place(click.ParamType[tuple[str, str]]):
+    """A publisher with the place of its archives."""
+
+    name = "publisher"
+
+    def convert(
+        self,
+        value: Any,  # noqa: ANN401  whatever click passes
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> tuple[str, str]:
+        """Return name and place; raise a usage error for any other text."""
+        if isinstance(value, tuple):
+            return value
+        try:
+            return parse_publisher(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def _archives(*, publisher: tuple[tuple[str, str], ...], accept_nvidia_eula: bool) -> Sources:
+    return Sources(publishers=tuple(sorted(dict(publisher).items())), accept_nvidia_eula=accept_nvidia_eula)
+
+
+def _sources(
+    debian: Sources, archives: Sources, *, registry_mirror: str, index: str, python_archive: tuple[str, ...]
+) -> Sources:
+    return replace(
+        debian,
+        registry_mirror=registry_mirror,
+        index=index,
+        python_archives=python_archive,
+        publishers=archives.publishers,
+        accept_nvidia_eula=archives.accept_nvidia_eula,
+    )
 
 
 debian_options = grouped("debian", _debian, *_DEBIAN)
 """The Debian archive, and the accepted signatures; the command receives them as `debian`."""
+archive_options = grouped(
+    "archives",
+    _archives,
+    click.option(
+        "--publisher",
+        metavar="NAME=PLACE",
+        multiple=True,
+        type=_Place(),
+        help="URL or directory of a publisher's archives; NAME * for all. Repeatable.",
+    ),
+    click.option(
+        "--accept-nvidia-eula",
+        is_flag=True,
+        help="Accept NVIDIA's license of libraries in its archives.",
+    ),
+)
+"""Archives of vendors; the command receives them as `archives`."""
 source_options = grouped(
     "sources",
     _sources,
@@ -193,5 +244,6 @@ source_options = grouped(
     click.option(
         "--python-archive", metavar="FILE", multiple=True, type=_ARCHIVE, help="Interpreter archive to use. Repeatable."
     ),
+    archive_options,
 )
 """Sources of files; the command receives them as `sources`."""

@@ -186,6 +186,12 @@ class VerificationFailed(EnvbuilderError):
     exit_code = 8
 
 
+class LicenseNotAccepted(EnvbuilderError):
+    """A license has to be accepted first."""
+
+    exit_code = 10
+
+
 class ToolMissing(EnvbuilderError):
     """A required program is not installed."""
 

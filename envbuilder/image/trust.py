@@ -68,6 +68,9 @@ def trusted_by_spec(spec: Spec, origins: Origins, *, index_is_default: bool) -> 
         said.append("Debian archive: expired suites too, which lack later security updates")
     if spec.sources.registry_mirror:
         said.append(f"registry: {origins.registry}")
+    said += [f"archives of {name}: from {place}" for name, place in spec.sources.publishers]
+    if spec.sources.accept_nvidia_eula:
+        said.append("license: the spec or the command line accepts NVIDIA's license for you")
     if spec.source_builds:
         said.append(f"build scripts: those of {_listed(spec.source_builds)} run where they have no wheel")
     return tuple(said)
@@ -110,6 +113,8 @@ def _sources(lock: Lock, origins: Origins) -> Iterator[str]:
         yield f"base: {lock.base.id} by digest, from {origins.debian}"
     if lock.os_packages:
         yield f"OS packages: {_count(len(lock.os_packages), 'package')} by sha256 from {origins.debian}"
+    for archive in lock.cuda.archives if lock.cuda else ():
+        yield f"libraries: those of {archive.id} by sha256, published by {archive.publisher}"
 
 
 def _interpreter(lock: Lock) -> Iterator[str]:

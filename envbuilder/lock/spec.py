@@ -28,6 +28,7 @@ class _Document:
     spec: Annotated[Spec, At()]
     files: Annotated[tuple[tuple[ImagePath, str], ...], Entries(ordered=True)] = ()
     user: _Account = _Account()
+    accept_nvidia_eula: bool = False
 
 
 def read_spec(text: str, file: str) -> Spec:
@@ -44,12 +45,13 @@ def read_spec(text: str, file: str) -> Spec:
     return replace(
         found.spec,
         files=tuple(OwnFile(path=path, source=source) for path, source in found.files),
+        sources=replace(found.spec.sources, accept_nvidia_eula=found.accept_nvidia_eula),
         user=User(name=found.user.name, uid=found.user.uid, gid=found.user.gid),
     )
 
 
 def with_sources(spec: Spec, named: Sources) -> Spec:
-    """Return the spec with the command line's sources in place of its own; archives are put before its own."""
+    """Return the spec with the command line's sources in place of its own; interpreters are put before its own."""
     own = spec.sources
     merged = Sources(
         registry_mirror=named.registry_mirror or own.registry_mirror,
@@ -58,5 +60,7 @@ def with_sources(spec: Spec, named: Sources) -> Spec:
         debian_allow_expired=named.debian_allow_expired or own.debian_allow_expired,
         index=named.index or own.index,
         python_archives=(*named.python_archives, *own.python_archives),
+        publishers=tuple(sorted({**dict(own.publishers), **dict(named.publishers)}.items())),
+        accept_nvidia_eula=named.accept_nvidia_eula or own.accept_nvidia_eula,
     )
     return replace(spec, sources=merged)

@@ -16,6 +16,7 @@ from envbuilder.core.references import registry_address
 from envbuilder.core.versions import Release
 from envbuilder.core.yaml.memory_policy import memory_policy
 from envbuilder.core.yaml.requirements import os_package, pep440, requirement, requirement_name
+from envbuilder.lock.publisher_places import publisher_name, publisher_place
 from envbuilder.lock.resolve.tensorflow_distributions import OTHER_BUILDS
 
 
@@ -46,6 +47,10 @@ def own_package(text: str) -> str:
 
 
 AccountId: TypeAlias = Annotated[int, within(1, LARGEST_ID, "images run as an ordinary user")]
+Places: TypeAlias = Annotated[
+    tuple[tuple[Annotated[str, Parsed(publisher_name)], Annotated[str, Parsed(publisher_place)]], ...],
+    Entries(ordered=True),
+]
 Variables: TypeAlias = Annotated[tuple[tuple[Annotated[str, Parsed(variable_name)], str], ...], Entries(ordered=True)]
 
 
@@ -72,6 +77,9 @@ class Sources:
         debian_allow_expired: Accept suites whose Release file has expired, as in archives and snapshots.
         index: Address of a package index; empty for uv's own configuration.
         python_archives: Interpreter archives that the user names, as paths.
+        publishers: Where archives of vendors come from instead of their publishers: pairs of a publisher's id, or
+            `*` for every other one, and a base URL or a directory; sorted.
+        accept_nvidia_eula: Whether the user accepts NVIDIA's license of the libraries in those archives.
     """
 
     registry_mirror: Annotated[str, Parsed(registry_address)] = ""
@@ -80,6 +88,8 @@ class Sources:
     debian_allow_expired: bool = False
     index: str = ""
     python_archives: tuple[str, ...] = ()
+    publishers: Places = ()
+    accept_nvidia_eula: Annotated[bool, Omitted()] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

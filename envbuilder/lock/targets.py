@@ -19,6 +19,7 @@ from envbuilder.core.yaml.structured import line_of
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.lock_paths import LOCK, SPEC, lock_path, read_lock
 from envbuilder.lock.own_files import surveyed
+from envbuilder.lock.publisher_places import relative_to
 from envbuilder.lock.spec import read_spec
 from envbuilder.lock.spec_values import Spec
 
@@ -84,7 +85,7 @@ def default_name(path: Path, environment: str, rows: Collection[str]) -> str:
 
 
 def load_spec(path: Path) -> Spec:
-    """Return the spec in a file; interpreter archives and own files are relative to it.
+    """Return the spec in a file; interpreter archives, directories of publishers and own files are relative to it.
 
     Raises:
         UsageError: There is no such file.
@@ -96,10 +97,11 @@ def load_spec(path: Path) -> Spec:
     spec = read_spec(text, str(path))
     root = read(text, str(path)).root
     archives = tuple(str(path.parent / archive) for archive in spec.sources.python_archives)
+    publishers = tuple((name, relative_to(place, path.parent)) for name, place in spec.sources.publishers)
     return replace(
         spec,
         files=surveyed(spec.files, path.parent, str(path), lambda path: line_of(root, ("files", path))),
-        sources=replace(spec.sources, python_archives=archives),
+        sources=replace(spec.sources, python_archives=archives, publishers=publishers),
     )
 
 

@@ -11,6 +11,7 @@ from envbuilder.catalog.selection import matching
 from envbuilder.core.errors import UsageError
 from envbuilder.core.references import ImageRef
 from envbuilder.image.builder import Feature, ImageRequest, default_names
+from envbuilder.lock.licenses import refuse_unaccepted
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.build_inputs import add_archives
@@ -18,6 +19,7 @@ from envbuilder.wiring.bundles import opened_bundle
 from envbuilder.wiring.image_names import REFERENCE
 from envbuilder.wiring.locks import obtain_lock
 from envbuilder.wiring.session import Session
+from envbuilder.wiring.sources import accepts_nvidia_eula
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,11 +81,14 @@ def image_requests(
 
     Raises:
         UsageError: A name is unknown; or two images would have the same name.
+        LicenseNotAccepted: A lock takes libraries out of archives with a license, which is not accepted.
         NoUsableBase: No base of an environment is available.
     """
     locks = _locks(session, targets, selection, sources, offline=offline)
     _refuse_shared_names([lock for lock, _ in locks], selection.tags)
-    for _, merged in locks:
+    for lock, merged in locks:
+        accepted = accepts_nvidia_eula(session.settings, merged)
+        refuse_unaccepted(lock.cuda.archives if lock.cuda else (), session.catalog.archives, accepted=accepted)
         add_archives(session, merged)
     return tuple(
         ImageRequest(lock=lock, sources=merged, names=selection.tags or default_names(lock)) for lock, merged in locks

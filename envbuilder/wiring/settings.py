@@ -21,6 +21,9 @@ NOWHERE = Path("/nonexistent")
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "FTP_PROXY")
 KEYRING_VARIABLE = "ENVBUILDER_DEBIAN_KEYRING"
 HOST_BUILDS = "ENVBUILDER_ALLOW_HOST_BUILDS"
+ACCEPT_VARIABLE = "ENVBUILDER_ACCEPT_NVIDIA_EULA"
+PUBLISHERS_VARIABLE = "ENVBUILDER_PUBLISHERS"
+_TRUE = ("1", "true", "yes")
 _INDEX_VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")
 
 
@@ -89,6 +92,11 @@ class Settings:
         return tuple(sorted((name, self.environ[name]) for name in names if self.environ.get(name)))
 
     @property
+    def accepts_nvidia_eula(self) -> bool:
+        """Whether `ENVBUILDER_ACCEPT_NVIDIA_EULA` accepts NVIDIA's license."""
+        return self.environ.get(ACCEPT_VARIABLE, "").lower() in _TRUE
+
+    @property
     def index(self) -> str:
         """The package index of this host, as `URL` or `NAME=URL`; empty when it uses uv's default."""
         return self.environ.get(self.index_variable, "")
@@ -152,7 +160,7 @@ def settings(
         environ=environ,
         home=home,
         packaged=root == data and not environ.get("ENVBUILDER_MATRICES"),
-        allow_host_builds=allow_host_builds or environ.get(HOST_BUILDS, "").lower() in {"1", "true", "yes"},
+        allow_host_builds=allow_host_builds or environ.get(HOST_BUILDS, "").lower() in _TRUE,
         on_close=on_close,
     )
 

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from envbuilder.core.errors import UsageError
 from envbuilder.core.http.web import Web
 from envbuilder.core.uv import Uv, uv_environ
 from envbuilder.image.base.deb.archive import DebianArchive
@@ -22,6 +23,7 @@ from envbuilder.image.docker.engine import default_registry
 from envbuilder.lock.closures import Chosen
 from envbuilder.lock.index.fetching import length_of
 from envbuilder.lock.index.uv_index import UvIndex
+from envbuilder.lock.publisher_places import parse_publisher, refuse_unknown
 from envbuilder.lock.resolve.apt_mirrors import debian_mirror
 from envbuilder.lock.resolve.uv_resolver import UvResolver
 from envbuilder.lock.spec_values import Sources
@@ -29,7 +31,7 @@ from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.registry.credentials import login_files
 from envbuilder.oci.runtime.selection import guard
 from envbuilder.wiring.session import Session
-from envbuilder.wiring.settings import KEYRING_VARIABLE, Settings
+from envbuilder.wiring.settings import KEYRING_VARIABLE, PUBLISHERS_VARIABLE, Settings
 
 _CONNECTIONS = 12
 
@@ -95,6 +97,28 @@ def package_sizes(session: Session, sources: Sources) -> IndexSizes:
 def mirror(settings: Settings, sources: Sources) -> str:
     """Return the address of the Debian archive; empty if none is configured."""
     return sources.debian_mirror or debian_mirror(settings.apt_sources)
+
+
+def publisher_places(session: Session, sources: Sources) -> dict[str, str]:
+    """Return the places of publishers, by name; those of the command line and the spec precede those of this host.
+
+    Raises:
+        UsageError: A name is not among the publishers of the catalog; or the variable of this host is no list of
+            `NAME=PLACE`.
+    """
+    try:
+        here = dict(map(parse_publisher, session.settings.environ.get(PUBLISHERS_VARIABLE, "").split()))
+    except ValueError as error:
+        hint = f"write {PUBLISHERS_VARIABLE}='NAME=DIR NAME=URL'"
+        raise UsageError(f"{PUBLISHERS_VARIABLE}: {error}", hint=hint) from error
+    places = {**here, **dict(sources.publishers)}
+    refuse_unknown(places, session.catalog.archives)
+    return places
+
+
+def accepts_nvidia_eula(settings: Settings, sources: Sources) -> bool:
+    """Return True if the command line, the spec or this host accepts NVIDIA's license."""
+    return sources.accept_nvidia_eula or settings.accepts_nvidia_eula
 
 
 def keyring(settings: Settings, sources: Sources) -> str:

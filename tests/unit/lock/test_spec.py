@@ -115,6 +115,35 @@ def test_the_command_line_replaces_addresses_and_its_archives_come_first() -> No
     )
 
 
+def test_a_publisher_of_the_command_line_replaces_that_of_the_spec() -> None:
+    own = Sources(publishers=(("*", "/usb"), ("nvidia-developer", "/mirror")))
+    named = Sources(publishers=(("nvidia-developer", "https://site.example/"),), accept_nvidia_eula=True)
+    merged = with_sources(Spec(environment="x", sources=own), named).sources
+    assert merged.publishers == (("*", "/usb"), ("nvidia-developer", "https://site.example/"))
+    assert merged.accept_nvidia_eula
+
+
+def test_publishers_and_the_accepted_license_are_sources() -> None:
+    text = 'environment: "x"\naccept_nvidia_eula: true\nsources:\n  publishers:\n    "*": "/usb"\n    own: "https://a.b/"\n'
+    found = read_spec(text, "file").sources
+    assert (found.publishers, found.accept_nvidia_eula) == ((("*", "/usb"), ("own", "https://a.b/")), True)
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ('own: "ftp://a.b/"', "is not an http:// or https:// URL"),
+        ('own: "https://me:secret@a.b/"', "must not have credentials"),
+        ('"a b": "/usb"', "is not an id"),
+    ],
+)
+def test_a_wrong_publisher_is_refused_with_its_name(line: str, problem: str) -> None:
+    with pytest.raises(InvalidInput, match=problem) as caught:
+        read_spec(f'environment: "x"\nsources:\n  publishers:\n    {line}\n', "file")
+    assert caught.value.faults[0].field.startswith("sources.publishers")
+    assert "secret" not in caught.value.message
+
+
 def test_no_sources_on_the_command_line_change_nothing() -> None:
     spec = Spec(environment="x", sources=Sources(index="c", python_archives=("own",)))
     assert with_sources(spec, Sources()) == spec

@@ -9,7 +9,7 @@ import pytest
 from envbuilder.core.errors import InvalidInput, UnknownEnvironment, UsageError
 from envbuilder.lock.lock_paths import replaced_lock
 from envbuilder.lock.lockfile import dump
-from envbuilder.lock.targets import LockTarget, RowTarget, target
+from envbuilder.lock.targets import LockTarget, RowTarget, load_spec, target
 from tests.fakes.catalogs import good_lock, small_catalog
 
 SPEC = 'environment: "tf-2.4-cuda11.0"\n'
@@ -108,3 +108,12 @@ def test_a_file_that_is_no_lock_is_invalid_input(folder: Path) -> None:
     put(folder / "notes.txt", "hello")
     with pytest.raises(InvalidInput):
         meant("notes.txt")
+
+
+def test_directories_of_publishers_are_relative_to_the_spec(folder: Path) -> None:
+    text = SPEC + 'sources:\n  publishers:\n    "*": "usb"\n    nvidia-developer: "https://site.example/"\n'
+    spec = load_spec(put(folder / "project" / "envbuilder.yaml", text))
+    assert dict(spec.sources.publishers) == {
+        "*": str(folder / "project" / "usb"),
+        "nvidia-developer": "https://site.example/",
+    }

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from envbuilder.core.errors import SourceUnreachable
+from envbuilder.core.errors import SourceUnreachable, UsageError
 from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.build_inputs import package_files
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import settings
-from envbuilder.wiring.sources import debian_trees, downloads, index_address, keyring, mirror
-from tests.fakes.catalogs import good_lock, small_catalog
+from envbuilder.wiring.sources import (
+    accepts_nvidia_eula,
+    debian_trees,
+    downloads,
+    index_address,
+    keyring,
+    mirror,
+    publisher_places,
+)
+from tests.fakes.catalogs import good_lock, real_catalog, small_catalog
 from tests.unit.cli.running import CommandLine
 
 INDEX, MIRROR = "https://index.example/simple", "https://mirror.example/debian"
@@ -59,3 +68,41 @@ def test_nothing_is_made_in_the_cache_before_it_is_used(envbuilder: CommandLine,
     assert session.engine is session.engine
     assert not (envbuilder.folder / "cache").exists()
     assert session.trees.folder == envbuilder.folder / "cache" / "bases"
+
+
+@pytest.fixture
+def real(envbuilder: CommandLine) -> Callable[[], Session]:
+    envbuilder.unset("ENVBUILDER_PUBLISHERS")
+    envbuilder.unset("ENVBUILDER_ACCEPT_NVIDIA_EULA")
+    return lambda: Session(settings(), real_catalog(), lambda _: None)
+
+
+def test_publishers_of_the_spec_come_before_those_of_this_host(
+    envbuilder: CommandLine, real: Callable[[], Session]
+) -> None:
+    envbuilder.set("ENVBUILDER_PUBLISHERS", "*=/usb  nvidia-developer=/mirror")
+    places = publisher_places(real(), Sources(publishers=(("nvidia-developer", "https://site.example/"),)))
+    assert places == {"*": "/usb", "nvidia-developer": "https://site.example/"}
+
+
+def test_an_unknown_publisher_is_refused_with_the_known_ones(real: Callable[[], Session]) -> None:
+    with pytest.raises(UsageError, match="unknown publisher: nvidia") as refused:
+        publisher_places(real(), Sources(publishers=(("nvidia", "/usb"),)))
+    assert "nvidia-developer" in refused.value.hint
+
+
+def test_a_variable_that_is_no_list_of_publishers_is_refused(
+    envbuilder: CommandLine, real: Callable[[], Session]
+) -> None:
+    envbuilder.set("ENVBUILDER_PUBLISHERS", "/usb")
+    with pytest.raises(UsageError, match="ENVBUILDER_PUBLISHERS: '/usb' is not NAME=URL or NAME=DIR"):
+        publisher_places(real(), Sources())
+
+
+def test_the_license_is_accepted_by_the_command_line_or_by_this_host(
+    envbuilder: CommandLine, real: Callable[[], Session]
+) -> None:
+    assert not accepts_nvidia_eula(real().settings, Sources())
+    assert accepts_nvidia_eula(real().settings, Sources(accept_nvidia_eula=True))
+    envbuilder.set("ENVBUILDER_ACCEPT_NVIDIA_EULA", "1")
+    assert accepts_nvidia_eula(real().settings, Sources())
