@@ -32,7 +32,12 @@ def cpu_build(installation: Installation) -> Iterator[Finding]:
         severity=Severity.WARNING,
         message=f"{installation.name} is built without CUDA, and this machine has a GPU",
         effect="all computation runs on the CPU",
-        remedies=(Remedy(text="use the GPU build of this release", command=f"envbuilder build {runs.id}"),)
+        remedies=(
+            Remedy(
+                text="use the GPU build of this release",
+                command=f"envbuilder build {runs.id}{runs.bases[0].build_options}",
+            ),
+        )
         if runs
         else (Remedy(text="find a GPU environment for this machine", command="envbuilder advise"),),
     )

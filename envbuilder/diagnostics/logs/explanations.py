@@ -24,7 +24,7 @@ class Explanation:
 
 def build(row: Environment) -> str:
     """Return the command that builds an environment."""
-    return f"envbuilder build {row.id}"
+    return f"envbuilder build {row.id}{row.bases[0].build_options}"
 
 
 def listed(rows: tuple[Environment, ...]) -> str:
