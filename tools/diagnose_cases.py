@@ -19,8 +19,7 @@ from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.load.api_names import load_api
 from envbuilder.catalog.load.catalog import load_catalog
 from envbuilder.diagnostics.logs.diagnosis import Diagnosis, diagnose
-from envbuilder.diagnostics.logs.failures_file import load_failures
-from envbuilder.diagnostics.logs.signatures import Failures
+from envbuilder.diagnostics.logs.signatures import Failures, load_failures
 
 MATRICES = Path(__file__).parents[1] / "matrices"
 NOTHING = "(nothing found)"

@@ -23,7 +23,7 @@ class Part(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reason:
+class PartCoverage:
     """Coverage of a GPU by one part.
 
     Attributes:
@@ -73,7 +73,7 @@ class GpuSupport:
     """
 
     architecture: Architecture
-    reasons: tuple[Reason, ...]
+    reasons: tuple[PartCoverage, ...]
     ptx_driver: Release | None
     driver: Release | None
 
@@ -83,14 +83,14 @@ class GpuSupport:
         return _worst(self.reasons)
 
     @property
-    def doubts(self) -> tuple[Reason, ...]:
+    def doubts(self) -> tuple[PartCoverage, ...]:
         """Reasons why the coverage is not proven; empty if it is proven or if there is none."""
         if self.coverage is Coverage.NONE:
             return ()
         return tuple(reason for reason in self.reasons if reason.coverage is None)
 
     @property
-    def why(self) -> tuple[Reason, ...]:
+    def why(self) -> tuple[PartCoverage, ...]:
         """Deciding reasons: those with the lowest coverage, TensorFlow's first, and the doubts."""
         deciding = [reason for reason in self.reasons if reason.coverage is self.coverage]
         if self.coverage is Coverage.MACHINE_CODE:
@@ -171,7 +171,7 @@ def support_by(facts: CudaFacts, need: CudaNeed, libraries: tuple[Release, Relea
     if known is not None:
         return _support(facts, known, need.code.families, libraries, facts.driver_floor(libraries[0]))
     kernels = tuple(_kernels(family, capability) for family in need.code.families)
-    doubt = Reason(part=Part.CUDA, coverage=None, text="not proven: the catalog has no data for this GPU")
+    doubt = PartCoverage(part=Part.CUDA, coverage=None, text="not proven: the catalog has no data for this GPU")
     unknown = Architecture(capability=capability, generation="", gpus=(), since=Release("0"), last=None)
     return GpuSupport(architecture=unknown, reasons=(*kernels, doubt), ptx_driver=None, driver=None)
 
@@ -207,7 +207,7 @@ def _support(
     )
 
 
-def _worst(reasons: tuple[Reason, ...]) -> Coverage:
+def _worst(reasons: tuple[PartCoverage, ...]) -> Coverage:
     order = (Coverage.NONE, Coverage.JIT, Coverage.MACHINE_CODE)
     return min((reason.coverage for reason in reasons if reason.coverage is not None), key=order.index)
 
@@ -227,9 +227,9 @@ def _compiler(facts: CudaFacts, family: KernelFamily) -> Release | None:
     return facts.knowing_driver(cuda) if cuda else None
 
 
-def _kernels(family: KernelFamily, capability: Release) -> Reason:
+def _kernels(family: KernelFamily, capability: Release) -> PartCoverage:
     coverage = family.coverage(capability)
-    return Reason(part=Part.TENSORFLOW, family=family.name, coverage=coverage, text=_has(family, capability))
+    return PartCoverage(part=Part.TENSORFLOW, family=family.name, coverage=coverage, text=_has(family, capability))
 
 
 def _has(family: KernelFamily, capability: Release) -> str:
@@ -272,27 +272,27 @@ def _lack(family: KernelFamily, capability: Release) -> str:
     return f"no machine code for this GPU, and the oldest PTX is for {min(family.ptx)}"
 
 
-def _cuda(cuda: Release, architecture: Architecture) -> Reason:
+def _cuda(cuda: Release, architecture: Architecture) -> PartCoverage:
     since, last = architecture.since, architecture.last
     if last is not None and cuda.head(2) > last.head(2):
         text = f"CUDA {cuda} has dropped this GPU; the last release with it is {last}"
-        return Reason(part=Part.CUDA, coverage=Coverage.NONE, text=text)
+        return PartCoverage(part=Part.CUDA, coverage=Coverage.NONE, text=text)
     if cuda.head(2) < since.head(2):
         text = f"not proven: CUDA {cuda} is older than this GPU, which came with CUDA {since}"
-        return Reason(part=Part.CUDA, coverage=None, text=text)
-    return Reason(part=Part.CUDA, coverage=Coverage.MACHINE_CODE, text=f"CUDA {cuda} supports this GPU")
+        return PartCoverage(part=Part.CUDA, coverage=None, text=text)
+    return PartCoverage(part=Part.CUDA, coverage=Coverage.MACHINE_CODE, text=f"CUDA {cuda} supports this GPU")
 
 
-def _cudnn(facts: CudaFacts, cudnn: Release, capability: Release) -> Reason:
+def _cudnn(facts: CudaFacts, cudnn: Release, capability: Release) -> PartCoverage:
     code = facts.cudnn_code(cudnn)
     if code is None:
         text = f"not proven: which GPUs cuDNN {cudnn} has code for is not known"
-        return Reason(part=Part.CUDNN, coverage=None, text=text)
+        return PartCoverage(part=Part.CUDNN, coverage=None, text=text)
     if capability < code.oldest:
         text = f"cuDNN {cudnn} has code from {code.oldest} on, so convolutions fail on this GPU"
-        return Reason(part=Part.CUDNN, coverage=Coverage.NONE, text=text)
+        return PartCoverage(part=Part.CUDNN, coverage=Coverage.NONE, text=text)
     if code.newest is not None and code.newest.major < capability.major:
         text = f"not proven: cuDNN {cudnn} has machine code up to {code.newest}, and this GPU is newer"
-        return Reason(part=Part.CUDNN, coverage=None, text=text)
+        return PartCoverage(part=Part.CUDNN, coverage=None, text=text)
     text = f"cuDNN {cudnn} has code from {code.oldest} on"
-    return Reason(part=Part.CUDNN, coverage=Coverage.MACHINE_CODE, text=text)
+    return PartCoverage(part=Part.CUDNN, coverage=Coverage.MACHINE_CODE, text=text)

@@ -14,8 +14,9 @@ from envbuilder.cli.output.advice import width
 from envbuilder.cli.output.printing import folded, heading, json_option, notice, print_json
 from envbuilder.core.errors import EngineUnavailable, UsageError
 from envbuilder.core.text_files import read_text
-from envbuilder.diagnostics.compare.comparison import Comparison, Difference, Effect, SideKind, Where
-from envbuilder.diagnostics.compare_documents import compare_two
+from envbuilder.diagnostics.compare.compare import compare
+from envbuilder.diagnostics.compare.comparison import AppliesTo, Comparison, Difference, Effect, SystemKind
+from envbuilder.diagnostics.compare.systems import system_of
 from envbuilder.diagnostics.facts.facts import Facts
 from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.image.embedded_lock import lock_inside
@@ -39,11 +40,11 @@ def command(a: str, b: str, fails: str | None, *, as_json: bool) -> None:
     """
     here = command_settings()
     session = Session(here, load_catalog(here.matrices), notice)
-    found = compare_two(session.catalog, (a, _content(session, a)), (b, _content(session, b)))
+    found = compare(session.catalog, *(system_of(name, _content(session, name)) for name in (a, b)))
     if as_json:
         print_json(_document(found))
         return
-    for line in _lines(found, _sides(fails)):
+    for line in _lines(found, _failing(fails)):
         click.echo(folded(line, width()) if len(click.unstyle(line)) > width() else line)
 
 
@@ -65,11 +66,11 @@ def _content(session: Session, name: str) -> Facts | Lock:
     )
 
 
-def _sides(fails: str | None) -> tuple[Where, ...]:
-    return (Where(fails.upper()),) if fails else (Where.A, Where.B)
+def _failing(fails: str | None) -> tuple[AppliesTo, ...]:
+    return (AppliesTo(fails.upper()),) if fails else (AppliesTo.A, AppliesTo.B)
 
 
-def _lines(found: Comparison, failing: tuple[Where, ...]) -> Iterator[str]:
+def _lines(found: Comparison, failing: tuple[AppliesTo, ...]) -> Iterator[str]:
     yield f"A  {found.a.name} ({found.a.kind.value})"
     yield f"B  {found.b.name} ({found.b.kind.value})"
     if not found.differences:
@@ -91,11 +92,11 @@ def _difference(difference: Difference) -> Iterator[str]:
     yield f"  A  {difference.a}"
     yield f"  B  {difference.b}"
     for effect in difference.effects:
-        yield f"     {_place(effect)}{effect.text}"
+        yield f"     {_prefix(effect)}{effect.text}"
 
 
-def _place(effect: Effect) -> str:
-    return "" if effect.where is Where.BOTH else f"on {effect.where.value}: "
+def _prefix(effect: Effect) -> str:
+    return "" if effect.applies_to is AppliesTo.BOTH else f"on {effect.applies_to.value}: "
 
 
 def _unknown(found: Comparison) -> Iterator[str]:
@@ -108,18 +109,18 @@ def _unknown(found: Comparison) -> Iterator[str]:
             yield f"Not known on {name}: {', '.join(missing)}"
 
 
-def _out_of_memory(found: Comparison, failing: tuple[Where, ...]) -> Iterator[str]:
-    for where in failing:
-        side = found.a if where is Where.A else found.b
-        causes = [effect for effect in found.out_of_memory if effect.where is where]
+def _out_of_memory(found: Comparison, failing: tuple[AppliesTo, ...]) -> Iterator[str]:
+    for which in failing:
+        system = found.a if which is AppliesTo.A else found.b
+        causes = [effect for effect in found.out_of_memory if effect.applies_to is which]
         if causes:
-            yield heading(f"Possible causes of an out-of-memory error on {where.value} ({side.name}) alone")
+            yield heading(f"Possible causes of an out-of-memory error on {which.value} ({system.name}) alone")
             yield from (f"  - {effect.text}" for effect in causes)
         else:
-            yield heading(f"No difference explains an out-of-memory error on {where.value} ({side.name}) alone")
+            yield heading(f"No difference explains an out-of-memory error on {which.value} ({system.name}) alone")
             yield "  Diagnose its log: `envbuilder diagnose LOG`; `nvidia-smi` lists the processes that hold memory."
-            if side.kind is SideKind.FACTS:
-                yield f"  Environments that run there: `envbuilder list --fits {side.name}`"
+            if system.kind is SystemKind.FACTS:
+                yield f"  Environments that run there: `envbuilder list --fits {system.name}`"
 
 
 def _document(found: Comparison) -> dict[str, object]:
@@ -145,5 +146,6 @@ def _one(difference: Difference) -> dict[str, object]:
 
 def _effects(effects: Sequence[Effect]) -> list[dict[str, object]]:
     return [
-        {"on": effect.where.value, "text": effect.text, "out_of_memory": effect.out_of_memory} for effect in effects
+        {"on": effect.applies_to.value, "text": effect.text, "out_of_memory": effect.out_of_memory}
+        for effect in effects
     ]

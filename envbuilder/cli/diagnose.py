@@ -22,8 +22,9 @@ from envbuilder.cli.output.printing import json_option, print_json
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import open_regular
 from envbuilder.core.text_files import read_text
-from envbuilder.diagnostics.diagnose import LoggedEnvironment, diagnose_log, environment_of_lock, environment_of_row
-from envbuilder.diagnostics.logs.failures_file import load_failures
+from envbuilder.diagnostics.logs.context import LoggedEnvironment, context_of, environment_of_lock, environment_of_row
+from envbuilder.diagnostics.logs.diagnosis import diagnose
+from envbuilder.diagnostics.logs.signatures import load_failures
 from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.lock.lock_paths import lock_path, read_lock
 from envbuilder.wiring.inventory import inventory
@@ -54,14 +55,14 @@ def command(log: Path, facts_file: Path | None, lock_name: str | None, *, show_a
     failures = load_failures(here.matrices)
     with nullcontext(sys.stdin.buffer) if str(log) == "-" else _opened(log) as stream:
         reading = _Reading(stream.read, str(log))
-        found = diagnose_log(
+        ran_in = _ran_in(catalog, lock_name, available) if lock_name else None
+        found = diagnose(
             catalog,
             failures,
             reading,
+            context_of(catalog, facts, ran_in),
             api=partial(load_api, here.matrices),
             inventory=available,
-            facts=facts,
-            ran_in=_ran_in(catalog, lock_name, available) if lock_name else None,
         )
     if reading.empty:
         raise _empty(log)

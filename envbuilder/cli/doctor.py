@@ -17,7 +17,6 @@ from envbuilder.core.files import replacing
 from envbuilder.core.text_files import read_stream, read_text
 from envbuilder.diagnostics.doctor import (
     HostProbe,
-    examine,
     look_into_container,
     read_facts_file,
     start_probe_of_host,
@@ -76,13 +75,15 @@ def command(  # noqa: PLR0913  one parameter for each option
     from envbuilder.catalog.load.catalog import load_catalog  # noqa: PLC0415
     from envbuilder.cli.output.doctor_json import doctor_document  # noqa: PLC0415
     from envbuilder.cli.output.doctor_text import doctor_text  # noqa: PLC0415
+    from envbuilder.diagnostics.host.table import examine_machine  # noqa: PLC0415
     from envbuilder.lock.resolve.shipped_closures import ClosureFolder  # noqa: PLC0415
     from envbuilder.wiring.inventory import inventory  # noqa: PLC0415
 
     catalog = load_catalog(here.matrices)
     looked = look()
     closures = ClosureFolder(folder=here.matrices / "locks")
-    examination = examine(catalog, looked, inventory(here, catalog), closures.read)
+    available = inventory(here, catalog)
+    examination = examine_machine(catalog, looked.facts, looked.host_environment, available, closures.read)
     if output:
         with replacing(output) as stream:
             stream.write(looked.document)

@@ -22,7 +22,7 @@ from envbuilder.lock.lock_paths import SPEC, read_lock, replaced_lock, write_tex
 from envbuilder.lock.lockfile import digest, dump
 from envbuilder.lock.spec import with_sources
 from envbuilder.lock.spec_values import Sources, Spec
-from envbuilder.lock.staleness import check
+from envbuilder.lock.staleness import out_of_date, staleness
 from envbuilder.lock.targets import load_spec
 from envbuilder.wiring.locks import locked
 from envbuilder.wiring.session import Session
@@ -116,12 +116,12 @@ def _day(text: str | None, *, upgrade: bool) -> date | None:
 def _check(catalog: Catalog, spec: Spec, file: Path, target: Path, *, as_json: bool) -> None:
     if not target.is_file():
         raise UsageError(f"lock not found: {target}", hint="`envbuilder lock`")
-    changes = check(catalog, spec, read_lock(target))
+    changes = staleness(catalog, spec, read_lock(target))
     if as_json:
         document = [change_document(change) for change in changes]
         print_json({"schema": 1, "lock": str(target), "stale": bool(changes), "changes": document})
     elif changes:
-        click.echo(f"{target} is out of date; changed since it was created:")
+        click.echo(out_of_date(target))
         print_changes(changes)
         click.echo(f"next: `envbuilder lock{'' if file == SPEC else f' {file}'}`")
     else:

@@ -127,6 +127,21 @@ class SourceUnreachable(EnvbuilderError):
     exit_code = 5
 
 
+class NotOnIndex(SourceUnreachable):
+    """A package index does not have some files.
+
+    Attributes:
+        files: Their names.
+    """
+
+    def __init__(self, files: tuple[str, ...]) -> None:
+        super().__init__(
+            f"the package index does not have {', '.join(files)}",
+            hint="name another index (--index URL), or a bundle that holds everything (--bundle FILE)",
+        )
+        self.files = files
+
+
 class NoUsableBase(SourceUnreachable):
     """No base of the environment is available on this machine.
 

@@ -21,7 +21,10 @@ WORKSPACE = "workspace"
 """Working directory of the user that the image runs as."""
 
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
-"""Libraries of the system, and links to those of CUDA wheels."""
+"""Libraries of the system and of vendor archives, and links to those of CUDA wheels."""
+
+LICENCES = "usr/share/doc/envbuilder"
+"""Licences of vendor archives, in a directory for each archive."""
 
 INPUTS = "run/envbuilder"
 """Files of the build context during the build of a Dockerfile; none of them is in a layer."""

@@ -6,8 +6,11 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
+from typing import Annotated, Any, cast
 
+from envbuilder.core.field_rules import NotEmpty, Parsed
 from envbuilder.core.image_layout import HOOK_FILE
+from envbuilder.core.structure import load
 
 VARIABLE = "ENVBUILDER_MEMORY"
 """Environment variable with the policy of a container; overrides that of the image."""
@@ -188,6 +191,37 @@ def together(gpus: tuple[GpuMemory, ...]) -> MemoryPolicy:
     return MemoryPolicy(gpus=gpus)
 
 
+def plain_policy(value: object) -> MemoryPolicy:
+    """Return the memory policy of a YAML document.
+
+    `growth`, `{limit: "4GiB"}` and `["growth", {fraction: "0.8"}]` are policies.
+
+    Raises:
+        ValueError: It is not a memory policy; `Mismatched` if a part of it is not one.
+    """
+    if isinstance(value, list):
+        return together(load(_GPUS, value))
+    return together((_gpu(value),)) if isinstance(value, dict) else cast("MemoryPolicy", load(_POLICY, value))
+
+
+def _gpu(value: object) -> GpuMemory:
+    if not isinstance(value, dict):
+        return cast("GpuMemory", load(_ONE, value))
+    if len(value) != 1 or not value.keys() <= _AMOUNTS.keys():
+        raise ValueError("must have one field: fraction or limit")
+    [(way, amount)] = value.items()
+    return cast("GpuMemory", load(_AMOUNTS[way], amount, at=(way,)))
+
+
 def _size(size: int) -> str:
     unit = next(unit for unit, length in _UNITS.items() if size % length == 0)
     return f"{size // _UNITS[unit]}{unit}"
+
+
+_POLICY: Any = Annotated[MemoryPolicy, Parsed(parse)]
+_ONE: Any = Annotated[GpuMemory, Parsed(parse_one)]
+_AMOUNTS: dict[str, Any] = {
+    "fraction": Annotated[GpuMemory, Parsed(fraction)],
+    "limit": Annotated[GpuMemory, Parsed(limit)],
+}
+_GPUS: Any = Annotated[tuple[Annotated[GpuMemory, Parsed(_gpu, of=object)], ...], NotEmpty()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from packaging.version import InvalidVersion, Version
 
@@ -19,62 +20,95 @@ LATEST_TIME = 2**33 - 1
 """Maximum of seconds since 1970 in octal digits of a tar header (year 2242)."""
 
 _LONGEST = 255
-_ID = re.compile(r"[a-z0-9]+(?:[._-]+[a-z0-9]+)*")
+_LONGEST_PATH = 1024
 _LONGEST_ID = 100
-_PYTHON = re.compile(r"3\.[0-9]{1,2}(\.[0-9]{1,3})?")
-_MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]*/[a-z0-9][a-z0-9!#$&^_.+-]*")
-_ACCOUNT = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
+_ID = r"[a-z0-9]+(?:[._-]+[a-z0-9]+)*"
+_DEBIAN_PART = r"[A-Za-z0-9_](?:[A-Za-z0-9_.+~:-]|%3[Aa])*"
+_MEMBER_PART = r"(?!\.{1,2}(?:/|\Z))[A-Za-z0-9_.+~][A-Za-z0-9_.+~-]*"
+_TAGS = r"[A-Za-z0-9_.]+-[A-Za-z0-9_.]+-[A-Za-z0-9_.]+"
+_WHEEL = rf"(?P<name>[A-Za-z0-9_.]+)-(?P<version>[A-Za-z0-9_.!+]+)(-[0-9][A-Za-z0-9_.]*)?-{_TAGS}\.whl"
+_SOURCES = r"(?P<stem>[A-Za-z0-9][A-Za-z0-9_.!+-]*)\.(tar\.gz|tgz|tar\.bz2|tar\.xz|zip)"
+_SEPARATORS = re.compile(r"[-_.]+")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET = re.compile(r"(?i)(password|passwd|secret|token|api_?key|credential)")
-_MEMBER_PART = re.compile(r"[A-Za-z0-9_.+~][A-Za-z0-9_.+~-]*")
-_ADDRESS = re.compile(r"https://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9_.~%+/-]*)?")
-_LIBRARY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
-_DEBIAN_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]+")
-_DEBIAN_SUITE = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-_DEBIAN_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+~:-]*")
-_DEBIAN_PART = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.+~:-]|%3[Aa])*")
-_TAGS = r"[A-Za-z0-9_.]+-[A-Za-z0-9_.]+-[A-Za-z0-9_.]+"
-_WHEEL = re.compile(rf"(?P<name>[A-Za-z0-9_.]+)-(?P<version>[A-Za-z0-9_.!+]+)(-[0-9][A-Za-z0-9_.]*)?-{_TAGS}\.whl")
-_SOURCES = re.compile(r"(?P<stem>[A-Za-z0-9][A-Za-z0-9_.!+-]*)\.(tar\.gz|tgz|tar\.bz2|tar\.xz|zip)")
-_SEPARATORS = re.compile(r"[-_.]+")
 
 
-def row_id(text: str) -> str:
-    """Return the id of an environment or a base, unchanged; it is also one part of the name of an image.
-
-    Raises:
-        ValueError: It is invalid.
-    """
-    if len(text) > _LONGEST_ID or not _ID.fullmatch(text):
-        raise ValueError(
-            f"{shown(text)} is not an id: lower-case letters and digits, with '.', '_' or '-' between, "
-            f"at most {_LONGEST_ID}"
-        )
-    return text
+def shown(text: str) -> str:
+    """Return an untrusted text in quotes, without control characters, and truncated if it is long."""
+    return repr(str(text) if len(text) <= 80 else f"{text[:79]}…")
 
 
-def layer_id(text: str) -> str:
-    """Return the id of a layer, such as `cuda.nvidia-cudnn-cu11`, unchanged.
+def _grammar(pattern: str, problem: str, longest: int = _LONGEST) -> Callable[[str], str]:
+    """Return a function that returns a text unchanged if a pattern matches all of it, and else raises ValueError."""
+    compiled = re.compile(pattern)
 
-    Raises:
-        ValueError: It is invalid.
-    """
-    if len(text) > _LONGEST or not _ID.fullmatch(text):
-        raise ValueError(f"{shown(text)} is not the id of a layer")
-    return text
+    def parse(text: str) -> str:
+        if len(text) > longest or not compiled.fullmatch(text):
+            raise ValueError(f"{shown(text)} is not {problem}")
+        return text
+
+    return parse
 
 
-def media_type(text: str) -> str:
-    """Return a media type, unchanged.
+row_id = _grammar(
+    _ID,
+    f"an id: lower-case letters and digits, with '.', '_' or '-' between, at most {_LONGEST_ID}",
+    _LONGEST_ID,
+)
+"""Check the id of an environment or a base; it is also one part of the name of an image."""
 
-    Raises:
-        ValueError: It is invalid.
+layer_id = _grammar(_ID, "the id of a layer")
+"""Check the id of a layer, such as `cuda.nvidia-cudnn-cu11`."""
 
-    Source: https://www.rfc-editor.org/rfc/rfc6838#section-4.2
-    """
-    if len(text) > _LONGEST or not _MEDIA_TYPE.fullmatch(text):
-        raise ValueError(f"{shown(text)} is not a media type")
-    return text
+media_type = _grammar(r"[a-z0-9][a-z0-9!#$&^_.+-]*/[a-z0-9][a-z0-9!#$&^_.+-]*", "a media type")
+"""Check a media type. Source: https://www.rfc-editor.org/rfc/rfc6838#section-4.2"""
+
+archive_member = _grammar(
+    rf"{_MEMBER_PART}(?:/{_MEMBER_PART})*", "a relative path, such as cuda/lib64/libcudnn.so.7", _LONGEST_PATH
+)
+"""Check the relative path of a file in an archive or below an address; it must not lead out."""
+
+https_address = _grammar(
+    r"https://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9_.~%+/-]*)?",
+    "an https:// address without credentials, query and fragment",
+    _LONGEST_PATH,
+)
+"""Check an `https://` address."""
+
+distribution_file = _grammar(f"{_WHEEL}|{_SOURCES}", "the name of a wheel or of a source distribution")
+"""Check the file name of a wheel or a source distribution.
+
+Source: https://packaging.python.org/en/latest/specifications/ (binary and source distribution formats); older
+source distributions have names that are not escaped and other suffixes.
+"""
+
+debian_name = _grammar(r"[a-z0-9][a-z0-9+.-]+", "the name of a Debian package")
+"""Check the name of a Debian package.
+
+Source: https://www.debian.org/doc/debian-policy/ch-controlfields.html, section 5.6.1.
+"""
+
+debian_suite = _grammar(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", "the name of a Debian suite")
+"""Check the name of a Debian suite."""
+
+debian_version = _grammar(r"[A-Za-z0-9][A-Za-z0-9.+~:-]*", "the version of a Debian package")
+"""Check the version of a Debian package.
+
+Source: https://www.debian.org/doc/debian-policy/ch-controlfields.html, section 5.6.12.
+"""
+
+debian_file = _grammar(
+    rf"(?=.*\.deb\Z){_DEBIAN_PART}(?:/{_DEBIAN_PART})*", "the path of a .deb file in a Debian archive", _LONGEST_PATH
+)
+"""Check the path of a .deb file below the address of a Debian archive; it must not lead out."""
+
+library_name = _grammar(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*", "the name of a library")
+"""Check the file name of a shared library."""
+
+account_name = _grammar(r"(?!root\Z)[a-z_][a-z0-9_-]{0,31}", "the name of an unprivileged user")
+"""Check the name of a user, by the rules of useradd; root is refused."""
+
+_python = _grammar(r"3\.[0-9]{1,2}(\.[0-9]{1,3})?", "a version of Python 3, such as 3.8 or 3.8.18")
 
 
 def python_version(text: str) -> Release:
@@ -83,9 +117,7 @@ def python_version(text: str) -> Release:
     Raises:
         ValueError: It is not a version of Python 3.
     """
-    if not _PYTHON.fullmatch(text):
-        raise ValueError(f"{shown(text)} is not a version of Python 3, such as 3.8 or 3.8.18")
-    return Release(text)
+    return Release(_python(text))
 
 
 def file_name(text: str) -> str:
@@ -104,37 +136,6 @@ def file_name(text: str) -> str:
     return text
 
 
-def archive_member(text: str) -> str:
-    """Return the relative path of a file in an archive or below an address, unchanged.
-
-    Raises:
-        ValueError: It is invalid, or leads out.
-
-    Example:
-        >>> archive_member("cuda/lib64/libcudnn.so.7")
-        'cuda/lib64/libcudnn.so.7'
-    """
-    parts = text.split("/")
-    if len(text) > 1024 or set(parts) & {".", ".."} or not all(map(_MEMBER_PART.fullmatch, parts)):
-        raise ValueError(f"{shown(text)} is not a relative path, such as cuda/lib64/libcudnn.so.7")
-    return text
-
-
-def https_address(text: str) -> str:
-    """Return an `https://` address, unchanged.
-
-    Raises:
-        ValueError: It is something else, or has credentials, a query or a fragment.
-
-    Example:
-        >>> https_address("https://example.org/files/")
-        'https://example.org/files/'
-    """
-    if not _ADDRESS.fullmatch(text):
-        raise ValueError(f"{shown(text)} is not an https:// address without credentials, query and fragment")
-    return text
-
-
 def distribution_version(text: str) -> str:
     """Return the version of a Python distribution, unchanged.
 
@@ -147,20 +148,6 @@ def distribution_version(text: str) -> str:
         raise ValueError(f"{shown(text)} is not a version") from None
     if text != text.strip():
         raise ValueError(f"{shown(text)} is not a version")
-    return text
-
-
-def distribution_file(text: str) -> str:
-    """Return the file name of a wheel or a source distribution, unchanged.
-
-    Raises:
-        ValueError: It is neither.
-
-    Source: https://packaging.python.org/en/latest/specifications/ (binary and source distribution formats); older
-    source distributions have names that are not escaped and other suffixes.
-    """
-    if len(text) > _LONGEST or not (_WHEEL.fullmatch(text) or _SOURCES.fullmatch(text)):
-        raise ValueError(f"{shown(text)} is not the name of a wheel or of a source distribution")
     return text
 
 
@@ -178,85 +165,14 @@ def is_file_of(file: str, name: str, version: str) -> bool:
         >>> is_file_of("gast-0.2.2.tar.gz", "six", "1.16.0")
         False
     """
-    wheel = _WHEEL.fullmatch(file)
+    wheel = re.fullmatch(_WHEEL, file)
     if wheel:
         try:
             return normalized(wheel["name"]) == name and Version(wheel["version"].replace("_", "-")) == Version(version)
         except ValueError:
             return False
-    sources = _SOURCES.fullmatch(file)
+    sources = re.fullmatch(_SOURCES, file)
     return sources is not None and _SEPARATORS.sub("-", sources["stem"]).lower().startswith(f"{name}-")
-
-
-def debian_name(text: str) -> str:
-    """Return the name of a Debian package, unchanged.
-
-    Raises:
-        ValueError: It is invalid.
-
-    Source: https://www.debian.org/doc/debian-policy/ch-controlfields.html, section 5.6.1.
-    """
-    if len(text) > _LONGEST or not _DEBIAN_NAME.fullmatch(text):
-        raise ValueError(f"{shown(text)} is not the name of a Debian package")
-    return text
-
-
-def debian_suite(text: str) -> str:
-    """Return the name of a Debian suite, unchanged.
-
-    Raises:
-        ValueError: It is invalid.
-    """
-    if len(text) > _LONGEST or not _DEBIAN_SUITE.fullmatch(text):
-        raise ValueError(f"{shown(text)} is not the name of a Debian suite")
-    return text
-
-
-def debian_version(text: str) -> str:
-    """Return the version of a Debian package, unchanged.
-
-    Raises:
-        ValueError: It is invalid.
-
-    Source: https://www.debian.org/doc/debian-policy/ch-controlfields.html, section 5.6.12.
-    """
-    if len(text) > _LONGEST or not _DEBIAN_VERSION.fullmatch(text):
-        raise ValueError(f"{shown(text)} is not the version of a Debian package")
-    return text
-
-
-def debian_file(text: str) -> str:
-    """Return the path of a .deb file below the address of a Debian archive, unchanged.
-
-    Raises:
-        ValueError: It is invalid, or leads out of the archive.
-    """
-    parts = text.split("/")
-    if len(text) > 1024 or not text.endswith(".deb") or not all(map(_DEBIAN_PART.fullmatch, parts)):
-        raise ValueError(f"{shown(text)} is not the path of a .deb file in a Debian archive")
-    return text
-
-
-def library_name(text: str) -> str:
-    """Return the file name of a shared library, unchanged.
-
-    Raises:
-        ValueError: It is invalid.
-    """
-    if len(text) > _LONGEST or not _LIBRARY.fullmatch(text):
-        raise ValueError(f"{shown(text)} is not the name of a library")
-    return text
-
-
-def account_name(text: str) -> str:
-    """Return the name of a user, unchanged.
-
-    Raises:
-        ValueError: It is invalid by the rules of useradd, or root.
-    """
-    if not _ACCOUNT.fullmatch(text) or text == "root":
-        raise ValueError(f"{shown(text)} is not the name of an unprivileged user")
-    return text
 
 
 def variable_problem(name: str) -> str:
@@ -266,8 +182,3 @@ def variable_problem(name: str) -> str:
     if _SECRET.search(name):
         return "looks like a secret, which is readable by all users of the image"
     return ""
-
-
-def shown(text: str) -> str:
-    """Return an untrusted text in quotes, without control characters, and truncated if it is long."""
-    return repr(str(text) if len(text) <= 80 else f"{text[:79]}…")

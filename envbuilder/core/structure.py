@@ -15,12 +15,19 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, TypeVar, Union, cast, get_args, get_origin
 
-from envbuilder.core.conversion.reading import Converter, Converters, Dialect, Reading, Tables
-from envbuilder.core.conversion.records import inside, record, tagged
-from envbuilder.core.conversion.scalars import SCALARS, choice, named, parsed
-from envbuilder.core.conversion.sequences import entries, in_order, not_empty, sequence, unique
+from envbuilder.core.conversion.reading import Converter, Converters, Dialect, Mismatched, Path, Reading, Tables
+from envbuilder.core.conversion.records import entries, inside, record, tagged
+from envbuilder.core.conversion.values import (
+    SCALARS,
+    choice,
+    in_order,
+    named,
+    not_empty,
+    parsed,
+    sequence,
+    unique,
+)
 from envbuilder.core.field_rules import Entries, Inside, Named, NotEmpty, Parsed, Sorted, Tagged, Unique
-from envbuilder.core.mismatches import Mismatched, Path
 
 T = TypeVar("T")
 _NOT_FINITE: Final = ("nan", "inf", "-inf")

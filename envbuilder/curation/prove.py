@@ -17,7 +17,7 @@ from envbuilder.core.errors import EngineError, EnvbuilderError, ResolutionFaile
 from envbuilder.curation.proof.catalog_files import CatalogFiles
 from envbuilder.curation.proof.failure_reason import first_problem, on_one_line
 from envbuilder.curation.proof.interpreters import HostPython
-from envbuilder.diagnostics.checks.evaluation import judge_bare
+from envbuilder.diagnostics.checks.evaluation import run_bare_checks
 from envbuilder.diagnostics.checks.expectation import expect_bare
 from envbuilder.diagnostics.checks.results import Report
 from envbuilder.diagnostics.facts.facts import Facts
@@ -232,7 +232,7 @@ def _run_on_cpu(row: Environment, closures: tuple[Closure, ...], proof: Proof, p
         ports.environments.forget(row.framework.package)
     subject = f"{row.framework.package} {row.framework.version} on Python {python.version}"
     seconds = ports.clock() - started
-    report = judge_bare(expect_bare(row, closure, ports.tables), facts, subject=subject, seconds=seconds)
+    report = run_bare_checks(expect_bare(row, closure, ports.tables), facts, subject=subject, seconds=seconds)
     if not report.passed:
         return _failed(proof, Grade.CPU, first_problem(report), ports.today)
     entry = RanOnCpu(

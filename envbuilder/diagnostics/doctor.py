@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
-from envbuilder.catalog.buildable import Inventory
-from envbuilder.catalog.environments import Catalog
+from envbuilder.core.conversion.reading import Mismatched
 from envbuilder.core.errors import EnvbuilderError, ToolFailed
-from envbuilder.diagnostics.deadlines import Pending
+from envbuilder.core.field_rules import At
+from envbuilder.core.json_input import BadJson, load_object
+from envbuilder.core.structure import dump, load
 from envbuilder.diagnostics.facts.facts import Facts
 from envbuilder.diagnostics.host.environment import HostEnvironment
-from envbuilder.diagnostics.host.examination import Examination
-from envbuilder.diagnostics.host.table import examine_machine
-from envbuilder.diagnostics.host.versions import Closures
-from envbuilder.diagnostics.host_environment import HostEnvironmentPorts, start_host_environment
-from envbuilder.diagnostics.probe.command import launch
+from envbuilder.diagnostics.host_environment import HostEnvironmentPorts, Pending, start_host_environment
 from envbuilder.diagnostics.probe.containers import PYTHON, SHARE_FOR_TENSORFLOW, read_answer
-from envbuilder.diagnostics.probe.decoding import (
-    decode,
-    decode_host_environment,
-    with_host_environment,
-    without_software,
-)
+from envbuilder.diagnostics.probe.decoding import DIALECT, FactsDocument, decode, invalid, parsed
 from envbuilder.diagnostics.probe.interpreters import probe_document
-from envbuilder.diagnostics.probe.requests import ProbeRequest
+from envbuilder.diagnostics.probe.requests import ProbeRequest, launch
 from envbuilder.oci.runtime.command import RunResult
 
 HARDWARE = ProbeRequest(train=False, framework=False, compute=False)
 """Hardware only, without a framework; doctor computes nothing and allocates no GPU memory."""
 IMPORT = replace(HARDWARE, framework=True, hardware=True)
 """Also imports TensorFlow and lists its devices."""
+HOST_ENVIRONMENT = "surroundings"
+"""Field of a document of facts."""
 THIS_HOST = "this host"
 NO_PYTHON = "no python on PATH"
 _SPARE_SECONDS = 10.0
@@ -170,13 +166,56 @@ def read_facts_file(document: bytes, name: str) -> HostProbe:
     return HostProbe(document=document, facts=facts, host_environment=decode_host_environment(document, name))
 
 
-def examine(catalog: Catalog, looked: HostProbe, inventory: Inventory, closures: Closures) -> Examination:
-    """Return the problems of a machine and its software, the missing facts, and the environments that run on it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _WithHostEnvironment:
+    host_environment: Annotated[HostEnvironment | None, At(HOST_ENVIRONMENT)]
+
+
+def decode_host_environment(document: str | bytes, origin: str) -> HostEnvironment | None:
+    """Read the environment of the host in a document of facts.
 
     Args:
-        catalog: The rows.
-        looked: The probed state.
-        inventory: The parts available to a build on this machine.
-        closures: The packages that ship with a row, by its id.
+        document: The same that `decode` reads.
+        origin: Its origin; names the file in errors.
+
+    Returns:
+        None when the document has none.
+
+    Raises:
+        InvalidInput: They do not match the schema of this version.
     """
-    return examine_machine(catalog, looked.facts, looked.host_environment, inventory, closures)
+    try:
+        return load(_WithHostEnvironment, parsed(document), dialect=DIALECT).host_environment
+    except Mismatched as error:
+        raise invalid(error, origin, "run `envbuilder doctor -o facts.json` there again") from error
+
+
+def with_host_environment(document: bytes, host_environment: HostEnvironment | None) -> bytes:
+    """Return the probe's document with the environment of the host in a field of its own.
+
+    Args:
+        document: Output of the probe.
+        host_environment: None leaves the document as it is.
+    """
+    if host_environment is None:
+        return document
+    return _written(load_object(document, surrogates=True) | {HOST_ENVIRONMENT: dump(host_environment)})
+
+
+def without_software(document: bytes, why: str) -> bytes:
+    """Return the probe's document with a reason in place of the installed software.
+
+    Args:
+        document: Output of the probe.
+        why: Reason why nothing is known about the requested software.
+    """
+    whole = load_object(document, surrogates=True)
+    error = {"type": "NotFound", "message": why, "trace": []}
+    facts = load(FactsDocument, whole).facts
+    if not isinstance(facts, dict):
+        raise BadJson("facts is not an object")
+    return _written(whole | {"facts": {**facts, "software": {"ok": False, "seconds": 0.0, "error": error}}})
+
+
+def _written(document: dict[str, object]) -> bytes:
+    return (json.dumps(document, sort_keys=True, allow_nan=False) + "\n").encode("ascii")

@@ -63,3 +63,23 @@ class Finding:
     def remedy(self) -> str:
         """Text of the best remedy; empty without one."""
         return self.remedies[0].text if self.remedies else ""
+
+
+def finding(name: str, severity: Severity, message: str, effect: str = "", *remedies: Remedy) -> Finding:
+    """Return a finding about a machine or its software."""
+    return Finding(id=name, severity=severity, message=message, effect=effect, remedies=remedies)
+
+
+def problem(name: str, message: str, effect: str = "", *remedies: Remedy) -> Finding:
+    """Return a finding about something that does not work."""
+    return finding(name, Severity.PROBLEM, message, effect, *remedies)
+
+
+def warning(name: str, message: str, effect: str = "", *remedies: Remedy) -> Finding:
+    """Return a finding about something that will be slow, short, or fail under some load."""
+    return finding(name, Severity.WARNING, message, effect, *remedies)
+
+
+def note(name: str, message: str, effect: str = "", *remedies: Remedy) -> Finding:
+    """Return a finding that is good to know."""
+    return finding(name, Severity.NOTE, message, effect, *remedies)

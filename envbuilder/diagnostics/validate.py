@@ -1,25 +1,27 @@
-"""Validation of an image by the probe."""
+"""Validation by the probe: of an image, a running container, an interpreter or an Apptainer image."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from packaging.version import Version
 
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.expectation import Expectation
 from envbuilder.catalog.selection import select
-from envbuilder.core.errors import UsageError
+from envbuilder.core.errors import ToolFailed, UsageError
 from envbuilder.core.memory_policy import VARIABLE, MemoryPolicy
-from envbuilder.diagnostics.checks.evaluation import judge
+from envbuilder.diagnostics.checks.evaluation import run_checks
 from envbuilder.diagnostics.checks.expectation import expect
 from envbuilder.diagnostics.checks.results import Report, Tier
 from envbuilder.diagnostics.facts.facts import NOT_ASKED, Facts, Unseen
-from envbuilder.diagnostics.probe.containers import probe_image
-from envbuilder.diagnostics.probe.requests import request_for
+from envbuilder.diagnostics.probe.containers import SHARE_FOR_TENSORFLOW, probe_image, read_answer
+from envbuilder.diagnostics.probe.requests import ProbeRequest, launch, request_for
 from envbuilder.image.embedded_lock import ImageEngine, lock_inside, no_hook
 from envbuilder.lock.lock import Lock
+from envbuilder.oci.runtime.command import RunResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +34,7 @@ class Validation:
         required: Tier that must be proven; None fails on findings only.
         timeout: Seconds for the probe.
         devices: CDI devices that the container gets instead of all GPUs.
-        memory: Memory policy for the container in place of the image's; None keeps it.
+        memory: Memory policy for the container in target of the image's; None keeps it.
     """
 
     image: str
@@ -46,7 +48,7 @@ class Validation:
 def validate(
     catalog: Catalog, wanted: Validation, lock: Lock | None, engine: ImageEngine, clock: Callable[[], float]
 ) -> Report:
-    """Probe an image and judge the facts.
+    """Probe an image and check the facts.
 
     Args:
         catalog: The rows.
@@ -79,7 +81,7 @@ def validate(
         devices=wanted.devices,
         env=((VARIABLE, str(wanted.memory)),) if wanted.memory else (),
     )
-    return judge(
+    return run_checks(
         expectation,
         facts,
         tier=tier,
@@ -89,7 +91,7 @@ def validate(
     )
 
 
-def judge_facts(  # noqa: PLR0913  each is a part of one report
+def validate_facts(  # noqa: PLR0913  each is a part of one report
     catalog: Catalog,
     lock: Lock,
     facts: Facts,
@@ -99,7 +101,7 @@ def judge_facts(  # noqa: PLR0913  each is a part of one report
     subject: str,
     seconds: float,
 ) -> Report:
-    """Judge facts that were gathered elsewhere.
+    """Check facts that were gathered elsewhere.
 
     Args:
         catalog: The rows.
@@ -111,7 +113,7 @@ def judge_facts(  # noqa: PLR0913  each is a part of one report
         seconds: Duration of the probe.
     """
     asked_for_gpus = not (isinstance(facts.gpu, Unseen) and facts.gpu.kind == NOT_ASKED.kind)
-    return judge(
+    return run_checks(
         expectation_of(catalog, lock),
         facts,
         tier=tier or (Tier.GPU if asked_for_gpus else Tier.CPU),
@@ -136,3 +138,72 @@ def expectation_of(catalog: Catalog, lock: Lock) -> Expectation:
     """Return the expected properties of an image of a lock, by its row."""
     row = select(catalog, lock.environment, Version(lock.framework_version))
     return expect(row, lock, catalog.cuda)
+
+
+ProbeRunner: TypeAlias = Callable[[ProbeRequest], Facts]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The container, interpreter or image that is validated.
+
+    Attributes:
+        name: Name given by the user.
+        tier: Extent.
+        required: Tier that must be proven; None fails on findings only.
+        timeout: Seconds for the probe.
+    """
+
+    name: str
+    tier: Tier
+    required: Tier | None
+    timeout: float
+
+
+def validate_target(
+    catalog: Catalog, lock: Lock, target: Target, look: ProbeRunner, clock: Callable[[], float]
+) -> Report:
+    """Run the probe in a target and check its facts.
+
+    Args:
+        catalog: The rows.
+        lock: Lock of the target.
+        target: What is validated.
+        look: Runs the probe in it.
+        clock: Returns seconds, monotonic.
+
+    Raises:
+        ToolFailed: The probe gave no answer.
+    """
+    started = clock()
+    request = request_for(expectation_of(catalog, lock), gpu=target.tier is Tier.GPU)
+    facts = look(replace(request, limit=min(request.limit, target.timeout * SHARE_FOR_TENSORFLOW)))
+    return validate_facts(
+        catalog,
+        lock,
+        facts,
+        tier=target.tier,
+        required=target.required,
+        subject=target.name,
+        seconds=clock() - started,
+    )
+
+
+def by_command(python: str, origin: str, run: Callable[[tuple[str, ...]], RunResult]) -> ProbeRunner:
+    """Return what runs the probe by one command, where no file can be put.
+
+    Args:
+        python: Path of the interpreter in the target.
+        origin: Origin of the facts.
+        run: Runs a command in the target.
+    """
+
+    def look(request: ProbeRequest) -> Facts:
+        done = run(launch(python, request))
+        if done.timed_out:
+            raise ToolFailed(
+                f"the probe in {origin} did not answer in time", hint="increase the timeout: --timeout SECONDS"
+            )
+        return read_answer(done.status, done.stdout, done.stderr, origin=origin)
+
+    return look

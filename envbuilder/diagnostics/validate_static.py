@@ -11,7 +11,7 @@ from typing import BinaryIO
 from envbuilder.core.corrupt_file import Damaged
 from envbuilder.core.elf import open_elf, read_shared_object
 from envbuilder.core.errors import UsageError
-from envbuilder.diagnostics.checks.content import judge_content
+from envbuilder.diagnostics.checks.content import run_content_checks
 from envbuilder.diagnostics.checks.results import Report, Tier
 from envbuilder.diagnostics.verify import Subject
 from envbuilder.image.contents import ContentExpectation, ImageContent, LibraryFile
@@ -25,7 +25,7 @@ from envbuilder.lock.lockfile import digest, dump_pins
 def validate_static(
     subject: Subject, lock: Lock | None, work: Path, clock: Callable[[], float], *, required: Tier | None = None
 ) -> Report:
-    """Inspect the layers of an image and judge their content.
+    """Inspect the layers of an image and check their content.
 
     Args:
         subject: The image; its layers can be fetched.
@@ -49,7 +49,7 @@ def validate_static(
         env=planned.env,
         lock_is_inside=lock is None,
     )
-    return judge_content(expectation, content, subject=subject.name, seconds=clock() - started, required=required)
+    return run_content_checks(expectation, content, subject=subject.name, seconds=clock() - started, required=required)
 
 
 def _content(subject: Subject, work: Path) -> ImageContent:

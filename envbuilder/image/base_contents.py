@@ -10,7 +10,6 @@ from envbuilder.core.references import ImageRef
 from envbuilder.image.base.debian_trees import DebianTrees
 from envbuilder.image.base.registry_content import RegistryContent
 from envbuilder.image.base.tree_content import TreeContent
-from envbuilder.image.base.trees import EPOCH
 from envbuilder.image.container_engine import Listener
 from envbuilder.image.layers.inputs import BaseContent
 from envbuilder.image.plan.layers import base_reference
@@ -20,7 +19,7 @@ from envbuilder.oci.images import AssembledImage, Descriptor, ImageLayerPin
 from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.registry.pull import RemoteImage, fetch_blobs, find
 from envbuilder.oci.store import Store
-from envbuilder.oci.tar.members import Member, of_folder
+from envbuilder.oci.tar.members import EPOCH, Member, of_folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

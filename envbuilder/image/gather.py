@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
+from envbuilder.core.errors import EnvbuilderError, NotOnIndex, SourceUnreachable, VerificationFailed
 from envbuilder.core.memory_policy import HOOK
 from envbuilder.image.base.debian_trees import DebianTrees
 from envbuilder.image.base_contents import BaseContents
 from envbuilder.image.bundle import files_of
 from envbuilder.image.layers.ports import PackageFiles
 from envbuilder.image.lock_files import LockFiles
-from envbuilder.lock.lock import Lock, ToolName
+from envbuilder.lock.index.index import IndexFile
+from envbuilder.lock.lock import Lock, PackagePin, ToolName
+from envbuilder.lock.spec_values import OwnFile
 from envbuilder.oci.store import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unavailable:
+    """Files of a lock that could not be fetched.
+
+    Attributes:
+        names: Names of the files.
+        error: The reason.
+    """
+
+    names: tuple[str, ...]
+    error: EnvbuilderError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,18 +57,70 @@ class Gatherer:
 
         Raises:
             SourceUnreachable: A file is not on this machine and cannot be fetched.
+            VerificationFailed: A server has another file under its name.
         """
-        missing = [pin for pin in lock.packages if not self.store.has(f"sha256:{pin.sha256}")]
-        series = ".".join(str(number) for number in lock.python.version.head(2))
-        for file in self.packages.locate(missing, series) if missing else ():
-            self.progress(f"fetching {file.file}")
-            self.packages.fetch(file, lambda _done, _size: None)
-        self.debian.fetch([pin for pin in (*lock.base.packages, *lock.os_packages) if pin.sha256 and pin.file])
-        if lock.python.sha256:
-            self.store.take(self.files.archive(lock))
-        for tool in (ToolName.PROBE, HOOK):
-            self.files.tool(lock, tool)
+        for failure in self.fetch(lock):
+            raise failure.error
         content = self.bases.open(lock)
         content.provide()
         base = [layer.blob.digest for layer in content.layers] or [self.store.take(content.tar())]
         return (*files_of(lock), *base)
+
+    def fetch(self, lock: Lock) -> Iterator[Unavailable]:
+        """Fetch the files of a lock that are not in the store, without its base; yield those that are unavailable.
+
+        A failure does not keep the files after it from being fetched, if the caller goes on.
+        """
+        yield from self._fetch_packages(lock)
+        yield from self._fetch_os_packages(lock)
+        if lock.python.sha256:
+            yield from _attempted((lock.python.file,), lambda: self.store.take(self.files.archive(lock)))
+        for tool in (ToolName.PROBE, HOOK):
+            yield from _attempted((f"the tool {tool}",), partial(self.files.tool, lock, tool))
+        for file in lock.files:
+            if not self.store.has(f"sha256:{file.sha256}"):
+                yield Unavailable(names=(file.path,), error=_not_here(file))
+
+    def _fetch_packages(self, lock: Lock) -> Iterator[Unavailable]:
+        missing = [pin for pin in lock.packages if not self.store.has(f"sha256:{pin.sha256}")]
+        found: Sequence[IndexFile] = ()
+        try:
+            found = self._located(missing, lock.python.version.series)
+        except NotOnIndex as error:
+            yield Unavailable(names=error.files, error=error)
+            there = [pin for pin in missing if pin.file not in error.files]
+            found = self._located(there, lock.python.version.series)
+        except SourceUnreachable as error:
+            yield Unavailable(names=tuple(pin.file for pin in missing), error=error)
+        for file in found:
+            self.progress(f"fetching {file.file}")
+            yield from _attempted((file.file,), partial(self.packages.fetch, file, lambda _done, _size: None))
+
+    def _located(self, pins: Sequence[PackagePin], series: str) -> Sequence[IndexFile]:
+        return self.packages.locate(pins, series) if pins else ()
+
+    def _fetch_os_packages(self, lock: Lock) -> Iterator[Unavailable]:
+        pins = [pin for pin in (*lock.base.packages, *lock.os_packages) if pin.sha256 and pin.file]
+        try:
+            failures = self.debian.fetch_all(pins)
+        except SourceUnreachable as error:
+            missing = [pin.file for pin in pins if not self.store.has(f"sha256:{pin.sha256}")]
+            yield Unavailable(names=tuple(missing), error=error)
+            return
+        for failure in failures:
+            yield Unavailable(names=(failure.pin.file,), error=failure.error)
+
+
+def _not_here(file: OwnFile) -> SourceUnreachable:
+    return SourceUnreachable(
+        f"the own file {file.path} with sha256 {file.sha256} is not on this machine",
+        hint="run the command beside the envbuilder.yaml of the lock",
+    )
+
+
+def _attempted(names: tuple[str, ...], step: Callable[[], object]) -> Iterator[Unavailable]:
+    """Run a step; yield its failure."""
+    try:
+        step()
+    except (SourceUnreachable, VerificationFailed) as error:
+        yield Unavailable(names=names, error=error)

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Annotated, Final, TypeAlias
 
 from envbuilder.core.digests import digest_of
+from envbuilder.core.field_rules import NotEmpty, Parsed
+from envbuilder.core.field_types import Digest
+from envbuilder.core.references import normalized
 from envbuilder.core.versions import Release
+from envbuilder.core.yaml.requirements import sha256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +38,41 @@ class Chosen:
         return self.file.endswith(".whl")
 
 
+def _line(chosen: Chosen) -> str:
+    return " ".join((*package_lines((chosen,)), *([str(chosen.size)] if chosen.size else [])))
+
+
+def _chosen(line: str) -> Chosen:
+    parts = line.split(" ")
+    if len(parts) not in {4, 5} or not all(parts):
+        raise ValueError("must be `name version sha256 file size`")
+    name, version, digest, file = parts[:4]
+    size = parts[4] if len(parts) == 5 else "0"
+    if "/" in file:
+        raise ValueError(f"{file!r} is not the name of a file")
+    if not (size.isascii() and size.isdigit()):
+        raise ValueError(f"{size!r} is not a number of bytes")
+    return Chosen(name=normalized(name), version=version, file=file, sha256=sha256(digest), size=int(size))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answer:
+    base: str
+    request: Digest
+
+
+def _pairs(answers: tuple[_Answer, ...]) -> tuple[tuple[str, str], ...]:
+    return tuple((answer.base, answer.request) for answer in answers)
+
+
+def _answers(pairs: tuple[tuple[str, str], ...]) -> list[dict[str, str]]:
+    return [{"base": base, "request": request} for base, request in pairs]
+
+
+_Line: TypeAlias = Annotated[Chosen, Parsed(_chosen, write=_line)]
+_OfAnswers: Final = Parsed(_pairs, of=Annotated[tuple[_Answer, ...], NotEmpty()], write=_answers)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closure:
     """All files of one interpreter.
@@ -45,9 +85,9 @@ class Closure:
     """
 
     python: Release
-    answers: tuple[tuple[str, str], ...]
-    packages: tuple[Chosen, ...]
-    build: tuple[Chosen, ...] = ()
+    answers: Annotated[tuple[tuple[str, str], ...], _OfAnswers]
+    packages: tuple[_Line, ...]
+    build: tuple[_Line, ...]
 
     @property
     def bases(self) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ def compare(old: Lock, new: Lock) -> tuple[Change, ...]:
     return _changes(_flat(old), _flat(new))
 
 
-def staleness(lock: Lock, inputs: Mapping[str, str]) -> tuple[Change, ...]:
+def changed_inputs(lock: Lock, inputs: Mapping[str, str]) -> tuple[Change, ...]:
     """Return the changes in environment and spec since the lock was made; empty if it is up to date.
 
     Args:

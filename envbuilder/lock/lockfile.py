@@ -10,11 +10,11 @@ from typing import Annotated
 from envbuilder.catalog.archives import ArchiveFormat
 from envbuilder.catalog.environments import BaseKind, CudaProvider
 from envbuilder.core import structure
+from envbuilder.core.conversion.reading import Mismatch, Path
 from envbuilder.core.digests import digest_of
 from envbuilder.core.errors import Fault, InvalidInput
 from envbuilder.core.field_rules import At
 from envbuilder.core.field_types import exactly
-from envbuilder.core.mismatches import Mismatch, Path
 from envbuilder.core.names import is_file_of, shown
 from envbuilder.core.references import ImageRef
 from envbuilder.core.yaml.canonical import dump as canonical

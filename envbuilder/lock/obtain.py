@@ -17,7 +17,7 @@ from envbuilder.lock.lockfile import digest, dump
 from envbuilder.lock.resolve.shipped_closures import ShippedClosures
 from envbuilder.lock.spec import with_sources
 from envbuilder.lock.spec_values import Sources, Spec
-from envbuilder.lock.staleness import as_shipped, check
+from envbuilder.lock.staleness import as_shipped, out_of_date, staleness
 from envbuilder.lock.targets import LockTarget, default_name
 
 
@@ -121,7 +121,9 @@ class LockCache:
         own = {(pin.name, pin.sha256) for pin in self.own_tools}
         named = {(pin.name, pin.sha256) for pin in kept.tools}
         return (
-            own <= named and not check(self.catalog, spec, kept) and as_shipped(self.catalog, spec, kept, self.shipped)
+            own <= named
+            and not staleness(self.catalog, spec, kept)
+            and as_shipped(self.catalog, spec, kept, self.shipped)
         )
 
 
@@ -140,11 +142,11 @@ def keep_image(folder: Path, made: Lock) -> None:
 
 
 def _refuse_stale(catalog: Catalog, there: LockTarget) -> None:
-    changes = check(catalog, there.spec, there.lock) if there.spec else ()
+    changes = staleness(catalog, there.spec, there.lock) if there.spec else ()
     if changes:
         listing = "\n".join(f"  {change}" for change in changes)
         raise UsageError(
-            f"{there.path} is out of date; changed since it was created:\n{listing}",
+            f"{out_of_date(there.path)}\n{listing}",
             hint="`envbuilder lock`, then build again",
         )
 

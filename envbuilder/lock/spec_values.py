@@ -10,11 +10,10 @@ from packaging.version import Version
 
 from envbuilder.core.field_rules import Entries, Omitted, Parsed, Sorted
 from envbuilder.core.field_types import AllowedPath, DistributionName, FileSize, ImageName, ImagePath, Sha256, within
-from envbuilder.core.memory_policy import ALL, VARIABLE, MemoryPolicy
+from envbuilder.core.memory_policy import ALL, VARIABLE, MemoryPolicy, plain_policy
 from envbuilder.core.names import LARGEST_ID, account_name, variable_problem
 from envbuilder.core.references import registry_address
 from envbuilder.core.versions import Release
-from envbuilder.core.yaml.memory_policy import memory_policy
 from envbuilder.core.yaml.requirements import os_package, pep440, requirement, requirement_name
 from envbuilder.lock.publisher_places import publisher_name, publisher_place
 from envbuilder.lock.resolve.tensorflow_distributions import OTHER_BUILDS
@@ -146,6 +145,6 @@ class Spec:
     files: Annotated[tuple[OwnFile, ...], Omitted()] = ()
     allow: Annotated[tuple[AllowedPath, ...], Sorted()] = ()
     user: Annotated[User, Omitted()] = DEFAULT_USER
-    memory: Annotated[MemoryPolicy, Parsed(memory_policy, of=object)] = ALL
+    memory: Annotated[MemoryPolicy, Parsed(plain_policy, of=object)] = ALL
     sources: Sources = Sources()
     name: ImageName = ""

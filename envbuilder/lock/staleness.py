@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 
 from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.selection import select
-from envbuilder.lock.diff import Change, staleness
+from envbuilder.lock.diff import Change, changed_inputs
 from envbuilder.lock.inputs import UPGRADED, inputs
 from envbuilder.lock.lock import Lock, PackageGroup
 from envbuilder.lock.resolve.requests import row_request
@@ -15,7 +16,7 @@ from envbuilder.lock.resolve.shipped_closures import ShippedClosures
 from envbuilder.lock.spec_values import Spec
 
 
-def check(catalog: Catalog, spec: Spec, existing: Lock) -> tuple[Change, ...]:
+def staleness(catalog: Catalog, spec: Spec, existing: Lock) -> tuple[Change, ...]:
     """Return the changes in environment and spec since a lock was made; empty if it is up to date.
 
     A lock made with an upgrade is compared with the same upgrade.
@@ -26,7 +27,12 @@ def check(catalog: Catalog, spec: Spec, existing: Lock) -> tuple[Change, ...]:
         choice = replace(choice, python=spec.python)
     driver = catalog.driver_floor(row, choice) if choice else None
     renamed = (Change(field="spec.name", old=existing.name, new=spec.name),) if existing.name != spec.name else ()
-    return (*staleness(existing, dict(inputs(row, choice, spec, driver))), *renamed)
+    return (*changed_inputs(existing, dict(inputs(row, choice, spec, driver))), *renamed)
+
+
+def out_of_date(path: Path) -> str:
+    """Return the sentence before the list of changes of a lock."""
+    return f"{path} is out of date; changed since it was created:"
 
 
 def as_shipped(catalog: Catalog, spec: Spec, existing: Lock, shipped: ShippedClosures) -> bool:

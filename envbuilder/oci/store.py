@@ -36,11 +36,11 @@ class Store:
 
     Attributes:
         folder: Created on first use.
-        trusted: Digests of files that this process has read or written as a whole, and thereby verified.
+        trusted: Files that this process has read or written as a whole, and thereby verified.
     """
 
     folder: Path
-    trusted: set[str] = field(default_factory=set)
+    trusted: set[Path] = field(default_factory=set)
 
     def path(self, digest: str) -> Path:
         """Return the path of the file with this digest, which need not exist.
@@ -71,11 +71,7 @@ class Store:
             FileNotFoundError: There is no such file.
             VerificationFailed: It has changed since it was written. It is removed, so that the next run gets it again.
         """
-        path = self.path(digest)
-        if digest not in self.trusted:
-            require_digest(path, digest)
-            self.trusted.add(digest)
-        return path
+        return verified(self.path(digest), digest, self.trusted)
 
     def read(self, digest: str) -> bytes:
         """Return the content of a small file, verified; errors as in `verified`."""
@@ -206,7 +202,7 @@ class Store:
     def remove(self, digest: str) -> int:
         """Remove a file; return the bytes freed, 0 if it was missing or has other names too."""
         path = self.path(digest)
-        self.trusted.discard(digest)
+        self.trusted.discard(path)
         try:
             status = path.stat()
             path.unlink()
@@ -241,22 +237,29 @@ class Store:
         target.parent.mkdir(parents=True, exist_ok=True)
         part.chmod(_SETTLED)
         part.replace(target)
-        self.trusted.add(digest)
+        self.trusted.add(target)
 
 
-def require_digest(path: Path, digest: str) -> None:
-    """Verify the digest of a file of the cache.
+def verified(path: Path, digest: str, trusted: set[Path]) -> Path:
+    """Return the path of a file of the cache, after reading it as a whole once in each process.
+
+    Args:
+        path: The file.
+        digest: Its required digest.
+        trusted: Files that were verified before; this one is added.
 
     Raises:
         FileNotFoundError: There is no such file.
         VerificationFailed: It has another digest. It is removed, so that the next run gets it again.
     """
-    if digest_of_file(path) != digest:
+    if path not in trusted and digest_of_file(path) != digest:
         path.unlink(missing_ok=True)
         raise VerificationFailed(
             f"{path} in the cache folder was damaged: its digest is not {digest}; it was removed",
             hint="run the command again",
         )
+    trusted.add(path)
+    return path
 
 
 def digits_of(digest: str) -> str:

@@ -191,14 +191,14 @@ def delivery(session: Session) -> Delivery:
     )
 
 
-def gatherer(session: Session, sources: Sources) -> Gatherer:
-    """Return the adapter that fetches every file of a lock into the store."""
+def gatherer(session: Session, sources: Sources, *, offline: bool = False) -> Gatherer:
+    """Return the adapter that fetches every file of a lock into the store; `offline` refuses to download anything."""
     return Gatherer(
         store=session.store,
         files=lock_files(session),
-        packages=package_files(session, sources),
-        debian=debian_trees(session, sources),
-        bases=base_contents(session, sources),
+        packages=package_files(session, sources, offline=offline),
+        debian=debian_trees(session, sources, offline=offline),
+        bases=base_contents(session, sources, offline=offline),
         progress=session.progress,
     )
 

@@ -12,7 +12,7 @@ from envbuilder.core.versions import Release
 from envbuilder.image.base.installed_pythons import InstalledPython, installed_pythons
 from envbuilder.image.base.locate import DebianBases, PythonArchives, keep_archive
 from envbuilder.image.base.python_archive import pack
-from envbuilder.image.base.trees import EPOCH, DebianTree, PythonArchive
+from envbuilder.image.base.trees import DebianTree, PythonArchive
 from envbuilder.image.base.uv_python import from_uv
 from envbuilder.image.base.uv_tool import find_uv, uv_pin
 from envbuilder.image.docker.os_packages import OsPackageResolver
@@ -22,6 +22,7 @@ from envbuilder.lock.resolve.apt import AptResolver
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder
 from envbuilder.lock.spec_values import Sources, Spec
 from envbuilder.oci.registry.pull import find
+from envbuilder.oci.tar.members import EPOCH
 from envbuilder.wiring.build_inputs import engine_bases, lock_files
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.settings import Settings

@@ -17,9 +17,16 @@ from envbuilder.diagnostics.probe.containers import PYTHON
 from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.diagnostics.probe.interpreters import probe_python
 from envbuilder.diagnostics.probe.requests import ProbeRequest
-from envbuilder.diagnostics.validate import Validation, judge_facts, validate
+from envbuilder.diagnostics.validate import (
+    ProbeRunner,
+    Target,
+    Validation,
+    by_command,
+    validate,
+    validate_facts,
+    validate_target,
+)
 from envbuilder.diagnostics.validate_static import validate_static
-from envbuilder.diagnostics.validate_targets import Place, ProbeRunner, by_command, validate_place
 from envbuilder.image.builder import Engine
 from envbuilder.image.embedded_lock import LOCK_IN_IMAGE, lock_of
 from envbuilder.image.running.apptainer import find_apptainer
@@ -117,7 +124,7 @@ def _facts(session: Session, asked: ValidationRequest, read: Callable[[Path], st
     lock, _ = known_lock(session, asked.lock, Sources())
     seen = [(str(file), decode(read(file), str(file))) for file in asked.facts]
     return tuple(
-        judge_facts(
+        validate_facts(
             session.catalog,
             lock,
             facts,
@@ -242,8 +249,8 @@ def _place(  # noqa: PLR0913  each is a part of one run
 ) -> Report:
     if tier is Tier.STATIC:
         raise _needs_layers()
-    place = Place(name=name, tier=tier, required=asked.required, timeout=asked.timeout)
-    return validate_place(session.catalog, lock, place, look, time.monotonic)
+    target = Target(name=name, tier=tier, required=asked.required, timeout=asked.timeout)
+    return validate_target(session.catalog, lock, target, look, time.monotonic)
 
 
 def _needs_layers() -> UsageError:

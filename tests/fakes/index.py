@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from envbuilder.core.errors import SourceUnreachable
+from envbuilder.core.errors import NotOnIndex, SourceUnreachable
 from envbuilder.lock.closures import Closure
 from envbuilder.lock.index.index import IndexFile, Listed
 
@@ -30,9 +30,9 @@ class FakeIndex:
     def locate(self, wanted: Sequence[Listed], python: str) -> tuple[IndexFile, ...]:  # noqa: ARG002  the port names it
         self._reach()
         listed = {file.sha256: file for files in self._releases.values() for file in files}
-        missing = [each.file for each in wanted if each.sha256 not in listed]
+        missing = tuple(each.file for each in wanted if each.sha256 not in listed)
         if missing:
-            raise SourceUnreachable(f"the package index does not have {', '.join(missing)}")
+            raise NotOnIndex(missing)
         return tuple(listed[each.sha256] for each in wanted)
 
     def still_there(self, closure: Closure) -> frozenset[tuple[str, str]]:

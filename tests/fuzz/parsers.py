@@ -13,6 +13,7 @@ from pathlib import Path
 
 import yaml
 
+from envbuilder.catalog.archives import ArchiveFormat
 from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.load.catalog import load_catalog
@@ -24,6 +25,7 @@ from envbuilder.core.errors import EnvbuilderError
 from envbuilder.core.http.credentials import netrc_logins
 from envbuilder.core.http.limits import decimal
 from envbuilder.core.http.origins import scheme_of
+from envbuilder.core.http.retries import retry_after
 from envbuilder.core.json_fields import parsed, record, records
 from envbuilder.core.references import ImageRef
 from envbuilder.core.uv import read_pylock
@@ -34,14 +36,15 @@ from envbuilder.curation.wheel_audit.gpu_code import read_gpu_code
 from envbuilder.curation.wheel_audit.lz4 import unpack_start
 from envbuilder.curation.wheel_audit.metadata import read_metadata
 from envbuilder.curation.wheel_audit.ptx import read_ptx_header
-from envbuilder.diagnostics.compare_documents import compare_two
-from envbuilder.diagnostics.doctor import examine, read_facts_file
-from envbuilder.diagnostics.logs.failures_file import load_failures
+from envbuilder.diagnostics.compare.compare import compare
+from envbuilder.diagnostics.compare.systems import system_of
+from envbuilder.diagnostics.doctor import decode_host_environment, read_facts_file
+from envbuilder.diagnostics.host.table import examine_machine
 from envbuilder.diagnostics.logs.scanner import scan
-from envbuilder.diagnostics.logs.signatures import Failures
-from envbuilder.diagnostics.probe.decoding import decode, decode_host_environment
+from envbuilder.diagnostics.logs.signatures import Failures, load_failures
+from envbuilder.diagnostics.probe.decoding import decode
 from envbuilder.diagnostics.report.registry import FORMATS
-from envbuilder.diagnostics.validate import judge_facts
+from envbuilder.diagnostics.validate import validate_facts
 from envbuilder.image.base.deb.package_file import open_deb
 from envbuilder.image.base.deb.packages import PackageIndex
 from envbuilder.image.base.deb.release import parse_release
@@ -54,6 +57,7 @@ from envbuilder.image.layer_contents import config_of
 from envbuilder.image.layers.wheel_file import open_wheel
 from envbuilder.image.layers.wheels import Prefix, installed
 from envbuilder.image.running.process_settings import account, settings_of
+from envbuilder.image.vendor.extraction import extract as extract_libraries
 from envbuilder.lock.index.uv_index import _files
 from envbuilder.lock.lockfile import load
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder
@@ -65,8 +69,9 @@ from envbuilder.oci.layout.stored_images import read_layout
 from envbuilder.oci.registry.auth import chosen
 from envbuilder.oci.registry.credentials import RegistryLogins
 from envbuilder.oci.registry.failures import said
-from envbuilder.oci.registry.retries import retry_after
+from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import of_tar
+from tests.fakes.vendor_archives import pin_of
 from tests.fuzz import seeds
 
 _MATRICES = Path(__file__).parents[2] / "matrices"
@@ -121,6 +126,15 @@ def _extract(content: bytes, folder: Path) -> object:
     return None
 
 
+def _vendor_archive(content: bytes, folder: Path) -> object:
+    file, store = _file(content, folder), Store(folder=folder / "store")
+    found = []
+    for kind in ArchiveFormat:
+        with suppress(EnvbuilderError):
+            found.append(extract_libraries(pin_of(content, kind), file, store, lambda _: None))
+    return found
+
+
 def _layer(content: bytes, folder: Path) -> object:
     with unpacked(_file(content, folder)) as stream:
         layer = LayerTar(stream, "layer")
@@ -171,20 +185,23 @@ def _facts(content: bytes, _: Path) -> object:
 
 def _doctor(content: bytes, _: Path) -> object:
     looked = read_facts_file(content, "facts.json")
-    examination = examine(_catalog(), looked, Inventory(), ClosureFolder(folder=_MATRICES / "locks").read)
+    closures = ClosureFolder(folder=_MATRICES / "locks").read
+    examination = examine_machine(_catalog(), looked.facts, looked.host_environment, Inventory(), closures)
     return "\n".join(doctor_text(looked, examination, 100))
 
 
 def _check(content: bytes, _: Path) -> object:
     facts = decode(content, "facts.json")
     lock = load(_text(seeds.files("tests/data/good.lock")[0]), "good.lock")
-    report = judge_facts(_catalog(), lock, facts, tier=None, required=None, subject="facts.json", seconds=facts.seconds)
+    report = validate_facts(
+        _catalog(), lock, facts, tier=None, required=None, subject="facts.json", seconds=facts.seconds
+    )
     return [form.write(report) for form in FORMATS.values()]
 
 
 def _compare(content: bytes, _: Path) -> object:
     known = decode(seeds.files("tests/cases/facts/*.json")[0], "known.json")
-    return compare_two(_catalog(), ("a", known), ("b", decode(content, "facts.json")))
+    return compare(_catalog(), system_of("a", known), system_of("b", decode(content, "facts.json")))
 
 
 @cache
@@ -255,6 +272,7 @@ PARSERS: Mapping[str, Parser] = {
     "deb": Parser(run=_deb, seeds=seeds.debs),
     "archive": Parser(run=_extract, seeds=lambda: (*seeds.layers(), *seeds.zips())),
     "tar": Parser(run=lambda data, folder: of_tar(_file(data, folder)), seeds=seeds.tars),
+    "vendor-archive": Parser(run=_vendor_archive, seeds=seeds.vendor_archives),
     "wheel": Parser(run=_wheel, seeds=lambda: (seeds.wheel(),)),
     "record": Parser(run=lambda data, folder: _wheel(seeds.wheel(record=data), folder), seeds=lambda: (seeds.RECORD,)),
     "entry-points": Parser(

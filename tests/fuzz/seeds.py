@@ -12,7 +12,10 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.unit.image.base.deb.debs import ar_of, tar_of
+from envbuilder.catalog.archives import ArchiveFormat
+from tests.fakes.run_files import Form, run_file
+from tests.fakes.vendor_archives import archive_of
+from tests.unit.image.base.deb.debs import Content, ar_of, tar_of
 from tests.unit.image.docker.test_buildkit_trace import message, vertex
 from tests.unit.image.layers.wheels import shared_library
 
@@ -135,6 +138,17 @@ def debs() -> tuple[bytes, ...]:
         {"debian-binary": b"2.0\n", "control.tar.gz": gzip.compress(control), "data.tar.gz": gzip.compress(data)}
     )
     return plain, packed, plain.replace(f"{len(control):<10}".encode(), b"-60       ")
+
+
+def vendor_archives() -> tuple[bytes, ...]:
+    """Return run files with each form of the header, plain and nested, and the other formats of vendors."""
+    tree: dict[str, Content] = {
+        "lib64/libx.so.9.0": "liby.so.9.0.1",
+        "lib64/liby.so.9.0.1": b"library",
+        "doc/EULA.txt": b"licence",
+    }
+    run_files = (run_file(tar_of(tree), form=form) for form in Form)
+    return *run_files, *(archive_of(kind, tree) for kind in ArchiveFormat)
 
 
 def layouts() -> tuple[bytes, ...]:

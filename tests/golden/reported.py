@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import MappingProxyType
 
-from envbuilder.diagnostics.checks.evaluation import judge
+from envbuilder.diagnostics.checks.evaluation import run_checks
 from envbuilder.diagnostics.checks.results import Report, Tier
 from envbuilder.diagnostics.report.registry import SUFFIXES, format_of
 from tests.unit.diagnostics.checks.cases import facts_named
@@ -17,17 +17,19 @@ _SHOWN = (".html", ".md", ".txt")
 
 def passing() -> Report:
     facts = facts_named("tf-2.20-cuda-wheels", ("two-a100", "two-a100-work"))
-    return judge(TF_2_20, facts, tier=Tier.GPU, required=Tier.GPU, subject="envbuilder/tf-2.20:latest", seconds=61.04)
+    return run_checks(
+        TF_2_20, facts, tier=Tier.GPU, required=Tier.GPU, subject="envbuilder/tf-2.20:latest", seconds=61.04
+    )
 
 
 def failing() -> Report:
     facts = facts_named("tf-2.4-gpu-wheel-no-cuda")
-    return judge(TF_2_4, facts, tier=Tier.GPU, required=None, subject="registry.example/team/tf:2", seconds=9.1)
+    return run_checks(TF_2_4, facts, tier=Tier.GPU, required=None, subject="registry.example/team/tf:2", seconds=9.1)
 
 
 def not_proven() -> Report:
     facts = facts_named("tf-2.15-cpu")
-    return judge(TF_2_15_CPU, facts, tier=Tier.CPU, required=Tier.GPU, subject="facts.json", seconds=14.25)
+    return run_checks(TF_2_15_CPU, facts, tier=Tier.CPU, required=Tier.GPU, subject="facts.json", seconds=14.25)
 
 
 REPORTED: MappingProxyType[str, Callable[[], Report]] = MappingProxyType(

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.diagnostics.logs.failures_file import load_failures
-from envbuilder.diagnostics.logs.signatures import Role, Signature
+from envbuilder.diagnostics.logs.signatures import Role, Signature, load_failures
 from tests.fakes.catalogs import MATRICES, ROOT, real_catalog
 from tools.diagnose_cases import cases, run
 

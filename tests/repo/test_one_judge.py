@@ -21,7 +21,7 @@ from envbuilder.diagnostics.checks.driver import driver_floor
 from envbuilder.diagnostics.checks.gpu import gpu_architecture_covered
 from envbuilder.diagnostics.checks.results import Failed
 from envbuilder.diagnostics.compare.gpus import verdict_of
-from envbuilder.diagnostics.compare.sides import side_of_facts
+from envbuilder.diagnostics.compare.systems import system_of_facts
 from envbuilder.diagnostics.facts.facts import Facts, Gpu, Seen
 from envbuilder.diagnostics.facts.machine import host_of
 from envbuilder.diagnostics.host.table import examine_machine
@@ -139,7 +139,7 @@ def validate_fails(row: Environment, choice: BaseChoice, facts: Facts) -> bool:
 
 
 def compared(row: Environment, choice: BaseChoice, facts: Facts) -> Compatibility | None:
-    side = replace(side_of_facts(facts, "host.json"), environment=row.id, cuda=choice.cuda, cudnn=choice.cudnn)
+    side = replace(system_of_facts(facts, "host.json"), environment=row.id, cuda=choice.cuda, cudnn=choice.cudnn)
     return verdict_of(CATALOG, side)
 
 

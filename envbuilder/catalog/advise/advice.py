@@ -116,7 +116,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reason:
+class AdviceReason:
     """One comparison of a candidate with the query.
 
     Attributes:
@@ -175,7 +175,7 @@ class Advice:
     fit: Fit | None
     buildable: Buildable | None
     proven: Grade
-    reasons: tuple[Reason, ...]
+    reasons: tuple[AdviceReason, ...]
     steps: tuple[str, ...]
 
     @property

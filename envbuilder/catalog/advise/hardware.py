@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from envbuilder.catalog.advise.advice import Change, Reason, Topic, Wanted, Weight
+from envbuilder.catalog.advise.advice import AdviceReason, Change, Topic, Wanted, Weight
 from envbuilder.catalog.advise.candidates import Candidate
 from envbuilder.catalog.compatibility import judge
 from envbuilder.catalog.coverage import GpuSupport
@@ -13,8 +13,7 @@ from envbuilder.catalog.cuda import Coverage, CudaFacts
 from envbuilder.catalog.driver_requirements import need_of
 from envbuilder.catalog.gpu_reasons import on
 from envbuilder.catalog.machine import Host
-from envbuilder.catalog.verdicts import Aspect, Compatibility, Fit, Rule, worst
-from envbuilder.catalog.verdicts import Reason as Judged
+from envbuilder.catalog.verdicts import Aspect, Compatibility, Fit, Reason, Rule, worst
 from envbuilder.core.versions import Release
 
 _TOPICS = {
@@ -45,7 +44,7 @@ class HardwareView:
         driver: Oldest driver for all GPUs; None for a CPU environment, or if it is unknown.
     """
 
-    reasons: tuple[Reason, ...]
+    reasons: tuple[AdviceReason, ...]
     verdicts: tuple[Compatibility, ...]
     driver: Release | None
 
@@ -77,7 +76,7 @@ def view(facts: CudaFacts, wanted: Wanted, candidate: Candidate) -> HardwareView
         for reason in (*_kind(wanted, host, candidate), *map(_reason, _compared(verdict)))
     ]
     if not hosts and candidate.row.cuda is None and not wanted.cpu:
-        reasons.append(Reason(topic=Topic.KIND, weight=Weight.COST, text="it does not use a GPU", price=9))
+        reasons.append(AdviceReason(topic=Topic.KIND, weight=Weight.COST, text="it does not use a GPU", price=9))
     return HardwareView(
         reasons=tuple(dict.fromkeys(reasons)), verdicts=verdicts, driver=_driver(facts, candidate, verdicts)
     )
@@ -90,18 +89,18 @@ def _driver(facts: CudaFacts, candidate: Candidate, verdicts: tuple[Compatibilit
     return max(need.least for need in needs) if all(need.known for need in needs) else None
 
 
-def _compared(verdict: Compatibility) -> tuple[Judged, ...]:
+def _compared(verdict: Compatibility) -> tuple[Reason, ...]:
     return tuple(reason for reason in verdict.reasons if reason.rule is not Rule.CPU_BUILD)
 
 
-def _kind(wanted: Wanted, host: Host, candidate: Candidate) -> Iterator[Reason]:
+def _kind(wanted: Wanted, host: Host, candidate: Candidate) -> Iterator[AdviceReason]:
     """Yield the consequences of a CPU environment for a machine with or without a GPU."""
     if candidate.row.cuda is not None:
         return
     if wanted.cpu or host.gpus == ():
-        yield Reason(topic=Topic.KIND, weight=Weight.FOR, text=f"it needs neither GPU nor driver{on(host)}")
+        yield AdviceReason(topic=Topic.KIND, weight=Weight.FOR, text=f"it needs neither GPU nor driver{on(host)}")
     elif host.gpus:
-        yield Reason(
+        yield AdviceReason(
             topic=Topic.KIND,
             weight=Weight.AGAINST,
             text=f"it does not use a GPU, although GPUs are available{on(host)}",
@@ -110,12 +109,12 @@ def _kind(wanted: Wanted, host: Host, candidate: Candidate) -> Iterator[Reason]:
             change=Change(topic=Topic.KIND, text="run on the CPU only"),
         )
     else:
-        yield Reason(topic=Topic.KIND, weight=Weight.COST, text="it does not use a GPU", price=9)
+        yield AdviceReason(topic=Topic.KIND, weight=Weight.COST, text="it does not use a GPU", price=9)
 
 
-def _reason(judged: Judged) -> Reason:
+def _reason(judged: Reason) -> AdviceReason:
     topic = _TOPICS[judged.aspect]
-    return Reason(
+    return AdviceReason(
         topic=topic,
         weight=_weight(judged),
         text=judged.text,
@@ -128,7 +127,7 @@ def _reason(judged: Judged) -> Reason:
     )
 
 
-def _weight(judged: Judged) -> Weight:
+def _weight(judged: Reason) -> Weight:
     if judged.fit is Fit.NO:
         return Weight.AGAINST
     return Weight.FOR if judged.fit is Fit.FITS and not judged.is_caveat else Weight.COST

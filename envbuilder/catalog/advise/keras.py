@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envbuilder.catalog.advise.advice import Change, Reason, Spec, Topic, Weight
+from envbuilder.catalog.advise.advice import AdviceReason, Change, Spec, Topic, Weight
 from envbuilder.catalog.keras import KerasFacts, KerasRule
 
 ANY = SpecifierSet()
@@ -21,14 +21,14 @@ def keras_to_install(facts: KerasFacts, asked: Spec | None, tensorflow: Version)
     return found[0] if found else None
 
 
-def keras_reasons(facts: KerasFacts, asked: Spec | None, tensorflow: Version) -> Iterator[Reason]:
+def keras_reasons(facts: KerasFacts, asked: Spec | None, tensorflow: Version) -> Iterator[AdviceReason]:
     """Yield the reasons for and against the requested Keras with a TensorFlow."""
     if asked is None:
         return
     found = facts.newest(tensorflow, asked.versions)
     if found is not None:
         keras, rule = found
-        yield Reason(
+        yield AdviceReason(
             topic=Topic.KERAS,
             weight=Weight.FOR,
             text=f"Keras {keras} works with TensorFlow {tensorflow}: {rule.reason}",
@@ -40,11 +40,11 @@ def keras_reasons(facts: KerasFacts, asked: Spec | None, tensorflow: Version) ->
     yield _failing(facts, asked, tensorflow)
 
 
-def _failing(facts: KerasFacts, asked: Spec, tensorflow: Version) -> Reason:
+def _failing(facts: KerasFacts, asked: Spec, tensorflow: Version) -> AdviceReason:
     among = [keras for keras in facts.releases if keras in asked]
     known = [(keras, rule) for keras in reversed(among) if (rule := facts.rule(keras, tensorflow)) is not None]
     if among and not known:
-        return Reason(
+        return AdviceReason(
             topic=Topic.KERAS,
             weight=Weight.COST,
             text=f"not proven: the catalog has no record of Keras {asked.text} with TensorFlow {tensorflow}",
@@ -60,10 +60,10 @@ def _failing(facts: KerasFacts, asked: Spec, tensorflow: Version) -> Reason:
     )
 
 
-def _against(facts: KerasFacts, asked: Spec, tensorflow: Version, text: str, rule: KerasRule | None) -> Reason:
+def _against(facts: KerasFacts, asked: Spec, tensorflow: Version, text: str, rule: KerasRule | None) -> AdviceReason:
     other = facts.newest(tensorflow, ANY)
     instead = f"keras=={other[0]}" if other else "tf.keras, which is inside TensorFlow,"
-    return Reason(
+    return AdviceReason(
         topic=Topic.KERAS,
         weight=Weight.AGAINST,
         text=text,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from packaging.version import Version
 
-from envbuilder.catalog.advise.advice import Advice, Answer, Change, Reason, Spec, Topic, Verdict, Wanted, Weight
+from envbuilder.catalog.advise.advice import Advice, AdviceReason, Answer, Change, Spec, Topic, Verdict, Wanted, Weight
 from envbuilder.catalog.advise.candidates import Candidate, candidates
 from envbuilder.catalog.advise.commands import steps
 from envbuilder.catalog.advise.hardware import HardwareView, view
@@ -94,17 +94,17 @@ def _advice(catalog: Catalog, wanted: Wanted, candidate: Candidate) -> tuple[Adv
     )
 
 
-def _build_reasons(build: Buildable) -> Iterator[Reason]:
+def _build_reasons(build: Buildable) -> Iterator[AdviceReason]:
     """Yield the reasons why an environment cannot, or may not, be built on this machine."""
     text = "; ".join(build.reasons)
     match build.verdict:
         case Buildability.NO:
             change = Change(topic=Topic.BUILD, text=build.hint)
-            yield Reason(
+            yield AdviceReason(
                 topic=Topic.BUILD, weight=Weight.AGAINST, text=f"it cannot be built from here: {text}", change=change
             )
         case Buildability.UNKNOWN:
-            yield Reason(topic=Topic.BUILD, weight=Weight.COST, text=f"it may not be buildable from here: {text}")
+            yield AdviceReason(topic=Topic.BUILD, weight=Weight.COST, text=f"it may not be buildable from here: {text}")
         case Buildability.YES:
             return
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from packaging.version import Version
 
-from envbuilder.catalog.advise.advice import Change, Reason, Spec, Topic, Wanted, Weight
+from envbuilder.catalog.advise.advice import AdviceReason, Change, Spec, Topic, Wanted, Weight
 from envbuilder.catalog.advise.candidates import Candidate
 from envbuilder.catalog.advise.proof_level import proven_on
 from envbuilder.catalog.environments import OLDEST_PYTHON, PythonProvider
 from envbuilder.core.versions import Release
 
 
-def software_reasons(wanted: Wanted, candidate: Candidate) -> Iterator[Reason]:
+def software_reasons(wanted: Wanted, candidate: Candidate) -> Iterator[AdviceReason]:
     """Yield the comparisons of the requested software with the software of an image."""
     yield from _tensorflow(wanted, candidate)
     yield from _python(wanted, candidate)
@@ -32,14 +32,14 @@ def _minor(text: str) -> tuple[int, ...]:
     return Version(text.removesuffix(".*")).release[:2]
 
 
-def _tensorflow(wanted: Wanted, candidate: Candidate) -> Iterator[Reason]:
+def _tensorflow(wanted: Wanted, candidate: Candidate) -> Iterator[AdviceReason]:
     version = candidate.row.framework.version
     sources = candidate.row.framework.sources
     if not candidate.is_own_release:
         own = candidate.own.framework.version
         trap = next((each.advisory for each in candidate.own.framework.others if each.version == version), None)
         warning = f"; known trap: {trap.title}" if trap else ""
-        yield Reason(
+        yield AdviceReason(
             topic=Topic.PATCH,
             weight=Weight.COST,
             text=f"TensorFlow {version} is another patch release than {own}, which was measured and tested{warning}",
@@ -55,7 +55,7 @@ def _tensorflow(wanted: Wanted, candidate: Candidate) -> Iterator[Reason]:
     patch = names_minor(asked, version)
     topic = Topic.PATCH if patch else Topic.TENSORFLOW
     there = f"TensorFlow {version}" if patch else f"{candidate.own.id} (TensorFlow {version})"
-    yield Reason(
+    yield AdviceReason(
         topic=topic,
         weight=Weight.AGAINST,
         text=f"TensorFlow is {version}, not {asked.text}",
@@ -66,7 +66,7 @@ def _tensorflow(wanted: Wanted, candidate: Candidate) -> Iterator[Reason]:
     )
 
 
-def _python(wanted: Wanted, candidate: Candidate) -> Iterator[Reason]:
+def _python(wanted: Wanted, candidate: Candidate) -> Iterator[AdviceReason]:
     have, asked = candidate.choice.python, wanted.python
     if asked is None:
         return
@@ -83,7 +83,7 @@ def _python(wanted: Wanted, candidate: Candidate) -> Iterator[Reason]:
         text = (
             f"TensorFlow {candidate.row.framework.version} has no wheel for it, but for {_span(candidate.row.pythons)}"
         )
-    yield Reason(
+    yield AdviceReason(
         topic=Topic.PYTHON,
         weight=Weight.AGAINST,
         text=text,
@@ -106,10 +106,10 @@ def _span(releases: tuple[Release, ...]) -> str:
     return f"Python {releases[0]} to {releases[-1]}"
 
 
-def _base(wanted: Wanted, candidate: Candidate) -> Iterator[Reason]:
+def _base(wanted: Wanted, candidate: Candidate) -> Iterator[AdviceReason]:
     system = candidate.choice.system
     if wanted.base and system.id != wanted.base:
-        yield Reason(
+        yield AdviceReason(
             topic=Topic.BASE,
             weight=Weight.AGAINST,
             text=f"the base is {system.id}",
@@ -124,14 +124,14 @@ def _base(wanted: Wanted, candidate: Candidate) -> Iterator[Reason]:
         yield _ok(Topic.BASE, f"the base is {system.id}", wanted.base, system.id)
 
 
-def _further_down(wanted: Wanted, candidate: Candidate) -> Reason:
+def _further_down(wanted: Wanted, candidate: Candidate) -> AdviceReason:
     """Return the reason for a base that is not the row's first; it may be the one that the evidence is for."""
     name, first = candidate.choice.system.id, candidate.own.bases[0]
     text = f"{name} is not the preferred base, which is {first.system.id}"
     tried = proven_on(candidate.row, candidate.choice)
     if tried.rank > proven_on(candidate.row, first).rank:
         return _ok(Topic.BASE, f"{text}, but the one with the stronger evidence ({tried.value})", wanted.base, name)
-    return Reason(
+    return AdviceReason(
         topic=Topic.BASE,
         weight=Weight.COST,
         text=text,
@@ -144,14 +144,14 @@ def _further_down(wanted: Wanted, candidate: Candidate) -> Reason:
 
 def _library(
     topic: Topic, name: str, asked: Spec | None, have: Release | None, candidate: Candidate
-) -> Iterator[Reason]:
+) -> Iterator[AdviceReason]:
     if asked is None:
         return
     if have is not None and have in asked:
         yield _ok(topic, f"{name} is {have}", asked.text, have)
         return
     text = f"{name} is {have}" if have else f"{candidate.own.id} has no {name}"
-    yield Reason(
+    yield AdviceReason(
         topic=topic,
         weight=Weight.AGAINST,
         text=f"{text}, not {asked.text}",
@@ -162,14 +162,14 @@ def _library(
     )
 
 
-def _glibc(wanted: Wanted, candidate: Candidate) -> Iterator[Reason]:
+def _glibc(wanted: Wanted, candidate: Candidate) -> Iterator[AdviceReason]:
     if wanted.glibc is None:
         return
     need = candidate.row.framework.glibc
     if need <= wanted.glibc:
         yield _ok(Topic.GLIBC, f"the wheel needs glibc {need}, so it also runs without a container", wanted.glibc, need)
         return
-    yield Reason(
+    yield AdviceReason(
         topic=Topic.GLIBC,
         weight=Weight.AGAINST,
         text=f"the wheel needs glibc {need}",
@@ -183,5 +183,5 @@ def _glibc(wanted: Wanted, candidate: Candidate) -> Iterator[Reason]:
     )
 
 
-def _ok(topic: Topic, text: str, asked: object, have: object) -> Reason:
-    return Reason(topic=topic, weight=Weight.FOR, text=text, asked=str(asked), has=str(have))
+def _ok(topic: Topic, text: str, asked: object, have: object) -> AdviceReason:
+    return AdviceReason(topic=topic, weight=Weight.FOR, text=text, asked=str(asked), has=str(have))

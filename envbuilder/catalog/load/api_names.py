@@ -2,16 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Annotated
 
 from envbuilder.catalog.api_names import ApiMap, ApiModule
-from envbuilder.catalog.load.tables import read_sources
+from envbuilder.catalog.load.tables import SCHEMA, SchemaNumber
+from envbuilder.catalog.sources import SourceList
+from envbuilder.core.conversion.reading import Mismatch
+from envbuilder.core.field_rules import At, NotEmpty
 from envbuilder.core.text_files import read_text
 from envbuilder.core.versions import Release
 from envbuilder.core.yaml.canonical import Plain
-from envbuilder.core.yaml.fields import Fields, Reader
+from envbuilder.core.yaml.documents import read
+from envbuilder.core.yaml.structured import structured
 
-SCHEMA = 1
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Release:
+    release: Release
+    read: str
+    sources: SourceList
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Group:
+    span: Annotated[str, At("in")]
+    have: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Module:
+    module: str
+    read: str
+    names: Annotated[tuple[_Group, ...], NotEmpty()]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Document:
+    schema: SchemaNumber
+    releases: Annotated[tuple[_Release, ...], NotEmpty()]
+    modules: Annotated[tuple[_Module, ...], NotEmpty()]
 
 
 def load_api(folder: Path) -> ApiMap:
@@ -34,34 +67,32 @@ def read_api(text: str, name: str) -> ApiMap:
     Raises:
         InvalidInput: With every fault of the document.
     """
-    reader = Reader(name)
-    root = reader.document(text)
-    if root.integer("schema") != SCHEMA:
-        root.fault("schema", f"must be {SCHEMA}")
-    releases = tuple(_release(each) for each in root.children("releases", required=True))
-    if list(releases) != sorted(set(releases)):
-        root.fault("releases", "must be in ascending order, each once")
-    modules = {each.text("module"): _module(each, releases) for each in root.children("modules", required=True)}
-    reader.finish()
-    return ApiMap(releases=releases, modules=modules)
+    document = structured(_Document, read(text, name), name, check=_problems)
+    known = tuple(each.release for each in document.releases)
+    return ApiMap(releases=known, modules={each.module: _module(each, known) for each in document.modules})
 
 
-def _release(fields: Fields) -> Release:
-    fields.text("read")
-    read_sources(fields)
-    return fields.release("release")
+def _problems(document: _Document) -> Iterator[Mismatch]:
+    known = tuple(each.release for each in document.releases)
+    if list(known) != sorted(set(known)):
+        yield Mismatch(path=("releases",), problem="must be in ascending order, each once")
+    for index, module in enumerate(document.modules):
+        named = ((("names", number, "in"), group.span) for number, group in enumerate(module.names))
+        for path, text in ((("read",), module.read), *named):
+            try:
+                spans(text, known)
+            except ValueError as error:
+                yield Mismatch(path=("modules", index, *path), problem=str(error))
 
 
-def _module(fields: Fields, releases: tuple[Release, ...]) -> ApiModule:
+def _module(plain: _Module, releases: tuple[Release, ...]) -> ApiModule:
     names: dict[str, frozenset[Release]] = {}
-    none: frozenset[Release] = frozenset()
-    for group in fields.children("names", required=True):
-        span = group.value("in", lambda text: spans(text, releases), fallback=none)
-        names.update(dict.fromkeys(group.text("have").split(), span))
-    read = fields.value("read", lambda text: spans(text, releases), fallback=none)
-    return ApiModule(read=read, names=names)
+    for group in plain.names:
+        names.update(dict.fromkeys(group.have.split(), spans(group.span, releases)))
+    return ApiModule(read=spans(plain.read, releases), names=names)
 
 
+@cache
 def spans(text: str, releases: tuple[Release, ...]) -> frozenset[Release]:
     """Return the releases of a list of spans.
 

@@ -9,8 +9,8 @@ from typing import Annotated
 
 from envbuilder.catalog.archives import ArchiveFacts, ArchiveFormat, VendorArchive
 from envbuilder.catalog.load.tables import SchemaNumber
+from envbuilder.core.conversion.reading import Mismatch, Path
 from envbuilder.core.field_rules import At
-from envbuilder.core.mismatches import Mismatch, Path
 from envbuilder.core.yaml.documents import read
 from envbuilder.core.yaml.structured import structured
 

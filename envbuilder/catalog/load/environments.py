@@ -13,9 +13,8 @@ from envbuilder.catalog.environments import Environment, FrameworkWheel, OtherRe
 from envbuilder.catalog.load.evidence import Proof
 from envbuilder.catalog.load.rules import RULES
 from envbuilder.catalog.load.tables import SchemaNumber
-from envbuilder.core.conversion.reading import Tables
+from envbuilder.core.conversion.reading import Mismatch, Tables
 from envbuilder.core.field_rules import At
-from envbuilder.core.mismatches import Mismatch
 from envbuilder.core.yaml.documents import read
 from envbuilder.core.yaml.structured import structured
 

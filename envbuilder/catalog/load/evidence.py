@@ -12,9 +12,9 @@ from typing import Annotated, TypeVar
 
 from envbuilder.catalog.evidence import Evidence, Unproven
 from envbuilder.core import structure
+from envbuilder.core.conversion.reading import Mismatch
 from envbuilder.core.field_rules import NotEmpty
 from envbuilder.core.field_types import exactly
-from envbuilder.core.mismatches import Mismatch
 from envbuilder.core.yaml.canonical import dump
 from envbuilder.core.yaml.documents import read
 from envbuilder.core.yaml.structured import structured

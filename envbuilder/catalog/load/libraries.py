@@ -9,8 +9,8 @@ from typing import Annotated
 from envbuilder.catalog.archives import ArchiveFacts
 from envbuilder.catalog.cuda import LibrarySet
 from envbuilder.catalog.load.tables import SchemaNumber
+from envbuilder.core.conversion.reading import Mismatch
 from envbuilder.core.field_rules import NotEmpty, Unique
-from envbuilder.core.mismatches import Mismatch
 from envbuilder.core.yaml.documents import read
 from envbuilder.core.yaml.structured import structured
 

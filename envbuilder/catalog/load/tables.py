@@ -10,13 +10,12 @@ from envbuilder.catalog.cuda import CudaFacts
 from envbuilder.catalog.environments import BaseSystem
 from envbuilder.catalog.field_types import WheelVersion
 from envbuilder.catalog.keras import KerasFacts, KerasRule
-from envbuilder.catalog.sources import Advisory, Source
+from envbuilder.catalog.sources import Advisory
 from envbuilder.catalog.vendor_builds import VendorBuild
+from envbuilder.core.conversion.reading import Mismatch
 from envbuilder.core.field_rules import At, NotEmpty, Unique
 from envbuilder.core.field_types import exactly
-from envbuilder.core.mismatches import Mismatch
 from envbuilder.core.yaml.documents import read
-from envbuilder.core.yaml.fields import Fields
 from envbuilder.core.yaml.structured import structured
 
 SCHEMA = 1
@@ -53,14 +52,6 @@ class _Keras:
 class _VendorBuilds:
     schema: SchemaNumber
     builds: Annotated[tuple[VendorBuild, ...], NotEmpty()]
-
-
-def read_sources(fields: Fields) -> tuple[Source, ...]:
-    """Decode the `sources` of an entry; record a fault if there is none."""
-    sources = fields.texts("sources", lambda text: Source(text=text))
-    if not sources:
-        fields.fault("sources", "must name at least one source")
-    return sources
 
 
 def read_cuda(text: str, file: str) -> CudaFacts:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import click
 
-from envbuilder.catalog.advise.advice import Advice, Answer, Reason, Verdict, Wanted, Weight
+from envbuilder.catalog.advise.advice import Advice, AdviceReason, Answer, Verdict, Wanted, Weight
 from envbuilder.catalog.machine import Host
 from envbuilder.catalog.vendor_builds import VendorBuild
 from envbuilder.cli.output.buildable import buildable_document
@@ -172,7 +172,7 @@ def advice_document(advice: Advice) -> dict[str, object]:
     }
 
 
-def _reason(reason: Reason) -> dict[str, object]:
+def _reason(reason: AdviceReason) -> dict[str, object]:
     return {
         "topic": reason.topic.value,
         "weight": reason.weight.value,

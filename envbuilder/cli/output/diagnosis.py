@@ -10,7 +10,7 @@ import click
 
 from envbuilder.cli.output.printing import heading, paragraph
 from envbuilder.diagnostics.logs.diagnosis import Cause, Diagnosis
-from envbuilder.diagnostics.logs.extract import ExtractedFacts
+from envbuilder.diagnostics.logs.evidence import ExtractedFacts
 
 _SURE = ((0.9, "almost certain"), (0.7, "likely"), (0.5, "more likely than not"), (0.0, "a guess"))
 _WIDTHS = (60, 110)

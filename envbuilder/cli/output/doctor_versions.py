@@ -8,9 +8,9 @@ from pathlib import PurePosixPath
 from envbuilder.catalog.buildable import Buildability
 from envbuilder.catalog.verdicts import Fit
 from envbuilder.cli.output.compatibility import why
-from envbuilder.diagnostics.host.examination import Examination
-from envbuilder.diagnostics.host.installed_versions import (
+from envbuilder.diagnostics.host.examination import (
     Difference,
+    Examination,
     InstalledLibrary,
     InstalledTensorFlow,
     Nearest,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from envbuilder.catalog.coverage import Architecture, GpuSupport, Reason, architectures, support
+from envbuilder.catalog.coverage import Architecture, GpuSupport, PartCoverage, architectures, support
 from envbuilder.catalog.environments import BaseChoice, Catalog, Environment
 from envbuilder.cli.output.printing import aligned, folded, heading
 from envbuilder.diagnostics.report.gpu_marks import BASIS, LEGEND, driver, generations, mark, ptx_drivers, reasons
@@ -171,7 +171,7 @@ def _support_document(gpu: GpuSupport) -> dict[str, object]:
     }
 
 
-def _reason(reason: Reason) -> dict[str, object]:
+def _reason(reason: PartCoverage) -> dict[str, object]:
     return {
         "part": reason.part.value,
         "family": reason.family or None,

@@ -16,8 +16,7 @@ from envbuilder.cli.output.printing import print_json, table
 from envbuilder.core.errors import UsageError
 from envbuilder.core.files import replacing
 from envbuilder.diagnostics.checks.results import NotProven, Report
-from envbuilder.diagnostics.report.formats import Format
-from envbuilder.diagnostics.report.registry import FORMATS, format_named, format_of
+from envbuilder.diagnostics.report.registry import FORMATS, Format, format_named, format_of
 
 _FIRST = 3
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, BinaryIO, cast
 
-from envbuilder.core.archives.limits import Bounded, Budget
+from envbuilder.core.archives.limits import Bounded, Budget, Source
 from envbuilder.core.archives.member_names import BadArchive
 
 _BUFFER = 1 << 18
@@ -20,13 +20,6 @@ _XZ_MEMORY = 256 << 20
 
 _BROKEN = (zlib.error, lzma.LZMAError, EOFError, gzip.BadGzipFile)
 _MAGIC = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ\0": "xz"}
-
-
-def packing_of(stream: BinaryIO) -> str:
-    """Return the packing of a stream at its start, as `packing_by`."""
-    head = stream.read(6)
-    stream.seek(0)
-    return packing_by(head)
 
 
 def packing_by(head: bytes) -> str:
@@ -44,18 +37,28 @@ def unpacked(stream: BinaryIO, packing: str, budget: Budget) -> Iterator[BinaryI
         budget: Charged for each decompressed byte.
 
     Raises:
-        BadArchive: It is damaged, or exceeds the budget; also from within the block.
+        BadArchive: It is damaged, or exceeds the budget; when it is read.
     """
-    try:
-        with io.BufferedReader(Bounded(_OPENERS[packing](stream), budget), _BUFFER) as reader:
-            yield cast("BinaryIO", reader)
-    except _BROKEN as error:
-        raise BadArchive(f"it is damaged: {error or type(error).__name__}") from error
-    except OSError as error:
-        # gzip and bz2 report damage as an OSError without a number.
-        if error.errno is None:
-            raise BadArchive(f"it is damaged: {error}") from error
-        raise
+    with io.BufferedReader(Bounded(_Guarded(_OPENERS[packing](stream)), budget), _BUFFER) as reader:
+        yield cast("BinaryIO", reader)
+
+
+class _Guarded:
+    """A decompressor whose errors are ours, wherever it is read."""
+
+    def __init__(self, source: Source | IO[bytes]) -> None:
+        self._source = source
+
+    def read(self, size: int, /) -> bytes:
+        try:
+            return self._source.read(size)
+        except _BROKEN as error:
+            raise BadArchive(f"it is damaged: {error or type(error).__name__}") from error
+        except OSError as error:
+            # gzip and bz2 report damage as an OSError without a number.
+            if error.errno is None:
+                raise BadArchive(f"it is damaged: {error}") from error
+            raise
 
 
 class _Xz:

@@ -9,15 +9,13 @@ from __future__ import annotations
 import os
 import shutil
 import zipfile
-from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
 
+from envbuilder.core.archives import packed_tar
 from envbuilder.core.archives import tar_reader as tar_file
 from envbuilder.core.archives.confined_writer import Below
-from envbuilder.core.archives.decompression import packing_of, unpacked
-from envbuilder.core.archives.limits import Budget
 from envbuilder.core.archives.member_names import BadArchive, relative_path
-from envbuilder.core.archives.tar_reader import PlainStream, TarEntry, TarReader
+from envbuilder.core.archives.tar_reader import TarEntry, TarReader
 from envbuilder.core.archives.zip_reader import opened
 from envbuilder.core.files import CHUNK
 
@@ -54,18 +52,11 @@ def extract(archive: Path, target: Path) -> None:
 def _extract_tar(archive: Path, below: Below) -> list[str]:
     """Extract a tar; return the paths of its symbolic links."""
     links = []
-    with ExitStack() as stack:
-        packed = stack.enter_context(archive.open("rb"))
-        budget = Budget(archive.stat().st_size)
-        stream = stack.enter_context(unpacked(packed, packing_of(packed), budget))
-        tar = TarReader(PlainStream(stream), archive.name, budget)
-        for entry in tar.entries():
+    with archive.open("rb") as packed:
+        for entry, tar in packed_tar.members(packed, archive.stat().st_size, archive.name):
             _extract_entry(entry, tar, below)
             if entry.flag == tar_file.SYMLINK:
                 links.append(entry.path)
-        # The checksum of a compressed stream is at its end.
-        while stream.read(CHUNK):
-            pass
     return links
 
 

@@ -17,10 +17,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, cast
 
-from envbuilder.core.archives.decompression import packing_by, unpacked
-from envbuilder.core.archives.limits import Budget
+from envbuilder.core.archives import packed_tar
 from envbuilder.core.archives.member_names import BadArchive
-from envbuilder.core.archives.tar_reader import PlainStream, TarEntry, TarReader
+from envbuilder.core.archives.tar_reader import TarEntry, TarReader
 from envbuilder.core.files import CHUNK
 
 _LARGEST_HEADER = 4 << 20
@@ -28,7 +27,6 @@ _LARGEST_HEADER = 4 << 20
 
 _LONGEST_LINE = 64 << 10
 _MOST_DIGITS = 15
-_HEAD = 6
 
 _NUMBER = rb"([0-9]{1,%d})" % _MOST_DIGITS
 _SKIP = re.compile(rb'skip="%s"\n' % _NUMBER)
@@ -114,7 +112,9 @@ def members(stream: BinaryIO, size: int) -> Iterator[tuple[TarEntry, TarReader]]
     if end > size or (header.whole and end != size):
         raise BadArchive(f"its header claims {end} bytes, and it has {size}")
     for part in header.parts:
-        yield from _members(_Payload(stream, part))
+        payload = _Payload(stream, part)
+        yield from packed_tar.members(io.BufferedReader(payload, CHUNK), part.size)
+        payload.verify()
 
 
 def stream_of(pieces: Iterable[bytes]) -> BinaryIO:
@@ -164,21 +164,6 @@ def _stated(sums: list[str], number: int) -> str:
     """Return one of the checksums; empty for none, which makeself writes as zeros."""
     text = sums[number].lower() if number < len(sums) else ""
     return text if text.strip("0") else ""
-
-
-def _members(payload: _Payload) -> Iterator[tuple[TarEntry, TarReader]]:
-    with io.BufferedReader(payload, CHUNK) as packed:
-        budget = Budget(payload.part.size)
-        with unpacked(cast("BinaryIO", packed), packing_by(packed.peek(_HEAD)[:_HEAD]), budget) as plain:
-            tar = TarReader(PlainStream(plain), "it", budget)
-            for entry in tar.entries():
-                yield entry, tar
-            # The checksum of a compressed stream is at its end.
-            while plain.read(CHUNK):
-                pass
-        while packed.read(CHUNK):
-            pass
-        payload.verify()
 
 
 class _Payload(io.RawIOBase):

@@ -17,6 +17,7 @@ from typing import BinaryIO
 
 from envbuilder.core.archives.limits import Budget, Limits
 from envbuilder.core.archives.member_names import BadArchive, relative_path
+from envbuilder.core.files import CHUNK
 
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
 _ENCRYPTED = 0x1
@@ -89,6 +90,19 @@ class ZipContent:
     def offset(self, info: zipfile.ZipInfo) -> int:
         """Return the offset of a member's content in the file."""
         return self._offsets[id(info)]
+
+    def pieces(self, info: zipfile.ZipInfo) -> Iterator[bytes]:
+        """Yield the content of a member in pieces of at most 1 MiB.
+
+        Raises:
+            BadArchive: It is damaged.
+        """
+        try:
+            with self.archive.open(info) as stream:
+                while piece := stream.read(CHUNK):
+                    yield piece
+        except _BROKEN as error:
+            raise BadArchive(f"{info.filename} cannot be read: {error or type(error).__name__}") from error
 
     def _require_apart(self) -> None:
         ordered = sorted(self.members, key=lambda info: info.header_offset)

@@ -1,16 +1,16 @@
-"""Converters of dataclasses, and of unions of them."""
+"""Converters of dataclasses and unions of them, and of mappings that are read as tuples."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields
+from operator import attrgetter
 from types import NoneType
 from typing import Annotated, Any, Final, TypeVar, cast, get_args, get_origin, get_type_hints
 
-from envbuilder.core.conversion.reading import WRONG, Converter, Converters, Reading, Wrong
-from envbuilder.core.conversion.scalars import SCALARS, one_of, parsed
-from envbuilder.core.field_rules import At, Inside, Omitted, Parsed, Tagged, When
-from envbuilder.core.mismatches import Path
+from envbuilder.core.conversion.reading import WRONG, Converter, Converters, Path, Reading, Wrong
+from envbuilder.core.conversion.values import SCALARS, one_of, parsed
+from envbuilder.core.field_rules import At, Entries, Inside, Omitted, Parsed, Tagged, When
 
 T = TypeVar("T")
 _REQUIRED: Final = Wrong()
@@ -131,6 +131,46 @@ def inside(inner: Converter, rule: Inside) -> Converter:
         return WRONG if found is None else inner.load(found.get(name), (*path, name), reading)
 
     return Converter(load_value, lambda value: {name: inner.dump(value)})
+
+
+def entries(hint: Any, rule: Entries, converters: Converters) -> Converter:  # noqa: ANN401
+    """Return the converter for a mapping that is read as a tuple of pairs, or of dataclasses with two fields."""
+    each = get_args(bare(hint))[0]
+    if get_origin(each) is tuple:
+        key, member = (Member(name="", names=(), converter=converters(one)) for one in get_args(each))
+        return _mapping(rule, key, member, lambda name, value: (name, value), tuple)
+    key, member = members(each, converters)
+    kind = get_origin(each) or each
+    return _mapping(
+        rule,
+        key,
+        member,
+        lambda name, value: kind(**{key.name: name, member.name: value}),
+        attrgetter(key.name, member.name),
+    )
+
+
+def _mapping(
+    rule: Entries,
+    key: Member,
+    member: Member,
+    make: Callable[[object, object], object],
+    split: Callable[[Any], tuple[Any, ...]],
+) -> Converter:
+    def load_value(value: object, path: Path, reading: Reading) -> object:
+        mapping = reading.mapping(value, path, None)
+        if mapping is None:
+            return WRONG
+        found = [
+            (key.value(name, (*path, name), reading), member.value(entry, (*path, name), reading))
+            for name, entry in (sorted(mapping.items()) if rule.ordered else mapping.items())
+        ]
+        return WRONG if any(WRONG in pair for pair in found) else tuple(make(*pair) for pair in found)
+
+    def dump_value(value: tuple[object, ...]) -> object:
+        return {name: member.converter.dump(entry) for name, entry in map(split, value)}
+
+    return Converter(load_value, dump_value)
 
 
 def members(hint: Any, converters: Converters) -> tuple[Member, ...]:  # noqa: ANN401

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from envbuilder.core.conversion.reading import Dialect, Tables
+from envbuilder.core.conversion.reading import Dialect, Mismatch, Mismatched, Path, Tables
 from envbuilder.core.errors import Fault, InvalidInput
-from envbuilder.core.mismatches import Mismatch, Mismatched, Path
 from envbuilder.core.structure import load
 from envbuilder.core.yaml.documents import Document, Mapping, Node, Sequence
 

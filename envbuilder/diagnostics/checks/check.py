@@ -9,7 +9,7 @@ from typing import TypeAlias
 from packaging.version import Version
 
 from envbuilder.catalog.expectation import CudaExpectation, Expectation
-from envbuilder.diagnostics.checks.results import NotProven, Outcome, Tier
+from envbuilder.diagnostics.checks.results import Failed, NotProven, Outcome, Tier, failure
 from envbuilder.diagnostics.facts.facts import Facts, Unseen
 
 Examine: TypeAlias = Callable[[Expectation, Facts], Outcome]
@@ -106,3 +106,18 @@ def was_tried(fact: Unseen) -> bool:
 def without_tensorflow(what: str, facts: Facts, fact: Unseen) -> NotProven:
     """Return the outcome for a missing fact of TensorFlow: because of the import, or for a reason of its own."""
     return NotProven(reason=NO_IMPORT) if isinstance(facts.imported, Unseen) else not_seen(what, fact)
+
+
+def no_result(facts: Facts, fact: Unseen, what: str, attempt: str, remedy: str) -> Failed | NotProven:
+    """Return the outcome for a step in TensorFlow without a result: failed if it was tried.
+
+    Args:
+        facts: All facts.
+        fact: The missing one.
+        what: Its name.
+        attempt: The attempt to obtain it, for the problem.
+        remedy: Remedy for a failed attempt.
+    """
+    if not was_tried(fact):
+        return without_tensorflow(what, facts, fact)
+    return failure(problem=f"{attempt} failed with {fact.summary}", remedy=remedy)

@@ -13,7 +13,6 @@ from typing import TypeAlias
 
 from envbuilder.core.image_layout import LOCK_FILE, VENV, WORKSPACE
 from envbuilder.core.references import normalized
-from envbuilder.diagnostics.checks.distributions import same_version
 from envbuilder.diagnostics.checks.image_files import (
     REBUILD,
     interpreter_untouched,
@@ -26,6 +25,7 @@ from envbuilder.diagnostics.checks.image_files import (
     recorded,
     some,
 )
+from envbuilder.diagnostics.checks.interpreter import same_version
 from envbuilder.diagnostics.checks.library_search import Search
 from envbuilder.diagnostics.checks.results import (
     CheckResult,
@@ -67,7 +67,7 @@ class ContentCheck:
     applies: Callable[[ContentExpectation], bool] = lambda _expectation: True
 
 
-def judge_content(
+def run_content_checks(
     expectation: ContentExpectation,
     content: ImageContent,
     *,

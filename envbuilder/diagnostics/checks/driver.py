@@ -51,6 +51,8 @@ def _absence(driver: DriverInterface) -> str:
     """Return the reason why there is no usable GPU; empty if there is one."""
     if not driver.loadable:
         return f"there is no driver: {driver.error}"
+    if driver.stand_in:
+        return f"{driver.path} is a stand-in of envbuilder, not a driver"
     if driver.stub:
         return f"{driver.path} is the linker's stub, not a driver"
     if driver.init_code != 0:

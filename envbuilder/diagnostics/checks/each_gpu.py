@@ -1,29 +1,30 @@
-"""Common parts of the checks of work on GPUs: each GPU is judged, and missing facts are reported separately."""
+"""Common parts of the checks of work on GPUs: each GPU is checked, and missing facts are reported separately."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TypeVar
 
-from envbuilder.diagnostics.checks.check import was_tried, without_tensorflow
+from envbuilder.diagnostics.checks.check import no_result
 from envbuilder.diagnostics.checks.results import NotProven, Outcome, Passed, failure
 from envbuilder.diagnostics.facts.facts import Fact, Facts, Seen, Unseen
 from envbuilder.diagnostics.facts.gpu import OnGpu, Placement
 
 T = TypeVar("T")
 U = TypeVar("U")
+WORK = "work on a GPU"
 NO_GPU = "TensorFlow sees no GPU, so nothing was computed on one"
 ABSENT = "NotInRelease"
 
 
-def judge_each(
+def check_each(
     facts: Facts,
     fact: Fact[tuple[OnGpu[T], ...]],
     problem: Callable[[str, T], str | NotProven],
     seen: Callable[[T], str],
     remedy: str,
 ) -> Outcome:
-    """Judge the work of every GPU; one failure fails the check.
+    """Check the work of every GPU; one failure fails the check.
 
     Args:
         facts: All facts.
@@ -33,26 +34,19 @@ def judge_each(
         remedy: Remedy for a problem.
     """
     if isinstance(fact, Unseen):
-        return not_there(facts, fact, remedy)
+        return no_result(facts, fact, WORK, "it", remedy)
     if not fact.value:
         return NotProven(reason=NO_GPU)
-    judged = [(each.asked, _judged(each, problem)) for each in fact.value]
-    if wrong := [f"{asked}: {found}" for asked, found in judged if isinstance(found, str) and found]:
+    found = [(each.asked, _problem(each, problem)) for each in fact.value]
+    if wrong := [f"{asked}: {text}" for asked, text in found if isinstance(text, str) and text]:
         return failure(problem="; ".join(wrong), remedy=remedy)
-    if open_ones := [f"{asked}: {found.reason}" for asked, found in judged if isinstance(found, NotProven)]:
+    if open_ones := [f"{asked}: {text.reason}" for asked, text in found if isinstance(text, NotProven)]:
         return NotProven(reason="; ".join(open_ones))
     told = [f"{each.asked}: {seen(each.work.value)}" for each in fact.value if isinstance(each.work, Seen)]
     return Passed(seen="; ".join(told))
 
 
-def not_there(facts: Facts, fact: Unseen, remedy: str) -> Outcome:
-    """Return the outcome for a step without result: failed if it was tried."""
-    if not was_tried(fact):
-        return without_tensorflow("work on a GPU", facts, fact)
-    return failure(problem=f"it failed with {fact.summary}", remedy=remedy)
-
-
-def _judged(each: OnGpu[T], problem: Callable[[str, T], str | NotProven]) -> str | NotProven:
+def _problem(each: OnGpu[T], problem: Callable[[str, T], str | NotProven]) -> str | NotProven:
     if isinstance(each.work, Seen):
         return problem(each.asked, each.work.value)
     return NotProven(reason=each.work.headline) if each.work.kind == ABSENT else each.work.summary

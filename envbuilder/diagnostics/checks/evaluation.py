@@ -8,6 +8,7 @@ from envbuilder.diagnostics.checks.check import Check
 from envbuilder.diagnostics.checks.driver import describe
 from envbuilder.diagnostics.checks.figures import figures
 from envbuilder.diagnostics.checks.results import CheckResult, NotProven, Outcome, Report, Tier, outcome_of
+from envbuilder.diagnostics.checks.stand_ins import stand_ins
 from envbuilder.diagnostics.checks.subjects import group_of, seconds_of
 from envbuilder.diagnostics.checks.table import bare_checks, checks_for
 from envbuilder.diagnostics.facts.facts import Facts, Seen
@@ -26,10 +27,13 @@ NOT_COVERED: dict[Tier, tuple[str, ...]] = {
     ),
 }
 
+STAND_INS = "stand-ins"
+"""Line of a report that names the stand-ins."""
+
 _BARE = "that the base and the CUDA libraries of an image fit: this was a bare environment"
 
 
-def judge(  # noqa: PLR0913 - each is one fact of the run
+def run_checks(  # noqa: PLR0913 - each is one fact of the run
     expectation: Expectation, facts: Facts, *, tier: Tier, required: Tier | None, subject: str, seconds: float
 ) -> Report:
     """Run every check of a tier.
@@ -63,7 +67,7 @@ def judge(  # noqa: PLR0913 - each is one fact of the run
     )
 
 
-def judge_bare(expectation: Expectation, facts: Facts, *, subject: str, seconds: float) -> Report:
+def run_bare_checks(expectation: Expectation, facts: Facts, *, subject: str, seconds: float) -> Report:
     """Judge an environment of a host, where nothing but the Python packages was installed.
 
     Every check must be proven.
@@ -121,4 +125,6 @@ def summary(facts: Facts) -> tuple[tuple[str, str], ...]:
         interface = facts.driver.value.interface
         gpus = interface.value.gpus if isinstance(interface, Seen) else ()
         lines += [(f"GPU {gpu.index}", f"{gpu.name}, compute capability {gpu.capability or '?'}") for gpu in gpus]
+    if found := stand_ins(facts):
+        lines.append((STAND_INS, ", ".join(found)))
     return tuple(lines)

@@ -1,18 +1,91 @@
-"""Numbers for figures of a report, taken from the facts.
+"""Numbers for figures of a report, taken from the facts; results that ran on the CPU are left out.
 
-A source is a function from facts to figures. To add one: write it here or beside its checks, and name it in `SOURCES`.
+A source is a function from facts to figures. To add one, write it here and name it in `SOURCES`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
-from envbuilder.diagnostics.checks.gpu_figures import gpu_memory, latency, rates, tensorflow_memory
+from envbuilder.core.observation import Fact
 from envbuilder.diagnostics.checks.results import Figure
 from envbuilder.diagnostics.checks.subjects import Timed
-from envbuilder.diagnostics.facts.facts import Facts, Unseen
+from envbuilder.diagnostics.facts.facts import Facts, Seen, Unseen
+from envbuilder.diagnostics.facts.gpu import Each, Rate
+
+T = TypeVar("T")
+
+
+def gpu_memory(facts: Facts) -> Iterator[Figure]:
+    """Yield the memory of each GPU: total, free and used according to NVML; the driver's total if NVML has none."""
+    told = set[int]()
+    for gpu in facts.nvml.value.gpus if isinstance(facts.nvml, Seen) else ():
+        if gpu.memory:
+            told.add(gpu.index)
+            sizes = (("all", gpu.memory.total), ("free", gpu.memory.free), ("held", gpu.memory.used))
+            for name, size in sizes:
+                yield Figure(
+                    name=f"GPU {gpu.index} {name}", value=float(size), unit="bytes", group="Memory of the GPUs"
+                )
+    interface = facts.driver.value.interface if isinstance(facts.driver, Seen) else facts.driver
+    for shown in interface.value.gpus if isinstance(interface, Seen) and not told else ():
+        if shown.memory is not None:
+            yield Figure(
+                name=f"GPU {shown.index} all", value=float(shown.memory), unit="bytes", group="Memory of the GPUs"
+            )
+
+
+def tensorflow_memory(facts: Facts) -> Iterator[Figure]:
+    """Yield the memory that TensorFlow held with growth: after its start, and with one block more."""
+    for asked, work in _each(facts.tier.memory):
+        for name, size in (
+            ("at the start", work.held_at_start),
+            ("grown", work.held_grown),
+            ("largest", work.large.size),
+        ):
+            if name != "largest" or work.large.given:
+                yield Figure(name=f"{asked} {name}", value=float(size), unit="bytes", group="Held by TensorFlow")
+
+
+def latency(facts: Facts) -> Iterator[Figure]:
+    """Yield median and 99th percentile of one tiny operation with the copy of its result."""
+    for asked, work in _each(facts.tier.latency):
+        if work.where.on_device and work.median is not None:
+            yield Figure(
+                name=asked, value=work.median, unit="us", high=work.p99, group="Latency of one small operation"
+            )
+
+
+def rates(facts: Facts) -> Iterator[Figure]:
+    """Yield the rates of matrix products: in TensorFlow by the type of the numbers, and in cuBLAS alone."""
+    for asked, work in _each(facts.tier.throughput):
+        yield from _rate(f"{asked} float32", work.single)
+        yield from _rate(f"{asked} float16", work.half)
+    for gpu in facts.compute.value.gpus if isinstance(facts.compute, Seen) else ():
+        for product in gpu.speed.value.products if isinstance(gpu.speed, Seen) else ():
+            if product.teraflops is not None and product.equal:
+                name = f"GPU {gpu.index} cuBLAS alone {product.size}x{product.size}"
+                yield Figure(name=name, value=product.teraflops, unit="TFLOP/s", group="Rate of matrix products")
+
+
+def _rate(name: str, fact: Fact[Rate]) -> Iterator[Figure]:
+    if isinstance(fact, Seen) and fact.value.where.on_device and fact.value.median is not None:
+        yield Figure(
+            name=f"{name} {fact.value.size}x{fact.value.size}",
+            value=fact.value.median,
+            unit="TFLOP/s",
+            high=fact.value.best,
+            group="Rate of matrix products",
+        )
+
+
+def _each(step: Each[T]) -> Iterator[tuple[str, T]]:
+    for gpu in step.value if isinstance(step, Seen) else ():
+        if isinstance(gpu.work, Seen):
+            yield gpu.asked.replace("/", "").replace(":", " "), gpu.work.value
+
 
 Source: TypeAlias = Callable[[Facts], Iterator[Figure]]
 

@@ -6,23 +6,27 @@ from collections.abc import Callable
 
 from envbuilder.catalog.expectation import CudaExpectation, Expectation
 from envbuilder.catalog.verdicts import Rule
-from envbuilder.diagnostics.checks.check import was_tried, without_tensorflow
+from envbuilder.diagnostics.checks.check import no_result, was_tried
 from envbuilder.diagnostics.checks.driver import RUN_WITH_GPUS, compatibility, interface_of, outcome
-from envbuilder.diagnostics.checks.each_gpu import NO_GPU
+from envbuilder.diagnostics.checks.each_gpu import NO_GPU, WORK
 from envbuilder.diagnostics.checks.gpu_numbers import operation, worst
-from envbuilder.diagnostics.checks.results import Failed, NotProven, Outcome, Passed, failure
+from envbuilder.diagnostics.checks.results import NotProven, Outcome, Passed, failure
 from envbuilder.diagnostics.checks.tolerances import WHOLE_NUMBERS
 from envbuilder.diagnostics.facts.facts import DriverInterface, Fact, Facts, GpuWork, Placed, Seen, Unseen
 from envbuilder.diagnostics.facts.gpu import Compared, Operations
 
 _CODE = frozenset({Rule.GPU_CODE, Rule.GPU_NOT_KNOWN, Rule.LAST_DRIVER, Rule.PTX_DRIVER})
 """The rules about GPU code in the wheel; the checks that compute cover CUDA and cuDNN."""
+_FIRST_USE = (
+    "see the checks of driver, cuDNN and GPU architecture; a timeout on first use can be the driver that compiles code:"
+    " give it more time"
+)
 
 
 def gpu_visible_to_tensorflow(cuda: CudaExpectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
     """Check that TensorFlow sees every GPU of the driver."""
     if isinstance(facts.devices, Unseen):
-        return _no_devices(facts, facts.devices)
+        return no_result(facts, facts.devices, "TensorFlow's devices", "listing devices", RUN_WITH_GPUS)
     driver = interface_of(facts)
     if isinstance(driver, NotProven):
         return driver
@@ -36,12 +40,6 @@ def gpu_visible_to_tensorflow(cuda: CudaExpectation, facts: Facts) -> Outcome:  
             " TF_MIN_GPU_MULTIPROCESSOR_COUNT, or select GPUs with CUDA_VISIBLE_DEVICES",
         )
     return Passed(seen=f"{seen} of {there}")
-
-
-def _no_devices(facts: Facts, fact: Unseen) -> Outcome:
-    if not was_tried(fact):
-        return without_tensorflow("TensorFlow's devices", facts, fact)
-    return failure(problem=f"listing devices failed with {fact.summary}", remedy=RUN_WITH_GPUS)
 
 
 def _why(facts: Facts) -> str:
@@ -72,44 +70,33 @@ def gpu_architecture_covered(cuda: CudaExpectation, facts: Facts) -> Outcome:
     return outcome(reasons)
 
 
-def _works(facts: Facts) -> tuple[GpuWork, ...] | Failed | NotProven:
-    fact = facts.gpu
-    if isinstance(fact, Seen):
-        return fact.value or NotProven(reason=NO_GPU)
-    if not was_tried(fact):
-        return without_tensorflow("work on a GPU", facts, fact)
-    return failure(
-        problem=f"computing on the GPU failed with {fact.summary}",
-        remedy="see the checks of driver, cuDNN and GPU architecture; a timeout on first use can be the driver that"
-        " compiles code: give it more time",
-    )
-
-
 def gpu_matmul_on_gpu(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
     """Check that a matrix product runs on each GPU, not on the CPU, and equals numpy's."""
-    works = _works(facts)
-    if not isinstance(works, tuple):
-        return works
-    whole = _judged(tuple((work.asked, work.matmul) for work in works), "cuBLAS")
-    return _and_compared(whole, facts, lambda work: work.matmul)
+    return _operation(facts, "cuBLAS", lambda work: work.matmul, lambda work: work.matmul)
 
 
 def gpu_convolution_on_gpu(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
     """Check that a convolution runs on each GPU, not on the CPU, and equals numpy's."""
-    works = _works(facts)
-    if not isinstance(works, tuple):
-        return works
-    whole = _judged(tuple((work.asked, work.convolution) for work in works), "cuDNN")
-    return _and_compared(whole, facts, lambda work: work.convolution)
+    return _operation(facts, "cuDNN", lambda work: work.convolution, lambda work: work.convolution)
 
 
-def _and_compared(first: Outcome, facts: Facts, pick: Callable[[Operations], Fact[Compared]]) -> Outcome:
-    """Return the outcome, combined with that of the comparison with the CPU if the probe made one."""
+def _operation(
+    facts: Facts,
+    library: str,
+    pick: Callable[[GpuWork], Fact[Placed]],
+    pick_compared: Callable[[Operations], Fact[Compared]],
+) -> Outcome:
+    """Return the outcome of one operation, with its comparison with the CPU if the probe made one."""
+    if isinstance(facts.gpu, Unseen):
+        return no_result(facts, facts.gpu, WORK, "computing on the GPU", _FIRST_USE)
+    if not facts.gpu.value:
+        return NotProven(reason=NO_GPU)
+    first = _placed(tuple((work.asked, pick(work)) for work in facts.gpu.value), library)
     asked = not isinstance(facts.tier.operations, Unseen) or was_tried(facts.tier.operations)
-    return worst([operation(facts, pick), first]) if asked else first
+    return worst([operation(facts, pick_compared), first]) if asked else first
 
 
-def _judged(works: tuple[tuple[str, Fact[Placed]], ...], library: str) -> Outcome:
+def _placed(works: tuple[tuple[str, Fact[Placed]], ...], library: str) -> Outcome:
     problems = [f"{asked}: {problem}" for asked, work in works if (problem := _problem(work))]
     if problems:
         return failure(

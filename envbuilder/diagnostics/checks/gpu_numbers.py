@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from envbuilder.catalog.expectation import Expectation
-from envbuilder.diagnostics.checks.each_gpu import elsewhere, judge_each, part
+from envbuilder.diagnostics.checks.each_gpu import check_each, elsewhere, part
 from envbuilder.diagnostics.checks.results import NotProven, Outcome
 from envbuilder.diagnostics.checks.tolerances import HALF, tolerance
 from envbuilder.diagnostics.facts.facts import Fact, Facts
@@ -23,7 +23,7 @@ COMPILER = (
 
 def operation(facts: Facts, pick: Callable[[Operations], Fact[Compared]]) -> Outcome:
     """Compare one operation on every GPU with the reference, within the tolerance of its arithmetic."""
-    return judge_each(
+    return check_each(
         facts, part(facts.tier.operations, pick), lambda asked, work: _single(facts, asked, work), _seen, LIBRARIES
     )
 
@@ -45,7 +45,7 @@ def gpu_rnn_on_gpu(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: 
 
 def gpu_function_equals_eager(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
     """Check that a function gives the numbers of the same operations run one by one, both on the GPU."""
-    return judge_each(facts, facts.tier.function, lambda asked, work: _single(facts, asked, work), _seen, LIBRARIES)
+    return check_each(facts, facts.tier.function, lambda asked, work: _single(facts, asked, work), _seen, LIBRARIES)
 
 
 def gpu_xla(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
@@ -56,13 +56,13 @@ def gpu_xla(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 
             return NotProven(reason="TensorFlow did not compile the graph that was marked for XLA")
         return _single(facts, asked, work)
 
-    return judge_each(facts, facts.tier.xla, problem, _seen, COMPILER)
+    return check_each(facts, facts.tier.xla, problem, _seen, COMPILER)
 
 
 def gpu_mixed_precision(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: ARG001 - one signature
     """Check that matrix product and convolution in float16 run on each GPU, and are close to those in float32."""
     outcomes = [
-        judge_each(facts, part(facts.tier.mixed, pick), lambda _, work: _within(work, HALF), _seen, LIBRARIES)
+        check_each(facts, part(facts.tier.mixed, pick), lambda _, work: _within(work, HALF), _seen, LIBRARIES)
         for pick in (lambda work: work.matmul, lambda work: work.convolution)
     ]
     return worst(outcomes)

@@ -92,9 +92,9 @@ def _why_none(cuda: CudaExpectation, compute: Compute) -> Failed | NotProven:
     return failure(problem=compute.error, remedy=remedies[0] if remedies else _SEE_HOST)
 
 
-def _problem(fact: Fact[T], judge: Callable[[T], str]) -> Problem:
+def _problem(fact: Fact[T], describe: Callable[[T], str]) -> Problem:
     if isinstance(fact, Seen):
-        problem = judge(fact.value)
+        problem = describe(fact.value)
         return failure(problem=problem, remedy=_FAULTY_GPU) if problem else None
     if fact.kind == "NoLibrary" or not was_tried(fact):
         return NotProven(reason=fact.headline)

@@ -1,6 +1,8 @@
-"""Checks of the interpreter, the C library and the processor."""
+"""Checks of the interpreter, its distributions, the C library and the processor."""
 
 from __future__ import annotations
+
+from packaging.version import InvalidVersion, Version
 
 from envbuilder.catalog.expectation import Expectation
 from envbuilder.diagnostics.checks.check import not_seen
@@ -56,3 +58,37 @@ def cpu_avx(expectation: Expectation, facts: Facts) -> Outcome:
         remedy="run on a processor with AVX (Intel since 2011, AMD since 2011), or pass the host's processor to the"
         " virtual machine (`-cpu host`)",
     )
+
+
+def distributions_present(expectation: Expectation, facts: Facts) -> Outcome:
+    """Check that every pin of the lock is installed in its version; additional distributions are ignored."""
+    if isinstance(facts.distributions, Unseen):
+        return not_seen("the installed distributions", facts.distributions)
+    installed = dict(facts.distributions.value)
+    wrong = [
+        f"{name} is {installed[name]} instead of {version}" if name in installed else f"{name} {version} is missing"
+        for name, version in expectation.distributions
+        if not (name in installed and same_version(installed[name], version))
+    ]
+    if wrong:
+        return failure(
+            problem="; ".join(wrong),
+            remedy=f"rebuild from the lock: `envbuilder build {expectation.environment}`; nothing may be installed"
+            " into the image afterwards (put it into envbuilder.yaml)",
+        )
+    extra = len(installed) - len(expectation.distributions)
+    beside = f", {extra} more beside them" if extra else ""
+    return Passed(seen=f"all {len(expectation.distributions)} of the lock{beside}")
+
+
+def same_version(left: str, right: str) -> bool:
+    """Return True if two versions are equal according to PEP 440.
+
+    Example:
+        >>> same_version("1.0", "1.0.0")
+        True
+    """
+    try:
+        return Version(left) == Version(right)
+    except InvalidVersion:
+        return left == right

@@ -8,7 +8,16 @@ from envbuilder.catalog.expectation import CudaExpectation, Expectation
 from envbuilder.core.versions import Release, release_of
 from envbuilder.diagnostics.checks.check import not_seen, was_tried
 from envbuilder.diagnostics.checks.results import NotProven, Outcome, Passed, failure
-from envbuilder.diagnostics.facts.facts import Facts, Library, LibraryLoad, Seen, Unseen
+from envbuilder.diagnostics.checks.stand_ins import DRIVER, driver_is_stand_in, is_stand_in, replaced, stand_ins
+from envbuilder.diagnostics.facts.facts import (
+    DriverInterface,
+    Facts,
+    LibcudaPath,
+    Library,
+    LibraryLoad,
+    Seen,
+    Unseen,
+)
 
 _ABSENT = "cannot open shared object file: No such file or directory"
 
@@ -29,6 +38,8 @@ def cuda_libraries_load(cuda: CudaExpectation, facts: Facts) -> Outcome:
             " path: rebuild from the lock, and leave LD_LIBRARY_PATH of the image as it is (`docker run -e` replaces"
             " it)",
         )
+    if found := [soname for soname in stand_ins(facts) if soname in seen]:
+        return replaced(*found)
     without = [soname for soname in cuda.optional if soname not in seen or _problem(seen[soname])]
     beside = f"; not there, only a feature needs it: {', '.join(without)}" if without else ""
     return Passed(seen=f"all {len(cuda.sonames)} open{beside}")
@@ -58,6 +69,8 @@ def _loaded(facts: Facts, stem: str) -> tuple[str, LibraryLoad] | NotProven:
         return not_seen("the CUDA libraries", facts.libraries)
     for library in facts.libraries.value:
         if library.soname.startswith(f"{stem}.so"):
+            if isinstance(library.load, Seen) and is_stand_in(library.load.value):
+                return replaced(library.soname)
             if isinstance(library.load, Seen) and library.load.value.loaded:
                 return library.soname, library.load.value
             return NotProven(reason=f"{library.soname} cannot be opened")
@@ -124,6 +137,8 @@ def cudnn_version(cuda: CudaExpectation, facts: Facts) -> Outcome:
 
 def cudnn_starts(cuda: CudaExpectation, facts: Facts) -> Outcome:
     """Check that cuDNN starts: the libraries that it opens by itself are present too."""
+    if found := [soname for soname in stand_ins(facts) if soname.startswith("libcudnn.so")]:
+        return replaced(*found)
     fact = facts.cudnn
     if isinstance(fact, Unseen):
         if not was_tried(fact):
@@ -146,9 +161,9 @@ def no_cuda_stub(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: AR
     """Check that no stub of the driver is on the run-time path, where it would hide the real driver."""
     if isinstance(facts.loader, Unseen):
         return not_seen("the loader path", facts.loader)
-    stubs = [f"{found.path} ({found.source})" for found in facts.loader.value.libcuda if found.stub]
+    stubs = [f"{found.path} ({found.source})" for found in facts.loader.value.libcuda if _is_stub(found)]
     driver = facts.driver
-    if isinstance(driver, Seen) and isinstance(driver.value.interface, Seen) and driver.value.interface.value.stub:
+    if isinstance(driver, Seen) and isinstance(driver.value.interface, Seen) and _is_stub(driver.value.interface.value):
         stubs.append(f"{driver.value.interface.value.path} (loaded)")
     if stubs:
         return failure(
@@ -156,4 +171,8 @@ def no_cuda_stub(expectation: Expectation, facts: Facts) -> Outcome:  # noqa: AR
             remedy="remove the stubs directory from LD_LIBRARY_PATH and /etc/ld.so.conf.d; stubs are for linking only"
             " and hide the driver that the container runtime mounts",
         )
-    return Passed(seen="none on the run-time path")
+    return replaced(DRIVER) if driver_is_stand_in(facts) else Passed(seen="none on the run-time path")
+
+
+def _is_stub(library: LibcudaPath | DriverInterface) -> bool:
+    return library.stub and not library.stand_in

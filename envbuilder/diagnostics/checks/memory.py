@@ -8,7 +8,7 @@ from envbuilder.core.memory_policy import VARIABLE, MemoryPolicy, Way, parse
 from envbuilder.diagnostics.checks.check import not_seen, without_tensorflow
 from envbuilder.diagnostics.checks.results import NotProven, Outcome, Passed, failure
 from envbuilder.diagnostics.facts.facts import Facts, Gpu, Seen, Unseen
-from envbuilder.diagnostics.facts.memory import MemoryFacts, ReceivedMemory
+from envbuilder.diagnostics.facts.gpu import MemoryFacts, ReceivedMemory
 
 _MIB = 1 << 20
 _CLOSE = 1e-6
@@ -28,10 +28,10 @@ def memory_policy_applied(expectation: Expectation, facts: Facts) -> Outcome:
         return NotProven(reason="the lock was created by a version without the memory hook")
     if isinstance(fact, Unseen):
         return without_tensorflow("the memory policy", facts, fact)
-    return _judged(policy, fact.value, facts)
+    return _outcome(policy, fact.value, facts)
 
 
-def _judged(policy: MemoryPolicy, seen: MemoryFacts, facts: Facts) -> Outcome:
+def _outcome(policy: MemoryPolicy, seen: MemoryFacts, facts: Facts) -> Outcome:
     if _in_force(seen.variable) != policy:
         said = f"{VARIABLE} is {seen.variable!r}, and the policy is {policy}"
         return failure(problem=said, remedy=f"{_REMEDY} overrides the lock")

@@ -1,18 +1,15 @@
-"""Comparison of two sides, the most important differences first."""
+"""Comparison of two systems, the most important differences first."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from envbuilder.catalog.environments import Catalog
 from envbuilder.core.errors import UsageError
-from envbuilder.diagnostics.compare.comparison import Comparison, Difference, Side, SideKind
+from envbuilder.diagnostics.compare.comparison import Comparison, Difference, System, SystemKind
 from envbuilder.diagnostics.compare.gpus import MEMORY_PROPERTIES, MODEL_PROPERTIES, SETTING_PROPERTIES
 from envbuilder.diagnostics.compare.machines import HOST_PROPERTIES, SYSTEM_PROPERTIES
-from envbuilder.diagnostics.compare.properties import Pair
 from envbuilder.diagnostics.compare.software import PACKAGE_PROPERTIES, POLICY_PROPERTIES, VERSION_PROPERTIES
 
-_TABLE = (
+_PROPERTIES = (
     *MEMORY_PROPERTIES,
     *POLICY_PROPERTIES,
     *MODEL_PROPERTIES,
@@ -22,11 +19,6 @@ _TABLE = (
     *SYSTEM_PROPERTIES,
     *PACKAGE_PROPERTIES,
 )
-COMPARISONS: tuple[tuple[Callable[[Pair], Difference | None], bool], ...] = tuple(
-    (topic.compare, topic.is_software) for topic in _TABLE
-)
-"""Readers of each topic, with True for those that a lock has; in the order of importance."""
-
 OF_GPUS = frozenset(topic.name for topic in (*MEMORY_PROPERTIES, *MODEL_PROPERTIES, *SETTING_PROPERTIES)) | {
     "driver",
     "CUDA that the driver supports",
@@ -35,23 +27,21 @@ OF_GPUS = frozenset(topic.name for topic in (*MEMORY_PROPERTIES, *MODEL_PROPERTI
 """Topics that do not apply to a machine without GPUs."""
 
 
-def compare(catalog: Catalog, a: Side, b: Side) -> Comparison:
-    """Return all differences between two sides.
+def compare(catalog: Catalog, a: System, b: System) -> Comparison:
+    """Return all differences between two systems.
 
     Raises:
-        UsageError: One side is a lock, the other has facts of a machine only: they have nothing in common.
+        UsageError: One is a lock, the other has facts of a machine only: they have nothing in common.
     """
     kinds = {a.kind, b.kind}
-    for side in (a, b):
-        if len(kinds) > 1 and side.kind is SideKind.FACTS and not side.packages:
+    for system in (a, b):
+        if len(kinds) > 1 and system.kind is SystemKind.FACTS and not system.packages:
             raise UsageError(
-                f"{side.name} is about a machine and the other is a lock: nothing can be compared",
-                hint=f"which environments run on that machine: `envbuilder list --fits {side.name}`",
+                f"{system.name} is about a machine and the other is a lock: nothing can be compared",
+                hint=f"which environments run on that machine: `envbuilder list --fits {system.name}`",
             )
-    pair = Pair(a=a, b=b, catalog=catalog)
-    software_only = SideKind.LOCK in kinds
-    looked = [compare(pair) for compare, is_software in COMPARISONS if is_software or not software_only]
-    found = [difference for difference in looked if difference is not None]
+    compared = [each for each in _PROPERTIES if each.is_software or SystemKind.LOCK not in kinds]
+    found = [difference for each in compared if (difference := each.compare(a, b, catalog))]
     return Comparison(
         a=a,
         b=b,
@@ -61,7 +51,7 @@ def compare(catalog: Catalog, a: Side, b: Side) -> Comparison:
     )
 
 
-def _is_without(difference: Difference, a: Side, b: Side) -> bool:
-    """Return True if the topic is unknown on a side because it has no GPU."""
+def _is_without(difference: Difference, a: System, b: System) -> bool:
+    """Return True if the topic is unknown because one has no GPU."""
     missing = b if difference.a else a
     return missing.gpus == () and difference.topic in OF_GPUS

@@ -1,27 +1,31 @@
-"""Two machines or locks side by side."""
+"""Two machines, environments or locks beside each other, and the properties that are compared."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Generic, TypeVar
 
+from envbuilder.catalog.environments import Catalog
 from envbuilder.catalog.machine import Host
 from envbuilder.core.memory_policy import MemoryPolicy
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.facts.hardware import NvmlGpu
 
+T = TypeVar("T")
 
-class SideKind(StrEnum):
-    """The source of a side."""
+
+class SystemKind(StrEnum):
+    """The source of the properties."""
 
     FACTS = "facts"
     LOCK = "lock"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
-    """The known properties of one side; None, or an absent key, if unknown.
+class System:
+    """The known properties of a machine, an environment or a lock; None, or an absent key, if unknown.
 
     Attributes:
         name: Name given by the user.
@@ -49,7 +53,7 @@ class Side:
     """
 
     name: str
-    kind: SideKind
+    kind: SystemKind
     driver: Release | None = None
     driver_cuda: Release | None = None
     gpus: tuple[NvmlGpu, ...] | None = None
@@ -83,8 +87,8 @@ class Side:
         return min((size for size in (self.memory, self.limit) if size is not None), default=None)
 
 
-class Where(StrEnum):
-    """The side that an effect applies to."""
+class AppliesTo(StrEnum):
+    """The system that an effect applies to."""
 
     A = "A"
     B = "B"
@@ -96,12 +100,12 @@ class Effect:
     """The effect of a difference.
 
     Attributes:
-        where: The side.
+        applies_to: The system.
         text: The effect, in a sentence.
-        out_of_memory: Whether that explains an out-of-memory on that side which the other does not have.
+        out_of_memory: Whether that explains an out-of-memory on that system which the other does not have.
     """
 
-    where: Where
+    applies_to: AppliesTo
     text: str
     out_of_memory: bool = False
 
@@ -112,9 +116,9 @@ class Difference:
 
     Attributes:
         topic: The property, in a word or two.
-        a: Value on the first side; empty if unknown.
-        b: Value on the second side, likewise.
-        effects: Effects on TensorFlow, on each side; may be empty.
+        a: Value of the first system; empty if unknown.
+        b: Value of the second system, likewise.
+        effects: Effects on TensorFlow, on each system; may be empty.
     """
 
     topic: str
@@ -124,29 +128,93 @@ class Difference:
 
     @property
     def is_known(self) -> bool:
-        """True if both sides are known."""
+        """True if both values are known."""
         return bool(self.a and self.b)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """All differences between two sides.
+class Perspective:
+    """One system beside the other, with the catalog for the effects on TensorFlow.
 
     Attributes:
-        a: The first side.
-        b: The second side.
-        differences: Differences known on both sides, most important first.
-        unknown: Properties known on one side only.
+        applies_to: The system.
+        system: Its properties.
+        other: Those of the other.
+        catalog: The rows.
+    """
+
+    applies_to: AppliesTo
+    system: System
+    other: System
+    catalog: Catalog
+
+    def effect(self, text: str, *, out_of_memory: bool = False) -> Effect:
+        """Return an effect on the system."""
+        return Effect(applies_to=self.applies_to, text=text, out_of_memory=out_of_memory)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedProperty(Generic[T]):
+    """One thing to compare.
+
+    Attributes:
+        name: In a word or two.
+        read: Returns the value of a system; None if unknown.
+        show: Returns the value in words.
+        effects: Returns the effects of a difference; only called if both values are known and differ.
+        is_software: True if a lock contains it.
+        is_same: Returns True if two values count as equal.
+    """
+
+    name: str
+    read: Callable[[System], T | None]
+    show: Callable[[T], str] = str
+    effects: Callable[[Perspective], Iterator[Effect]] = lambda _: iter(())
+    is_software: bool = False
+    is_same: Callable[[T, T], bool] = lambda one, other: one == other
+
+    def compare(self, a: System, b: System, catalog: Catalog) -> Difference | None:
+        """Return the difference of two systems, with equal texts if there is none; None if neither is known."""
+        one, other = self.read(a), self.read(b)
+        if one is None and other is None:
+            return None
+        shown = ("" if one is None else self.show(one)), ("" if other is None else self.show(other))
+        if one is None or other is None:
+            return Difference(topic=self.name, a=shown[0], b=shown[1])
+        if self.is_same(one, other):
+            return Difference(topic=self.name, a=shown[0], b=shown[0])
+        views = (
+            Perspective(applies_to=AppliesTo.A, system=a, other=b, catalog=catalog),
+            Perspective(applies_to=AppliesTo.B, system=b, other=a, catalog=catalog),
+        )
+        effects = tuple(effect for view in views for effect in self.effects(view))
+        return Difference(topic=self.name, a=shown[0], b=shown[1], effects=effects)
+
+
+def nearly(one: int, other: int) -> bool:
+    """Return True if two sizes are equal within the 2 % that a driver reserves."""
+    return abs(one - other) * 50 <= max(one, other)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """All differences between two systems.
+
+    Attributes:
+        a: The first system.
+        b: The second system.
+        differences: Differences known on both, most important first.
+        unknown: Properties known on one only.
         same: Topics without difference.
     """
 
-    a: Side
-    b: Side
+    a: System
+    b: System
     differences: tuple[Difference, ...]
     unknown: tuple[Difference, ...]
     same: tuple[str, ...]
 
     @property
     def out_of_memory(self) -> tuple[Effect, ...]:
-        """Effects that explain an out-of-memory on one side only."""
+        """Effects that explain an out-of-memory on one system only."""
         return tuple(effect for difference in self.differences for effect in difference.effects if effect.out_of_memory)

@@ -14,86 +14,83 @@ from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.verdicts import Aspect, Compatibility, stack_of
 from envbuilder.core.units import size
 from envbuilder.core.versions import Release
-from envbuilder.diagnostics.compare.comparison import Effect, Side, Where
-from envbuilder.diagnostics.compare.properties import ComparedProperty, Pair, nearly
+from envbuilder.diagnostics.compare.comparison import ComparedProperty, Effect, Perspective, System, nearly
 from envbuilder.diagnostics.facts.hardware import GpuProcess, NvmlGpu
 
 
-def _count(side: Side) -> int | None:
-    return None if side.gpus is None else len(side.gpus)
+def _count(system: System) -> int | None:
+    return None if system.gpus is None else len(system.gpus)
 
 
-def _counts(pair: Pair) -> Iterator[Effect]:
-    for where, mine, other in pair.sides:
-        few, many = len(mine.gpus or ()), len(other.gpus or ())
-        if not few:
-            text = "there is no GPU: all computation runs on the CPU, many times slower"
-            yield Effect(where=where, text=text)
-        elif few < many:
-            share = f"{many / few:.3g} times as much"
-            text = f"a batch that a strategy spreads over {many} GPUs lies on {few}: each holds {share}"
-            yield Effect(where=where, text=text, out_of_memory=True)
-        elif few > many and many:
-            text = "TensorFlow takes memory on all of them, although a program without a strategy computes on the first"
-            yield Effect(where=where, text=text)
+def _counts(view: Perspective) -> Iterator[Effect]:
+    few, many = len(view.system.gpus or ()), len(view.other.gpus or ())
+    if not few:
+        yield view.effect("there is no GPU: all computation runs on the CPU, many times slower")
+    elif few < many:
+        share = f"{many / few:.3g} times as much"
+        text = f"a batch that a strategy spreads over {many} GPUs lies on {few}: each holds {share}"
+        yield view.effect(text, out_of_memory=True)
+    elif few > many and many:
+        text = "TensorFlow takes memory on all of them, although a program without a strategy computes on the first"
+        yield view.effect(text)
 
 
-def _models(side: Side) -> tuple[str, ...] | None:
-    return tuple(dict.fromkeys(_model(gpu) for gpu in side.gpus)) if side.gpus else None
+def _models(system: System) -> tuple[str, ...] | None:
+    return tuple(dict.fromkeys(_model(gpu) for gpu in system.gpus)) if system.gpus else None
 
 
 def _model(gpu: NvmlGpu) -> str:
     return f"{gpu.name or 'unknown GPU'}{f' ({gpu.capability})' if gpu.capability else ''}"
 
 
-def capabilities(side: Side) -> tuple[Release, ...]:
+def capabilities(system: System) -> tuple[Release, ...]:
     """Return the compute capabilities of the GPUs, ascending, each once."""
-    return tuple(sorted({gpu.capability for gpu in side.gpus or () if gpu.capability}))
+    return tuple(sorted({gpu.capability for gpu in system.gpus or () if gpu.capability}))
 
 
-def row_of(catalog: Catalog, side: Side) -> Environment | None:
-    """Return the GPU environment of a side: by its lock, else by its TensorFlow; None if unknown."""
-    if side.environment:
-        return next((row for row in catalog.environments if row.id == side.environment and row.cuda), None)
+def row_of(catalog: Catalog, system: System) -> Environment | None:
+    """Return the GPU environment of a system: by its lock, else by its TensorFlow; None if unknown."""
+    if system.environment:
+        return next((row for row in catalog.environments if row.id == system.environment and row.cuda), None)
     try:
-        version = Version(side.tensorflow) if side.tensorflow else None
+        version = Version(system.tensorflow) if system.tensorflow else None
     except InvalidVersion:
         return None
     rows = (row for row in catalog.environments if row.cuda and version)
     return next((row for row in rows if version and row.framework.version.release[:2] == version.release[:2]), None)
 
 
-def _kernels(pair: Pair) -> Iterator[Effect]:
-    for where, mine, other in pair.sides:
-        verdict = verdict_of(pair.catalog, mine)
-        if verdict is not None:
-            yield from _code(where, verdict)
-            continue
-        for capability in capabilities(mine):
-            if capability not in capabilities(other):
-                yield from _in_general(pair.catalog, where, capability, capabilities(other))
+def _kernels(view: Perspective) -> Iterator[Effect]:
+    verdict = verdict_of(view.catalog, view.system)
+    if verdict is not None:
+        yield from _code(view, verdict)
+        return
+    for capability in capabilities(view.system):
+        if capability not in capabilities(view.other):
+            yield from _in_general(view, capability)
 
 
-def verdict_of(catalog: Catalog, side: Side) -> Compatibility | None:
-    """Judge the TensorFlow of a side on its machine; None if one of them is not known."""
-    row = row_of(catalog, side)
-    if row is None or side.host is None:
+def verdict_of(catalog: Catalog, system: System) -> Compatibility | None:
+    """Judge the TensorFlow of a system on its machine; None if one of them is not known."""
+    row = row_of(catalog, system)
+    if row is None or system.host is None:
         return None
     wheel = stack_of(row, None)
-    stack = replace(wheel, cuda=side.cuda or wheel.cuda, cudnn=side.cudnn or wheel.cudnn)
-    return judge_stack(catalog.cuda, stack, replace(side.host, name=""))
+    stack = replace(wheel, cuda=system.cuda or wheel.cuda, cudnn=system.cudnn or wheel.cudnn)
+    return judge_stack(catalog.cuda, stack, replace(system.host, name=""))
 
 
-def _code(where: Where, verdict: Compatibility) -> Iterator[Effect]:
-    """Yield the effects of the GPU code of TensorFlow, CUDA and cuDNN on a side."""
+def _code(view: Perspective, verdict: Compatibility) -> Iterator[Effect]:
+    """Yield the effects of the GPU code of TensorFlow, CUDA and cuDNN on a system."""
     for kind in verdict.gpus:
         for reason in kind.reasons:
             if reason.aspect is Aspect.GPU:
-                yield Effect(where=where, text=f"{verdict.environment}: {reason.text}")
+                yield view.effect(f"{verdict.environment}: {reason.text}")
 
 
-def _in_general(catalog: Catalog, where: Where, capability: Release, others: tuple[Release, ...]) -> Iterator[Effect]:
-    """Yield the effects for environments that do worse on a GPU than on those of the other side."""
+def _in_general(view: Perspective, capability: Release) -> Iterator[Effect]:
+    """Yield the effects for environments that do worse on a GPU than on those of the other system."""
+    catalog, others = view.catalog, capabilities(view.other)
     rows = [row for row in catalog.environments if row.cuda]
     for coverage, what in (
         (Coverage.JIT, f"is compiled by the driver for {capability} on first use, which takes minutes once"),
@@ -106,9 +103,7 @@ def _in_general(catalog: Catalog, where: Where, capability: Release, others: tup
             and all(_coverage(catalog, row, each) is Coverage.MACHINE_CODE for each in others)
         ]
         if worse:
-            yield Effect(
-                where=where, text=f"TensorFlow {_releases(rows, worse)} {what}, and has machine code on the other"
-            )
+            yield view.effect(f"TensorFlow {_releases(rows, worse)} {what}, and has machine code on the other")
 
 
 def _coverage(catalog: Catalog, row: Environment, capability: Release) -> Coverage | None:
@@ -133,107 +128,94 @@ def _releases(rows: list[Environment], some: list[Environment]) -> str:
     return ", ".join(run[0] if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)
 
 
-def _total(side: Side) -> int | None:
-    return min((gpu.memory.total for gpu in side.gpus or () if gpu.memory), default=None)
+def _total(system: System) -> int | None:
+    return min((gpu.memory.total for gpu in system.gpus or () if gpu.memory), default=None)
 
 
-def _totals(pair: Pair) -> Iterator[Effect]:
-    for where, mine, other in pair.sides:
-        have, there = _total(mine), _total(other)
-        if have is not None and there is not None and have < there:
-            text = f"what fits into {size(there)} need not fit into {size(have)}: take a smaller batch"
-            yield Effect(where=where, text=text, out_of_memory=True)
+def _totals(view: Perspective) -> Iterator[Effect]:
+    have, there = _total(view.system), _total(view.other)
+    if have is not None and there is not None and have < there:
+        text = f"what fits into {size(there)} need not fit into {size(have)}: take a smaller batch"
+        yield view.effect(text, out_of_memory=True)
 
 
-def _free(side: Side) -> tuple[int, int] | None:
+def _free(system: System) -> tuple[int, int] | None:
     """Return the free and the used bytes of the GPU with the least free memory."""
-    held = [(gpu.memory.free, gpu.memory.used) for gpu in side.gpus or () if gpu.memory]
+    held = [(gpu.memory.free, gpu.memory.used) for gpu in system.gpus or () if gpu.memory]
     return min(held, default=None)
 
 
-def _frees(pair: Pair) -> Iterator[Effect]:
-    for where, mine, other in pair.sides:
-        have, there = _free(mine), _free(other)
-        if have is None or there is None or have[1] <= there[1] or nearly(have[0] + have[1], have[0]):
-            continue
-        who = _holders(mine)
-        text = (
-            f"{size(have[1])} are held{f' by {who}' if who else ' by others'}: TensorFlow gets {size(have[0])} at most"
-        )
-        yield Effect(
-            where=where,
-            text=f"{text}; `nvidia-smi` shows the processes: end them or use another GPU",
-            out_of_memory=True,
-        )
+def _frees(view: Perspective) -> Iterator[Effect]:
+    have, there = _free(view.system), _free(view.other)
+    if have is None or there is None or have[1] <= there[1] or nearly(have[0] + have[1], have[0]):
+        return
+    who = _holders(view.system)
+    text = f"{size(have[1])} are held{f' by {who}' if who else ' by others'}: TensorFlow gets {size(have[0])} at most"
+    yield view.effect(f"{text}; `nvidia-smi` shows the processes: end them or use another GPU", out_of_memory=True)
 
 
 def _free_of(gpu: NvmlGpu) -> int:
     return gpu.memory.free if gpu.memory else 0
 
 
-def _holders(side: Side) -> str:
+def _holders(system: System) -> str:
     """Return the processes with memory of the fullest GPU, the largest first."""
-    fullest = min((gpu for gpu in side.gpus or () if gpu.memory), key=_free_of, default=None)
+    fullest = min((gpu for gpu in system.gpus or () if gpu.memory), key=_free_of, default=None)
     processes = (fullest.processes or ()) if fullest else ()
     largest = sorted(processes, key=lambda process: -(process.memory or 0))[:3]
-    return ", ".join(_holder(side, each) for each in largest)
+    return ", ".join(_holder(system, each) for each in largest)
 
 
-def _holder(side: Side, process: GpuProcess) -> str:
-    name = side.processes.get(process.pid)
+def _holder(system: System, process: GpuProcess) -> str:
+    name = system.processes.get(process.pid)
     held = f" ({size(process.memory)})" if process.memory else ""
     return f"{name}, pid {process.pid}{held}" if name else f"pid {process.pid}{held}"
 
 
-def _mig(side: Side) -> bool | None:
-    known = [gpu.mig for gpu in side.gpus or () if gpu.mig is not None]
+def _mig(system: System) -> bool | None:
+    known = [gpu.mig for gpu in system.gpus or () if gpu.mig is not None]
     return any(known) if known else None
 
 
-def _migs(pair: Pair) -> Iterator[Effect]:
-    for where, mine, _ in pair.sides:
-        if _mig(mine):
-            text = "a process sees one MIG device at a time, with a part of the GPU's memory and processors"
-            yield Effect(where=where, text=text, out_of_memory=True)
+def _migs(view: Perspective) -> Iterator[Effect]:
+    if _mig(view.system):
+        text = "a process sees one MIG device at a time, with a part of the GPU's memory and processors"
+        yield view.effect(text, out_of_memory=True)
 
 
-def _ecc(side: Side) -> bool | None:
-    known = [gpu.ecc for gpu in side.gpus or () if gpu.ecc is not None]
+def _ecc(system: System) -> bool | None:
+    known = [gpu.ecc for gpu in system.gpus or () if gpu.ecc is not None]
     return any(known) if known else None
 
 
-def _eccs(pair: Pair) -> Iterator[Effect]:
-    for where, mine, other in pair.sides:
-        if _ecc(mine):
-            have, there = _total(mine), _total(other)
-            less = have is not None and there is not None and have < there and _models(mine) == _models(other)
-            text = "ECC takes a part of the memory of cards with GDDR memory (HBM has it built in)"
-            yield Effect(where=where, text=text, out_of_memory=less)
+def _eccs(view: Perspective) -> Iterator[Effect]:
+    if _ecc(view.system):
+        have, there = _total(view.system), _total(view.other)
+        less = have is not None and there is not None and have < there and _models(view.system) == _models(view.other)
+        text = "ECC takes a part of the memory of cards with GDDR memory (HBM has it built in)"
+        yield view.effect(text, out_of_memory=less)
 
 
-def _persistence(side: Side) -> bool | None:
-    known = [gpu.persistence for gpu in side.gpus or () if gpu.persistence is not None]
+def _persistence(system: System) -> bool | None:
+    known = [gpu.persistence for gpu in system.gpus or () if gpu.persistence is not None]
     return all(known) if known else None
 
 
-def _starts(pair: Pair) -> Iterator[Effect]:
-    for where, mine, _ in pair.sides:
-        if _persistence(mine) is False:
-            text = "the driver is initialized by every program, which takes seconds: `nvidia-smi -pm 1`"
-            yield Effect(where=where, text=text)
+def _starts(view: Perspective) -> Iterator[Effect]:
+    if _persistence(view.system) is False:
+        yield view.effect("the driver is initialized by every program, which takes seconds: `nvidia-smi -pm 1`")
 
 
-def _mode(side: Side) -> tuple[str, ...] | None:
-    modes = tuple(sorted({gpu.compute_mode for gpu in side.gpus or () if gpu.compute_mode}))
+def _mode(system: System) -> tuple[str, ...] | None:
+    modes = tuple(sorted({gpu.compute_mode for gpu in system.gpus or () if gpu.compute_mode}))
     return modes or None
 
 
-def _modes(pair: Pair) -> Iterator[Effect]:
-    for where, mine, _ in pair.sides:
-        if any(mode.startswith("exclusive") for mode in _mode(mine) or ()):
-            yield Effect(where=where, text="a second process on the same GPU is refused: `nvidia-smi -c DEFAULT`")
-        if "prohibited" in (_mode(mine) or ()):
-            yield Effect(where=where, text="no process may compute on that GPU: `nvidia-smi -c DEFAULT`")
+def _modes(view: Perspective) -> Iterator[Effect]:
+    if any(mode.startswith("exclusive") for mode in _mode(view.system) or ()):
+        yield view.effect("a second process on the same GPU is refused: `nvidia-smi -c DEFAULT`")
+    if "prohibited" in (_mode(view.system) or ()):
+        yield view.effect("no process may compute on that GPU: `nvidia-smi -c DEFAULT`")
 
 
 def _on_off(value: bool) -> str:  # noqa: FBT001  the value that is shown

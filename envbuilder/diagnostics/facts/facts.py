@@ -8,11 +8,9 @@ from typing import Annotated
 from envbuilder.core.field_rules import At, Entries, Inside
 from envbuilder.core.observation import NOT_ASKED, Fact, Seen, Unseen
 from envbuilder.core.versions import Release
-from envbuilder.diagnostics.facts.gpu import GpuTier
+from envbuilder.diagnostics.facts.gpu import GpuTier, MemoryFacts
 from envbuilder.diagnostics.facts.hardware import Compute, Nvml
-from envbuilder.diagnostics.facts.host import HostFacts
-from envbuilder.diagnostics.facts.memory import MemoryFacts
-from envbuilder.diagnostics.facts.software import BuildInfo, SoftwareFacts
+from envbuilder.diagnostics.facts.host import BuildInfo, HostFacts, SoftwareFacts
 
 # Re-exported for readers of facts.
 __all__ = ["NOT_ASKED", "Fact", "Seen", "Unseen"]
@@ -87,6 +85,7 @@ class LibraryLoad:
         via: Search path: `LD_LIBRARY_PATH`, `RUNPATH` (of TensorFlow) or `loader` (cache and system directories).
         version: Version that the library reports; None if it has no function for that.
         cudart: CUDA runtime that a cuDNN was built with; None for another library.
+        stand_in: Whether it is a stand-in of a proof and not NVIDIA's library.
     """
 
     loaded: bool
@@ -95,6 +94,7 @@ class LibraryLoad:
     via: str
     version: Release | None
     cudart: Release | None
+    stand_in: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +145,8 @@ class DriverInterface:
         loadable: Whether it could be opened.
         error: Message of the loader.
         path: Real path.
-        stub: Whether it is the linker's stub and no driver.
+        stub: Whether it is the linker's stub and no driver; also True for a stand-in.
+        stand_in: Whether it is a stand-in of a proof.
         cuda: Newest CUDA that it supports.
         init_code: Result of `cuInit`; 0 is success; None when not called.
         init_name: Its name, such as `CUDA_ERROR_NO_DEVICE`.
@@ -156,6 +157,7 @@ class DriverInterface:
     error: str
     path: str = ""
     stub: bool = False
+    stand_in: bool = False
     cuda: Release | None = None
     init_code: Annotated[int | None, At("init", "code")] = None
     init_name: Annotated[str, At("init", "name")] = ""
@@ -189,12 +191,14 @@ class LibcudaPath:
     Attributes:
         source: `cache` or `LD_LIBRARY_PATH`.
         path: Its path.
-        stub: Whether it is the linker's stub.
+        stub: Whether it is the linker's stub; also True for a stand-in.
+        stand_in: Whether it is a stand-in of a proof.
     """
 
     source: str
     path: str
     stub: bool
+    stand_in: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Facts of the gpu tier inside TensorFlow, as typed values without judgement."""
+"""Facts of TensorFlow: the gpu tier and the memory policy, as typed values without judgement."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated, Generic, TypeAlias, TypeVar
 
 from envbuilder.core.field_rules import At, Inside
 from envbuilder.core.observation import NOT_ASKED, Fact
+from envbuilder.diagnostics.facts.hardware import Measured
 
 T = TypeVar("T")
 
@@ -231,3 +232,41 @@ class GpuTier:
     all_reduce: Annotated[Fact[AllReduce], At("tensorflow-gpu-all-reduce")] = NOT_ASKED
     memory: Annotated[Each[Memory], At("tensorflow-gpu-memory")] = NOT_ASKED
     limited: Annotated[Each[MemoryLimit], At("tensorflow-gpu-memory-limit")] = NOT_ASKED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReceivedMemory:
+    """The memory settings that TensorFlow received.
+
+    Attributes:
+        gpus: Number of GPUs that it sees.
+        growth: Whether it takes memory as it needs it.
+        fraction: Part of each GPU's memory; 0 when it was not told.
+        limits: MiB for each GPU, in TensorFlow's order, 0 for one without a limit; empty when it was not told.
+    """
+
+    gpus: int
+    growth: bool
+    fraction: Measured
+    limits: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryFacts:
+    """The memory policy in force.
+
+    Attributes:
+        variable: ENVBUILDER_MEMORY as the process got it; empty when it is not set.
+        hook: Whether the hook ran before TensorFlow was imported.
+        patched: Modules of TensorFlow that it changed, in the order of their import.
+        force_growth: TF_FORCE_GPU_ALLOW_GROWTH; empty when it is not set.
+        allocator: TF_GPU_ALLOCATOR; empty when it is not set.
+        received: Settings that TensorFlow received; None without the hook.
+    """
+
+    variable: str
+    hook: bool
+    patched: tuple[str, ...]
+    force_growth: str
+    allocator: str
+    received: ReceivedMemory | None

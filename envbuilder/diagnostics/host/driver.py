@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from envbuilder.diagnostics.facts.facts import Driver, Seen, Unseen
 from envbuilder.diagnostics.facts.host import DeviceNode
-from envbuilder.diagnostics.findings import Finding, Remedy, Severity
+from envbuilder.diagnostics.findings import Finding, Remedy, Severity, finding, note, problem, warning
 from envbuilder.diagnostics.host.machine_view import MachineView
 
 _MISMATCH = 18
@@ -21,10 +21,6 @@ _RELOAD = Remedy(
 )
 
 
-def _problem(name: str, seen: str, effect: str, *remedies: Remedy) -> Finding:
-    return Finding(id=name, severity=Severity.PROBLEM, message=seen, effect=effect, remedies=remedies)
-
-
 def container_without_gpu(view: MachineView) -> Iterator[Finding]:
     """Report a container beside a GPU that it was not given; the kernel's files show the host's driver nevertheless."""
     works = bool(view.gpus) or bool(view.interface and view.interface.init_code == 0)
@@ -32,7 +28,7 @@ def container_without_gpu(view: MachineView) -> Iterator[Finding]:
     if not view.container or works or given or not (view.bus or view.is_module_loaded):
         return
     count = _count(view) if view.bus else "the host has an NVIDIA driver"
-    yield _problem("container-without-gpu", f"{count}, but this container was given none of it", _TO_CPU, _PASS_GPUS)
+    yield problem("container-without-gpu", f"{count}, but this container was given none of it", _TO_CPU, _PASS_GPUS)
 
 
 def _count(view: MachineView) -> str:
@@ -44,7 +40,7 @@ def no_driver(view: MachineView) -> Iterator[Finding]:
     if view.container or not view.bus or view.is_module_loaded:
         return
     if view.is_library_there:
-        yield _problem(
+        yield problem(
             "driver-not-loaded",
             f"{_count(view)}, the driver's libraries are installed, and its kernel module is not loaded",
             _TO_CPU,
@@ -55,7 +51,7 @@ def no_driver(view: MachineView) -> Iterator[Finding]:
             ),
         )
     else:
-        yield _problem(
+        yield problem(
             "no-driver",
             f"{_count(view)}, and no NVIDIA driver",
             _TO_CPU,
@@ -72,7 +68,7 @@ def libcuda_missing(view: MachineView) -> Iterator[Finding]:
     if not view.gpus and not view.is_module_loaded:
         return
     inside = Remedy(text="request it", command="docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility …")
-    yield _problem(
+    yield problem(
         "libcuda-missing",
         f"the driver is there, but not its library for CUDA: {view.interface.error}",
         _TO_CPU,
@@ -87,7 +83,7 @@ def no_gpu(view: MachineView) -> Iterator[Finding]:
     if not view.has_gpu and not view.is_module_loaded and view.host is not None:
         where = " (in a container: if its host has one, `docker run --gpus all`)" if view.container else ""
         seen = f"no NVIDIA GPU here{where}; CPU environments run"
-        yield Finding(id="no-gpu", severity=Severity.NOTE, message=seen)
+        yield note("no-gpu", seen)
 
 
 def driver_mismatch(view: MachineView) -> Iterator[Finding]:
@@ -103,7 +99,7 @@ def driver_mismatch(view: MachineView) -> Iterator[Finding]:
     libraries = other or view.libraries
     named = f"the libraries are {' and '.join(map(str, libraries))}" if libraries else "the libraries are of another"
     said = " (NVML: Driver/library version mismatch)" if nvml and nvml.init_code == _MISMATCH else ""
-    yield _problem(
+    yield problem(
         "driver-mismatch",
         f"{have}, {named}{said}: the driver was updated while its old module was loaded",
         "neither nvidia-smi nor CUDA works until they agree",
@@ -118,11 +114,10 @@ def forward_compatibility(view: MachineView) -> Iterator[Finding]:
     library = _driver(view).library if _driver(view) else None  # type: ignore[union-attr]
     if interface and interface.init_code == 0 and module and library and library > module:
         seen = f"libcuda {library} is used with the older kernel module {module} (cuda-compat)"
-        yield Finding(
-            id="forward-compatibility",
-            severity=Severity.NOTE,
-            message=seen,
-            effect="CUDA of the newer release runs; only data-center GPUs and the branches that it supports",
+        yield note(
+            "forward-compatibility",
+            seen,
+            "CUDA of the newer release runs; only data-center GPUs and the branches that it supports",
         )
 
 
@@ -136,7 +131,7 @@ def nouveau_loaded(view: MachineView) -> Iterator[Finding]:
     held = [gpu.bus for gpu in view.bus if gpu.driver == "nouveau"]
     if not held and not (modules and modules.nouveau and not modules.nvidia and view.bus):
         return
-    yield _problem(
+    yield problem(
         "nouveau-loaded",
         f"the module nouveau is loaded{' and holds ' + ', '.join(held) if held else ''}",
         "NVIDIA's module cannot have the GPU, and CUDA needs NVIDIA's",
@@ -164,12 +159,13 @@ def uvm_missing(view: MachineView) -> Iterator[Finding]:
     works = code == 0
     remedy = Remedy(text="load it and create its device node", command="sudo nvidia-modprobe -u -c=0")
     inside = (_PASS_GPUS,) if view.container else ()
-    yield Finding(
-        id="uvm-missing",
-        severity=Severity.WARNING if works else Severity.PROBLEM,
-        message=f"nvidia-smi sees the GPU, but {gone}{tail}",
-        effect="programs that may not load it themselves fail with CUDA_ERROR_UNKNOWN" if works else _TO_CPU,
-        remedies=(*inside, remedy),
+    yield finding(
+        "uvm-missing",
+        Severity.WARNING if works else Severity.PROBLEM,
+        f"nvidia-smi sees the GPU, but {gone}{tail}",
+        "programs that may not load it themselves fail with CUDA_ERROR_UNKNOWN" if works else _TO_CPU,
+        *inside,
+        remedy,
     )
 
 
@@ -179,7 +175,7 @@ def nodes_denied(view: MachineView) -> Iterator[Finding]:
     by_rules = [node for node in view.nodes if node.present and node.error == "EPERM"]
     if by_mode:
         modes = ", ".join(f"{node.path} (mode {node.mode})" for node in by_mode)
-        yield _problem(
+        yield problem(
             "devices-denied",
             f"this user may not open {modes}",
             _TO_CPU,
@@ -189,7 +185,7 @@ def nodes_denied(view: MachineView) -> Iterator[Finding]:
             ),
         )
     if by_rules:
-        yield _problem(
+        yield problem(
             "devices-withheld",
             f"the mode of {_paths(by_rules, ', ')} would allow it, but the container's device rules forbid it",
             "the container has lost its GPUs, or never had them (after `systemctl daemon-reload` this happens)",
@@ -212,14 +208,12 @@ def stub_libcuda(view: MachineView) -> Iterator[Finding]:
         return
     stubs = ", ".join(dict.fromkeys(on_path or [view.interface.path if view.interface else "libcuda.so.1"]))
     severity = Severity.PROBLEM if loaded else Severity.WARNING
-    yield Finding(
-        id="stub-libcuda",
-        severity=severity,
-        message=f"{stubs} is the stub for linking, and is on the path where programs look for the driver",
-        effect="CUDA says CUDA_ERROR_STUB_LIBRARY, or that there is no device" if loaded else "",
-        remedies=(
-            Remedy(text="remove its directory from LD_LIBRARY_PATH and /etc/ld.so.conf.d, then `sudo ldconfig`"),
-        ),
+    yield finding(
+        "stub-libcuda",
+        severity,
+        f"{stubs} is the stub for linking, and is on the path where programs look for the driver",
+        "CUDA says CUDA_ERROR_STUB_LIBRARY, or that there is no device" if loaded else "",
+        Remedy(text="remove its directory from LD_LIBRARY_PATH and /etc/ld.so.conf.d, then `sudo ldconfig`"),
     )
 
 
@@ -249,7 +243,7 @@ def cuda_does_not_start(view: MachineView) -> Iterator[Finding]:
     if interface.init_code in {0, None, _DIFFERS, _STUB} or _is_explained(view):
         return
     name, remedies = _WORDS.get(interface.init_code or 0, ("cuda-does-not-start", ()))
-    yield _problem(
+    yield problem(
         name,
         f"cuInit gives {interface.init_code} {interface.init_name}".rstrip(),
         _TO_CPU,
@@ -272,7 +266,7 @@ def driver_silent(view: MachineView) -> Iterator[Finding]:
     asked = {"libcuda": driver.interface if driver else None, "NVML": nvml}
     for name, fact in asked.items():
         if isinstance(fact, Unseen) and fact.kind in {"Signal", "Timeout", "Exit"}:
-            yield _problem(
+            yield problem(
                 "driver-silent",
                 f"querying {name} failed with {fact.summary}",
                 "every program that touches the GPU will end or hang the same way",
@@ -287,12 +281,11 @@ def wsl(view: MachineView) -> Iterator[Finding]:
     if signs is None or signs.number == 0:
         return
     if signs.number == 1:
-        yield Finding(
-            id="wsl-1",
-            severity=Severity.WARNING,
-            message="this is WSL 1, which has no GPU",
-            effect=_TO_CPU,
-            remedies=(Remedy(text="convert it to WSL 2, in Windows", command="wsl --set-version DISTRIBUTION 2"),),
+        yield warning(
+            "wsl-1",
+            "this is WSL 1, which has no GPU",
+            _TO_CPU,
+            Remedy(text="convert it to WSL 2, in Windows", command="wsl --set-version DISTRIBUTION 2"),
         )
         return
     yield from _wsl_2(view)
@@ -302,7 +295,7 @@ def _wsl_2(view: MachineView) -> Iterator[Finding]:
     signs, interface = view.host.wsl if view.host else None, view.interface
     path = interface.path if interface and interface.loadable else ""
     if signs and signs.device and not path:
-        yield _problem(
+        yield problem(
             "wsl-driver-not-found",
             "WSL 2 with the GPU of Windows, but the loader does not find /usr/lib/wsl/lib/libcuda.so.1",
             _TO_CPU,
@@ -312,7 +305,7 @@ def _wsl_2(view: MachineView) -> Iterator[Finding]:
             ),
         )
     elif path and "/wsl/" not in path:
-        yield _problem(
+        yield problem(
             "wsl-linux-driver",
             f"WSL 2, and {path} of a Linux driver stands before the one that Windows lends",
             "inside WSL no Linux driver may be installed; its library does not find the GPU",
@@ -323,7 +316,7 @@ def _wsl_2(view: MachineView) -> Iterator[Finding]:
     else:
         seen = "WSL 2: the driver is that of Windows; update it there"
         effect = "no MIG, no persistence mode, and less is told of the GPU" if path else ""
-        yield Finding(id="wsl-2", severity=Severity.NOTE, message=seen, effect=effect)
+        yield note("wsl-2", seen, effect)
 
 
 def lent_gpus(view: MachineView) -> Iterator[Finding]:
@@ -331,4 +324,4 @@ def lent_gpus(view: MachineView) -> Iterator[Finding]:
     if view.lent:
         buses = ", ".join(gpu.bus for gpu in view.lent)
         seen = f"reserved for virtual machines ({view.lent[0].driver}), so not for programs here: {buses}"
-        yield Finding(id="gpu-lent", severity=Severity.NOTE, message=seen)
+        yield note("gpu-lent", seen)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envbuilder.core.units import size
-from envbuilder.diagnostics.findings import Finding, Remedy, Severity
+from envbuilder.diagnostics.findings import Finding, Remedy, problem, warning
 from envbuilder.diagnostics.host.environment import EngineAnswers, EngineSilent, Silence, SourceKind, SourceSeen
 from envbuilder.diagnostics.host.machine import LITTLE_DISK
 from envbuilder.diagnostics.host.machine_view import MachineView
@@ -42,12 +42,11 @@ def engine_silent(view: MachineView) -> Iterator[Finding]:
     if around is None or not isinstance(around.engine, EngineSilent):
         return
     instead = f"; {around.sandbox} runs images without one" if around.sandbox else ""
-    yield Finding(
-        id="engine-denied" if around.engine.denied else "engine-silent",
-        severity=Severity.WARNING,
-        message=f"{around.engine.why}{instead}",
-        effect="`envbuilder build` assembles images without an engine; --engine docker does not work",
-        remedies=(Remedy(text=around.engine.remedy),) if around.engine.remedy else (),
+    yield warning(
+        "engine-denied" if around.engine.denied else "engine-silent",
+        f"{around.engine.why}{instead}",
+        "`envbuilder build` assembles images without an engine; --engine docker does not work",
+        *((Remedy(text=around.engine.remedy),) if around.engine.remedy else ()),
     )
 
 
@@ -55,15 +54,12 @@ def nothing_runs_images(view: MachineView) -> Iterator[Finding]:
     """Report that nothing runs commands in an image, neither an engine nor a sandbox."""
     around = view.host_environment
     if around and isinstance(around.engine, EngineSilent) and around.why_no_sandbox:
-        yield Finding(
-            id="no-sandbox",
-            severity=Severity.WARNING,
-            message=f"this machine has no means to run a command in an image: {around.why_no_sandbox}",
-            effect="`envbuilder validate IMAGE` and `catalog prove` cannot inspect images; static checks work",
-            remedies=(
-                Remedy(text="install runc", command="sudo apt-get install runc"),
-                Remedy(text="or let users create namespaces", command="sudo sysctl user.max_user_namespaces=15000"),
-            ),
+        yield warning(
+            "no-sandbox",
+            f"this machine has no means to run a command in an image: {around.why_no_sandbox}",
+            "`envbuilder validate IMAGE` and `catalog prove` cannot inspect images; static checks work",
+            Remedy(text="install runc", command="sudo apt-get install runc"),
+            Remedy(text="or let users create namespaces", command="sudo sysctl user.max_user_namespaces=15000"),
         )
 
 
@@ -82,12 +78,11 @@ def engine_old(view: MachineView) -> Iterator[Finding]:
 
 
 def _old(engine: EngineAnswers, why: str) -> Finding:
-    return Finding(
-        id="engine-old",
-        severity=Severity.WARNING,
-        message=f"Docker {engine.version} is old",
-        effect=why,
-        remedies=(Remedy(text="update it, or build without it", command="envbuilder build ENV --engine assemble"),),
+    return warning(
+        "engine-old",
+        f"Docker {engine.version} is old",
+        why,
+        Remedy(text="update it, or build without it", command="envbuilder build ENV --engine assemble"),
     )
 
 
@@ -96,17 +91,14 @@ def engine_without_gpus(view: MachineView) -> Iterator[Finding]:
     engine = _engine(view)
     works = bool(view.interface and view.interface.init_code == 0 and view.interface.gpus) or bool(view.gpus)
     if engine and works and not engine.gpus:
-        yield Finding(
-            id="engine-without-gpus",
-            severity=Severity.PROBLEM,
-            message=f"the host has a GPU, and Docker {engine.version} has no NVIDIA runtime and no CDI device",
-            effect="`docker run --gpus all` fails: could not select device driver",
-            remedies=(
-                Remedy(
-                    text="install NVIDIA's Container Toolkit and configure Docker",
-                    command="sudo apt-get install nvidia-container-toolkit && sudo nvidia-ctk runtime configure"
-                    " --runtime=docker && sudo systemctl restart docker",
-                ),
+        yield problem(
+            "engine-without-gpus",
+            f"the host has a GPU, and Docker {engine.version} has no NVIDIA runtime and no CDI device",
+            "`docker run --gpus all` fails: could not select device driver",
+            Remedy(
+                text="install NVIDIA's Container Toolkit and configure Docker",
+                command="sudo apt-get install nvidia-container-toolkit && sudo nvidia-ctk runtime configure"
+                " --runtime=docker && sudo systemctl restart docker",
             ),
         )
 
@@ -115,15 +107,12 @@ def engine_disk(view: MachineView) -> Iterator[Finding]:
     """Report low disk space for the engine's images."""
     engine = _engine(view)
     if engine and engine.root_free is not None and engine.root_free < LITTLE_DISK:
-        yield Finding(
-            id="engine-disk",
-            severity=Severity.WARNING,
-            message=f"Docker has {size(engine.root_free)} free at {engine.root}",
-            effect="a GPU image takes 4 to 5 GB, and its packages need the same again during the build",
-            remedies=(
-                Remedy(text="show the disk usage", command="docker system df"),
-                Remedy(text="remove the build cache", command="docker builder prune"),
-            ),
+        yield warning(
+            "engine-disk",
+            f"Docker has {size(engine.root_free)} free at {engine.root}",
+            "a GPU image takes 4 to 5 GB, and its packages need the same again during the build",
+            Remedy(text="show the disk usage", command="docker system df"),
+            Remedy(text="remove the build cache", command="docker builder prune"),
         )
 
 
@@ -138,12 +127,12 @@ def source_silent(view: MachineView) -> Iterator[Finding]:
     for words, silent in reasons.items():
         one = len(silent) == 1
         names = " and ".join(called(source) for source in silent)
-        yield Finding(
-            id="source-silent",
-            severity=Severity.WARNING,
-            message=f"{names} {'does' if one else 'do'} not answer: {words}",
-            effect=_NOTHING_NEW,
-            remedies=(*dict.fromkeys(remedy for source in silent for remedy in _to_reach(source)), _OFFLINE),
+        yield warning(
+            "source-silent",
+            f"{names} {'does' if one else 'do'} not answer: {words}",
+            _NOTHING_NEW,
+            *dict.fromkeys(remedy for source in silent for remedy in _to_reach(source)),
+            _OFFLINE,
         )
 
 
@@ -151,12 +140,12 @@ def source_fails(view: MachineView) -> Iterator[Finding]:
     """Report sources that answer with an error."""
     for source in view.host_environment.sources if view.host_environment else ():
         if source.status is not None and (source.status == _PROXY_LOGIN or source.status >= _SERVER_FAILS):
-            yield Finding(
-                id="source-fails",
-                severity=Severity.WARNING,
-                message=f"{called(source)} answers with status {source.status}",
-                effect=_NOTHING_NEW,
-                remedies=(_INSTEAD[source.kind], _OFFLINE),
+            yield warning(
+                "source-fails",
+                f"{called(source)} answers with status {source.status}",
+                _NOTHING_NEW,
+                _INSTEAD[source.kind],
+                _OFFLINE,
             )
 
 
@@ -184,14 +173,9 @@ def ca_bundle_gone(view: MachineView) -> Iterator[Finding]:
     """Report a variable that names unreadable certificates."""
     for bundle in view.host_environment.ca_bundles if view.host_environment else ():
         if not bundle.readable:
-            yield Finding(
-                id="ca-bundle-gone",
-                severity=Severity.PROBLEM,
-                message=f"{bundle.variable} names {bundle.path}, which is not readable",
-                effect="every download over https fails",
-                remedies=(
-                    Remedy(
-                        text="set it to a file of PEM certificates, or unset it", command=f"unset {bundle.variable}"
-                    ),
-                ),
+            yield problem(
+                "ca-bundle-gone",
+                f"{bundle.variable} names {bundle.path}, which is not readable",
+                "every download over https fails",
+                Remedy(text="set it to a file of PEM certificates, or unset it", command=f"unset {bundle.variable}"),
             )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from envbuilder.core.units import size
 from envbuilder.diagnostics.facts.hardware import NvmlGpu
-from envbuilder.diagnostics.findings import Finding, Remedy, Severity
+from envbuilder.diagnostics.findings import Finding, Remedy, Severity, finding, note, problem, warning
 from envbuilder.diagnostics.host.machine_view import MachineView
 
 MUCH_HELD = 0.1
@@ -37,14 +37,12 @@ def gpu_held(view: MachineView) -> Iterator[Finding]:
         if not gpu.processes and not much:
             continue
         free = f", {size(gpu.memory.free)} of {size(total)} are free" if gpu.memory else ""
-        yield Finding(
-            id="gpu-held",
-            severity=Severity.WARNING if much else Severity.NOTE,
-            message=f"GPU {gpu.index} is held by {_holders(view, gpu)}{free}",
-            effect="TensorFlow takes what is free, and fails with out-of-memory when that is not enough"
-            if much
-            else "",
-            remedies=_to_free(view, gpu) if much else (),
+        yield finding(
+            "gpu-held",
+            Severity.WARNING if much else Severity.NOTE,
+            f"GPU {gpu.index} is held by {_holders(view, gpu)}{free}",
+            "TensorFlow takes what is free, and fails with out-of-memory when that is not enough" if much else "",
+            *(_to_free(view, gpu) if much else ()),
         )
 
 
@@ -81,25 +79,21 @@ def mig(view: MachineView) -> Iterator[Finding]:
     split = [gpu for gpu in view.gpus if gpu.mig]
     empty = [gpu for gpu in split if gpu.instances == 0]
     if empty:
-        yield Finding(
-            id="mig-without-instance",
-            severity=Severity.PROBLEM,
-            message=f"MIG is on for {_names(empty)}, and this process has no instance of it",
-            effect="CUDA sees no GPU there",
-            remedies=(
-                Remedy(text="create one", command=f"sudo nvidia-smi mig -i {_indices(empty)} -cgi 0 -C"),
-                Remedy(text="or switch MIG off", command=f"sudo nvidia-smi -i {_indices(empty)} -mig 0"),
-            ),
+        yield problem(
+            "mig-without-instance",
+            f"MIG is on for {_names(empty)}, and this process has no instance of it",
+            "CUDA sees no GPU there",
+            Remedy(text="create one", command=f"sudo nvidia-smi mig -i {_indices(empty)} -cgi 0 -C"),
+            Remedy(text="or switch MIG off", command=f"sudo nvidia-smi -i {_indices(empty)} -mig 0"),
         )
     for gpu in split:
         if gpu.instances != 0:
             count = "an unknown number of" if gpu.instances is None else str(gpu.instances)
-            yield Finding(
-                id="mig",
-                severity=Severity.NOTE,
-                message=f"GPU {gpu.index} is split by MIG into {count} instance{'' if gpu.instances == 1 else 's'}",
-                effect="a CUDA program sees one of them, with its share of the memory; no sum over several",
-                remedies=(Remedy(text="select it by its UUID", command="nvidia-smi -L"),),
+            yield note(
+                "mig",
+                f"GPU {gpu.index} is split by MIG into {count} instance{'' if gpu.instances == 1 else 's'}",
+                "a CUDA program sees one of them, with its share of the memory; no sum over several",
+                Remedy(text="select it by its UUID", command="nvidia-smi -L"),
             )
 
 
@@ -107,12 +101,11 @@ def ecc(view: MachineView) -> Iterator[Finding]:
     """Report GPUs with error correction turned off."""
     off = [gpu for gpu in view.gpus if gpu.ecc is False]
     if off:
-        yield Finding(
-            id="ecc-off",
-            severity=Severity.NOTE,
-            message=f"ECC is off for {_names(off)}",
-            effect="bit errors are not detected, and the GPU has a little more memory than with ECC",
-            remedies=(Remedy(text="switch it on, then reboot", command=f"sudo nvidia-smi -i {_indices(off)} -e 1"),),
+        yield note(
+            "ecc-off",
+            f"ECC is off for {_names(off)}",
+            "bit errors are not detected, and the GPU has a little more memory than with ECC",
+            Remedy(text="switch it on, then reboot", command=f"sudo nvidia-smi -i {_indices(off)} -e 1"),
         )
 
 
@@ -120,12 +113,11 @@ def persistence(view: MachineView) -> Iterator[Finding]:
     """Report GPUs whose driver is unloaded with the last program."""
     off = [gpu for gpu in view.gpus if gpu.persistence is False]
     if off and not (view.host and view.host.wsl.number):
-        yield Finding(
-            id="persistence-off",
-            severity=Severity.NOTE,
-            message=f"persistence mode is off for {_names(off)}",
-            effect="the first program after a pause waits until the driver has initialized each GPU",
-            remedies=(Remedy(text="keep the driver loaded", command="sudo nvidia-smi -pm 1"),),
+        yield note(
+            "persistence-off",
+            f"persistence mode is off for {_names(off)}",
+            "the first program after a pause waits until the driver has initialized each GPU",
+            Remedy(text="keep the driver loaded", command="sudo nvidia-smi -pm 1"),
         )
 
 
@@ -134,22 +126,21 @@ def compute_mode(view: MachineView) -> Iterator[Finding]:
     closed = [gpu for gpu in view.gpus if gpu.compute_mode == "prohibited"]
     alone = [gpu for gpu in view.gpus if (gpu.compute_mode or "").startswith("exclusive")]
     if closed:
-        yield Finding(
-            id="compute-prohibited",
-            severity=Severity.PROBLEM,
-            message=f"compute mode prohibits CUDA on {_names(closed)}",
-            effect="CUDA reports no device, or that it is unavailable",
-            remedies=(_default_mode(closed),),
+        yield problem(
+            "compute-prohibited",
+            f"compute mode prohibits CUDA on {_names(closed)}",
+            "CUDA reports no device, or that it is unavailable",
+            _default_mode(closed),
         )
     taken = [gpu for gpu in alone if gpu.processes]
     if alone:
-        yield Finding(
-            id="compute-exclusive",
-            severity=Severity.PROBLEM if taken else Severity.WARNING,
-            message=f"compute mode gives {_names(alone)} to one process at a time"
+        yield finding(
+            "compute-exclusive",
+            Severity.PROBLEM if taken else Severity.WARNING,
+            f"compute mode gives {_names(alone)} to one process at a time"
             + (f", and {_names(taken)} {'have' if len(taken) > 1 else 'has'} one" if taken else ""),
-            effect="a second process fails with CUDA_ERROR_DEVICE_UNAVAILABLE (all CUDA-capable devices are busy)",
-            remedies=(_default_mode(alone),),
+            "a second process fails with CUDA_ERROR_DEVICE_UNAVAILABLE (all CUDA-capable devices are busy)",
+            _default_mode(alone),
         )
 
 
@@ -166,26 +157,20 @@ def gpu_faulty(view: MachineView) -> Iterator[Finding]:
         if gpu.rows_failed:
             trouble.append("replacing defective memory rows has failed")
         if trouble:
-            yield Finding(
-                id="gpu-faulty",
-                severity=Severity.PROBLEM,
-                message=f"GPU {gpu.index}: {'; '.join(trouble)}",
-                effect="programs on it fail or return incorrect results",
-                remedies=(
-                    _XID,
-                    Remedy(text="reset it while no program uses it", command=f"sudo nvidia-smi -i {gpu.index} -r"),
-                    Remedy(text="exclude it", command=f"export CUDA_VISIBLE_DEVICES={_others(view, gpu)}"),
-                ),
+            yield problem(
+                "gpu-faulty",
+                f"GPU {gpu.index}: {'; '.join(trouble)}",
+                "programs on it fail or return incorrect results",
+                _XID,
+                Remedy(text="reset it while no program uses it", command=f"sudo nvidia-smi -i {gpu.index} -r"),
+                Remedy(text="exclude it", command=f"export CUDA_VISIBLE_DEVICES={_others(view, gpu)}"),
             )
         elif gpu.rows_pending:
-            yield Finding(
-                id="gpu-reset-pending",
-                severity=Severity.WARNING,
-                message=f"GPU {gpu.index} needs a reset to replace defective memory rows",
-                effect="until then the defective rows are in use",
-                remedies=(
-                    Remedy(text="reset it while no program uses it", command=f"sudo nvidia-smi -i {gpu.index} -r"),
-                ),
+            yield warning(
+                "gpu-reset-pending",
+                f"GPU {gpu.index} needs a reset to replace defective memory rows",
+                "until then the defective rows are in use",
+                Remedy(text="reset it while no program uses it", command=f"sudo nvidia-smi -i {gpu.index} -r"),
             )
 
 
@@ -197,10 +182,9 @@ def gpus_differ(view: MachineView) -> Iterator[Finding]:
     """Report that CUDA orders different GPUs by speed, and nvidia-smi by bus."""
     kinds = {(gpu.name, gpu.capability) for gpu in view.gpus if gpu.name}
     if len(kinds) > 1 and view.variable("CUDA_VISIBLE_DEVICES") is None:
-        yield Finding(
-            id="gpus-differ",
-            severity=Severity.NOTE,
-            message=f"{len(view.gpus)} GPUs of {len(kinds)} kinds",
-            effect="CUDA numbers the fastest GPU first, nvidia-smi by the bus: number 0 may be another GPU",
-            remedies=(Remedy(text="use the same order", command="export CUDA_DEVICE_ORDER=PCI_BUS_ID"),),
+        yield note(
+            "gpus-differ",
+            f"{len(view.gpus)} GPUs of {len(kinds)} kinds",
+            "CUDA numbers the fastest GPU first, nvidia-smi by the bus: number 0 may be another GPU",
+            Remedy(text="use the same order", command="export CUDA_DEVICE_ORDER=PCI_BUS_ID"),
         )

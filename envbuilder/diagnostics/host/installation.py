@@ -12,8 +12,8 @@ from envbuilder.catalog.machine import Host
 from envbuilder.catalog.offers import Offer
 from envbuilder.catalog.verdicts import Fit
 from envbuilder.diagnostics.findings import Remedy
+from envbuilder.diagnostics.host.examination import Nearest
 from envbuilder.diagnostics.host.installed import Installed
-from envbuilder.diagnostics.host.installed_versions import Nearest
 from envbuilder.diagnostics.host.nearest_environment import row_of
 
 

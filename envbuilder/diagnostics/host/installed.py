@@ -11,8 +11,8 @@ from packaging.version import InvalidVersion, Version
 
 from envbuilder.core.versions import Release, release_of
 from envbuilder.diagnostics.facts.facts import Facts, Imported, Interpreter, Seen
-from envbuilder.diagnostics.facts.software import CudaFile, Distribution, SoftwareFacts
-from envbuilder.diagnostics.host.installed_versions import InstalledLibrary, Origin
+from envbuilder.diagnostics.facts.host import CudaFile, Distribution, SoftwareFacts
+from envbuilder.diagnostics.host.examination import InstalledLibrary, Origin
 
 TENSORFLOW, KERAS = "tensorflow", "keras"
 _STEM = re.compile(r"(lib\w+)\.so\.([\d.]+)$")

@@ -8,9 +8,9 @@ from pathlib import PurePosixPath
 
 from envbuilder.catalog.cuda import CudaNeed
 from envbuilder.diagnostics.facts.facts import Seen
-from envbuilder.diagnostics.findings import Finding, Remedy, Severity
+from envbuilder.diagnostics.findings import Finding, Remedy, Severity, finding, problem, warning
+from envbuilder.diagnostics.host.examination import InstalledLibrary, Origin
 from envbuilder.diagnostics.host.installation import Installation
-from envbuilder.diagnostics.host.installed_versions import InstalledLibrary, Origin
 from envbuilder.diagnostics.host.nearest_environment import row_of
 
 _CUDNN = "libcudnn"
@@ -27,19 +27,16 @@ def cpu_build(installation: Installation) -> Iterator[Finding]:
         return
     row = row_of(installation.catalog, installed.release, cuda=True) if installed.release else None
     runs = row if row and installation.is_available(row.id) else None
-    yield Finding(
-        id="cpu-build-on-gpu-machine",
-        severity=Severity.WARNING,
-        message=f"{installation.name} is built without CUDA, and this machine has a GPU",
-        effect="all computation runs on the CPU",
-        remedies=(
-            Remedy(
-                text="use the GPU build of this release",
-                command=f"envbuilder build {runs.id}{runs.bases[0].build_options}",
-            ),
-        )
-        if runs
-        else (Remedy(text="find a GPU environment for this machine", command="envbuilder advise"),),
+    command = f"envbuilder build {runs.id}{runs.bases[0].build_options}" if runs else ""
+    yield warning(
+        "cpu-build-on-gpu-machine",
+        f"{installation.name} is built without CUDA, and this machine has a GPU",
+        "all computation runs on the CPU",
+        *(
+            (Remedy(text="use the GPU build of this release", command=command),)
+            if runs
+            else (Remedy(text="find a GPU environment for this machine", command="envbuilder advise"),)
+        ),
     )
 
 
@@ -54,27 +51,25 @@ def libraries_missing(installation: Installation) -> Iterator[Finding]:
     severity, effect = _cost(installation, need)
     if aside:
         folders = list(dict.fromkeys(_folder(each) for each in aside.values()))
-        yield Finding(
-            id="cuda-libraries-unreachable",
-            severity=severity,
-            message=f"{', '.join(aside)}: installed in {', '.join(folders)}, where {installation.name} does not look",
-            effect=effect,
-            remedies=(
-                Remedy(
-                    text="add their directories to the path",
-                    command=f"export {_PATH}={':'.join(folders)}${{{_PATH}:+:${_PATH}}}",
-                ),
+        yield finding(
+            "cuda-libraries-unreachable",
+            severity,
+            f"{', '.join(aside)}: installed in {', '.join(folders)}, where {installation.name} does not look",
+            effect,
+            Remedy(
+                text="add their directories to the path",
+                command=f"export {_PATH}={':'.join(folders)}${{{_PATH}:+:${_PATH}}}",
             ),
         )
     if nowhere:
         others = list(dict.fromkeys(_others(installation, nowhere)))
-        yield Finding(
-            id="cuda-libraries-missing",
-            severity=severity,
-            message=f"{installation.name} opens {', '.join(nowhere)}, not found here"
+        yield finding(
+            "cuda-libraries-missing",
+            severity,
+            f"{installation.name} opens {', '.join(nowhere)}, not found here"
             + (f"; of another CUDA: {', '.join(others)}" if others else ""),
-            effect=effect,
-            remedies=installation.build("use an environment that has them"),
+            effect,
+            *installation.build("use an environment that has them"),
         )
 
 
@@ -112,13 +107,13 @@ def cudnn_unfit(installation: Installation) -> Iterator[Finding]:
     if need is None or found is None or found.version is None or need.cudnn.accepts(found.version):
         return
     rule = need.cudnn.rule.describe(need.cudnn.compiled)
-    yield Finding(
-        id="cudnn-unfit",
-        severity=Severity.PROBLEM if installation.has_gpus else Severity.WARNING,
-        message=f"cuDNN {found.version} at {found.path}; {installation.name} was compiled with {need.cudnn.compiled}"
+    yield finding(
+        "cudnn-unfit",
+        Severity.PROBLEM if installation.has_gpus else Severity.WARNING,
+        f"cuDNN {found.version} at {found.path}; {installation.name} was compiled with {need.cudnn.compiled}"
         f" and takes {rule}",
-        effect="convolutions and recurrent layers fail: cuDNN cannot be initialized",
-        remedies=installation.build(f"use an environment with {rule}"),
+        "convolutions and recurrent layers fail: cuDNN cannot be initialized",
+        *installation.build(f"use an environment with {rule}"),
     )
 
 
@@ -144,12 +139,11 @@ def libraries_mixed(installation: Installation) -> Iterator[Finding]:
             homes.setdefault(home, []).append(each.name)
     if len(homes) > 1:
         listed = "; ".join(f"{', '.join(names)} from {home}" for home, names in homes.items())
-        yield Finding(
-            id="cuda-libraries-mixed",
-            severity=Severity.WARNING,
-            message=f"{installation.name} gets libraries of more than one CUDA: {listed}",
-            effect="libraries of one CUDA release are tested together; others may fail to start",
-            remedies=(Remedy(text=f"check {_PATH}", command=f"echo ${_PATH}"),),
+        yield warning(
+            "cuda-libraries-mixed",
+            f"{installation.name} gets libraries of more than one CUDA: {listed}",
+            "libraries of one CUDA release are tested together; others may fail to start",
+            Remedy(text=f"check {_PATH}", command=f"echo ${_PATH}"),
         )
 
 
@@ -171,12 +165,11 @@ def no_gpu_device(installation: Installation) -> Iterator[Finding]:
     if not isinstance(devices, Seen) or not installation.installed.is_cuda_build or not installation.has_gpus:
         return
     if not any(device.type == "GPU" for device in devices.value):
-        yield Finding(
-            id="gpu-not-used",
-            severity=Severity.PROBLEM,
-            message=f"{installation.name} is built with CUDA and sees no GPU",
-            effect="all computation runs on the CPU",
-            remedies=(Remedy(text="show the reason", command=_again(installation)),),
+        yield problem(
+            "gpu-not-used",
+            f"{installation.name} is built with CUDA and sees no GPU",
+            "all computation runs on the CPU",
+            Remedy(text="show the reason", command=_again(installation)),
         )
 
 

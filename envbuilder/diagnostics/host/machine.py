@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from envbuilder.catalog.compatibility import ARM_REMEDY, SERVED_PROCESSORS
 from envbuilder.core.units import size
-from envbuilder.diagnostics.findings import Finding, Remedy, Severity
+from envbuilder.diagnostics.findings import Finding, Remedy, Severity, finding, problem, warning
 from envbuilder.diagnostics.host.machine_view import MachineView
 
 LITTLE_MEMORY = 2 << 30
@@ -31,15 +31,12 @@ def no_avx(view: MachineView) -> Iterator[Finding]:
     if view.machine and view.machine.avx is False:
         virtual = bool(view.host and view.host.virtual)
         hidden = Remedy(text="a virtual machine hides it: give it the processor of its host (`host-passthrough`)")
-        yield Finding(
-            id="no-avx",
-            severity=Severity.PROBLEM,
-            message=f"the processor{' ' + view.machine.cpu if view.machine.cpu else ''} does not report AVX",
-            effect="the wheels of TensorFlow use it from 1.5.1 on (documented: 1.6) and fail with SIGILL at import",
-            remedies=(
-                *((hidden,) if virtual else ()),
-                Remedy(text="or choose an environment that does not need it: those that run here are listed below"),
-            ),
+        yield problem(
+            "no-avx",
+            f"the processor{' ' + view.machine.cpu if view.machine.cpu else ''} does not report AVX",
+            "the wheels of TensorFlow use it from 1.5.1 on (documented: 1.6) and fail with SIGILL at import",
+            *((hidden,) if virtual else ()),
+            Remedy(text="or choose an environment that does not need it: those that run here are listed below"),
         )
 
 
@@ -47,12 +44,11 @@ def other_processor(view: MachineView) -> Iterator[Finding]:
     """Report a processor architecture that the catalog has no wheels for."""
     found = view.interpreter.machine if view.interpreter else ""
     if found and found not in SERVED_PROCESSORS:
-        yield Finding(
-            id="other-processor",
-            severity=Severity.PROBLEM,
-            message=f"this machine is {found}",
-            effect="the wheels and images of the catalog are for x86_64, so no environment runs here",
-            remedies=(Remedy(text=ARM_REMEDY),),
+        yield problem(
+            "other-processor",
+            f"this machine is {found}",
+            "the wheels and images of the catalog are for x86_64, so no environment runs here",
+            Remedy(text=ARM_REMEDY),
         )
 
 
@@ -62,12 +58,11 @@ def little_memory(view: MachineView) -> Iterator[Finding]:
     if free is not None and free < LITTLE_MEMORY:
         limit = view.machine.memory_limit if view.machine else None
         bound = f" (the limit of the control group is {size(limit)})" if limit else ""
-        yield Finding(
-            id="little-memory",
-            severity=Severity.WARNING,
-            message=f"{size(max(free, 0))} of memory are free{bound}",
-            effect="TensorFlow may be killed while it starts (status 137)",
-            remedies=(Remedy(text="show the processes that use it", command="ps -eo pid,rss,comm --sort=-rss | head"),),
+        yield warning(
+            "little-memory",
+            f"{size(max(free, 0))} of memory are free{bound}",
+            "TensorFlow may be killed while it starts (status 137)",
+            Remedy(text="show the processes that use it", command="ps -eo pid,rss,comm --sort=-rss | head"),
         )
 
 
@@ -87,15 +82,12 @@ def little_disk(view: MachineView) -> Iterator[Finding]:
     seen = {(disk.total, disk.free): disk for disk in reversed(short)}
     if seen:
         places = ", ".join(f"{size(disk.free)} free at {disk.path}" for disk in reversed(seen.values()))
-        yield Finding(
-            id="little-disk",
-            severity=Severity.WARNING,
-            message=places,
-            effect="a GPU image takes 4 to 5 GB, and its packages need the same again during the build",
-            remedies=(
-                Remedy(text="remove unneeded files from the cache directory", command="envbuilder cache prune"),
-                Remedy(text="or move the cache directory", command="export ENVBUILDER_CACHE=/path/with/room"),
-            ),
+        yield warning(
+            "little-disk",
+            places,
+            "a GPU image takes 4 to 5 GB, and its packages need the same again during the build",
+            Remedy(text="remove unneeded files from the cache directory", command="envbuilder cache prune"),
+            Remedy(text="or move the cache directory", command="export ENVBUILDER_CACHE=/path/with/room"),
         )
 
 
@@ -105,10 +97,10 @@ def little_shm(view: MachineView) -> Iterator[Finding]:
     if shm is None or shm > LITTLE_SHM:
         return
     several = len(view.gpus) > 1
-    yield Finding(
-        id="little-shm",
-        severity=Severity.WARNING if several else Severity.NOTE,
-        message=f"{SHM} has {size(shm)}",
-        effect="NCCL (several GPUs) and worker processes that exchange batches fail with bus errors when it is full",
-        remedies=(Remedy(text="start the container with more", command="docker run --shm-size=1g …"),),
+    yield finding(
+        "little-shm",
+        Severity.WARNING if several else Severity.NOTE,
+        f"{SHM} has {size(shm)}",
+        "NCCL (several GPUs) and worker processes that exchange batches fail with bus errors when it is full",
+        Remedy(text="start the container with more", command="docker run --shm-size=1g …"),
     )

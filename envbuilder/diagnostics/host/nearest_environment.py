@@ -8,8 +8,8 @@ from packaging.version import Version
 
 from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.core.versions import Release
+from envbuilder.diagnostics.host.examination import Difference, Nearest
 from envbuilder.diagnostics.host.installed import Installed, as_version
-from envbuilder.diagnostics.host.installed_versions import Difference, Nearest
 from envbuilder.lock.closures import Closure
 
 SHOWN = ("keras", "tf-keras", "numpy", "protobuf", "h5py")

@@ -12,8 +12,8 @@ from packaging.version import Version
 from envbuilder.catalog.keras import KerasRule
 from envbuilder.catalog.sources import Breakage
 from envbuilder.diagnostics.facts.facts import NOT_ASKED, Unseen
-from envbuilder.diagnostics.facts.software import Distribution
-from envbuilder.diagnostics.findings import Finding, Remedy, Severity
+from envbuilder.diagnostics.facts.host import Distribution
+from envbuilder.diagnostics.findings import Finding, Remedy, Severity, finding, note, problem, warning
 from envbuilder.diagnostics.host.installation import Installation
 from envbuilder.diagnostics.host.installed import KERAS, TENSORFLOW, as_version
 
@@ -25,12 +25,11 @@ def import_fails(installation: Installation) -> Iterator[Finding]:
     """Report that `import tensorflow` was tried and failed."""
     fact = installation.installed.facts.imported
     if isinstance(fact, Unseen) and fact.kind not in _NOT_TRIED and installation.installed.has_files:
-        yield Finding(
-            id="tensorflow-import-fails",
-            severity=Severity.PROBLEM,
-            message=f"import tensorflow fails: {fact.summary}",
-            effect="no program that uses TensorFlow starts with this Python",
-            remedies=installation.build("use an environment that is known to work"),
+        yield problem(
+            "tensorflow-import-fails",
+            f"import tensorflow fails: {fact.summary}",
+            "no program that uses TensorFlow starts with this Python",
+            *installation.build("use an environment that is known to work"),
         )
 
 
@@ -42,19 +41,17 @@ def two_tensorflows(installation: Installation) -> Iterator[Finding]:
     names = " and ".join(f"{each.name} {each.version}" for each in found)
     together = len({each.folder for each in found}) < len(found)
     first = found[0]
-    yield Finding(
-        id="two-tensorflows",
-        severity=Severity.PROBLEM if together else Severity.WARNING,
-        message=f"{names} are installed" + ("" if together else f"; the import takes the one in {first.folder}"),
-        effect="their files overwrite each other; removing one of them breaks the other"
+    yield finding(
+        "two-tensorflows",
+        Severity.PROBLEM if together else Severity.WARNING,
+        f"{names} are installed" + ("" if together else f"; the import takes the one in {first.folder}"),
+        "their files overwrite each other; removing one of them breaks the other"
         if together
         else "programs with another sys.path import the other one",
-        remedies=(
-            Remedy(
-                text="remove all of them, then install one",
-                command=f"{installation.pip('uninstall', '-y', *dict.fromkeys(each.name for each in found))}"
-                f" && {installation.pip('install', f'{first.name}=={first.version}')}",
-            ),
+        Remedy(
+            text="remove all of them, then install one",
+            command=f"{installation.pip('uninstall', '-y', *dict.fromkeys(each.name for each in found))}"
+            f" && {installation.pip('install', f'{first.name}=={first.version}')}",
         ),
     )
 
@@ -65,27 +62,23 @@ def files_missing(installation: Installation) -> Iterator[Finding]:
     if framework is None or installation.installed.has_files:
         return
     again = installation.pip("install", "--force-reinstall", "--no-deps", f"{framework.name}=={framework.version}")
-    yield Finding(
-        id="tensorflow-files-missing",
-        severity=Severity.PROBLEM,
-        message=f"{framework.name} {framework.version} is installed, but there is no module tensorflow",
-        effect="import tensorflow fails; this happens when one of two TensorFlow packages is removed",
-        remedies=(Remedy(text="install its files again", command=again),),
+    yield problem(
+        "tensorflow-files-missing",
+        f"{framework.name} {framework.version} is installed, but there is no module tensorflow",
+        "import tensorflow fails; this happens when one of two TensorFlow packages is removed",
+        Remedy(text="install its files again", command=again),
     )
 
 
 def packages_break_import(installation: Installation) -> Iterator[Finding]:
     """Report packages that are known to break the import of this release, unless the import succeeded."""
     for name, breakage in _breaking(installation).items() if installation.installed.imported is None else ():
-        yield Finding(
-            id="package-breaks-import",
-            severity=Severity.PROBLEM,
-            message=f"{name} {installation.installed.packages[name].version} is installed beside {installation.name}",
-            effect=f"import tensorflow fails: {breakage.reason}",
-            remedies=(
-                _pip(installation, name, str(_allowed(installation, name))),
-                *installation.build("or use an environment that works"),
-            ),
+        yield problem(
+            "package-breaks-import",
+            f"{name} {installation.installed.packages[name].version} is installed beside {installation.name}",
+            f"import tensorflow fails: {breakage.reason}",
+            _pip(installation, name, str(_allowed(installation, name))),
+            *installation.build("or use an environment that works"),
         )
 
 
@@ -98,12 +91,11 @@ def known_traps(installation: Installation) -> Iterator[Finding]:
         # keras.yaml has more details about Keras, see `keras_unfit`.
         if version is None or requirement.name in {KERAS, *broken} or version in _all(requirement.specifier):
             continue
-        yield Finding(
-            id="package-known-trap",
-            severity=Severity.WARNING,
-            message=f"{requirement.name} {version} is installed beside {installation.name}: {bound.advisory.title}",
-            effect=bound.advisory.reason,
-            remedies=(_pip(installation, requirement.name, str(requirement.specifier)),),
+        yield warning(
+            "package-known-trap",
+            f"{requirement.name} {version} is installed beside {installation.name}: {bound.advisory.title}",
+            bound.advisory.reason,
+            _pip(installation, requirement.name, str(requirement.specifier)),
         )
 
 
@@ -112,12 +104,11 @@ def additions_missing(installation: Installation) -> Iterator[Finding]:
     for bound in installation.row.additions if installation.row and not installation.is_own_build else ():
         requirement = Requirement(bound.requirement)
         if requirement.name not in installation.installed.packages:
-            yield Finding(
-                id="package-missing",
-                severity=Severity.WARNING,
-                message=f"{requirement.name} is not installed: {bound.advisory.title}",
-                effect=bound.advisory.reason,
-                remedies=(_pip(installation, requirement.name, str(requirement.specifier)),),
+            yield warning(
+                "package-missing",
+                f"{requirement.name} is not installed: {bound.advisory.title}",
+                bound.advisory.reason,
+                _pip(installation, requirement.name, str(requirement.specifier)),
             )
 
 
@@ -128,20 +119,15 @@ def requirements_unmet(installation: Installation) -> Iterator[Finding]:
     if not unmet:
         return
     listed = ", ".join(f"{each.name}{each.specifier} ({_has(installation, each.name)})" for each in unmet)
-    yield Finding(
-        id="requirements-unmet",
-        severity=Severity.WARNING,
-        message=f"{installation.name} requires {listed}",
-        effect="it was not released for these versions: the import or some functions may fail",
-        remedies=(
-            Remedy(
-                text="install what it requires",
-                command=installation.pip("install", *(f"{each.name}{each.specifier}" for each in unmet)),
-            ),
-            Remedy(
-                text="try the import", command=f"envbuilder doctor --python {installation.installed.python} --import"
-            ),
+    yield warning(
+        "requirements-unmet",
+        f"{installation.name} requires {listed}",
+        "it was not released for these versions: the import or some functions may fail",
+        Remedy(
+            text="install what it requires",
+            command=installation.pip("install", *(f"{each.name}{each.specifier}" for each in unmet)),
         ),
+        Remedy(text="try the import", command=f"envbuilder doctor --python {installation.installed.python} --import"),
     )
 
 
@@ -157,12 +143,11 @@ def keras_unfit(installation: Installation) -> Iterator[Finding]:
         remedy = Remedy(
             text="use tf.keras instead of keras in the program", command=installation.pip("uninstall", "-y", KERAS)
         )
-    yield Finding(
-        id="keras-unfit",
-        severity=Severity.PROBLEM,
-        message=f"Keras {installation.installed.version(KERAS)} does not work with {installation.name}: {rule.reason}",
-        effect="programs that import keras fail",
-        remedies=(remedy,),
+    yield problem(
+        "keras-unfit",
+        f"Keras {installation.installed.version(KERAS)} does not work with {installation.name}: {rule.reason}",
+        "programs that import keras fail",
+        remedy,
     )
 
 
@@ -186,7 +171,7 @@ def not_in_catalog(installation: Installation) -> Iterator[Finding]:
         seen, effect = f"the catalog has no release like {installation.name}", "what fits it is not known"
     else:
         return
-    yield Finding(id="tensorflow-not-in-catalog", severity=Severity.NOTE, message=seen, effect=effect)
+    yield note("tensorflow-not-in-catalog", seen, effect)
 
 
 def _breaking(installation: Installation) -> dict[str, Breakage]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from envbuilder.core.units import size
 from envbuilder.diagnostics.facts.facts import Seen
-from envbuilder.diagnostics.findings import Finding, Remedy, Severity
+from envbuilder.diagnostics.findings import Finding, Remedy, Severity, finding, note, problem, warning
 from envbuilder.diagnostics.host.machine_view import MachineView
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -39,19 +39,17 @@ def visible_devices(view: MachineView) -> Iterator[Finding]:
     elif shown == 0:
         yield _hidden(f"{_VISIBLE}={value} names no GPU of this machine{_have(view)}", "CUDA says: no device")
     elif shown is not None and shown < len(entries):
-        yield Finding(
-            id="visible-devices-cut",
-            severity=Severity.WARNING,
-            message=f"{_VISIBLE}={value}: {entries[shown]!r} is not a GPU of this machine{_have(view)}",
-            effect="CUDA ignores it and all entries after it",
-            remedies=(_SHOW_ALL, Remedy(text="list the available GPUs", command="nvidia-smi -L")),
+        yield warning(
+            "visible-devices-cut",
+            f"{_VISIBLE}={value}: {entries[shown]!r} is not a GPU of this machine{_have(view)}",
+            "CUDA ignores it and all entries after it",
+            _SHOW_ALL,
+            Remedy(text="list the available GPUs", command="nvidia-smi -L"),
         )
 
 
 def _hidden(seen: str, effect: str) -> Finding:
-    return Finding(
-        id="visible-devices-none", severity=Severity.PROBLEM, message=seen, effect=effect, remedies=(_SHOW_ALL,)
-    )
+    return problem("visible-devices-none", seen, effect, _SHOW_ALL)
 
 
 def _have(view: MachineView) -> str:
@@ -75,12 +73,12 @@ def nvidia_visible_devices(view: MachineView) -> Iterator[Finding]:
     """Report a container that requests no GPU from NVIDIA's runtime."""
     value = view.variable("NVIDIA_VISIBLE_DEVICES")
     if view.container and value is not None and value in _NONE and not view.gpus:
-        yield Finding(
-            id="container-asks-for-no-gpu",
-            severity=Severity.WARNING if view.bus else Severity.NOTE,
-            message=f"NVIDIA_VISIBLE_DEVICES={value!r}: this container requests no GPU",
-            effect="the NVIDIA runtime mounts neither devices nor driver libraries",
-            remedies=(Remedy(text="start it with GPUs", command="docker run --gpus all …"),),
+        yield finding(
+            "container-asks-for-no-gpu",
+            Severity.WARNING if view.bus else Severity.NOTE,
+            f"NVIDIA_VISIBLE_DEVICES={value!r}: this container requests no GPU",
+            "the NVIDIA runtime mounts neither devices nor driver libraries",
+            Remedy(text="start it with GPUs", command="docker run --gpus all …"),
         )
 
 
@@ -93,16 +91,12 @@ def driver_capabilities(view: MachineView) -> Iterator[Finding]:
     missing = [] if "all" in asked else [name for name in ("compute", "utility") if name not in asked]
     if missing:
         no_cuda = "compute" in missing
-        yield Finding(
-            id="driver-capabilities",
-            severity=Severity.PROBLEM if no_cuda else Severity.NOTE,
-            message=f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out {' and '.join(missing)}",
-            effect="libcuda.so.1 is not in the container"
-            if no_cuda
-            else "nvidia-smi and NVML are not in the container",
-            remedies=(
-                Remedy(text="request both", command="docker run -e NVIDIA_DRIVER_CAPABILITIES=compute,utility …"),
-            ),
+        yield finding(
+            "driver-capabilities",
+            Severity.PROBLEM if no_cuda else Severity.NOTE,
+            f"NVIDIA_DRIVER_CAPABILITIES={value} leaves out {' and '.join(missing)}",
+            "libcuda.so.1 is not in the container" if no_cuda else "nvidia-smi and NVML are not in the container",
+            Remedy(text="request both", command="docker run -e NVIDIA_DRIVER_CAPABILITIES=compute,utility …"),
         )
 
 
@@ -116,13 +110,12 @@ def foreign_libraries(view: MachineView) -> Iterator[Finding]:
         if isinstance(library.load, Seen) and library.load.value.via == "LD_LIBRARY_PATH"
     ]
     if value and found:
-        yield Finding(
-            id="foreign-cuda-libraries",
-            severity=Severity.WARNING,
-            message=f"LD_LIBRARY_PATH contains {', '.join(found)}",
-            effect="a bare environment loads these before its own, of another release than it was locked with;"
+        yield warning(
+            "foreign-cuda-libraries",
+            f"LD_LIBRARY_PATH contains {', '.join(found)}",
+            "a bare environment loads these before its own, of another release than it was locked with;"
             " images do not see them",
-            remedies=(Remedy(text="remove them from the path", command="unset LD_LIBRARY_PATH"),),
+            Remedy(text="remove them from the path", command="unset LD_LIBRARY_PATH"),
         )
 
 
@@ -130,11 +123,10 @@ def memory_settings(view: MachineView) -> Iterator[Finding]:
     """Report variables that change TensorFlow's use of GPU memory."""
     found = [f"{name}={view.variable(name)}" for name in _SETTINGS if view.variable(name) is not None]
     if found:
-        yield Finding(
-            id="settings-in-force",
-            severity=Severity.NOTE,
-            message=", ".join(found),
-            effect="set for programs started from here: two machines that differ in these behave differently",
+        yield note(
+            "settings-in-force",
+            ", ".join(found),
+            "set for programs started from here: two machines that differ in these behave differently",
         )
 
 
@@ -142,10 +134,9 @@ def no_kernel_cache(view: MachineView) -> Iterator[Finding]:
     """Report a cache for compiled kernels that is too small for those of TensorFlow."""
     value = view.variable("CUDA_CACHE_MAXSIZE")
     if value and value.isascii() and value.isdigit() and int(value) < _SMALL_CACHE:
-        yield Finding(
-            id="kernel-cache-small",
-            severity=Severity.WARNING,
-            message=f"CUDA_CACHE_MAXSIZE={value}: the driver keeps at most {size(int(value))} of compiled kernels",
-            effect="environments that need JIT compile again at every start, for minutes",
-            remedies=(Remedy(text="set it to 4 GiB, the maximum", command="export CUDA_CACHE_MAXSIZE=4294967296"),),
+        yield warning(
+            "kernel-cache-small",
+            f"CUDA_CACHE_MAXSIZE={value}: the driver keeps at most {size(int(value))} of compiled kernels",
+            "environments that need JIT compile again at every start, for minutes",
+            Remedy(text="set it to 4 GiB, the maximum", command="export CUDA_CACHE_MAXSIZE=4294967296"),
         )

@@ -11,15 +11,12 @@ from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.environments import Catalog
 from envbuilder.diagnostics.findings import Finding, LogLine, Remedy, Severity
 from envbuilder.diagnostics.logs.context import LogContext, contradictions, merged
-from envbuilder.diagnostics.logs.environments import row_of
-from envbuilder.diagnostics.logs.evidence import Evidence, Hit
-from envbuilder.diagnostics.logs.extract import ExtractedFacts, extracted
+from envbuilder.diagnostics.logs.environments import capabilities_named, row_of
+from envbuilder.diagnostics.logs.evidence import Evidence, ExtractedFacts, Hit, extracted
 from envbuilder.diagnostics.logs.log_facts import LogFacts, hits_of
-from envbuilder.diagnostics.logs.offers import capabilities_named
 from envbuilder.diagnostics.logs.remedies import remedy
 from envbuilder.diagnostics.logs.scanner import scan
-from envbuilder.diagnostics.logs.scoring import Ranked, rank
-from envbuilder.diagnostics.logs.scoring_ambiguity import UNDECIDED
+from envbuilder.diagnostics.logs.scoring import UNDECIDED, Ranked, rank
 from envbuilder.diagnostics.logs.signatures import Failures, Role
 
 _LINES = 20
@@ -129,7 +126,7 @@ def diagnose(  # noqa: PLR0913  each is asked of the caller alone
         api=cache(api),
         inventory=cache(inventory),
     )
-    return _judge(facts, known)
+    return _diagnosis(facts, known)
 
 
 def _with_gpus(catalog: Catalog, evidence: Evidence, said: ExtractedFacts) -> ExtractedFacts:
@@ -140,7 +137,7 @@ def _with_gpus(catalog: Catalog, evidence: Evidence, said: ExtractedFacts) -> Ex
     return replace(said, capabilities=capabilities_named(catalog.cuda, names))
 
 
-def _judge(facts: LogFacts, known: LogContext | None) -> Diagnosis:
+def _diagnosis(facts: LogFacts, known: LogContext | None) -> Diagnosis:
     ranked = contradictions(facts, rank(facts), known)
     return Diagnosis(
         lines=facts.evidence.lines,

@@ -1,12 +1,24 @@
-"""Search of the catalog for the environment that wrote a log, and for a suitable replacement."""
+"""Environments for a log: the one that wrote it, those that fit, and the nearest that runs and can be built."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
+from envbuilder.catalog.advise.advice import Advice, Topic, Wanted
+from envbuilder.catalog.advise.recommend import described, every
+from envbuilder.catalog.advise.version_ranges import spec_of
+from envbuilder.catalog.buildable import buildable
+from envbuilder.catalog.cuda import CudaFacts
 from envbuilder.catalog.environments import Catalog, Environment
+from envbuilder.catalog.gpu_names import model_named
+from envbuilder.catalog.machine import HostGpu
+from envbuilder.catalog.vendor_builds import VendorBuild
+from envbuilder.catalog.verdicts import Fit
 from envbuilder.core.versions import Release, release_of
-from envbuilder.diagnostics.logs.extract import ExtractedFacts
+from envbuilder.diagnostics.logs.evidence import ExtractedFacts
+from envbuilder.diagnostics.logs.log_facts import LogFacts
 
 _DLL = re.compile(r"cudart64_(\d+?)(\d)\.dll")
 
@@ -70,3 +82,143 @@ def _of_dll(soname: str) -> Release | None:
 def _writes(row: Environment, said: ExtractedFacts) -> bool:
     release = Release(".".join(map(str, row.framework.version.release[:2])))
     return (said.since is None or release >= said.since) and (said.until is None or release <= said.until)
+
+
+_FIXED = {Topic.DRIVER, Topic.GPU, Topic.PROCESSOR, Topic.KIND, Topic.BUILD}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offering:
+    """The result of a search for an environment.
+
+    Attributes:
+        row: The nearest that can be built on this machine; None if none is left.
+        nearer: One that is nearer and cannot be built on this machine; None if there is none.
+        why: Reason why it cannot be built.
+    """
+
+    row: Environment | None
+    nearer: Environment | None = None
+    why: str = ""
+
+    @property
+    def note(self) -> str:
+        """Sentence about the nearer one; empty if there is none."""
+        if self.nearer is None:
+            return ""
+        which = f"{self.nearer.id} is nearer, but" if self.row else f"The nearest, {self.nearer.id},"
+        return f" {which} cannot be built from here: {self.why}."
+
+
+def nearest(
+    facts: LogFacts,
+    *,
+    within: Collection[Release] | None = None,
+    driver: bool = True,
+    tensorflow: Release | None = None,
+) -> Offering:
+    """Return the environment with the fewest changes that runs on the machine of the log.
+
+    Args:
+        facts: The log; its driver and GPUs are taken as the machine.
+        within: Minor releases of TensorFlow to choose from; None for all.
+        driver: True to keep the driver of the log.
+        tensorflow: The release to stay near; None for that of the log.
+
+    Returns:
+        An environment for GPUs if one is left, else one for the CPU. It is known to run on a GPU that the log names
+        without compilation; uncertain ones are left out.
+    """
+    wanted = _wanted(facts, tensorflow or facts.extracted.tensorflow, driver=driver)
+    chosen = _first(facts, replace(wanted, inventory=facts.inventory()), within)
+    best = _first(facts, wanted, within)
+    inventory = facts.inventory()
+    if best is None or best is chosen or inventory is None or facts.can_build(best):
+        return Offering(row=chosen)
+    return Offering(row=chosen, nearer=best, why="; ".join(buildable(best, inventory).reasons))
+
+
+def _first(facts: LogFacts, wanted: Wanted, within: Collection[Release] | None) -> Environment | None:
+    """Return the nearest for GPUs, else the nearest; with an inventory in `wanted` only one that can be built."""
+    found = [
+        row
+        for advice in every(facts.catalog, wanted)
+        if _stays(advice, facts) and (row := _row(facts, advice)) and _is_within(row, within)
+    ]
+    return next((row for row in found if row.cuda), found[0] if found else None)
+
+
+def _wanted(facts: LogFacts, tensorflow: Release | None, *, driver: bool) -> Wanted:
+    said = facts.extracted
+    gpus = tuple(HostGpu(name="", capability=each) for each in said.capabilities)
+    asked = spec_of(tensorflow.series, "TensorFlow") if tensorflow else None
+    hosts = described(said.driver if driver else None, gpus)
+    return Wanted(tensorflow=asked, hosts=hosts)
+
+
+def _stays(advice: Advice, facts: LogFacts) -> bool:
+    """Return True if only the environment has to change, and is known to run at once on the GPUs of the log."""
+    if any(change.topic in _FIXED for change in advice.changes):
+        return False
+    return advice.cuda is None or not facts.extracted.capabilities or advice.fit is Fit.FITS
+
+
+def _row(facts: LogFacts, advice: Advice) -> Environment | None:
+    return next((row for row in facts.catalog.environments if row.id == advice.environment), None)
+
+
+def _is_within(row: Environment, within: Collection[Release] | None) -> bool:
+    return within is None or minor_of(row) in within
+
+
+def minor_of(row: Environment) -> Release:
+    """Return the minor release of TensorFlow of a row."""
+    return Release(f"{row.framework.version.major}.{row.framework.version.minor}")
+
+
+def vendor_builds(facts: LogFacts) -> tuple[VendorBuild, ...]:
+    """Return NVIDIA's own builds that cover every GPU of the log; those of the log's major release first."""
+    said = facts.extracted
+    fitting = [
+        build
+        for build in facts.catalog.vendor_builds
+        if said.capabilities and all(build.oldest <= each <= build.newest for each in said.capabilities)
+    ]
+    major = said.tensorflow.major if said.tensorflow else 2
+    return tuple(sorted(fitting, key=lambda build: build.tensorflow.major != major))
+
+
+def vendor_note(facts: LogFacts, row: Environment | None) -> str:
+    """Return a sentence about NVIDIA's own build if the catalog offers no row, or one of another major release."""
+    running = facts.extracted.tensorflow
+    if running is None or (row is not None and row.framework.version.major == running.major):
+        return ""
+    offers = [build for build in vendor_builds(facts) if build.tensorflow.major == running.major]
+    if not offers:
+        return ""
+    return (
+        f" For a program that needs TensorFlow {running.major}, NVIDIA's own container {offers[0].name} has TensorFlow"
+        f" {offers[0].tensorflow} for this GPU; envbuilder does not build it."
+    )
+
+
+def capabilities_named(facts: CudaFacts, names: Collection[str]) -> tuple[Release, ...]:
+    """Return the compute capabilities of GPUs that the log names, each once."""
+    models = (model_named(facts, name) for name in names)
+    return tuple(dict.fromkeys(model.capability for model in models if model is not None))
+
+
+def build(row: Environment) -> str:
+    """Return the command that builds an environment."""
+    return f"envbuilder build {row.id}{row.bases[0].build_options}"
+
+
+def listed(rows: tuple[Environment, ...]) -> str:
+    """Return the ids of consecutive rows: one, or the first and the last.
+
+    Example:
+        >>> from types import SimpleNamespace as Row
+        >>> listed((Row(id="tf-1.5-cuda9.0"), Row(id="tf-1.6-cuda9.0"), Row(id="tf-1.7-cuda9.0")))
+        'tf-1.5-cuda9.0 to tf-1.7-cuda9.0'
+    """
+    return rows[0].id if len(rows) == 1 else f"{rows[0].id} to {rows[-1].id}"

@@ -1,4 +1,4 @@
-"""The facts of one log with the catalog beside it, and the scores of the classes of failure."""
+"""The facts of one log with the catalog beside it, and what rules make of them: scores and explanations."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from envbuilder.catalog.cuda import Coverage
 from envbuilder.catalog.driver_requirements import is_older, need_of
 from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.core.versions import Release
-from envbuilder.diagnostics.logs.evidence import Evidence, Hit
-from envbuilder.diagnostics.logs.extract import ExtractedFacts
+from envbuilder.diagnostics.logs.evidence import Evidence, ExtractedFacts, Hit
 from envbuilder.diagnostics.logs.signatures import Failures, Role
 
 Scores: TypeAlias = Mapping[str, float]
@@ -88,6 +87,21 @@ class LogFacts:
         """Return True if the driver of the log is older than a bound; None if the log does not name it."""
         driver = self.extracted.driver
         return is_older(driver, floor) if driver and floor else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """The problem and the remedy of one cause.
+
+    Attributes:
+        cause: One or two sentences.
+        fix: One or two sentences.
+        commands: To type, in order.
+    """
+
+    cause: str
+    fix: str
+    commands: tuple[str, ...]
 
 
 def _is_built_with(row: Environment, cuda: Release | None) -> bool:

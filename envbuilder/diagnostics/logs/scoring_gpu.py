@@ -53,7 +53,7 @@ _CRASHES = (
 
 
 def score_libraries(facts: LogFacts, scores: Scores) -> Scores:
-    """Judge missing CUDA libraries, which are relevant only if there is a GPU."""
+    """Score missing CUDA libraries, which are relevant only if there is a GPU."""
     if facts.has("ctx-gpu-there", "cannot-dlopen-gpu-libraries", "error-loading-cuda"):
         return at_most(scores, harmless_cpu_only=0.2, no_driver_or_gpu_not_passed=0.4)
     if facts.has("import-cuda", "find-dll", "open-cuda-old"):
@@ -67,7 +67,7 @@ def score_libraries(facts: LogFacts, scores: Scores) -> Scores:
 
 
 def _only_the_runtime(facts: LogFacts, scores: Scores) -> Scores:
-    """Judge TensorFlow's own statement that a missing libcudart may be ignored without a GPU."""
+    """Score TensorFlow's own statement that a missing libcudart may be ignored without a GPU."""
     missing = set(facts.extracted.sonames)
     if not missing or not all("cudart" in soname for soname in missing):
         return scores
@@ -81,7 +81,7 @@ def _only_the_runtime(facts: LogFacts, scores: Scores) -> Scores:
 
 
 def score_driver(facts: LogFacts, scores: Scores) -> Scores:
-    """Judge an existing driver: too old, of two releases, broken, or hidden from the process."""
+    """Score an existing driver: too old, of two releases, broken, or hidden from the process."""
     if facts.has("proc-version-missing", "dev-nvidia0-missing"):
         scores = at_most(scores, cuda_unknown_error=0.25)
     if facts.has("cuinit-no-device") and facts.has("ctx-dso-agrees") and not facts.has("proc-version-missing"):
@@ -104,7 +104,7 @@ def score_driver(facts: LogFacts, scores: Scores) -> Scores:
 
 
 def score_wsl(facts: LogFacts, scores: Scores) -> Scores:
-    """Judge WSL, where the driver comes from Windows, so that its absence has other reasons."""
+    """Score WSL, where the driver comes from Windows, so that its absence has other reasons."""
     inside = facts.has("ctx-wsl") or (facts.has("ctx-wsl-host") and not facts.has("ctx-windows"))
     if not inside or facts.has("dso-mismatch", "cannot-dlopen-gpu-libraries", "import-cuda"):
         return scores
@@ -116,7 +116,7 @@ def score_wsl(facts: LogFacts, scores: Scores) -> Scores:
 
 
 def score_hidden(facts: LogFacts, scores: Scores) -> Scores:
-    """Judge hidden GPUs: by `-1` on purpose, by an empty list more often by mistake."""
+    """Score hidden GPUs: by `-1` on purpose, by an empty list more often by mistake."""
     hidden = facts.has("cpu-only-hidden") or "-1" in facts.evidence.captures("visible")
     if hidden and facts.has("ctx-gpu-demanded"):
         return at_most(
@@ -136,7 +136,7 @@ def score_hidden(facts: LogFacts, scores: Scores) -> Scores:
 
 
 def score_demand(facts: LogFacts, scores: Scores) -> Scores:
-    """Judge a program that ends because it sees no GPU, and a log without the reason: list the candidates."""
+    """Score a program that ends because it sees no GPU, and a log without the reason: list the candidates."""
     if not facts.has("ctx-gpu-demanded") or max(scores.values(), default=0.0) >= 0.5:
         return scores
     if facts.has("not-built-with-cuda", "ctx-cpu-wanted"):
@@ -145,7 +145,7 @@ def score_demand(facts: LogFacts, scores: Scores) -> Scores:
 
 
 def score_no_gpu(facts: LogFacts, scores: Scores) -> Scores:
-    """Judge a machine without a GPU, which need not be a failure."""
+    """Score a machine without a GPU, which need not be a failure."""
     if facts.has(*_SURELY_WANTED):
         return at_most(scores, harmless_cpu_only=0.4)
     if not facts.has(*_NO_GPU) or facts.has("ctx-gpu-there", "cannot-dlopen-gpu-libraries"):
@@ -161,7 +161,7 @@ def score_no_gpu(facts: LogFacts, scores: Scores) -> Scores:
 
 
 def _nobody_asked(facts: LogFacts, scores: Scores) -> Scores:
-    """Judge a missing GPU without a sign that one is needed: harmless for a notice, or if the program continues."""
+    """Score a missing GPU without a sign that one is needed: harmless for a notice, or if the program continues."""
     if not facts.has("cuinit-303", "cuinit-no-device", "proc-version-missing", "libcuda-not-found"):
         return at_most(at_least(scores, harmless_cpu_only=0.62), no_driver_or_gpu_not_passed=0.5)
     goes_on = facts.evidence.last("ctx-goes-on", "ctx-finished") > facts.evidence.last(*_NO_GPU)
@@ -179,7 +179,7 @@ def score_crash(facts: LogFacts, scores: Scores) -> Scores:
 
 
 def score_architecture(facts: LogFacts, scores: Scores) -> Scores:
-    """Judge a GPU that is newer than the CUDA of the log, and a failure that this explains."""
+    """Score a GPU that is newer than the CUDA of the log, and a failure that this explains."""
     if facts.has("jit-compiled-from-ptx") and facts.has("cuda-invalid-ptx", "ctx-invalid-handle"):
         scores = at_most(at_least(scores, gpu_arch_unsupported=0.9), ptx_jit=0.4)
     if facts.has("cublas-execution-failed") and facts.gpu_after_cuda:

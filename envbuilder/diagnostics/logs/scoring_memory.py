@@ -29,13 +29,13 @@ def score_memory(facts: LogFacts, scores: Scores) -> Scores:
     """Weigh the memory figures of the log."""
     if not facts.has(*_SHORT):
         return scores
-    for judge in (_host, _held_at_start, _small_allocations, _pieces, _handles, _second_framework):
-        scores = judge(facts, scores)
+    for rule in (_host, _held_at_start, _small_allocations, _pieces, _handles, _second_framework):
+        scores = rule(facts, scores)
     return scores
 
 
 def _host(facts: LogFacts, scores: Scores) -> Scores:
-    """Judge the CPU allocator and Windows' paging file, which concern the machine's own memory."""
+    """Score the CPU allocator and Windows' paging file, which concern the machine's own memory."""
     if facts.has("host-pool-full"):
         return at_most(scores, oom_batch_too_large=0.3)
     if facts.has("cpu-allocator-oom") and "GPU" not in "".join(facts.evidence.captures("allocator")):
@@ -46,7 +46,7 @@ def _host(facts: LogFacts, scores: Scores) -> Scores:
 
 
 def _held_at_start(facts: LogFacts, scores: Scores) -> Scores:
-    """Judge free and total memory, which TensorFlow logs before it allocates any."""
+    """Score free and total memory, which TensorFlow logs before it allocates any."""
     free, total = facts.extracted.free, facts.extracted.memory
     if free is None or total is None or total <= 0:
         return scores
@@ -58,7 +58,7 @@ def _held_at_start(facts: LogFacts, scores: Scores) -> Scores:
 
 
 def _small_allocations(facts: LogFacts, scores: Scores) -> Scores:
-    """Judge small allocations refused by the device: others use the memory, the surer the smaller the request."""
+    """Score small allocations refused by the device: others use the memory, the surer the smaller the request."""
     if not facts.has("device-allocate-failed"):
         return scores
     if facts.has("paging-file"):
@@ -74,7 +74,7 @@ def _small_allocations(facts: LogFacts, scores: Scores) -> Scores:
 
 
 def _pieces(facts: LogFacts, scores: Scores) -> Scores:
-    """Judge the allocator's own figures: much free in total but no piece, or a limit that others have made small."""
+    """Score the allocator's own figures: much free in total but no piece, or a limit that others have made small."""
     said = facts.extracted
     wanted = max(said.requested, default=0)
     if said.allocator_limit and said.allocator_used is not None and wanted:
@@ -86,7 +86,7 @@ def _pieces(facts: LogFacts, scores: Scores) -> Scores:
 
 
 def _small_limit(facts: LogFacts, scores: Scores) -> Scores:
-    """Judge a limit of TensorFlow far below the memory of the GPU."""
+    """Score a limit of TensorFlow far below the memory of the GPU."""
     said = facts.extracted
     if said.allocator_limit and said.memory and said.allocator_limit < 0.4 * said.memory:
         return at_least(scores, oom_other_process=0.8)
@@ -97,7 +97,7 @@ def _small_limit(facts: LogFacts, scores: Scores) -> Scores:
 
 
 def _handles(facts: LogFacts, scores: Scores) -> Scores:
-    """Judge a library that does not start without further messages: its most frequent causes are the candidates."""
+    """Score a library that does not start without further messages: its most frequent causes are the candidates."""
     if not facts.has(*_HANDLES, "convolution-algorithm") or facts.has(*_STEP, "device-allocate-failed"):
         return scores
     if facts.gpu_after_cuda:
@@ -121,14 +121,14 @@ def _candidates(facts: LogFacts, scores: Scores) -> Scores:
 
 
 def _second_framework(facts: LogFacts, scores: Scores) -> Scores:
-    """Judge another framework in the same process without memory beside TensorFlow's reservation."""
+    """Score another framework in the same process without memory beside TensorFlow's reservation."""
     if facts.has("ctx-second-framework") and facts.has("ran-out-in-step", "torch-oom") and facts.has("ctx-tensorflow"):
         return at_least(scores, oom_preallocation=0.7)
     return scores
 
 
 def score_survived(facts: LogFacts, scores: Scores) -> Scores:
-    """Judge a failed allocation that was caught: the program continues and nothing shows that it ended."""
+    """Score a failed allocation that was caught: the program continues and nothing shows that it ended."""
     if not facts.has(*_SHORT, "cpu-allocator-oom") or facts.has(
         "ctx-traceback", "killed-line", "exit-137", "oom-killed"
     ):

@@ -1,12 +1,44 @@
-"""Failures in logs: classes of failure, and the signatures that identify them."""
+"""Failures in logs: classes of failure and the signatures that identify them, read from `failures.yaml`."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, TypeAlias
 
-from envbuilder.catalog.sources import Source
+from envbuilder.catalog.sources import SourceList
+from envbuilder.core.conversion.reading import Mismatch
+from envbuilder.core.field_rules import At, Parsed, Unique
+from envbuilder.core.field_types import exactly
+from envbuilder.core.text_files import read_text
 from envbuilder.core.versions import Release
+from envbuilder.core.yaml import patterns
+from envbuilder.core.yaml.documents import read
+from envbuilder.core.yaml.structured import structured
+
+SCHEMA = 1
+_ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+
+def _id(text: str) -> str:
+    if not _ID.fullmatch(text):
+        raise ValueError(f"{text!r} must be lower-case words joined by hyphens")
+    return text
+
+
+def _anchor(text: str) -> str:
+    if sum(letter.isalpha() or letter in ":_[]()/," for letter in text) < 3:
+        raise ValueError("must have at least three letters")
+    if not text.isascii():
+        raise ValueError("must be ASCII, to match logs in any encoding")
+    return text
+
+
+Id: TypeAlias = Annotated[str, Parsed(_id)]
+Texts: TypeAlias = tuple[str, ...]
 
 
 class Role(StrEnum):
@@ -35,7 +67,7 @@ class Fix:
     since: Release | None
     until: Release | None
     text: str
-    commands: tuple[str, ...]
+    commands: Texts = ()
 
     def holds_for(self, tensorflow: Release) -> bool:
         """Return True if the remedy holds for a release of TensorFlow."""
@@ -61,15 +93,15 @@ class FailureClass:
         explains: Classes whose evidence is a consequence of this one, such as a failed convolution of a missing cuDNN.
     """
 
-    id: str
+    id: Id
     title: str
-    harmless: bool
+    harmless: bool = False
     cause: str
     fix: str
-    commands: tuple[str, ...]
-    fixes: tuple[Fix, ...]
-    tell: str
-    explains: tuple[str, ...]
+    commands: Texts = ()
+    fixes: tuple[Fix, ...] = ()
+    tell: str = ""
+    explains: Texts = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,24 +130,24 @@ class Signature:
         sources: Sources of the pattern.
     """
 
-    id: str
-    failure: str
-    role: Role
-    anchors: tuple[str, ...]
-    pattern: str
-    weight: int
-    only_with: tuple[str, ...]
-    not_with: tuple[str, ...]
-    cause: str
-    fix: str
-    commands: tuple[str, ...]
-    at_end: bool
-    fallback: bool
+    id: Id
+    failure: Annotated[str, At("class")] = ""
+    role: Role = Role.CAUSE
+    anchors: tuple[Annotated[str, Parsed(_anchor)], ...] = ()
+    pattern: Annotated[str, Parsed(patterns.pattern)]
+    weight: int = 0
+    only_with: Texts = ()
+    not_with: Texts = ()
+    cause: str = ""
+    fix: str = ""
+    commands: Texts = ()
+    at_end: bool = False
+    fallback: bool = False
     since: Release | None
     until: Release | None
-    examples: tuple[str, ...]
-    near_misses: tuple[str, ...]
-    sources: tuple[Source, ...]
+    examples: Texts
+    near_misses: Texts = ()
+    sources: SourceList
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,8 +159,8 @@ class Failures:
         signatures: By id.
     """
 
-    classes: tuple[FailureClass, ...]
-    signatures: tuple[Signature, ...]
+    classes: Annotated[tuple[FailureClass, ...], Unique("id")]
+    signatures: Annotated[tuple[Signature, ...], Unique("id")]
 
     def failure(self, name: str) -> FailureClass:
         """Return the class with this id.
@@ -140,3 +172,56 @@ class Failures:
             if known.id == name:
                 return known
         raise KeyError(name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Document:
+    schema: Annotated[int, exactly(SCHEMA)]
+    failures: Annotated[Failures, At()]
+
+
+def load_failures(directory: Path) -> Failures:
+    """Read and cross-check `failures.yaml` of a catalog.
+
+    Raises:
+        InvalidInput: The file has errors; all are reported.
+    """
+    file = directory / "failures.yaml"
+    return read_failures(read_text(file), str(file))
+
+
+def read_failures(text: str, name: str) -> Failures:
+    """Decode and check the document.
+
+    Args:
+        text: The YAML.
+        name: Name of the document in errors.
+
+    Raises:
+        InvalidInput: The document has errors; all are reported.
+    """
+    return structured(_Document, read(text, name), name, check=lambda document: _problems(document.failures)).failures
+
+
+def _problems(failures: Failures) -> Iterator[Mismatch]:
+    classes = {each.id for each in failures.classes}
+    names = {each.id for each in failures.signatures}
+    for index, failure in enumerate(failures.classes):
+        for name in sorted(set(failure.explains) - classes):
+            yield Mismatch(path=("classes", index, "explains"), problem=f"there is no class {name!r}")
+    for index, signature in enumerate(failures.signatures):
+        for field, problem in _problems_of(signature):
+            yield Mismatch(path=("signatures", index, field), problem=problem)
+        if signature.failure and signature.failure not in classes:
+            yield Mismatch(path=("signatures", index, "class"), problem=f"there is no class {signature.failure!r}")
+        for name in sorted({*signature.only_with, *signature.not_with} - names):
+            yield Mismatch(path=("signatures", index, "only_with"), problem=f"there is no signature {name!r}")
+
+
+def _problems_of(signature: Signature) -> Iterator[tuple[str, str]]:
+    if bool(signature.anchors) == signature.at_end:
+        yield "anchors", "a signature has anchors, or it is tried at the end of a log"
+    if (signature.role is Role.CAUSE) != bool(signature.failure):
+        yield "class", "a cause names its class, and nothing else does"
+    if signature.role is Role.CAUSE and not 1 <= signature.weight <= 99:
+        yield "weight", "must be a percentage from 1 to 99"

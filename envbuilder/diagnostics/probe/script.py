@@ -12,6 +12,7 @@ _ORDER = (
     "machine",
     "elf",
     "children",
+    "stand_ins",
     "libraries",
     "driver",
     "nvml",

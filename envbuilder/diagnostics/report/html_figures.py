@@ -1,14 +1,38 @@
-"""Figures as bars: labels are text of the page, only the bars are drawn, so that they fit every width."""
+"""Figures and text of a page: labels are text, only the bars are drawn, so that they fit every width."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from html import escape
 
+from envbuilder.core.plain_text import printable
 from envbuilder.core.units import quantity
 from envbuilder.diagnostics.checks.results import Figure, Report
-from envbuilder.diagnostics.report.html_text import attribute, text
-from envbuilder.diagnostics.report.quantities import described, spread
-from envbuilder.diagnostics.report.summary import OutcomeKind, figure_groups, of_kind, tally
+from envbuilder.diagnostics.report.summary import OutcomeKind, described, figure_groups, of_kind, spread, tally
+
+
+def text(value: str) -> str:
+    """Return text between tags; a word in backticks becomes code.
+
+    Example:
+        >>> text("run `docker run --gpus all`, not <script>")
+        'run <code>docker run --gpus all</code>, not &lt;script&gt;'
+    """
+    pieces = escape(printable(value)).split("`")
+    if len(pieces) % 2 == 0:
+        return "`".join(pieces)
+    return "".join(f"<code>{piece}</code>" if number % 2 else piece for number, piece in enumerate(pieces))
+
+
+def plain(value: str) -> str:
+    """Return text between tags, unchanged otherwise."""
+    return escape(printable(value))
+
+
+def attribute(value: str) -> str:
+    """Return the value of an attribute, with its quotes."""
+    return f'"{escape(printable(value))}"'
+
 
 _HEIGHT = 14
 # Space at the right for the end of a whisker.

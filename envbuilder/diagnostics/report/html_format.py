@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from envbuilder.core.units import quantity
 from envbuilder.diagnostics.checks.results import Failed, Passed, Report
-from envbuilder.diagnostics.report.html_figures import charts, proportions
+from envbuilder.diagnostics.report.html_figures import charts, plain, proportions, text
 from envbuilder.diagnostics.report.html_style import STYLE
-from envbuilder.diagnostics.report.html_text import plain, text
 from envbuilder.diagnostics.report.summary import (
     OutcomeKind,
     by_group,

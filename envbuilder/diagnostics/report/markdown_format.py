@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from envbuilder.core.plain_text import printable
 from envbuilder.core.units import quantity
 from envbuilder.diagnostics.checks.results import Failed, Passed, Report
-from envbuilder.diagnostics.report.quantities import described
 from envbuilder.diagnostics.report.summary import (
     OutcomeKind,
     by_group,
     by_reason,
+    described,
     figure_groups,
     headline,
     of_kind,

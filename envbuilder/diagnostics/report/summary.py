@@ -1,4 +1,4 @@
-"""Summary of a report: how each result counts, and how results are grouped; the same for every format."""
+"""Summary of a report: how each result counts, how results are grouped, and figures in words."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import assert_never
 
+from envbuilder.core.units import quantity
 from envbuilder.diagnostics.checks.results import CheckResult, Failed, Figure, NotProven, Passed, Report
 
 
@@ -97,3 +98,19 @@ def figure_groups(report: Report) -> dict[str, list[Figure]]:
     for figure in report.figures:
         groups.setdefault(figure.group, []).append(figure)
     return groups
+
+
+def spread(figure: Figure) -> str:
+    """Return the spread of a figure, such as `7.9 to 21 µs`; empty without one."""
+    low = "" if figure.low is None else quantity(figure.low, figure.unit)
+    high = "" if figure.high is None else quantity(figure.high, figure.unit)
+    if low and high:
+        unit = f" {high.partition(' ')[2]}"
+        return f"{low.removesuffix(unit)} to {high}"
+    return f"from {low}" if low else f"up to {high}" if high else ""
+
+
+def described(figure: Figure) -> str:
+    """Return value and spread in one phrase."""
+    between = spread(figure)
+    return f"{quantity(figure.value, figure.unit)} ({between})" if between else quantity(figure.value, figure.unit)

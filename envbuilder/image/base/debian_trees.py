@@ -17,13 +17,13 @@ from envbuilder.image.base.deb.archive import DebianArchive
 from envbuilder.image.base.deb.resolver import base_packages, resolve
 from envbuilder.image.base.deb.tree import added_tree, base_tree
 from envbuilder.image.base.tree_store import DebianStore
-from envbuilder.image.base.trees import EPOCH, DebianTree
+from envbuilder.image.base.trees import DebianTree
 from envbuilder.lock.index.fetching import fetch_into
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.locations import OsPackages
 from envbuilder.lock.lock import BasePin, Lock, OsPackagePin
 from envbuilder.oci.store import Store
-from envbuilder.oci.tar.members import Member, of_tar
+from envbuilder.oci.tar.members import EPOCH, Member, of_tar
 from envbuilder.oci.tar.writing import write
 
 _CONNECTIONS = 16
@@ -40,6 +40,19 @@ def no_archive(subject: str, error: type[SourceUnreachable | UsageError]) -> NoR
         f"{subject} a Debian archive, and this host has none in its apt configuration",
         hint="set one: --debian-mirror URL, or `sources: debian_mirror:`",
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedPackage:
+    """A .deb that could not be fetched.
+
+    Attributes:
+        pin: The package.
+        error: The reason.
+    """
+
+    pin: OsPackagePin
+    error: SourceUnreachable | VerificationFailed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,26 +147,42 @@ class DebianTrees:
 
         Raises:
             SourceUnreachable: One of them is not in the archive any more.
+            VerificationFailed: The archive has another file under its name.
+        """
+        for failure in self.fetch_all(pins):
+            raise failure.error
+
+    def fetch_all(self, pins: Sequence[OsPackagePin]) -> tuple[FailedPackage, ...]:
+        """Fetch .debs into the store; return the failed ones, in order.
+
+        Raises:
+            SourceUnreachable: No archive may be used, or none is configured.
         """
         missing = [pin for pin in pins if pin.sha256 and not self.store.has(f"sha256:{pin.sha256}")]
         if not missing:
-            return
+            return ()
         self.progress(f"fetching {len(missing)} Debian packages, {size(sum(pin.size for pin in missing))}")
         archive = self._reachable()
-        files = [
-            IndexFile(file=pin.file.rpartition("/")[2], sha256=pin.sha256, url=archive.address(pin.file), size=pin.size)
-            for pin in missing
-        ]
+        with ThreadPoolExecutor(_CONNECTIONS) as pool:
+            answers = pool.map(lambda pin: self._failure(pin, archive), missing)
+            return tuple(each for each in answers if each)
+
+    def _failure(self, pin: OsPackagePin, archive: DebianArchive) -> FailedPackage | None:
+        """Fetch a .deb; return None if it is in the store then."""
+        file = IndexFile(
+            file=pin.file.rpartition("/")[2], sha256=pin.sha256, url=archive.address(pin.file), size=pin.size
+        )
         try:
-            with ThreadPoolExecutor(_CONNECTIONS) as pool:
-                for _ in pool.map(lambda file: fetch_into(file, self.store, web=archive.web), files):
-                    pass
+            fetch_into(file, self.store, web=archive.web)
         except SourceUnreachable as error:
             error.hint = (
                 "Debian's mirrors keep a version only until the next one: name an archive that keeps all "
                 "(--debian-mirror URL), build from a bundle (--bundle FILE), or lock again: `envbuilder lock`"
             )
-            raise
+            return FailedPackage(pin=pin, error=error)
+        except VerificationFailed as error:
+            return FailedPackage(pin=pin, error=error)
+        return None
 
     def _tree(self, base: str, pins: Sequence[OsPackagePin], suite: str, allowed: frozenset[str]) -> DebianTree:
         self.fetch(pins)

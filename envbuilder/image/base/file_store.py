@@ -1,26 +1,31 @@
-"""Interpreter archives and programs that locks name by hash: a store in which files keep their names."""
+"""Interpreter archives and programs that locks name by hash, under their own names.
+
+A packed interpreter may be the only copy of it, so its directory can be read without envbuilder: unlike the content of
+`Store`, a file keeps its name and is removed by `cache prune --all` only. Verification is that of `Store`.
+"""
 
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from envbuilder.core.digests import digest_of_file, is_digest
 from envbuilder.core.files import CHUNK, replacing
-from envbuilder.oci.store import Store, digits_of
+from envbuilder.oci.store import digits_of, verified
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FileStore(Store):
-    """A store with its files as `<folder>/<64 digits>/<file name>`."""
+class FileStore:
+    """Files as `<folder>/<64 digits>/<file name>`.
 
-    def path(self, digest: str) -> Path:
-        """See `Store.path`."""
-        place = self.folder / digits_of(digest)
-        if place.is_symlink():
-            return place
-        return next((path for path in sorted(place.glob("[!.]*")) if path.is_file()), place / "file")
+    Attributes:
+        folder: Created on first use.
+        trusted: As in `Store`.
+    """
+
+    folder: Path
+    trusted: set[Path] = field(default_factory=set)
 
     def add(self, file: Path) -> str:
         """Add a copy of a file; identical content is stored once.
@@ -43,8 +48,12 @@ class FileStore(Store):
         Raises:
             VerificationFailed: As in `Store.verified`.
         """
-        digest = f"sha256:{sha256}"
-        return self.verified(digest) if is_digest(digest) and self.has(digest) else None
+        digest, place = f"sha256:{sha256}", self.folder / sha256
+        if not is_digest(digest) or place.is_symlink():
+            return None
+        files = (path for path in sorted(place.glob("[!.]*")) if path.is_file() and not path.is_symlink())
+        found = next(files, None)
+        return verified(found, digest, self.trusted) if found else None
 
     def named(self, pattern: str) -> tuple[Path, ...]:
         """Return the files whose name matches a shell pattern, sorted by name and hash."""

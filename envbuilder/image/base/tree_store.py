@@ -1,23 +1,30 @@
-"""Debian trees, kept in the cache directory."""
+"""Debian trees, kept in the cache directory.
+
+A tree keeps its base in its path and can be read without envbuilder, since the mirror that it came from may be gone.
+Unlike the content of `Store`, it is removed by `cache prune --all` only. Verification is that of `Store`.
+"""
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated
 
+from envbuilder.core import structure
 from envbuilder.core.canonical_json import indented_json
 from envbuilder.core.digests import is_digest
+from envbuilder.core.field_rules import Parsed
+from envbuilder.core.field_types import Digest, FileSize, exactly
 from envbuilder.core.file_locks import locked
 from envbuilder.core.files import open_regular, read_json, replacing
 from envbuilder.image.base.trees import DebianTree
 from envbuilder.lock.lock import OsPackagePin
-from envbuilder.oci.store import require_digest
+from envbuilder.oci.store import verified
 
-T = TypeVar("T")
+_SCHEMA = 1
+_PACKAGE = ("name", "version", "sha256", "file", "size")
 _CURRENT = "current"
 _DIGEST = 100
 """Bytes of `current` that are read: a digest has 71."""
@@ -32,9 +39,11 @@ class DebianStore:
 
     Attributes:
         folder: Need not exist yet.
+        trusted: As in `Store`.
     """
 
     folder: Path
+    trusted: set[Path] = field(default_factory=set)
 
     def current(self, base: str) -> DebianTree | None:
         """Return the tree of a base that was last made the current one; its content is not read.
@@ -59,14 +68,14 @@ class DebianStore:
                 yield tree
 
     def get(self, base: str, digest: str) -> DebianTree | None:
-        """Return the tree of a base with this digest, after reading all of it; None if it is not in the store.
+        """Return the tree of a base with this digest, verified; None if it is not in the store.
 
         Raises:
             VerificationFailed: The file is not what its description says; it is gone then.
         """
         tree = self._read(base, digest)
         if tree:
-            require_digest(tree.path, digest)
+            verified(tree.path, digest, self.trusted)
         return tree
 
     def put(self, tree: DebianTree, *, current: bool = True) -> DebianTree:
@@ -84,9 +93,9 @@ class DebianStore:
         kept = replace(tree, path=place / f"{_short(tree.digest)}.tar")
         # The lock is released also when this process is killed.
         with locked(place / "lock"):
-            _move(tree.path, kept.path)
+            shutil.move(tree.path, kept.path)
             with replacing(_manifest_of(kept.path)) as stream:
-                stream.write(_dump(kept))
+                stream.write(_description(kept))
             if current:
                 with replacing(place / _CURRENT) as stream:
                     stream.write(f"{tree.digest}\n".encode())
@@ -105,12 +114,37 @@ class DebianStore:
 def _described(path: Path, base: str) -> DebianTree | None:
     """Return the tree in a file; None if its size or name does not match its description."""
     try:
-        tree = _load(read_json(_manifest_of(path)), path)
+        told = structure.load(_Description, read_json(_manifest_of(path)))
         size = path.stat().st_size
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError):
         # The cache may be damaged: a tree that cannot be read is made again.
         return None
-    return tree if (tree.id, tree.size) == (base, size) and path.stem == _short(tree.digest) else None
+    if (told.id, told.size, _short(told.digest)) != (base, size, path.stem):
+        return None
+    return DebianTree(
+        id=told.id,
+        path=path,
+        digest=told.digest,
+        size=told.size,
+        suite=told.suite,
+        packages=told.packages,
+        missing=told.missing,
+        cleared=told.cleared,
+    )
+
+
+def _description(tree: DebianTree) -> bytes:
+    told = _Description(
+        schema=_SCHEMA,
+        id=tree.id,
+        digest=tree.digest,
+        size=tree.size,
+        suite=tree.suite,
+        packages=tree.packages,
+        missing=tree.missing,
+        cleared=tree.cleared,
+    )
+    return indented_json(structure.dump(told))
 
 
 def _short(digest: str) -> str:
@@ -121,72 +155,24 @@ def _manifest_of(tar: Path) -> Path:
     return tar.with_suffix(".json")
 
 
-def _move(source: Path, target: Path) -> None:
-    if source == target:
-        return
-    if source.stat().st_dev == target.parent.stat().st_dev:
-        source.replace(target)
-    else:
-        with replacing(target) as stream, source.open("rb") as content:
-            shutil.copyfileobj(content, stream)
-        source.unlink()
-    _flush_folder(target.parent)
+def _package(values: object) -> OsPackagePin:
+    """Return one package; trees of older versions have its name and version only."""
+    texts_and_size = structure.load(tuple[object, ...], values)
+    plain = {name: value for name, value in zip(_PACKAGE, texts_and_size, strict=False) if value not in ("", 0)}
+    return structure.load(OsPackagePin, {"version": ""} | plain)
 
 
-def _flush_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def _values(package: OsPackagePin) -> list[object]:
+    return [getattr(package, name) for name in _PACKAGE]
 
 
-def _dump(tree: DebianTree) -> bytes:
-    document = {
-        "schema": 1,
-        "id": tree.id,
-        "digest": tree.digest,
-        "size": tree.size,
-        "suite": tree.suite,
-        "packages": [
-            [package.name, package.version, package.sha256, package.file, package.size] for package in tree.packages
-        ],
-        "missing": list(tree.missing),
-        "cleared": None if tree.cleared is None else list(tree.cleared),
-    }
-    return indented_json(document)
-
-
-def _load(document: object, path: Path) -> DebianTree:
-    """Return the content of a description.
-
-    Raises:
-        ValueError, KeyError, TypeError: It is not a description.
-    """
-    if not isinstance(document, dict) or document["schema"] != 1 or not is_digest(document["digest"]):
-        raise ValueError(f"{path} has no description")
-    texts = {name: _typed(document[name], str) for name in ("id", "digest", "suite")}
-    return DebianTree(
-        **texts,
-        path=path,
-        size=_typed(document["size"], int),
-        packages=tuple(_package(*each) for each in document["packages"]),
-        missing=tuple(_typed(each, str) for each in document.get("missing", [])),
-        cleared=_cleared(document.get("cleared")),
-    )
-
-
-def _cleared(found: object) -> tuple[str, ...] | None:
-    return None if found is None else tuple(_typed(each, str) for each in _typed(found, list))
-
-
-def _package(name: str, version: str, sha256: str = "", file: str = "", size: int = 0) -> OsPackagePin:
-    """Return one package; trees of older versions have name and version only."""
-    name, version, sha256, file = (_typed(each, str) for each in (name, version, sha256, file))
-    return OsPackagePin(name=name, version=version, sha256=sha256, file=file, size=_typed(size, int))
-
-
-def _typed(value: object, kind: type[T]) -> T:
-    if type(value) is not kind:
-        raise TypeError(f"{value!r} is not of type {kind.__name__}")
-    return value
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Description:
+    schema: Annotated[int, exactly(_SCHEMA)]
+    id: str
+    digest: Digest
+    size: FileSize
+    suite: str
+    packages: tuple[Annotated[OsPackagePin, Parsed(_package, of=object, write=_values)], ...]
+    missing: tuple[str, ...] = ()
+    cleared: tuple[str, ...] | None = None

@@ -8,9 +8,6 @@ from pathlib import Path
 from envbuilder.core.versions import Release
 from envbuilder.lock.lock import OsPackagePin
 
-EPOCH = 1_700_000_000
-"""Time stamp of everything in a base or an interpreter archive: 2023-11-14T22:13:20Z, chosen arbitrarily."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DebianTree:

@@ -12,13 +12,13 @@ from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.references import ImageRef
 from envbuilder.image.base.debian_trees import DebianTrees
 from envbuilder.image.base.docker_archive import docker_archive
-from envbuilder.image.base.trees import EPOCH, DebianTree
+from envbuilder.image.base.trees import DebianTree
 from envbuilder.image.container_engine import ContainerEngine, Listener
 from envbuilder.image.docker.registry_bases import fetch_base
 from envbuilder.image.plan.layers import LABEL_BASE, base_reference, image_reference
 from envbuilder.lock.lock import BasePin, Lock
 from envbuilder.lock.spec_values import Sources
-from envbuilder.oci.tar.members import of_tar
+from envbuilder.oci.tar.members import EPOCH, of_tar
 from envbuilder.oci.tar.writing import write
 
 

@@ -14,10 +14,10 @@ from importlib.resources import files
 from pathlib import Path
 
 from envbuilder.core.errors import ToolFailed
-from envbuilder.image.layers.entries import EPOCH, Entry
+from envbuilder.image.layers.entries import Entry
 from envbuilder.image.layers.image_python import TargetPython
 from envbuilder.image.layers.inflate import Reader
-from envbuilder.oci.tar.members import Kind, Member, opened_at
+from envbuilder.oci.tar.members import EPOCH, Kind, Member, opened_at
 
 _LONGEST_HEAD = 64
 """Maximum length of a line with two numbers, in bytes."""

@@ -9,11 +9,7 @@ from pathlib import Path
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.image_paths import impossible
 from envbuilder.oci.tar.headers import encoded
-from envbuilder.oci.tar.members import Kind, Member
-
-EPOCH = 1_700_000_000
-"""Time stamp of everything that is added to a layer: 2023-11-14T22:13:20Z, chosen arbitrarily; one value for all
-environments lets them share layers."""
+from envbuilder.oci.tar.members import EPOCH, Kind, Member
 
 _LEAVE_OUT = "remove that package or file from envbuilder.yaml, then run `envbuilder lock`"
 

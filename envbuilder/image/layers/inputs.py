@@ -13,7 +13,7 @@ from envbuilder.catalog.environments import PythonProvider
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.core.image_layout import PYTHON, VENV
 from envbuilder.image.layers.admission import require_pinned
-from envbuilder.image.layers.entries import EPOCH, Entry
+from envbuilder.image.layers.entries import Entry
 from envbuilder.image.layers.image_python import TargetPython, unpacked
 from envbuilder.image.layers.interpreter import archive_entries
 from envbuilder.image.layers.sdists import build_wheel
@@ -25,7 +25,7 @@ from envbuilder.lock.spec_values import OwnFile
 from envbuilder.oci.images import ImageLayerPin
 from envbuilder.oci.runtime.sandbox import Sandbox
 from envbuilder.oci.store import Store
-from envbuilder.oci.tar.members import Kind, Member, opened_at
+from envbuilder.oci.tar.members import EPOCH, Kind, Member, opened_at
 
 _LARGEST_BASE_FILE = 4 << 20
 

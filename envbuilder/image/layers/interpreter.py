@@ -14,9 +14,9 @@ from envbuilder.core.archives.member_names import BadArchive
 from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.files import CHUNK
 from envbuilder.core.image_layout import PYTHON, VENV, WORKSPACE, site_packages
-from envbuilder.image.layers.entries import EPOCH, Entry, folder, link, text
+from envbuilder.image.layers.entries import Entry, folder, link, text
 from envbuilder.lock.spec_values import User
-from envbuilder.oci.tar.members import Kind, Member, of_tar
+from envbuilder.oci.tar.members import EPOCH, Kind, Member, of_tar
 
 _ARCHIVE_TOP = "python"
 _ACTIVATE = f"""# Source this from a POSIX shell; `deactivate` takes it back.

@@ -13,11 +13,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeAlias, TypeVar
 
+from envbuilder.core import structure
 from envbuilder.core.canonical_json import canonical_json, indented_json
-from envbuilder.core.digests import is_digest, sha256_digest
+from envbuilder.core.digests import is_digest
 from envbuilder.core.errors import VerificationFailed
+from envbuilder.core.field_rules import Parsed
+from envbuilder.core.field_types import Digest, FileSize
 from envbuilder.core.files import read_json, replacing
 from envbuilder.core.json_fields import parsed, records, text, texts
 from envbuilder.image.layers.layer_writer import Packed
@@ -61,6 +64,54 @@ class KeptImage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _LayerFile:
+    key: Digest
+    digest: Digest
+    size: FileSize
+    diff_id: Digest
+    needs: tuple[str, ...]
+    brings: tuple[str, ...]
+    notes: tuple[str, ...]
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Blob:
+    media_type: str
+    digest: Digest
+    size: FileSize
+
+
+def _descriptor(blob: _Blob) -> Descriptor:
+    return Descriptor(media_type=blob.media_type, digest=blob.digest, size=blob.size)
+
+
+def _plain(descriptor: Descriptor) -> dict[str, object]:
+    return {"media_type": descriptor.media_type, "digest": descriptor.digest, "size": descriptor.size}
+
+
+_Stored: TypeAlias = Annotated[Descriptor, Parsed(_descriptor, of=_Blob, write=_plain)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Layer:
+    id: str
+    key: str
+    diff_id: Digest
+    blob: _Stored
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ImageFile:
+    name: str
+    lock: Digest
+    manifest: _Stored
+    config: _Stored
+    attached: tuple[tuple[_Stored, ...], ...]
+    layers: tuple[_Layer, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
     """The records of a store.
 
@@ -81,7 +132,12 @@ class Records:
         return _believed(path, lambda: self._read_layer(path, key)) or self.shipped(key)
 
     def _read_layer(self, path: Path, key: str) -> LayerRecord:
-        record = _layer_of(_mapping(read_json(path)), key)
+        plain = read_json(path)
+        found = structure.load(_LayerFile, plain)
+        if not isinstance(plain, dict) or found.key != key or found.sha256 != sum_of(plain):
+            raise ValueError(f"not the record of {key}")
+        packed = Packed(digest=found.digest, size=found.size, diff_id=found.diff_id)
+        record = LayerRecord(packed=packed, needs=found.needs, brings=found.brings, notes=found.notes)
         if self._has_another_size(record.packed):
             raise ValueError(f"{record.packed.digest} has another size")
         return record
@@ -100,7 +156,7 @@ class Records:
             "brings": record.brings,
             "notes": record.notes,
         }
-        _write(self._layer_path(key), plain | {_SUM: sum_of(plain)})
+        _write(self._layer_path(key), plain | {"sha256": sum_of(plain)})
 
     def image(self, name: str) -> KeptImage | None:
         """Return an image by `repository:tag`, or by the digest of its manifest or configuration; None if unknown."""
@@ -128,20 +184,17 @@ class Records:
         image = kept.image
         for document in (image.config, image.manifest, *(each for pair in image.attached for each in pair)):
             self.store.put(document.content)
-        _write(
-            self._image_path(kept.name),
-            {
-                "name": kept.name,
-                "lock": kept.lock,
-                "manifest": _plain(image.manifest.descriptor),
-                "config": _plain(image.config.descriptor),
-                "attached": [[_plain(one.descriptor), _plain(two.descriptor)] for one, two in image.attached],
-                "layers": [
-                    {"id": each.id, "key": each.key, "diff_id": each.diff_id, "blob": _plain(each.blob)}
-                    for each in image.layers
-                ],
-            },
+        file = _ImageFile(
+            name=kept.name,
+            lock=kept.lock,
+            manifest=image.manifest.descriptor,
+            config=image.config.descriptor,
+            attached=tuple((one.descriptor, two.descriptor) for one, two in image.attached),
+            layers=tuple(
+                _Layer(id=each.id, key=each.key, diff_id=each.diff_id, blob=each.blob) for each in image.layers
+            ),
         )
+        _write(self._image_path(kept.name), structure.dump(file))
 
     def forget_image(self, name: str) -> None:
         """Remove a name; the layers stay until they are pruned."""
@@ -207,43 +260,27 @@ class Records:
         )
 
     def _read_image(self, path: Path) -> KeptImage:
-        kept = self._image_of(_mapping(read_json(path)))
-        if self._image_path(kept.name) != path or not _agrees(kept.image):
-            raise ValueError(f"not the record of {kept.name}")
-        return kept
-
-    def _image_of(self, plain: Mapping[str, object]) -> KeptImage:
-        layers = [_mapping(each) for each in _list(plain["layers"])]
-        pairs = [_list(each) for each in _list(plain["attached"])]
-        return KeptImage(
-            name=_text(plain["name"]),
-            lock=sha256_digest(plain["lock"]),
-            image=AssembledImage(
-                layers=tuple(
-                    ImageLayerPin(
-                        id=_text(each["id"]),
-                        key=_text(each["key"]),
-                        diff_id=sha256_digest(each["diff_id"]),
-                        blob=_descriptor(each["blob"]),
-                    )
-                    for each in layers
-                ),
-                config=self._document(plain["config"]),
-                manifest=self._document(plain["manifest"]),
-                attached=tuple((self._document(one), self._document(two)) for one, two in pairs),
+        file = structure.load(_ImageFile, read_json(path))
+        image = AssembledImage(
+            layers=tuple(
+                ImageLayerPin(id=each.id, key=each.key, diff_id=each.diff_id, blob=each.blob) for each in file.layers
             ),
+            config=self._document(file.config),
+            manifest=self._document(file.manifest),
+            attached=tuple((self._document(one), self._document(two)) for one, two in file.attached),
         )
+        if self._image_path(file.name) != path or not _agrees(image):
+            raise ValueError(f"not the record of {file.name}")
+        return KeptImage(name=file.name, lock=file.lock, image=image)
 
-    def _document(self, plain: object) -> Document:
-        descriptor = _descriptor(plain)
+    def _document(self, descriptor: Descriptor) -> Document:
         if not self.store.has(descriptor.digest):
             raise ValueError(f"{descriptor.digest} is not in the store")
         return Document(descriptor=descriptor, content=self.store.read(descriptor.digest))
 
 
 _FOLDERS = ("layers", "images")
-_SUM = "sha256"
-_NOT_WHAT_WAS_WRITTEN = (ValueError, KeyError, TypeError, VerificationFailed)
+_NOT_WHAT_WAS_WRITTEN = (ValueError, VerificationFailed)
 
 
 def _believed(path: Path, read: Callable[[], T]) -> T | None:
@@ -260,21 +297,8 @@ def _believed(path: Path, read: Callable[[], T]) -> T | None:
 
 def sum_of(plain: Mapping[str, object]) -> str:
     """Return the sha256 of the content of a record, written with sorted keys and without spaces."""
-    content = {name: value for name, value in plain.items() if name != _SUM}
+    content = {name: value for name, value in plain.items() if name != "sha256"}
     return hashlib.sha256(canonical_json(content)).hexdigest()
-
-
-def _layer_of(plain: Mapping[str, object], key: str) -> LayerRecord:
-    if plain[_SUM] != sum_of(plain) or plain["key"] != key:
-        raise ValueError(f"not the record of {key}")
-    return LayerRecord(
-        packed=Packed(
-            digest=sha256_digest(plain["digest"]), size=_size(plain["size"]), diff_id=sha256_digest(plain["diff_id"])
-        ),
-        needs=_texts(plain["needs"]),
-        brings=_texts(plain["brings"]),
-        notes=_texts(plain["notes"]),
-    )
 
 
 def _agrees(image: AssembledImage) -> bool:
@@ -291,42 +315,3 @@ def _write(path: Path, plain: Mapping[str, object]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as stream:
         stream.write(indented_json(plain))
-
-
-def _plain(descriptor: Descriptor) -> dict[str, object]:
-    return {"media_type": descriptor.media_type, "digest": descriptor.digest, "size": descriptor.size}
-
-
-def _descriptor(plain: object) -> Descriptor:
-    fields = _mapping(plain)
-    return Descriptor(
-        media_type=_text(fields["media_type"]), digest=sha256_digest(fields["digest"]), size=_size(fields["size"])
-    )
-
-
-def _size(number: object) -> int:
-    if type(number) is not int or number < 0:
-        raise ValueError(f"{number!r} is not a number of bytes")
-    return number
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is not text")
-    return value
-
-
-def _texts(values: object) -> tuple[str, ...]:
-    return tuple(_text(each) for each in _list(values))
-
-
-def _list(value: object) -> list[object]:
-    if not isinstance(value, list):
-        raise TypeError(f"{value!r} is not a list")
-    return value
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    if not isinstance(value, dict):
-        raise TypeError(f"{value!r} is not a mapping")
-    return value

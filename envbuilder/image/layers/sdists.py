@@ -17,11 +17,11 @@ from envbuilder.core.archives.extraction import BadArchive, extract
 from envbuilder.core.archives.zip_reader import opened
 from envbuilder.core.errors import BuildFailed, ToolFailed, VerificationFailed
 from envbuilder.image.builds import NO_COMPILER
-from envbuilder.image.layers.entries import EPOCH
 from envbuilder.image.layers.image_python import TargetPython
 from envbuilder.oci.runtime.outputs import open_to_all
 from envbuilder.oci.runtime.sandbox import SCRIPT_LIMITS
 from envbuilder.oci.store import Store
+from envbuilder.oci.tar.members import EPOCH
 
 _SOURCE, _TOOLS, _WHEEL = "/mnt/source", "/mnt/tools", "/tmp/built.whl"  # noqa: S108  in the sandbox
 _BUILD = """

@@ -10,11 +10,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Annotated
 
 from envbuilder.core.digests import is_digest
+from envbuilder.core.field_rules import Parsed
+from envbuilder.core.field_types import exactly
 from envbuilder.core.yaml.canonical import Plain
 from envbuilder.core.yaml.canonical import dump as canonical
-from envbuilder.core.yaml.fields import Reader
+from envbuilder.core.yaml.documents import read
+from envbuilder.core.yaml.structured import structured
 from envbuilder.image.layers.layer_writer import Packed
 from envbuilder.image.layers.records import LayerRecord
 
@@ -47,13 +51,7 @@ def load_layers(text: str, file: str) -> dict[str, LayerRecord]:
     Raises:
         InvalidInput: The file has errors; all are reported.
     """
-    reader = Reader(file)
-    root = reader.document(text)
-    if root.integer("schema") != SCHEMA:
-        root.fault("schema", f"must be {SCHEMA}")
-    found = dict(root.texts("layers", _record, required=True))
-    reader.finish()
-    return found
+    return dict(structured(_Document, read(text, file), file).layers)
 
 
 def dump_layers(records: Mapping[str, LayerRecord], os_libraries: Iterable[str]) -> str:
@@ -75,6 +73,12 @@ def _record(line: str) -> tuple[str, LayerRecord]:
     key, digest, diff_id = digests
     needs = () if parts[4] == "-" else tuple(parts[4].split(","))
     return key, LayerRecord(packed=Packed(digest=digest, size=int(parts[2]), diff_id=diff_id), needs=needs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Document:
+    schema: Annotated[int, exactly(SCHEMA)]
+    layers: tuple[Annotated[tuple[str, LayerRecord], Parsed(_record)], ...]
 
 
 def _short(digest: str) -> str:

@@ -20,9 +20,9 @@ from envbuilder.core.errors import VerificationFailed
 from envbuilder.core.files import CHUNK
 from envbuilder.core.image_layout import site_packages
 from envbuilder.core.names import file_name
-from envbuilder.image.layers.entries import EPOCH, Entry, folder, text
+from envbuilder.image.layers.entries import Entry, folder, text
 from envbuilder.image.layers.wheel_file import Content, Wheel
-from envbuilder.oci.tar.members import Kind, Member
+from envbuilder.oci.tar.members import EPOCH, Kind, Member
 
 INSTALLER = b"envbuilder"
 _SCRIPT = """#!{python}

@@ -8,6 +8,7 @@ import subprocess
 
 from envbuilder.incontainer.probe.children import run_part
 from envbuilder.incontainer.probe.libraries import loaded_path
+from envbuilder.incontainer.probe.stand_ins import is_stand_in
 from envbuilder.incontainer.probe.values import content_of, first_line, text, text_lines
 
 DRIVER_LIMIT = 90
@@ -82,6 +83,7 @@ def driver_interface():
     seen["init"] = {"code": code, "name": cuda_error(cuda, code)}
     # 34 is CUDA_ERROR_STUB_LIBRARY, known to stubs from CUDA 11.1 on.
     seen["stub"] = looks_like_stub(path) or code == 34
+    seen["stand_in"] = is_stand_in(path)
     if code == 0:
         count = ctypes.c_int(0)
         if cuda.cuDeviceGetCount(ctypes.byref(count)) == 0:
@@ -143,7 +145,13 @@ def loader():
             found.append(("LD_LIBRARY_PATH", path))
     return {
         "libcuda": [
-            {"source": source, "path": path, "real": real, "stub": looks_like_stub(real)}
+            {
+                "source": source,
+                "path": path,
+                "real": real,
+                "stub": looks_like_stub(real),
+                "stand_in": is_stand_in(real),
+            }
             for source, path, real in [(source, path, os.path.realpath(path)) for source, path in found]
         ],
         "stubs": sorted(set(os.path.realpath(path) for path in glob.glob("/usr/local/cuda*/lib64/stubs/libcuda.so*"))),

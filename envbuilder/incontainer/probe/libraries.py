@@ -6,6 +6,7 @@ import struct
 
 from envbuilder.incontainer.probe.children import run_part
 from envbuilder.incontainer.probe.elf import Elf, tensorflow_libraries
+from envbuilder.incontainer.probe.stand_ins import is_stand_in
 from envbuilder.incontainer.probe.values import dotted, text
 
 LIBRARIES_LIMIT = 180
@@ -108,13 +109,16 @@ def library_facts(soname, folders):
         library = ctypes.CDLL(target)
     except OSError as error:
         return {"loaded": False, "error": text(error), "path": "", "via": via, "version": None, "cudart": None}
+    path = loaded_path(library)
+    stand_in = is_stand_in(path)
     return {
         "loaded": True,
         "error": "",
-        "path": loaded_path(library),
+        "path": path,
         "via": via,
-        "version": library_version(soname, library),
-        "cudart": cudnn_runtime(soname, library),
+        "version": None if stand_in else library_version(soname, library),
+        "cudart": None if stand_in else cudnn_runtime(soname, library),
+        "stand_in": stand_in,
     }
 
 

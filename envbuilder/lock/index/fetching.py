@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import errno
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.core.files import CHUNK
 from envbuilder.core.http.credentials import LOGIN_HINT
 from envbuilder.core.http.failures import CLOCK, CLOCK_HINT
-from envbuilder.core.http.limits import MOST_STALLS, Stalled, TooLong, decimal
+from envbuilder.core.http.limits import Stalled, TooLong, decimal
 from envbuilder.core.http.origins import origin, scheme_of
+from envbuilder.core.http.retries import PACING, Pacing, Patience, retry_after
 from envbuilder.core.http.web import Answer, Web
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.oci.store import Receiver, Store
 
-_TRIES = 4
 _OK, _PARTIAL, _NOTHING_LEFT, _TOO_MANY = 200, 206, 416, 429
 _LARGEST = 64 << 30
 """Limit in bytes for a file of unknown size: far above the largest wheel (3 GiB), far below the size of a disk."""
 
-_LONGEST_TOLD = 10**6
 _NOT_ALLOWED = frozenset({401, 403})
 _SCHEMES = ("https", "http", "file")
 _BUSY_HINT = "try again later, or name another index: --index URL"
@@ -36,7 +33,7 @@ def fetch(
     *,
     web: Web,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
-    pause: Callable[[float], None] = time.sleep,
+    pacing: Pacing = PACING,
 ) -> Path:
     """Download a file into a directory.
 
@@ -47,7 +44,7 @@ def fetch(
         folder: Target directory; must exist.
         web: Sends the requests.
         progress: Progress callback; receives the bytes received and the total (0 if the server does not state it).
-        pause: Waits between two attempts, in seconds.
+        pacing: Waits between two attempts.
 
     Returns:
         The file under its name.
@@ -60,7 +57,7 @@ def fetch(
     try:
         with part.open("w+b") as stream:
             receiver = Receiver(stream)
-            _download(wanted, receiver, web, progress, pause)
+            _download(wanted, receiver, web, progress, pacing)
             digest = receiver.digest.removeprefix("sha256:")
         if digest != wanted.sha256:
             raise VerificationFailed(
@@ -78,7 +75,7 @@ def fetch_into(
     *,
     web: Web,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
-    pause: Callable[[float], None] = time.sleep,
+    pacing: Pacing = PACING,
 ) -> None:
     """Download a file into the store, resuming a partial download of an earlier run.
 
@@ -89,7 +86,7 @@ def fetch_into(
         store: Receives the file under its hash.
         web: Sends the requests.
         progress: Progress callback; receives the bytes received and the total (0 if the server does not state it).
-        pause: Waits between two attempts, in seconds.
+        pacing: Waits between two attempts.
 
     Raises:
         SourceUnreachable: The server does not respond, or does not have the file.
@@ -97,10 +94,10 @@ def fetch_into(
         DiskFull: No space is left.
     """
     try:
-        _receive(wanted, store, web, progress, pause)
+        _receive(wanted, store, web, progress, pacing)
     except VerificationFailed:
         try:
-            _receive(wanted, store, web, progress, pause)
+            _receive(wanted, store, web, progress, pacing)
         except VerificationFailed as error:
             raise VerificationFailed(
                 f"{wanted.file}: {error.message.removeprefix(f'{wanted.file}: ')}",
@@ -119,12 +116,10 @@ def length_of(wanted: IndexFile, web: Web) -> int:
         return 0
 
 
-def _receive(
-    wanted: IndexFile, store: Store, web: Web, progress: Callable[[int, int], None], pause: Callable[[float], None]
-) -> None:
+def _receive(wanted: IndexFile, store: Store, web: Web, progress: Callable[[int, int], None], pacing: Pacing) -> None:
     with store.receiving(f"sha256:{wanted.sha256}") as receiver:
         if receiver:
-            _download(wanted, receiver, web, progress, pause)
+            _download(wanted, receiver, web, progress, pacing)
 
 
 def _download(
@@ -132,14 +127,14 @@ def _download(
     receiver: Receiver,
     web: Web,
     progress: Callable[[int, int], None],
-    pause: Callable[[float], None],
+    pacing: Pacing,
 ) -> None:
     if scheme_of(wanted.url) not in _SCHEMES:
         raise SourceUnreachable(f"{wanted.file}: its address is not one that can be fetched")
-    left = _Left()
+    patience = Patience(pacing)
     try:
-        while not _arrived(wanted, receiver, web, progress, left):
-            pause(left.wait)
+        while not _arrived(wanted, receiver, web, progress, patience):
+            pass
     except TooLong as error:
         receiver.restart()
         raise VerificationFailed(
@@ -148,32 +143,10 @@ def _download(
         ) from error
 
 
-@dataclass(slots=True)
-class _Left:
-    """Remaining attempts for a file.
-
-    Attributes:
-        tries: Number of requests made.
-        stalls: Number of those that received too little in time.
-        wait: Seconds to wait before the next request.
-    """
-
-    tries: int = 0
-    stalls: int = 0
-    wait: float = 0.0
-
-    def lasts(self, *, granted: float = 0.0, stalled: bool = False) -> bool:
-        """Return True if another attempt is allowed; set `wait` then."""
-        self.tries += 1
-        self.stalls += stalled
-        self.wait = max(float(self.tries), granted)
-        return self.tries < _TRIES and self.stalls < MOST_STALLS
-
-
 def _arrived(
-    wanted: IndexFile, receiver: Receiver, web: Web, progress: Callable[[int, int], None], left: _Left
+    wanted: IndexFile, receiver: Receiver, web: Web, progress: Callable[[int, int], None], patience: Patience
 ) -> bool:
-    """Try once; return True if the file is complete.
+    """Try once; return True if the file is complete, else wait for the next attempt.
 
     Raises:
         SourceUnreachable: It is not, and another attempt would not help.
@@ -183,30 +156,32 @@ def _arrived(
         if _follow(wanted, receiver, web, progress):
             return True
         problem = "the connection ended early"
-        again = left.lasts()
+        again = patience.lasts(position=receiver.size)
     except _Refused as refused:
-        problem, hint, again = _after(refused, wanted, receiver, web, left)
+        problem, hint, again = _after(refused, wanted, receiver, web, patience)
     except OSError as error:
         _refuse_full_disk(error)
         problem = str(error) or type(error).__name__
         hint = CLOCK_HINT if problem == CLOCK else hint
         lasting = problem == CLOCK or scheme_of(wanted.url) == "file"
-        again = not lasting and left.lasts(stalled=isinstance(error, Stalled))
+        again = not lasting and patience.lasts(stalled=isinstance(error, Stalled), position=receiver.size)
     if not again:
         raise SourceUnreachable(f"{wanted.file} cannot be fetched: {problem}", hint=hint)
     return False
 
 
-def _after(refused: _Refused, wanted: IndexFile, receiver: Receiver, web: Web, left: _Left) -> tuple[str, str, bool]:
-    """Return the server's response, the hint for an error, and True if another attempt may help."""
+def _after(
+    refused: _Refused, wanted: IndexFile, receiver: Receiver, web: Web, patience: Patience
+) -> tuple[str, str, bool]:
+    """Return the server's response, the hint for an error, and True after the wait if another attempt may help."""
     problem = f"the server answers {refused.status}"
     if not _may_change(refused.status, receiver):
         return problem, LOGIN_HINT if refused.status in _NOT_ALLOWED else _NETWORK_HINT, False
     if not refused.wait:
-        return problem, _NETWORK_HINT, left.lasts()
+        return problem, _NETWORK_HINT, patience.lasts()
     granted = web.granted(wanted.url, refused.wait)
-    problem = f"{origin(wanted.url)} answers {refused.status} and asks to try again after {refused.wait} seconds"
-    return problem, _BUSY_HINT, granted > 0 and left.lasts(granted=granted)
+    problem = f"{origin(wanted.url)} answers {refused.status} and asks to try again after {refused.wait:.0f} seconds"
+    return problem, _BUSY_HINT, granted > 0 and patience.lasts(asked=granted)
 
 
 def _may_change(code: int, receiver: Receiver) -> bool:
@@ -227,7 +202,7 @@ def _follow(wanted: IndexFile, receiver: Receiver, web: Web, progress: Callable[
     have = receiver.size
     with web.asked(wanted.url, {"Range": f"bytes={have}-"} if have else {}) as answer:
         if answer.status not in {_OK, _PARTIAL}:
-            raise _Refused(answer.status, decimal(answer.headers.get("Retry-After"), _LONGEST_TOLD))
+            raise _Refused(answer.status, retry_after(answer.headers))
         if have and answer.status != _PARTIAL:
             receiver.restart()
         announced = _announced(answer)
@@ -247,7 +222,7 @@ def _follow(wanted: IndexFile, receiver: Receiver, web: Web, progress: Callable[
 class _Refused(Exception):
     """A response without the file."""
 
-    def __init__(self, status: int, wait: int) -> None:
+    def __init__(self, status: int, wait: float | None) -> None:
         super().__init__(status)
         self.status = status
         self.wait = wait

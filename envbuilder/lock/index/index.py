@@ -74,7 +74,8 @@ class Index(Protocol):
             python: The interpreter that they are for, such as `3.8`.
 
         Raises:
-            SourceUnreachable: The index does not respond, or no longer has one of the files.
+            NotOnIndex: The index no longer has some of the files.
+            SourceUnreachable: The index does not respond.
         """
         ...
 

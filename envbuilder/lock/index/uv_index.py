@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from envbuilder.core.errors import SourceUnreachable, ToolFailed
+from envbuilder.core.errors import NotOnIndex, SourceUnreachable, ToolFailed
 from envbuilder.core.uv import Uv, index_is_silent, read_pylock, unknown_form
 from envbuilder.lock.closures import Chosen, Closure
 from envbuilder.lock.index.index import IndexFile, Listed
@@ -46,12 +46,9 @@ class UvIndex:
         if together is None:
             answers = [self._about((each,), python) or () for each in wanted]
             found = {file.sha256: file for answer in answers for file in answer}
-        gone = [each.file for each in wanted if each.sha256 not in found]
+        gone = tuple(each.file for each in wanted if each.sha256 not in found)
         if gone:
-            raise SourceUnreachable(
-                f"the package index does not have {', '.join(gone)}",
-                hint="name another index (--index URL), or a bundle that holds everything (--bundle FILE)",
-            )
+            raise NotOnIndex(gone)
         return tuple(found[each.sha256] for each in wanted)
 
     def _about(self, wanted: Sequence[Listed], python: str) -> tuple[IndexFile, ...] | None:

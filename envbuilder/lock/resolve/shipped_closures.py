@@ -6,26 +6,34 @@ a change of the environment the digest differs, and the closure is not used.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Annotated, Protocol
 
+from envbuilder.core import structure
 from envbuilder.core.canonical_json import inputs_digest
-from envbuilder.core.digests import sha256_digest
+from envbuilder.core.conversion.reading import Mismatch
 from envbuilder.core.errors import Fault, InvalidInput
-from envbuilder.core.references import normalized
-from envbuilder.core.yaml.canonical import Plain
+from envbuilder.core.field_rules import NotEmpty
+from envbuilder.core.field_types import exactly
 from envbuilder.core.yaml.canonical import dump as canonical
-from envbuilder.core.yaml.fields import Fields, Reader
-from envbuilder.core.yaml.requirements import sha256
-from envbuilder.lock.closures import Chosen, Closure, package_lines
+from envbuilder.core.yaml.documents import read
+from envbuilder.core.yaml.structured import structured
+from envbuilder.lock.closures import Closure
 from envbuilder.lock.resolve.resolver import Resolution
 
 SHIPPED_SCHEMA = 1
 _HEADER = (
     "# The files that this row installs: name, version, sha256, file, bytes. Written by `envbuilder catalog prove`.\n"
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Document:
+    schema: Annotated[int, exactly(SHIPPED_SCHEMA)]
+    id: str
+    closures: Annotated[tuple[Closure, ...], NotEmpty()]
 
 
 class ShippedClosures(Protocol):
@@ -100,20 +108,8 @@ def merged(closures: Iterable[Closure]) -> tuple[Closure, ...]:
 
 def dump_closures(row: str, closures: Iterable[Closure]) -> str:
     """Return the canonical text of `locks/ID.yaml`."""
-    document: dict[str, Plain] = {
-        "schema": SHIPPED_SCHEMA,
-        "id": row,
-        "closures": [
-            {
-                "python": str(closure.python),
-                "answers": [{"base": base, "request": request} for base, request in closure.answers],
-                "packages": [_line(each) for each in closure.packages],
-                "build": [_line(each) for each in closure.build],
-            }
-            for closure in closures
-        ],
-    }
-    return _HEADER + canonical(document)
+    document = _Document(schema=SHIPPED_SCHEMA, id=row, closures=tuple(closures))
+    return _HEADER + canonical(structure.dump(document))
 
 
 def load_closures(text: str, file: str, row: str) -> tuple[Closure, ...]:
@@ -122,41 +118,9 @@ def load_closures(text: str, file: str, row: str) -> tuple[Closure, ...]:
     Raises:
         InvalidInput: With every fault.
     """
-    reader = Reader(file)
-    root = reader.document(text)
-    if root.integer("schema") != SHIPPED_SCHEMA:
-        root.fault("schema", f"must be {SHIPPED_SCHEMA}")
-    if root.text("id") != row:
-        root.fault("id", f"must be the name of the file, {row!r}")
-    closures = tuple(_closure(each) for each in root.children("closures", required=True))
-    reader.finish()
-    return closures
 
+    def check(document: _Document) -> Iterator[Mismatch]:
+        if document.id != row:
+            yield Mismatch(path=("id",), problem=f"must be the name of the file, {row!r}")
 
-def _closure(fields: Fields) -> Closure:
-    return Closure(
-        python=fields.release("python"),
-        answers=tuple(
-            (each.text("base"), each.value("request", sha256_digest, fallback=""))
-            for each in fields.children("answers", required=True)
-        ),
-        packages=fields.texts("packages", _chosen, required=True),
-        build=fields.texts("build", _chosen),
-    )
-
-
-def _line(chosen: Chosen) -> str:
-    return " ".join((*package_lines((chosen,)), *([str(chosen.size)] if chosen.size else [])))
-
-
-def _chosen(line: str) -> Chosen:
-    parts = line.split(" ")
-    if len(parts) not in {4, 5} or not all(parts):
-        raise ValueError("must be `name version sha256 file size`")
-    name, version, digest, file = parts[:4]
-    size = parts[4] if len(parts) == 5 else "0"
-    if "/" in file:
-        raise ValueError(f"{file!r} is not the name of a file")
-    if not (size.isascii() and size.isdigit()):
-        raise ValueError(f"{size!r} is not a number of bytes")
-    return Chosen(name=normalized(name), version=version, file=file, sha256=sha256(digest), size=int(size))
+    return structured(_Document, read(text, file), file, check=check).closures

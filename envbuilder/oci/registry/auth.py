@@ -10,10 +10,10 @@ from urllib.parse import urlencode
 
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.http.origins import is_loopback
+from envbuilder.core.http.retries import Pacing, Patience
 from envbuilder.core.json_fields import at, parsed, text
 from envbuilder.oci.registry.credentials import Credentials
 from envbuilder.oci.registry.failures import Interrupted, refused
-from envbuilder.oci.registry.retries import Pacing, Patience
 from envbuilder.oci.registry.transport import Answer, Request, Transport
 
 _CLIENT = "envbuilder"
@@ -127,7 +127,7 @@ class Authorizer:
                 with self._transport.send(request) as answer:
                     return self._ticket(answer)
             except Interrupted as error:
-                if not patience.lasts(error):
+                if not patience.lasts(asked=error.asked, stalled=error.stalled):
                     raise
 
     def _token_request(self, challenge: Challenge, scopes: tuple[str, ...]) -> Request:

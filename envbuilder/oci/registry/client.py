@@ -12,6 +12,7 @@ from typing import Self, TypeVar
 from envbuilder.core.digests import is_digest
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
 from envbuilder.core.http.origins import is_loopback, origin
+from envbuilder.core.http.retries import Pacing, Patience
 from envbuilder.core.json_fields import parsed, text
 from envbuilder.core.references import ImageRef
 from envbuilder.oci.documents import document
@@ -20,7 +21,6 @@ from envbuilder.oci.registry.addresses import Place, has_host, place_of, sibling
 from envbuilder.oci.registry.auth import Authorizer
 from envbuilder.oci.registry.credentials import Credentials, RegistryLogins
 from envbuilder.oci.registry.failures import Interrupted, refused
-from envbuilder.oci.registry.retries import Pacing, Patience
 from envbuilder.oci.registry.transport import Answer, Body, Request, Transport
 
 T = TypeVar("T")
@@ -217,7 +217,7 @@ class Repository:
             try:
                 return ask()
             except Interrupted as error:
-                if not patience.lasts(error):
+                if not patience.lasts(asked=error.asked, stalled=error.stalled):
                     raise
 
     def manifest(self, name: str) -> Document | None:

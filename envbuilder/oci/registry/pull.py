@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from envbuilder.core.digests import digest_of, is_digest
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
+from envbuilder.core.http.retries import Patience
 from envbuilder.core.json_fields import Record, parsed, record, records, text, texts
 from envbuilder.core.references import ImageRef
 from envbuilder.oci.documents import descriptor
@@ -14,7 +15,6 @@ from envbuilder.oci.images import Descriptor, Document
 from envbuilder.oci.registry.client import RegistryClient, Repository
 from envbuilder.oci.registry.failures import Interrupted
 from envbuilder.oci.registry.parallel import Listener, Watch, ignore, in_parallel
-from envbuilder.oci.registry.retries import Patience
 from envbuilder.oci.registry.transport import Answer
 from envbuilder.oci.store import Receiver, Store
 
@@ -197,7 +197,7 @@ def _fetch(repository: Repository, blob: Descriptor, store: Store, watch: Watch)
             try:
                 _read_on(repository, blob, receiver, watch)
             except Interrupted as error:
-                if not patience.lasts(error, receiver.size):
+                if not patience.lasts(asked=error.asked, stalled=error.stalled, position=receiver.size):
                     raise
 
 

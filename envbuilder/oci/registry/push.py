@@ -155,7 +155,7 @@ def _send(repository: Repository, blob: _Blob, store: Store, watch: Watch) -> No
             Upload(repository=repository, blob=blob.descriptor, item=blob.item, stream=content, watch=watch).run()
     except VerificationFailed:
         if blob.layer:  # damaged since it was verified: remove it, so that the next run makes it again
-            store.trusted.discard(blob.descriptor.digest)
+            store.trusted.discard(store.path(blob.descriptor.digest))
             store.verified(blob.descriptor.digest)
         raise
 

@@ -16,8 +16,8 @@ from envbuilder.core.http.client import MOST_REDIRECTS, Client, Response
 from envbuilder.core.http.failures import BROKE, CERTIFICATE, CLOCK, CLOCK_HINT, BadAddress
 from envbuilder.core.http.limits import MOST_WAITED, SECONDS, GivenUp, Stalled, TooLong, decimal, whole
 from envbuilder.core.http.origins import is_loopback, origin
+from envbuilder.core.http.retries import retry_after
 from envbuilder.oci.registry.failures import Interrupted, said
-from envbuilder.oci.registry.retries import retry_after
 
 Body: TypeAlias = bytes | Callable[[], Iterator[bytes]] | None
 """Bytes, or a function that returns them again for each attempt; the headers then include `Content-Length`."""

@@ -11,11 +11,11 @@ from urllib.parse import urlencode
 
 from envbuilder.core.errors import EnvbuilderError, SourceUnreachable, VerificationFailed
 from envbuilder.core.http.limits import SECONDS, decimal
+from envbuilder.core.http.retries import Patience
 from envbuilder.oci.images import Descriptor
 from envbuilder.oci.registry.client import Repository
 from envbuilder.oci.registry.failures import Interrupted, SessionLost
 from envbuilder.oci.registry.parallel import Watch
-from envbuilder.oci.registry.retries import Patience
 from envbuilder.oci.registry.transport import Answer
 
 if TYPE_CHECKING:
@@ -101,7 +101,9 @@ class Upload:
                 session = session or self._begin()
                 self._fill(session)
             except Interrupted as error:
-                if not patience.lasts(error, session.position if session else 0):
+                if not patience.lasts(
+                    asked=error.asked, stalled=error.stalled, position=session.position if session else 0
+                ):
                     raise
                 session = self._taken_up(None if isinstance(error, SessionLost) else session)
                 if session is None and self.repository.has_blob(self.blob.digest):

@@ -15,6 +15,12 @@ from typing import BinaryIO
 from envbuilder.core.archives.member_names import BadArchive
 from envbuilder.core.archives.tar_reader import FileStream, TarEntry, TarReader
 
+EPOCH = 1_700_000_000
+"""Time stamp of everything in a base, an interpreter archive or an added layer: 2023-11-14T22:13:20Z.
+
+It was chosen arbitrarily; one value for all environments lets them share layers.
+"""
+
 
 class Kind(Enum):
     """Kind of a member; the value is its type flag in a tar."""

@@ -19,13 +19,13 @@ import pytest
 from envbuilder.catalog.buildable import Inventory
 from envbuilder.catalog.verdicts import Fit
 from envbuilder.cli.output.doctor_text import doctor_text
-from envbuilder.diagnostics.doctor import HostProbe
+from envbuilder.diagnostics.doctor import HostProbe, decode_host_environment
 from envbuilder.diagnostics.facts.facts import Facts, Seen
 from envbuilder.diagnostics.facts.hardware import GpuBytes, GpuProcess
 from envbuilder.diagnostics.facts.host import NamedProcess
 from envbuilder.diagnostics.host.environment import HostEnvironment
 from envbuilder.diagnostics.host.table import examine_machine
-from envbuilder.diagnostics.probe.decoding import decode, decode_host_environment
+from envbuilder.diagnostics.probe.decoding import decode
 from tests.fakes.catalogs import real_catalog
 from tests.fakes.cuda_libraries import compile_stack
 from tests.fakes.site_packages import add_builtin_keras, add_library, install, install_tensorflow

@@ -82,3 +82,20 @@ def test_honest_names_come_back_unchanged(parse: Callable[[str], str], text: str
 )
 def test_a_file_belongs_to_its_release(file: str, name: str, version: str, *, holds: bool) -> None:
     assert names.is_file_of(file, name, version) is holds
+
+
+@pytest.mark.parametrize("text", ["", "/a", "a//b", "a/", ".", "..", "a/../b", "a/..", "./a", "-a/b", "a b", "a\n"])
+def test_a_member_of_an_archive_does_not_lead_out_of_it(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a relative path"):
+        names.archive_member(text)
+
+
+@pytest.mark.parametrize("text", ["a", "cuda/lib64/libcudnn.so.7", "..a/b..", ".hidden"])
+def test_a_member_of_an_archive_is_kept_as_it_is(text: str) -> None:
+    assert names.archive_member(text) == text
+
+
+def test_only_the_name_root_is_that_of_a_privileged_user() -> None:
+    with pytest.raises(ValueError, match="unprivileged"):
+        names.account_name("root")
+    assert names.account_name("rooted") == "rooted"

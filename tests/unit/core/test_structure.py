@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envbuilder.core.conversion.reading import Dialect
+from envbuilder.core.conversion.reading import Dialect, Mismatched
 from envbuilder.core.field_rules import (
     At,
     Entries,
@@ -25,7 +25,6 @@ from envbuilder.core.field_rules import (
     Unique,
     When,
 )
-from envbuilder.core.mismatches import Mismatched
 from envbuilder.core.structure import dump, load
 from envbuilder.core.versions import Release
 

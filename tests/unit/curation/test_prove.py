@@ -201,7 +201,10 @@ def test_a_shipped_closure_is_used_and_nothing_resolved(here: World) -> None:
     prove(ROW, Grade.RESOLVED, here.ports())
     [closure] = here.closures.read(ROW.id)
     other = Closure(
-        python=closure.python, answers=closure.answers, packages=(*closure.packages, chosen("typing-extensions", "4.5"))
+        python=closure.python,
+        answers=closure.answers,
+        packages=(*closure.packages, chosen("typing-extensions", "4.5")),
+        build=(),
     )
     (here.matrices / "locks" / f"{ROW.id}.yaml").write_text(dump_closures(ROW.id, [other]), encoding="utf-8")
     here.resolver = FakeResolver()

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import InvalidInput, ToolFailed
-from envbuilder.diagnostics.doctor import look_into_container, read_facts_file
+from envbuilder.diagnostics.doctor import look_into_container, read_facts_file, with_host_environment
 from envbuilder.diagnostics.facts.facts import NOT_ASKED, Seen
-from envbuilder.diagnostics.probe.decoding import with_host_environment
 from envbuilder.oci.runtime.command import RunResult
 from tests.fakes.site_packages import install_tensorflow
 from tests.unit.diagnostics.checks.cases import ROOT

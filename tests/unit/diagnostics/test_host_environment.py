@@ -10,9 +10,14 @@ from dataclasses import dataclass, replace
 import pytest
 
 from envbuilder.core.errors import EngineUnavailable, ToolMissing
-from envbuilder.diagnostics.deadlines import Pending
 from envbuilder.diagnostics.host.environment import EngineAnswers, EngineSilent, Silence, SourceKind
-from envbuilder.diagnostics.host_environment import Address, HostEnvironmentPorts, start_host_environment, without_login
+from envbuilder.diagnostics.host_environment import (
+    Address,
+    HostEnvironmentPorts,
+    Pending,
+    start_host_environment,
+    without_login,
+)
 from envbuilder.image.builds import EngineInfo
 from tests.fakes.engine import FAKE_INFO
 

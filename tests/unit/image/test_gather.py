@@ -115,3 +115,21 @@ def test_a_file_that_cannot_be_had_is_named(machine: Machine) -> None:
     other = hashlib.sha256(gzip.compress(b"other")).hexdigest()
     with pytest.raises(SourceUnreachable, match=r"cpython-3\.8\.18"):
         machine.gatherer.gather(replace(lock, packages=(), python=replace(lock.python, sha256=other)))
+
+
+def test_a_failure_does_not_keep_other_files_from_being_fetched(machine: Machine) -> None:
+    lock = machine.lock()
+    framework = lock.group(PackageGroup.FRAMEWORK)[0].file
+    machine.world.unreachable.add(framework)
+    other = hashlib.sha256(b"other").hexdigest()
+    failed = list(machine.gatherer.fetch(replace(lock, python=replace(lock.python, sha256=other))))
+    assert [failure.names for failure in failed] == [(framework,), (lock.python.file,)]
+    assert machine.world.fetched == [pin.file for pin in lock.packages if pin.file != framework]
+
+
+def test_files_that_the_index_has_are_fetched_if_it_lacks_others(machine: Machine) -> None:
+    lock = machine.lock()
+    gone = lock.group(PackageGroup.CUDA)[0].file
+    machine.world.gone.add(gone)
+    assert [failure.names for failure in machine.gatherer.fetch(lock)] == [(gone,)]
+    assert machine.world.fetched == [pin.file for pin in lock.packages if pin.file != gone]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from envbuilder.core.errors import SourceUnreachable, ToolMissing
+from envbuilder.core.errors import NotOnIndex, SourceUnreachable, ToolMissing
 from envbuilder.image.base.tree_content import TreeContent
 from envbuilder.image.base.trees import DebianTree
 from envbuilder.image.layers.ports import AssemblyContext
@@ -39,6 +39,7 @@ class World:
         folder: Holds everything.
         fetched: Names of the files that were fetched, in order.
         unreachable: Names of files that cannot be had.
+        gone: Names of files that the index does not list.
         opened: How often a base was opened.
         libraries: Names of the libraries of the base.
     """
@@ -46,6 +47,7 @@ class World:
     folder: Path
     fetched: list[str] = field(default_factory=list)
     unreachable: set[str] = field(default_factory=set)
+    gone: set[str] = field(default_factory=set)
     opened: list[str] = field(default_factory=list)
     libraries: tuple[str, ...] = ()
 
@@ -143,6 +145,8 @@ class ToyPackages:
 
     def locate(self, pins: Sequence[PackagePin], python: str) -> Sequence[IndexFile]:
         assert python == "3.8"
+        if gone := tuple(pin.file for pin in pins if pin.file in self.world.gone):
+            raise NotOnIndex(gone)
         return [IndexFile(file=pin.file, sha256=pin.sha256, url="", size=pin.size) for pin in pins]
 
     def fetch(self, file: IndexFile, progress: Callable[[int, int], None]) -> None:

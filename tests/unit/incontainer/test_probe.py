@@ -12,7 +12,10 @@ from typing import Any
 import pytest
 
 from envbuilder.core.versions import Release
-from envbuilder.diagnostics.checks.evaluation import judge
+from envbuilder.curation.stand_ins.imported_symbols import ImportedSymbol
+from envbuilder.curation.stand_ins.library import compiled as compile_stand_in
+from envbuilder.curation.stand_ins.library import stand_in
+from envbuilder.diagnostics.checks.evaluation import run_checks
 from envbuilder.diagnostics.checks.results import Tier
 from envbuilder.diagnostics.checks.table import CHECKS, checks_for
 from envbuilder.diagnostics.facts.facts import Seen, Unseen
@@ -294,6 +297,35 @@ int cuDeviceTotalMem_v2(unsigned long *v, int d) {{ *v = 1ul << 37; return 0; }}
 
 
 @needs_compiler
+def test_a_stand_in_is_recognized_and_its_answers_are_no_versions(tmp_path: Path) -> None:
+    symbols = [ImportedSymbol(library="libcudnn", name="cudnnGetVersion", version="libcudnn.so.7")]
+    path = os.environ["PATH"]
+    (tmp_path / "libcudnn.so.7").write_bytes(compile_stand_in(stand_in("libcudnn.so.7", symbols), path))
+    symbols = [ImportedSymbol(library="libcuda", name=name, version="") for name in ("cuInit", "cuDriverGetVersion")]
+    (tmp_path / "libcuda.so.1").write_bytes(compile_stand_in(stand_in("libcuda.so.1", symbols), path))
+    facts = facts_of(run(tmp_path, {"schema": 1, "sonames": ["libcudnn.so.7"]}, libraries=str(tmp_path)))
+    cudnn = facts["libraries"]["value"]["libcudnn.so.7"]["value"]
+
+    assert (cudnn["loaded"], cudnn["stand_in"], cudnn["version"]) == (True, True, None)
+    assert facts["driver"]["value"]["interface"]["value"]["stand_in"] is True
+    assert facts["loader"]["value"]["libcuda"][0]["stand_in"] is True
+
+
+@needs_compiler
+def test_a_library_linked_against_a_stand_in_is_none(tmp_path: Path) -> None:
+    (tmp_path / "libcublas.so.9.0").write_bytes(compile_stand_in(stand_in("libcublas.so.9.0", []), os.environ["PATH"]))
+    (tmp_path / "client.c").write_text("int client;", encoding="utf-8")
+    subprocess.run(
+        [COMPILER or "cc", "-shared", "-fPIC", "-Wl,--no-as-needed", "-o", "libcusolver.so.9.0", "client.c",
+         "libcublas.so.9.0"],
+        check=True, cwd=tmp_path,
+    )  # fmt: skip
+    facts = facts_of(run(tmp_path, {"schema": 1, "sonames": ["libcusolver.so.9.0"]}, libraries=str(tmp_path)))
+
+    assert facts["libraries"]["value"]["libcusolver.so.9.0"]["value"]["stand_in"] is False
+
+
+@needs_compiler
 def test_a_driver_tells_its_gpus(tmp_path: Path) -> None:
     real = compiled(tmp_path, "libcuda.so.550.54.15", DRIVER.format(size=1 << 21, init=0))
     (tmp_path / "libcuda.so.1").symlink_to(real.name)
@@ -302,9 +334,15 @@ def test_a_driver_tells_its_gpus(tmp_path: Path) -> None:
 
     assert (interface["cuda"], interface["stub"], facts["driver"]["value"]["library"]) == ("12.4", False, "550.54.15")
     assert interface["gpus"] == [{"index": 0, "error": "", "name": "H1", "capability": "9.0", "memory": 1 << 37}]
-    assert {"source": "LD_LIBRARY_PATH", "path": str(tmp_path / "libcuda.so.1"), "real": str(real), "stub": False} in (
-        facts["loader"]["value"]["libcuda"]
-    )
+    assert facts["loader"]["value"]["libcuda"] == [
+        {
+            "source": "LD_LIBRARY_PATH",
+            "path": str(tmp_path / "libcuda.so.1"),
+            "real": str(real),
+            "stub": False,
+            "stand_in": False,
+        }
+    ]
 
 
 @needs_compiler
@@ -349,7 +387,7 @@ def test_a_library_in_the_runpath_of_tensorflow_is_found(tmp_path: Path) -> None
 
 def test_a_bare_interpreter_passes_no_check_of_tensorflow(tmp_path: Path) -> None:
     facts = decode(run(tmp_path, {"schema": 1, "gpu": True}).stdout, "probe")
-    report = judge(TF_2_20, facts, tier=Tier.GPU, required=Tier.GPU, subject="bare", seconds=0)
+    report = run_checks(TF_2_20, facts, tier=Tier.GPU, required=Tier.GPU, subject="bare", seconds=0)
     failed = {result.id for result in report.failed}
 
     assert len(checks_for(Tier.GPU)) == len(CHECKS)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.diagnostics.facts.facts import Seen
-from envbuilder.diagnostics.facts.software import SoftwareFacts
+from envbuilder.diagnostics.facts.host import SoftwareFacts
 from envbuilder.diagnostics.probe.decoding import decode
 from tests.fakes.cuda_libraries import COMPILER, STACK, compile_fake, compile_stack
 from tests.fakes.site_packages import (

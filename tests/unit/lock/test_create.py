@@ -22,7 +22,7 @@ from envbuilder.lock.lockfile import dump, load
 from envbuilder.lock.resolve.requests import row_request
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder, dump_closures, request_digest
 from envbuilder.lock.spec_values import Sources, Spec
-from envbuilder.lock.staleness import as_shipped, check, upgraded
+from envbuilder.lock.staleness import as_shipped, staleness, upgraded
 from tests.fakes.catalogs import real_catalog, small_catalog, small_row
 from tests.fakes.ports import HOOK, PROBE, UV, lock_ports
 from tests.fakes.proving import world
@@ -161,31 +161,33 @@ def test_a_lock_is_up_to_date_right_after_it_was_made() -> None:
     for row in CATALOG.environments:
         for choice in row.bases:
             spec = Spec(environment=row.id, base=choice.system.id)
-            assert not check(CATALOG, spec, lock(CATALOG, spec, lock_ports()))
+            assert not staleness(CATALOG, spec, lock(CATALOG, spec, lock_ports()))
 
 
 def test_a_lock_of_another_python_is_up_to_date_too() -> None:
     spec = replace(SPEC, python=Release("3.7"))
-    assert not check(CATALOG, spec, lock(CATALOG, spec, lock_ports()))
+    assert not staleness(CATALOG, spec, lock(CATALOG, spec, lock_ports()))
 
 
 def test_a_changed_spec_makes_the_lock_stale_and_is_named() -> None:
     made = lock(CATALOG, SPEC, lock_ports())
-    changes = check(CATALOG, replace(SPEC, packages=("six",), apt=("git",)), made)
+    changes = staleness(CATALOG, replace(SPEC, packages=("six",), apt=("git",)), made)
     assert [str(change) for change in changes] == ["+ spec.apt git", "+ spec.packages six"]
 
 
 def test_another_name_makes_the_lock_stale_and_is_none_of_an_environment() -> None:
     made = lock(CATALOG, replace(SPEC, name="vision"), lock_ports())
     assert made.name == "vision"
-    assert [str(change) for change in check(CATALOG, replace(SPEC, name="nlp"), made)] == ["~ spec.name vision -> nlp"]
+    assert [str(change) for change in staleness(CATALOG, replace(SPEC, name="nlp"), made)] == [
+        "~ spec.name vision -> nlp"
+    ]
     with pytest.raises(UsageError, match="is the id of an environment"):
         lock(CATALOG, replace(SPEC, name="tf-2.15-cpu"), lock_ports())
 
 
 def test_another_environment_makes_the_lock_stale() -> None:
     made = lock(CATALOG, SPEC, lock_ports())
-    changed = {change.field for change in check(CATALOG, Spec(environment="tf-2.15-cpu"), made)}
+    changed = {change.field for change in staleness(CATALOG, Spec(environment="tf-2.15-cpu"), made)}
     assert {"spec.environment", "row.tensorflow"} <= changed
 
 
@@ -302,11 +304,11 @@ def test_a_lock_that_was_not_upgraded_is_of_no_day() -> None:
 
 def test_an_upgraded_lock_is_up_to_date_until_the_row_changes() -> None:
     made = lock(CATALOG, CPU, lock_ports(), upgrade=DAY)
-    assert not check(CATALOG, CPU, made)
+    assert not staleness(CATALOG, CPU, made)
     row = replace(small_row(CPU.environment), source_builds=("termcolor",))
     others = tuple(each for each in CATALOG.environments if each.id != row.id)
     moved = replace(CATALOG, environments=(*others, replace(row, cutoff=date(2026, 1, 1))))
-    assert [str(change) for change in check(moved, CPU, made)] == ["+ row.source_builds termcolor"]
+    assert [str(change) for change in staleness(moved, CPU, made)] == ["+ row.source_builds termcolor"]
 
 
 def test_a_lock_whose_day_is_none_is_stale_and_no_crash() -> None:
@@ -315,7 +317,7 @@ def test_a_lock_whose_day_is_none_is_stale_and_no_crash() -> None:
         made, inputs=tuple((name, "soon" if value == "2025-03-01" else value) for name, value in made.inputs)
     )
     assert upgraded(spoilt) is None
-    assert {change.field for change in check(CATALOG, CPU, spoilt)} == {"upgraded", "row.cutoff"}
+    assert {change.field for change in staleness(CATALOG, CPU, spoilt)} == {"upgraded", "row.cutoff"}
 
 
 def test_a_lock_has_what_its_row_ships_or_not(tmp_path: Path) -> None:
@@ -334,8 +336,8 @@ def test_another_patch_release_is_resolved_and_states_its_deviation(tmp_path: Pa
     assert resolver.asked[0].requirements == ("tensorflow-cpu==2.15.0",)
     assert made.framework_version == "2.15.0"
     assert any(each.startswith("TensorFlow is 2.15.0 instead of 2.15.1") for each in made.deviations)
-    assert not check(with_other_release(), spec, made)
-    assert "spec.tensorflow" in {change.field for change in check(with_other_release(), CPU, made)}
+    assert not staleness(with_other_release(), spec, made)
+    assert "spec.tensorflow" in {change.field for change in staleness(with_other_release(), CPU, made)}
 
 
 def test_the_release_of_the_row_may_be_named_and_is_shipped(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from envbuilder.catalog.cuda import LibraryLink
 from envbuilder.catalog.environments import Environment
 from envbuilder.core.memory_policy import GROWTH
 from envbuilder.core.versions import Release
-from envbuilder.lock.diff import staleness
+from envbuilder.lock.diff import changed_inputs
 from envbuilder.lock.inputs import inputs
 from envbuilder.lock.lock import Lock
 from envbuilder.lock.spec_values import Spec, User
@@ -28,7 +28,9 @@ def made_from(row: Environment, spec: Spec) -> Lock:
 
 
 def changed(row: Environment = ROW, spec: Spec = SPEC) -> list[str]:
-    return [str(change) for change in staleness(made_from(ROW, SPEC), dict(inputs(row, row.bases[1], spec, DRIVER)))]
+    return [
+        str(change) for change in changed_inputs(made_from(ROW, SPEC), dict(inputs(row, row.bases[1], spec, DRIVER)))
+    ]
 
 
 def test_a_lock_of_the_same_row_and_spec_is_up_to_date() -> None:
@@ -85,7 +87,7 @@ def test_a_change_of_the_row_is_named(row: Environment, told: str) -> None:
 
 def test_another_driver_floor_is_named() -> None:
     now = dict(inputs(ROW, CHOICE, SPEC, Release("999.1")))
-    assert [str(change) for change in staleness(made_from(ROW, SPEC), now)] == ["~ row.driver 450.80.02 -> 999.1"]
+    assert [str(change) for change in changed_inputs(made_from(ROW, SPEC), now)] == ["~ row.driver 450.80.02 -> 999.1"]
 
 
 def test_sources_are_no_input() -> None:
@@ -94,5 +96,5 @@ def test_sources_are_no_input() -> None:
 
 
 def test_a_base_that_the_row_has_no_more_is_told() -> None:
-    told = [str(change) for change in staleness(made_from(ROW, SPEC), dict(inputs(ROW, None, SPEC, None)))]
+    told = [str(change) for change in changed_inputs(made_from(ROW, SPEC), dict(inputs(ROW, None, SPEC, None)))]
     assert "- row.base debian-new" in told

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import lzma
 import re
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
-from envbuilder.core.http.limits import MOST_STALLS, Stalled, TooLong, whole
+from envbuilder.core.http.limits import Stalled, TooLong, whole
+from envbuilder.core.http.retries import PACING, Pacing, Patience
 from envbuilder.core.http.web import Web
 from envbuilder.image.base.deb.packages import PackageIndex
 from envbuilder.image.base.deb.release import ListedFile, Release, parse_release, stamp
@@ -23,7 +23,6 @@ from envbuilder.oci.store import Store
 SECURITY = "security:"
 """Prefix of the path of a file in the archive of security updates, which is beside the main one."""
 
-_TRIES = 3
 _OK, _NOT_FOUND, _SERVER_FAULT = 200, 404, 500
 _NOT_ALLOWED = frozenset({401, 403, 407})
 _SCHEMES = ("https", "http", "file")
@@ -56,7 +55,7 @@ class DebianArchive:
         allow_expired: Accept expired suites, and suites older than those seen before: for archives and snapshots.
         progress: Progress callback; receives one line of text.
         clock: The time of this machine.
-        pause: Waits between two tries, in seconds.
+        pacing: Waits between two attempts.
     """
 
     mirror: str
@@ -67,7 +66,7 @@ class DebianArchive:
     allow_expired: bool = False
     progress: Callable[[str], None] = lambda _text: None
     clock: Callable[[], datetime] = _now
-    pause: Callable[[float], None] = time.sleep
+    pacing: Pacing = PACING
 
     def index(self, suite: str, components: tuple[str, ...]) -> PackageIndex:
         """Return the packages of a suite for x86-64, with its updates and security updates.
@@ -159,24 +158,22 @@ class DebianArchive:
 
     def _get(self, address: str, limit: int) -> bytes:
         _refuse_address(address)
-        problem, hint = "", _NETWORK_HINT
-        for attempt in range(1, _TRIES + 1):
+        patience = Patience(self.pacing)
+        while True:
+            hint = _NETWORK_HINT
             try:
                 return _read(self.web, address, limit)
             except _Refused as refused:
                 problem = f"the server answers {refused.status}"
                 hint = _LOGIN_HINT if refused.status in _NOT_ALLOWED else _NETWORK_HINT
-                if refused.status < _SERVER_FAULT:
-                    break
+                again = refused.status >= _SERVER_FAULT and patience.lasts()
             except FileNotFoundError as error:
                 raise _not_there(address) from error
             except OSError as error:
                 problem = str(error)
-                if isinstance(error, Stalled) and attempt == MOST_STALLS:
-                    break
-            if attempt < _TRIES:
-                self.pause(float(attempt))
-        raise SourceUnreachable(f"{_shown(address)} cannot be fetched: {problem}", hint=hint)
+                again = patience.lasts(stalled=isinstance(error, Stalled))
+            if not again:
+                raise SourceUnreachable(f"{_shown(address)} cannot be fetched: {problem}", hint=hint)
 
 
 def _read(web: Web, address: str, limit: int) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envbuilder.catalog.advise.advice import Advice, Answer, Reason, Topic, Wanted, Weight
+from envbuilder.catalog.advise.advice import Advice, AdviceReason, Answer, Topic, Wanted, Weight
 from envbuilder.catalog.advise.recommend import advise, described
 from envbuilder.catalog.advise.version_ranges import spec_of
 from envbuilder.catalog.buildable import Inventory
@@ -54,5 +54,5 @@ def changes(advice: Advice) -> list[str]:
     return [change.text for change in advice.changes]
 
 
-def about(advice: Advice, topic: Topic, weight: Weight) -> list[Reason]:
+def about(advice: Advice, topic: Topic, weight: Weight) -> list[AdviceReason]:
     return [reason for reason in advice.reasons if reason.topic is topic and reason.weight is weight]

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
-from envbuilder.core.archives.decompression import packing_of, unpacked
+from envbuilder.core.archives.decompression import packing_by, unpacked
 from envbuilder.core.archives.limits import Budget, Limits
 from envbuilder.core.archives.member_names import BadArchive
 
@@ -23,7 +23,7 @@ DATA = bytes(range(256)) * 300
 
 def read(data: bytes, packing: str, budget: Budget) -> bytes:
     stream = io.BytesIO(data)
-    assert packing_of(stream) == packing
+    assert packing_by(data[:6]) == packing
     with unpacked(stream, packing, budget) as plain:
         return plain.read()
 

@@ -26,10 +26,13 @@ from envbuilder.core.http.limits import (
     TooLong,
     whole,
 )
+from envbuilder.core.http.retries import Pacing
 from envbuilder.core.http.web import Web
 from envbuilder.lock.index.fetching import fetch, fetch_into
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.oci.store import Store
+
+NO_WAIT = Pacing(pause=lambda _seconds: None)
 
 
 @contextmanager
@@ -91,7 +94,7 @@ def test_a_slow_server_is_given_up_after_two_tries(tmp_path: Path) -> None:
     clock = itertools.count(step=WINDOW).__next__
     pauses: list[float] = []
     with answering(slow) as address, pytest.raises(SourceUnreachable, match="only 1 bytes in 12 seconds"):
-        fetch(wanted(address), tmp_path, web=Web({}, clock=clock), pause=pauses.append)
+        fetch(wanted(address), tmp_path, web=Web({}, clock=clock), pacing=Pacing(pause=pauses.append))
     assert len(pauses) == 1
 
 
@@ -100,7 +103,7 @@ def test_a_server_that_was_given_up_is_not_asked_again(tmp_path: Path) -> None:
     with answering(slow) as address:
         for words in ("only 1 bytes", "too slow before"):
             with pytest.raises(SourceUnreachable, match=words):
-                fetch(wanted(address), tmp_path, web=web, pause=lambda _: None)
+                fetch(wanted(address), tmp_path, web=web, pacing=NO_WAIT)
     with answering(saying("200 OK\r\nContent-Length: 0")) as other, web.asked(other, {}) as answer:
         assert answer.status == 200
 
@@ -175,7 +178,7 @@ def test_a_server_that_wants_us_to_wait_for_ever_is_given_up(asked: str, tmp_pat
         web = Web({}, clock=lambda: now[0])
         for _ in range(3):  # one file after the other
             with pytest.raises(SourceUnreachable, match=f"{address} answers 429 and asks") as caught:
-                fetch(wanted(address), tmp_path, web=web, pause=pause)
+                fetch(wanted(address), tmp_path, web=web, pacing=Pacing(pause=pause))
             assert "--index" in caught.value.hint
     assert sum(pauses) == MOST_WAITED
 
@@ -183,21 +186,21 @@ def test_a_server_that_wants_us_to_wait_for_ever_is_given_up(asked: str, tmp_pat
 @pytest.mark.parametrize("header", ["Retry-After: \xb2", "Content-Length: \xb2", f"Content-Length: {'9' * 5000}"])
 def test_numbers_of_headers_that_are_none_are_no_fault_of_ours(header: str, tmp_path: Path) -> None:
     with answering(saying(f"503 Busy\r\n{header}")) as address, pytest.raises(SourceUnreachable):
-        fetch(wanted(address), tmp_path, web=Web({}), pause=lambda _: None)
+        fetch(wanted(address), tmp_path, web=Web({}), pacing=NO_WAIT)
 
 
 @pytest.mark.parametrize("place", ["http://[", "http://127.0.0.1:99999/", "http://[::1", "//a:b:c/", "http://1:x/"])
 def test_a_redirect_to_no_address_is_told_as_such(place: str, tmp_path: Path) -> None:
     moved = saying(f"302 Found\r\nContent-Length: 0\r\nLocation: {place}")
     with answering(moved) as address, pytest.raises(SourceUnreachable, match=NO_ADDRESS):
-        fetch(wanted(address), tmp_path, web=Web({}), pause=lambda _: None)
+        fetch(wanted(address), tmp_path, web=Web({}), pacing=NO_WAIT)
 
 
 @pytest.mark.parametrize("url", ["http://[/x", "http://127.0.0.1:99999/x", f"http://{'a' * 70}.example/x"])
 def test_an_address_that_is_none_is_told_as_such(url: str, tmp_path: Path) -> None:
     broken = IndexFile(file="x.whl", sha256="0" * 64, url=url)
     with pytest.raises(SourceUnreachable, match="fetched"):
-        fetch(broken, tmp_path, web=Web({}), pause=lambda _: None)
+        fetch(broken, tmp_path, web=Web({}), pacing=NO_WAIT)
 
 
 def test_a_head_that_does_not_end_is_given_up_although_bytes_arrive() -> None:

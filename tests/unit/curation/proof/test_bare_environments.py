@@ -18,7 +18,9 @@ from tests.fakes.installing_uv import InstallingUv, installing_uv
 from tests.fakes.resolver import chosen
 
 PYTHON = HostPython(path=Path("/opt/python3.8/bin/python3.8"), version=Release("3.8.18"), glibc="2.36")
-WHEELS = Closure(python=Release("3.8"), answers=(), packages=(chosen("numpy", "1.19.5"), chosen("six", "1.15.0")))
+WHEELS = Closure(
+    python=Release("3.8"), answers=(), packages=(chosen("numpy", "1.19.5"), chosen("six", "1.15.0")), build=()
+)
 MIXED = replace(
     WHEELS,
     packages=(chosen("six", "1.15.0"), chosen("termcolor", "1.1.0", source=True)),

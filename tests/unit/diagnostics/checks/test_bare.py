@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from envbuilder.catalog.expectation import Expectation
 from envbuilder.core.versions import Release
-from envbuilder.diagnostics.checks.evaluation import judge_bare
+from envbuilder.diagnostics.checks.evaluation import run_bare_checks
 from envbuilder.diagnostics.checks.expectation import expect_bare
 from envbuilder.diagnostics.checks.results import NotProven, Report, Tier
 from envbuilder.diagnostics.checks.table import bare_checks, checks_for
@@ -29,7 +29,7 @@ CUDA_ONLY = {
 
 
 def judged(expectation: Expectation, facts: Facts) -> Report:
-    return judge_bare(expectation, facts, subject="here", seconds=2.0)
+    return run_bare_checks(expectation, facts, subject="here", seconds=2.0)
 
 
 def test_the_checks_of_a_bare_environment_are_those_of_a_cpu_that_need_no_cuda_libraries() -> None:
@@ -75,7 +75,7 @@ def test_a_row_and_its_closure_make_the_expectation() -> None:
 
 
 def test_a_gpu_row_expects_the_cuda_that_its_wheel_was_built_with() -> None:
-    closure = Closure(python=Release("3.11"), answers=(), packages=())
+    closure = Closure(python=Release("3.11"), answers=(), packages=(), build=())
     expectation = expect_bare(ROW, closure, TABLES)
     assert ROW.cuda is not None
     assert expectation.cuda is not None

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from envbuilder.diagnostics.checks.check import WITH_GPU
-from envbuilder.diagnostics.checks.evaluation import judge
+from envbuilder.diagnostics.checks.evaluation import run_checks
 from envbuilder.diagnostics.checks.results import Failed, NotProven, Passed, Tier
 from envbuilder.diagnostics.checks.table import CHECKS
 from envbuilder.diagnostics.report.summary import outcome_kind
@@ -17,7 +17,7 @@ WITH_HOOK = {"memory-policy-applied"}
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 def test_a_check_says_what_the_case_expects(case: Case) -> None:
-    report = judge(case.expectation, case.facts, tier=Tier.GPU, required=None, subject="case", seconds=0)
+    report = run_checks(case.expectation, case.facts, tier=Tier.GPU, required=None, subject="case", seconds=0)
     result = {each.id: each for each in report.results}[case.check]
 
     assert outcome_kind(result).value == case.expect, result.outcome
@@ -73,7 +73,7 @@ def test_no_gpu_check_passes_without_a_gpu(check: object, base: str) -> None:
 
 def test_what_a_check_found_has_the_id_of_the_check() -> None:
     facts = facts_named("tf-2.4-gpu-wheel-no-cuda")
-    report = judge(TF_2_4, facts, tier=Tier.CPU, required=Tier.CPU, subject="image", seconds=1)
+    report = run_checks(TF_2_4, facts, tier=Tier.CPU, required=Tier.CPU, subject="image", seconds=1)
     found = {result.id: result.outcome.finding.id for result in report.results if isinstance(result.outcome, Failed)}
     assert found
     assert all(name == check for check, name in found.items())
@@ -81,7 +81,7 @@ def test_what_a_check_found_has_the_id_of_the_check() -> None:
 
 def test_the_healthy_cpu_facts_pass_the_cpu_tier() -> None:
     facts = facts_named(HEALTHY)
-    report = judge(TF_2_20, facts, tier=Tier.CPU, required=Tier.CPU, subject="image", seconds=1)
+    report = run_checks(TF_2_20, facts, tier=Tier.CPU, required=Tier.CPU, subject="image", seconds=1)
 
     assert report.passed, report.failed
     assert len(report.results) == 15
@@ -89,14 +89,14 @@ def test_the_healthy_cpu_facts_pass_the_cpu_tier() -> None:
 
 
 def test_the_same_facts_fail_the_gpu_tier() -> None:
-    report = judge(TF_2_20, facts_named(HEALTHY), tier=Tier.GPU, required=Tier.GPU, subject="image", seconds=1)
+    report = run_checks(TF_2_20, facts_named(HEALTHY), tier=Tier.GPU, required=Tier.GPU, subject="image", seconds=1)
 
     assert {"driver-present", "gpu-visible-to-tensorflow", "gpu-matmul-on-gpu"} <= {each.id for each in report.failed}
 
 
 def test_with_gpus_the_gpu_tier_passes() -> None:
     facts = facts_named(HEALTHY, ("two-a100", "two-a100-work"))
-    report = judge(TF_2_20, facts, tier=Tier.GPU, required=Tier.GPU, subject="image", seconds=1)
+    report = run_checks(TF_2_20, facts, tier=Tier.GPU, required=Tier.GPU, subject="image", seconds=1)
 
     assert report.passed, report.failed
     assert len(report.results) == len(CHECKS) - len(WITH_HOOK)
@@ -104,7 +104,7 @@ def test_with_gpus_the_gpu_tier_passes() -> None:
 
 
 def test_a_tier_that_was_required_and_not_reached_is_not_proven() -> None:
-    report = judge(TF_2_20, facts_named(HEALTHY), tier=Tier.CPU, required=Tier.GPU, subject="image", seconds=1)
+    report = run_checks(TF_2_20, facts_named(HEALTHY), tier=Tier.CPU, required=Tier.GPU, subject="image", seconds=1)
     left_out = {each.id: each.outcome for each in report.failed}
 
     assert left_out["gpu-matmul-on-gpu"] == NotProven(reason="the validation was limited to tier cpu")
@@ -113,7 +113,7 @@ def test_a_tier_that_was_required_and_not_reached_is_not_proven() -> None:
 
 def test_after_a_failed_import_only_the_import_is_failed() -> None:
     facts = facts_named("tf-2.4-cpu-protobuf-4")
-    report = judge(EXPECTATIONS["tf-2.4-cpu"], facts, tier=Tier.CPU, required=None, subject="image", seconds=1)
+    report = run_checks(EXPECTATIONS["tf-2.4-cpu"], facts, tier=Tier.CPU, required=None, subject="image", seconds=1)
     reasons = {each.id: each.outcome for each in report.results if isinstance(each.outcome, NotProven)}
 
     assert [each.id for each in report.failed] == ["tensorflow-imports"]
@@ -127,8 +127,8 @@ def test_after_a_failed_import_only_the_import_is_failed() -> None:
 
 
 def test_checks_without_a_meaning_are_not_in_the_report() -> None:
-    cpu = judge(TF_2_15_CPU, facts_named("tf-2.15-cpu"), tier=Tier.CPU, required=Tier.CPU, subject="x", seconds=1)
-    linked = judge(
+    cpu = run_checks(TF_2_15_CPU, facts_named("tf-2.15-cpu"), tier=Tier.CPU, required=Tier.CPU, subject="x", seconds=1)
+    linked = run_checks(
         TF_1_4, facts_named("tf-1.4-gpu-wheel-no-cuda"), tier=Tier.CPU, required=None, subject="x", seconds=1
     )
 
@@ -149,7 +149,7 @@ def test_with_one_gpu_several_are_told_as_not_covered_and_a_required_gpu_tier_do
     alone = {"devices": 1, "shm": 67108864, "how": "", "expected": None, "replicas": []}
     change = {"facts": {"tensorflow-gpu-all-reduce": {"ok": True, "seconds": 1.0, "value": alone}}}
     facts = facts_named(HEALTHY, ("two-a100", "two-a100-work"), change)
-    report = judge(TF_2_20, facts, tier=Tier.GPU, required=Tier.GPU, subject="one GPU", seconds=0)
+    report = run_checks(TF_2_20, facts, tier=Tier.GPU, required=Tier.GPU, subject="one GPU", seconds=0)
 
     assert "gpu-all-reduce" not in {each.id for each in report.results}
     assert any("several GPUs" in line for line in report.not_covered)

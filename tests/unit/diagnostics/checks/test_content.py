@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from envbuilder.diagnostics.checks.content import CONTENT_CHECKS, judge_content
+from envbuilder.diagnostics.checks.content import CONTENT_CHECKS, run_content_checks
 from envbuilder.diagnostics.checks.results import Failed, NotProven, Outcome, Passed, Tier
 from envbuilder.image.contents import ContentExpectation, ImageContent, LibraryFile
 from envbuilder.lock.lock import Lock, PackageGroup
@@ -97,7 +97,7 @@ def good() -> ImageContent:
 
 
 def outcome(check: str, content: ImageContent, expectation: ContentExpectation = EXPECTATION) -> Outcome:
-    report = judge_content(expectation, content, subject="x", seconds=0)
+    report = run_content_checks(expectation, content, subject="x", seconds=0)
     [found] = [each.outcome for each in report.results if each.id == check]
     return found
 
@@ -116,7 +116,7 @@ def first_metadata() -> str:
 
 
 def test_a_good_image_passes_everything() -> None:
-    report = judge_content(EXPECTATION, good(), subject="x", seconds=0)
+    report = run_content_checks(EXPECTATION, good(), subject="x", seconds=0)
     assert [each.id for each in report.results if not isinstance(each.outcome, Passed)] == []
     assert len(report.results) == len(CONTENT_CHECKS)
 
@@ -252,8 +252,8 @@ def test_what_is_wrong_is_caught_with_a_remedy(check: str, content: ImageContent
 
 def test_what_is_not_proven_fails_a_report_that_requires_it() -> None:
     unknown = replace(EXPECTATION, lock=replace(LOCK, image=None))
-    assert judge_content(unknown, GOOD, subject="x", seconds=0).passed
-    assert not judge_content(unknown, GOOD, subject="x", seconds=0, required=Tier.STATIC).passed
+    assert run_content_checks(unknown, GOOD, subject="x", seconds=0).passed
+    assert not run_content_checks(unknown, GOOD, subject="x", seconds=0, required=Tier.STATIC).passed
 
 
 ALLOWING = replace(WITH_OWN.lock, allow=(f"/{SITE}/numpy/__init__.py", "/opt/venv/bin/env"))

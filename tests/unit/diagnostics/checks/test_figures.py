@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from envbuilder.core.versions import Release
-from envbuilder.diagnostics.checks.evaluation import judge
+from envbuilder.diagnostics.checks.evaluation import run_checks
 from envbuilder.diagnostics.checks.figures import figures
 from envbuilder.diagnostics.checks.results import Report, Tier
 from envbuilder.diagnostics.checks.subjects import OTHER, group_of, seconds_of
@@ -54,7 +54,7 @@ NVML = Nvml(
 
 
 def report() -> Report:
-    return judge(TF_2_20, HEALTHY, tier=Tier.GPU, required=None, subject="x", seconds=1)
+    return run_checks(TF_2_20, HEALTHY, tier=Tier.GPU, required=None, subject="x", seconds=1)
 
 
 @pytest.mark.parametrize("check_id", [check.id for check in CHECKS])

@@ -9,32 +9,32 @@ import pytest
 from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import parse
 from envbuilder.diagnostics.compare.compare import compare
-from envbuilder.diagnostics.compare.comparison import Comparison, Difference, Side, Where
-from envbuilder.diagnostics.compare.sides import side_of_facts, side_of_lock
+from envbuilder.diagnostics.compare.comparison import AppliesTo, Comparison, Difference, System
+from envbuilder.diagnostics.compare.systems import system_of_facts, system_of_lock
 from envbuilder.diagnostics.facts.facts import Facts, Seen
 from envbuilder.diagnostics.facts.host import HostFacts, NamedProcess, Wsl
 from envbuilder.diagnostics.probe.decoding import decode
 from tests.fakes.catalogs import ROOT, good_lock, real_catalog
 from tests.fakes.hosts import A100, GIB, K80, V100, FakeGpu, environment, host_facts
 
-LOCK = side_of_lock(good_lock(), "good.lock")
+LOCK = system_of_lock(good_lock(), "good.lock")
 
 
-def both(a: Facts | Side, b: Facts | Side) -> Comparison:
-    sides = [side if isinstance(side, Side) else side_of_facts(side, "x") for side in (a, b)]
-    return compare(real_catalog(), *sides)
+def both(a: Facts | System, b: Facts | System) -> Comparison:
+    systems = [each if isinstance(each, System) else system_of_facts(each, "x") for each in (a, b)]
+    return compare(real_catalog(), *systems)
 
 
 def topic(found: Comparison, name: str) -> Difference:
     return next(each for each in (*found.differences, *found.unknown) if each.topic == name)
 
 
-def texts(difference: Difference, where: Where) -> str:
-    return "\n".join(effect.text for effect in difference.effects if effect.where is where)
+def texts(difference: Difference, where: AppliesTo) -> str:
+    return "\n".join(effect.text for effect in difference.effects if effect.applies_to is where)
 
 
-def explained(found: Comparison, where: Where) -> str:
-    return "\n".join(effect.text for effect in found.out_of_memory if effect.where is where)
+def explained(found: Comparison, where: AppliesTo) -> str:
+    return "\n".join(effect.text for effect in found.out_of_memory if effect.applies_to is where)
 
 
 def test_a_machine_is_the_same_as_itself() -> None:
@@ -46,8 +46,8 @@ def test_a_machine_is_the_same_as_itself() -> None:
 
 def test_the_same_code_on_the_newer_machine_is_explained_by_who_holds_its_memory() -> None:
     found = both(host_facts("450.51.06", [V100]), host_facts("535.104.05", [replace(A100, used=30 * GIB)]))
-    assert "held by pid 4242 (30 GiB): TensorFlow gets 10 GiB" in explained(found, Where.B)
-    assert "what fits into 40 GiB need not fit into 16 GiB" in explained(found, Where.A)
+    assert "held by pid 4242 (30 GiB): TensorFlow gets 10 GiB" in explained(found, AppliesTo.B)
+    assert "what fits into 40 GiB need not fit into 16 GiB" in explained(found, AppliesTo.A)
 
 
 def test_what_is_said_of_a_and_b_changes_places_with_them() -> None:
@@ -56,7 +56,7 @@ def test_what_is_said_of_a_and_b_changes_places_with_them() -> None:
     assert [each.topic for each in there.differences] == [each.topic for each in back.differences]
     for left, right in zip(there.differences, back.differences, strict=True):
         assert (left.a, left.b) == (right.b, right.a)
-        assert sorted(texts(left, Where.A)) == sorted(texts(right, Where.B))
+        assert sorted(texts(left, AppliesTo.A)) == sorted(texts(right, AppliesTo.B))
 
 
 def test_a_little_less_memory_that_a_driver_keeps_for_itself_is_no_difference() -> None:
@@ -69,14 +69,14 @@ def test_a_little_less_memory_that_a_driver_keeps_for_itself_is_no_difference() 
 
 def test_fewer_gpus_hold_more_of_a_batch_each() -> None:
     found = both(host_facts("535.104.05", [A100] * 4), host_facts("535.104.05", [A100]))
-    assert "4 times as much" in explained(found, Where.B)
-    assert explained(found, Where.A) == ""
+    assert "4 times as much" in explained(found, AppliesTo.B)
+    assert explained(found, AppliesTo.A) == ""
 
 
 def test_a_machine_without_gpus_computes_on_its_processor() -> None:
     found = both(host_facts("535.104.05", [A100]), host_facts(None))
     assert topic(found, "GPUs").b == "0"
-    assert "on the CPU" in texts(topic(found, "GPUs"), Where.B)
+    assert "on the CPU" in texts(topic(found, "GPUs"), AppliesTo.B)
     # There is nothing to know of GPUs that are not there.
     assert not found.unknown
 
@@ -84,24 +84,24 @@ def test_a_machine_without_gpus_computes_on_its_processor() -> None:
 def test_mig_ecc_persistence_and_compute_mode_are_told_where_they_hold() -> None:
     odd = replace(A100, mig="on", ecc="off", persistence="off", mode="exclusive-process")
     found = both(host_facts("535.104.05", [A100]), host_facts("535.104.05", [odd]))
-    assert "MIG" in explained(found, Where.B)
+    assert "MIG" in explained(found, AppliesTo.B)
     assert (topic(found, "ECC").a, topic(found, "ECC").b) == ("on", "off")
-    assert "nvidia-smi -pm 1" in texts(topic(found, "persistence"), Where.B)
-    assert "refused" in texts(topic(found, "compute mode"), Where.B)
+    assert "nvidia-smi -pm 1" in texts(topic(found, "persistence"), AppliesTo.B)
+    assert "refused" in texts(topic(found, "compute mode"), AppliesTo.B)
 
 
 def test_the_gpu_that_tensorflow_compiles_for_is_told_by_the_tensorflow_that_is_there() -> None:
     old = host_facts("535.104.05", [V100], more=environment("2.10.1"))
     new = host_facts("535.104.05", [A100], more=environment("2.10.1"))
     models = topic(both(old, new), "GPU model")
-    assert "machine code for all kernels" in texts(models, Where.A)
-    assert "compiles its mlir kernels on first use" in texts(models, Where.B)
+    assert "machine code for all kernels" in texts(models, AppliesTo.A)
+    assert "compiles its mlir kernels on first use" in texts(models, AppliesTo.B)
 
 
 def test_without_a_tensorflow_the_releases_that_do_worse_are_named() -> None:
     models = topic(both(host_facts("470.82.01", [K80]), host_facts("535.104.05", [V100])), "GPU model")
-    assert "does not run on 3.7" in texts(models, Where.A)
-    assert "2.15 to " in texts(models, Where.A)
+    assert "does not run on 3.7" in texts(models, AppliesTo.A)
+    assert "2.15 to " in texts(models, AppliesTo.A)
 
 
 def test_tf32_is_on_from_ampere_and_tensorflow_2_4_on_only() -> None:
@@ -118,11 +118,11 @@ def test_tf32_is_on_from_ampere_and_tensorflow_2_4_on_only() -> None:
 
 
 def test_a_variable_that_switches_tf32_off_makes_it_the_same() -> None:
-    a100 = side_of_facts(host_facts("535.104.05", [A100], more=environment("2.10.1")), "A")
+    a100 = system_of_facts(host_facts("535.104.05", [A100], more=environment("2.10.1")), "A")
     off = replace(a100, variables={"NVIDIA_TF32_OVERRIDE": "0"})
     found = both(a100, off)
     assert topic(found, "TF32").b == "off (NVIDIA_TF32_OVERRIDE=0)"
-    assert texts(topic(found, "TF32"), Where.B) == ""
+    assert texts(topic(found, "TF32"), AppliesTo.B) == ""
 
 
 @pytest.mark.parametrize(
@@ -137,8 +137,8 @@ def test_a_variable_that_switches_tf32_off_makes_it_the_same() -> None:
 def test_a_memory_policy_says_what_it_does_to_the_memory(policy: str, said: str, *, explains: bool) -> None:
     other = "growth" if policy != "growth" else "all"
     found = both(replace(LOCK, policy=parse(other)), replace(LOCK, policy=parse(policy)))
-    assert said in texts(topic(found, "memory policy"), Where.B)
-    assert (said in explained(found, Where.B)) is explains
+    assert said in texts(topic(found, "memory policy"), AppliesTo.B)
+    assert (said in explained(found, AppliesTo.B)) is explains
 
 
 def test_tensorflows_own_variable_goes_before_the_policy_of_the_image() -> None:
@@ -149,12 +149,12 @@ def test_tensorflows_own_variable_goes_before_the_policy_of_the_image() -> None:
 def test_the_allocator_of_cuda_fragments_less_than_tensorflows() -> None:
     found = both(replace(LOCK, policy=parse("async-allocator")), replace(LOCK, policy=parse("growth")))
     assert (topic(found, "allocator").a, topic(found, "allocator").b) == ("cuda_malloc_async", "BFC")
-    assert "large piece" in explained(found, Where.B)
+    assert "large piece" in explained(found, AppliesTo.B)
 
 
 def test_keras_3_is_what_tf_keras_is_from_2_16_on_unless_the_old_one_was_asked_for() -> None:
     old, new = replace(LOCK, packages={"tensorflow": "2.15.1"}), replace(LOCK, packages={"tensorflow": "2.16.2"})
-    assert "XLA" in texts(topic(both(old, new), "tf.keras"), Where.B)
+    assert "XLA" in texts(topic(both(old, new), "tf.keras"), AppliesTo.B)
     legacy = replace(new, variables={"TF_USE_LEGACY_KERAS": "1"})
     assert "tf.keras" in both(old, legacy).same
 
@@ -163,20 +163,20 @@ def test_tensorflow_2_and_numpy_2_are_told_on_the_side_that_has_them() -> None:
     old = replace(LOCK, packages={"tensorflow": "1.15.5", "numpy": "1.18.5"})
     new = replace(LOCK, packages={"tensorflow": "2.18.1", "numpy": "2.0.2"})
     found = both(old, new)
-    assert "eagerly" in texts(topic(found, "TensorFlow"), Where.B)
-    assert "NumPy 1 do not import" in texts(topic(found, "NumPy"), Where.B)
-    assert "eagerly" not in texts(topic(both(new, old), "TensorFlow"), Where.B)
+    assert "eagerly" in texts(topic(found, "TensorFlow"), AppliesTo.B)
+    assert "NumPy 1 do not import" in texts(topic(found, "NumPy"), AppliesTo.B)
+    assert "eagerly" not in texts(topic(both(new, old), "TensorFlow"), AppliesTo.B)
 
 
 def test_memory_of_the_host_and_shared_memory_are_told_on_the_smaller_side() -> None:
     found = both(host_facts(None), host_facts(None, limit=8 * GIB, shm=64 << 20))
-    assert "its control group ends the process (status 137" in explained(found, Where.B)
-    assert "Bus error" in texts(topic(found, "shared memory (/dev/shm)"), Where.B)
+    assert "its control group ends the process (status 137" in explained(found, AppliesTo.B)
+    assert "Bus error" in texts(topic(found, "shared memory (/dev/shm)"), AppliesTo.B)
 
 
 def test_a_processor_without_avx_dies() -> None:
     found = both(host_facts(None), host_facts(None, avx=False))
-    assert "SIGILL" in texts(topic(found, "instructions"), Where.B)
+    assert "SIGILL" in texts(topic(found, "instructions"), AppliesTo.B)
 
 
 def test_what_is_not_known_of_one_side_is_said_and_not_guessed() -> None:
@@ -204,7 +204,7 @@ def test_a_lock_and_a_machine_alone_have_nothing_in_common_and_the_way_out_is_to
 def test_a_driver_too_old_for_the_row_that_is_there_is_told_so() -> None:
     old = host_facts("418.87.00", [V100], more=environment("2.10.1"))
     new = host_facts("535.104.05", [V100], more=environment("2.10.1"))
-    assert "it needs 450.80.02" in texts(topic(both(old, new), "driver"), Where.A)
+    assert "it needs 450.80.02" in texts(topic(both(old, new), "driver"), AppliesTo.A)
 
 
 def test_what_matters_most_stands_first() -> None:
@@ -244,9 +244,9 @@ def test_settings_of_the_machine_count_where_the_probe_saw_them() -> None:
     )
     assert (topic(found, "TF32").a, topic(found, "TF32").b) == ("on", "off (NVIDIA_TF32_OVERRIDE=0)")
     assert (topic(found, "allocator").a, topic(found, "allocator").b) == ("BFC", "cuda_malloc_async")
-    assert "sees the GPUs 1 only" in texts(topic(found, "environment variables"), Where.B)
+    assert "sees the GPUs 1 only" in texts(topic(found, "environment variables"), AppliesTo.B)
 
 
 def test_who_holds_the_memory_is_named_where_the_probe_could_see_it() -> None:
     busy = seen_around(host_facts("535.104.05", [replace(A100, used=30 * GIB)]))
-    assert "held by jupyter, pid 4242 (30 GiB)" in explained(both(host_facts("535.104.05", [A100]), busy), Where.B)
+    assert "held by jupyter, pid 4242 (30 GiB)" in explained(both(host_facts("535.104.05", [A100]), busy), AppliesTo.B)

@@ -10,12 +10,11 @@ from envbuilder.catalog.machine import Host
 from envbuilder.catalog.offers import Offer, offer
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.facts.facts import Facts, Seen
+from envbuilder.diagnostics.facts.host import CudaFile, Distribution, SoftwareFacts, TensorFlowFiles
 from envbuilder.diagnostics.facts.machine import host_of
-from envbuilder.diagnostics.facts.software import CudaFile, Distribution, SoftwareFacts, TensorFlowFiles
 from envbuilder.diagnostics.host.examination import Examination
 from envbuilder.diagnostics.host.installation import Installation
-from envbuilder.diagnostics.host.table import examine_machine
-from envbuilder.diagnostics.host.versions import case_of
+from envbuilder.diagnostics.host.table import case_of, examine_machine
 from envbuilder.lock.resolve.shipped_closures import ClosureFolder
 from tests.fakes.catalogs import MATRICES, real_catalog, real_row
 from tests.unit.diagnostics.host.machines import NO_LIBCUDA, NO_NVML, facts, host

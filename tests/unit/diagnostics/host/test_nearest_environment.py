@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envbuilder.diagnostics.facts.facts import Facts
-from envbuilder.diagnostics.host.installed_versions import Nearest
+from envbuilder.diagnostics.host.examination import Nearest
 from tests.fakes.catalogs import real_row
 from tests.unit.diagnostics.host.pythons import cuda_file, examination, packages, python, wheel
 

@@ -10,9 +10,9 @@ import pytest
 
 from envbuilder.diagnostics import host as examining
 from envbuilder.diagnostics.facts.facts import BuildFacts, Device, Facts, Imported, Seen, Unseen
-from envbuilder.diagnostics.facts.software import CudaFile, Distribution
+from envbuilder.diagnostics.facts.host import CudaFile, Distribution
 from envbuilder.diagnostics.findings import Finding, Severity
-from envbuilder.diagnostics.host.versions import version_findings
+from envbuilder.diagnostics.host.table import version_findings
 from tests.fakes.catalogs import real_row
 from tests.unit.diagnostics.host.pythons import (
     SITE,
@@ -265,7 +265,9 @@ def test_every_finding_in_the_code_is_caught_here() -> None:
     code = "".join(
         (folder / name).read_text(encoding="utf-8") for name in ("package_findings.py", "library_findings.py")
     )
-    assert set(re.findall(r'id="([a-z-]+)"', code)) == {name for _, name, _, _ in CATCHES.values()}
+    assert set(re.findall(r'(?:finding|problem|warning|note)\(\s*"([a-z-]+)"', code)) == {
+        name for _, name, _, _ in CATCHES.values()
+    }
 
 
 def test_missing_libraries_are_a_note_where_nothing_would_use_them() -> None:

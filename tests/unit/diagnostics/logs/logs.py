@@ -11,9 +11,8 @@ from envbuilder.catalog.load.api_names import load_api
 from envbuilder.diagnostics.logs.context import LogContext
 from envbuilder.diagnostics.logs.diagnosis import Diagnosis, diagnose
 from envbuilder.diagnostics.logs.evidence import Evidence
-from envbuilder.diagnostics.logs.failures_file import load_failures
 from envbuilder.diagnostics.logs.scanner import scan
-from envbuilder.diagnostics.logs.signatures import Failures
+from envbuilder.diagnostics.logs.signatures import Failures, load_failures
 from tests.fakes.catalogs import MATRICES, real_catalog
 
 OOM = "ResourceExhaustedError: OOM when allocating tensor with shape[8,64] on device:GPU:0 by allocator GPU_0_bfc"

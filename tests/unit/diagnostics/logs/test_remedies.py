@@ -8,7 +8,7 @@ from envbuilder.catalog.buildable import Inventory, PackedPython
 from envbuilder.catalog.machine import Host, HostGpu
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.logs.context import LogContext
-from envbuilder.diagnostics.logs.extract import size_of
+from envbuilder.diagnostics.logs.evidence import size_of
 from tests.fakes.catalogs import real_catalog
 from tests.unit.diagnostics.logs.logs import CUDNN_MISSING, judged
 

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envbuilder.diagnostics.logs.decoding import BLOCK, blocks, clean
-from envbuilder.diagnostics.logs.prefilter import gate, key_of
-from envbuilder.diagnostics.logs.scanner import scan
+from envbuilder.diagnostics.logs.scanner import gate, key_of, scan
 from tests.unit.diagnostics.logs.logs import CUDNN_MISSING, OOM, classes, failures, judged, read
 
 PREFIXES = (

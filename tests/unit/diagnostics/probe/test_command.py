@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from envbuilder.diagnostics.facts.facts import Seen
-from envbuilder.diagnostics.probe.command import launch
 from envbuilder.diagnostics.probe.decoding import decode
-from envbuilder.diagnostics.probe.requests import ProbeRequest
+from envbuilder.diagnostics.probe.requests import ProbeRequest, launch
 from tests.unit.incontainer.interpreters import interpreters
 
 PYTHONS = interpreters()

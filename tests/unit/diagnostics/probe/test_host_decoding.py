@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from envbuilder.core.errors import InvalidInput
 from envbuilder.core.structure import dump
+from envbuilder.diagnostics.doctor import decode_host_environment, with_host_environment
 from envbuilder.diagnostics.facts.facts import NOT_ASKED, Facts, Seen
 from envbuilder.diagnostics.host.environment import (
     CaBundle,
@@ -21,7 +22,7 @@ from envbuilder.diagnostics.host.environment import (
     SourceKind,
     SourceSeen,
 )
-from envbuilder.diagnostics.probe.decoding import decode, decode_host_environment, with_host_environment
+from envbuilder.diagnostics.probe.decoding import decode
 from tests.unit.diagnostics.checks.cases import facts_named
 from tests.unit.diagnostics.host.machines import around
 from tests.unit.diagnostics.probe.test_decoding import JSON, paths, read

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envbuilder.diagnostics.checks.results import Figure
-from envbuilder.diagnostics.report.quantities import described
+from envbuilder.diagnostics.report.summary import described
 
 
 @pytest.mark.parametrize(

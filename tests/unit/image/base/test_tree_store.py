@@ -62,6 +62,25 @@ def test_a_tree_can_be_kept_beside_the_current_one(tmp_path: Path) -> None:
     assert store.get("debian-bookworm", second.digest) == second
 
 
+@pytest.mark.parametrize("values", [["libc6", "2.36-9"], ["libc6", "2.36-9", "", "", 0]])
+def test_descriptions_of_older_versions_are_read(tmp_path: Path, values: list[object]) -> None:
+    store = DebianStore(tmp_path)
+    kept = store.put(tree_in(tmp_path / "work", b"first"))
+    described = kept.path.with_suffix(".json")
+    described.write_text(json.dumps(json.loads(described.read_bytes()) | {"packages": [values]}))
+    assert store.get(kept.id, kept.digest) == kept
+
+
+def test_a_tree_is_read_as_a_whole_once(tmp_path: Path) -> None:
+    store = DebianStore(tmp_path)
+    kept = store.put(tree_in(tmp_path / "work", b"first"))
+    assert store.get(kept.id, kept.digest) == kept
+    kept.path.write_bytes(b"FIRST")
+    assert store.get(kept.id, kept.digest) == kept
+    with pytest.raises(VerificationFailed):
+        DebianStore(tmp_path).get(kept.id, kept.digest)
+
+
 def test_the_manifest_is_canonical(tmp_path: Path) -> None:
     store = DebianStore(tmp_path)
     kept = store.put(tree_in(tmp_path / "work", b"first"))
@@ -127,6 +146,7 @@ def test_a_damaged_pointer_means_that_there_is_no_tree(tmp_path: Path, content: 
     [
         {"id": "debian-trixie"}, {"id": 5}, {"digest": None}, {"digest": "sha256:" + "0" * 64}, {"size": -1},
         {"size": True}, {"packages": [[]]}, {"packages": [["libc6", 5]]}, {"packages": 5},
+        {"packages": [["libc6", "1", []]]}, {"packages": [[{}]]}, {"packages": ["libc6"]},
         {"suite": 2}, {"schema": 2}, {"cleared": 5}, {"cleared": [5]},
     ],
 )  # fmt: skip

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import VerificationFailed
-from envbuilder.image.layers.entries import EPOCH, Entry
+from envbuilder.image.layers.entries import Entry
 from envbuilder.image.layers.interpreter import account_entries, archive_entries, venv_entries
 from envbuilder.lock.spec_values import DEFAULT_USER, User
-from envbuilder.oci.tar.members import Kind
+from envbuilder.oci.tar.members import EPOCH, Kind
 
 
 def archive(folder: Path, *infos: tuple[tarfile.TarInfo, bytes]) -> Path:

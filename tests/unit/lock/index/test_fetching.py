@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import SourceUnreachable, VerificationFailed
+from envbuilder.core.http.retries import Pacing
 from envbuilder.core.http.web import Web
 from envbuilder.lock.index.fetching import fetch, fetch_into, length_of
 from envbuilder.lock.index.index import IndexFile
@@ -90,8 +91,7 @@ def wanted(address: str, *, sha256: str = "") -> IndexFile:
     return IndexFile(file="x.whl", sha256=digest, url=f"{address}/there/x.whl")
 
 
-def no_pause(_seconds: float) -> None:
-    """Do not wait."""
+NO_WAIT = Pacing(pause=lambda _seconds: None)
 
 
 def test_a_file_arrives_whole_and_its_progress_is_told(server: Server, tmp_path: Path) -> None:
@@ -105,22 +105,22 @@ def test_a_file_arrives_whole_and_its_progress_is_told(server: Server, tmp_path:
 
 def test_a_broken_connection_is_taken_up_where_it_broke(server: Server, tmp_path: Path) -> None:
     server.cuts = 2
-    assert fetch(wanted(server.address), tmp_path, pause=no_pause, web=WEB).read_bytes() == CONTENT
+    assert fetch(wanted(server.address), tmp_path, pacing=NO_WAIT, web=WEB).read_bytes() == CONTENT
     assert server.asked[0] == "all"
     assert all(asked.startswith("bytes=") for asked in server.asked[1:])
 
 
 def test_a_server_without_ranges_sends_all_of_it_again(server: Server, tmp_path: Path) -> None:
     server.cuts, server.ranges = 1, False
-    assert fetch(wanted(server.address), tmp_path, pause=no_pause, web=WEB).read_bytes() == CONTENT
+    assert fetch(wanted(server.address), tmp_path, pacing=NO_WAIT, web=WEB).read_bytes() == CONTENT
 
 
 def test_a_server_that_always_breaks_is_unreachable_and_nothing_is_left(server: Server, tmp_path: Path) -> None:
     server.cuts = 99
     waited: list[float] = []
     with pytest.raises(SourceUnreachable, match=r"x\.whl cannot be fetched: "):
-        fetch(wanted(server.address), tmp_path, pause=waited.append, web=WEB)
-    assert waited == sorted(waited)
+        fetch(wanted(server.address), tmp_path, pacing=Pacing(pause=waited.append, jitter=lambda: 1.0), web=WEB)
+    assert waited[-4:] == [0.5, 1.0, 2.0, 4.0]
     assert not list(tmp_path.iterdir())
 
 
@@ -133,14 +133,14 @@ def test_another_file_under_the_name_is_refused_and_nothing_is_left(server: Serv
 def test_a_file_that_the_server_does_not_have_is_not_asked_for_twice(server: Server, tmp_path: Path) -> None:
     server.status = 404
     with pytest.raises(SourceUnreachable, match="the server answers 404"):
-        fetch(wanted(server.address), tmp_path, pause=no_pause, web=WEB)
+        fetch(wanted(server.address), tmp_path, pacing=NO_WAIT, web=WEB)
     assert len(server.asked) == 1
 
 
 def test_a_server_in_trouble_is_asked_again(server: Server, tmp_path: Path) -> None:
     server.status = 503
     with pytest.raises(SourceUnreachable, match="the server answers 503"):
-        fetch(wanted(server.address), tmp_path, pause=no_pause, web=WEB)
+        fetch(wanted(server.address), tmp_path, pacing=NO_WAIT, web=WEB)
     assert len(server.asked) > 1
 
 
@@ -161,7 +161,7 @@ def test_a_local_file_that_is_missing_is_not_tried_again(tmp_path: Path) -> None
     pauses: list[float] = []
     missing = IndexFile(file="x.whl", sha256="0" * 64, url=(tmp_path / "x.whl").as_uri())
     with pytest.raises(SourceUnreachable, match=r"x\.whl cannot be fetched: .*No such file"):
-        fetch(missing, tmp_path, web=WEB, pause=pauses.append)
+        fetch(missing, tmp_path, web=WEB, pacing=Pacing(pause=pauses.append))
     assert not pauses
 
 
@@ -175,7 +175,7 @@ def test_nobody_who_answers_is_unreachable(server: Server, tmp_path: Path) -> No
     server.shutdown()
     server.server_close()
     with pytest.raises(SourceUnreachable, match=r"next|cannot be fetched"):
-        fetch(wanted(address), tmp_path, pause=no_pause, web=WEB)
+        fetch(wanted(address), tmp_path, pacing=NO_WAIT, web=WEB)
 
 
 DIGEST = f"sha256:{hashlib.sha256(CONTENT).hexdigest()}"
@@ -193,22 +193,23 @@ def test_a_store_gets_a_file_once(server: Server, tmp_path: Path) -> None:
 def test_a_server_that_is_busy_is_asked_again_when_it_says(server: Server, tmp_path: Path, fault: int) -> None:
     server.faults = [fault, fault]
     pauses: list[float] = []
-    fetch_into(wanted(server.address), Store(folder=tmp_path), pause=pauses.append, web=WEB)
+    fetch_into(wanted(server.address), Store(folder=tmp_path), pacing=Pacing(pause=pauses.append), web=WEB)
     assert pauses == [7.0, 7.0]
 
 
 def test_a_server_that_stays_busy_is_given_up(server: Server, tmp_path: Path) -> None:
     server.faults = [503] * 9
     with pytest.raises(SourceUnreachable, match="answers 503"):
-        fetch_into(wanted(server.address), Store(folder=tmp_path), pause=no_pause, web=WEB)
+        fetch_into(wanted(server.address), Store(folder=tmp_path), pacing=NO_WAIT, web=WEB)
 
 
 def test_a_truncated_download_is_taken_up_by_the_next_run(server: Server, tmp_path: Path) -> None:
     store = Store(folder=tmp_path)
-    server.cuts = 4
+    server.cuts = 99
     with pytest.raises(SourceUnreachable):
-        fetch_into(wanted(server.address), store, pause=no_pause, web=WEB)
+        fetch_into(wanted(server.address), store, pacing=NO_WAIT, web=WEB)
     assert not store.has(DIGEST)
+    server.cuts = 0
     server.asked.clear()
     fetch_into(wanted(server.address), store, web=WEB)
     assert store.read(DIGEST) == CONTENT

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from envbuilder.core.errors import SourceUnreachable, ToolFailed
+from envbuilder.core.errors import NotOnIndex, SourceUnreachable, ToolFailed
 from envbuilder.core.uv import Uv
 from envbuilder.core.versions import Release
 from envbuilder.lock.closures import Chosen, Closure
@@ -85,3 +85,9 @@ def test_entries_of_other_types_are_no_files() -> None:
     odd = [5, {"wheels": "x"}, {"wheels": [{"hashes": "x", "url": "u"}]}, {"sdist": [1]}]
     assert list(_files({"packages": odd})) == []
     assert list(_files({"packages": "x"})) == []
+
+
+def test_files_that_the_index_lacks_are_named_together(tmp_path: Path) -> None:
+    with pytest.raises(NotOnIndex, match="does not have wrapt") as caught:
+        index(index_uv(tmp_path, {"six==1.16.0": [SIX]}), tmp_path).locate(CLOSURE.packages, "3.8")
+    assert caught.value.files == (OLD[0],)

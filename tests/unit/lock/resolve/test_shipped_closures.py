@@ -43,7 +43,7 @@ CHANGED = {
 
 
 def closure(base: str = "debian-bookworm", request: Resolution = REQUEST) -> Closure:
-    return Closure(python=Release("3.11"), answers=((base, request_digest(request)),), packages=(NUMPY, SIX))
+    return Closure(python=Release("3.11"), answers=((base, request_digest(request)),), packages=(NUMPY, SIX), build=())
 
 
 def good(row: str = ROW) -> str:
@@ -176,7 +176,7 @@ def test_a_closure_is_told_by_its_files_and_not_by_its_bases() -> None:
         (SIX.file, f"../{SIX.file}", f"file:11: closures[0].packages[1]: '../{SIX.file}' is not the name of a file"),
         (SIX.file, "", "file:11: closures[0].packages[1]: must be `name version sha256 file size`"),
         ('"six 1', '"-six 1', "file:11: closures[0].packages[1]: '-six' is not a distribution name"),
-        ("build:", "built:", "file:12: closures[0].built: is not a known field (did you mean build?)"),
+        ("build:", "built: []\n    build:", "file:12: closures[0].built: is not a known field (did you mean build?)"),
     ],
 )
 def test_a_fault_names_its_line_and_field(old: str, new: str, expected: str) -> None:

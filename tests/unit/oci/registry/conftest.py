@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from envbuilder.core.http.retries import Pacing
 from envbuilder.core.references import ImageRef
 from envbuilder.oci.documents import document
 from envbuilder.oci.images import (
@@ -22,7 +23,6 @@ from envbuilder.oci.images import (
     LayerFormat,
 )
 from envbuilder.oci.registry.client import RegistryClient
-from envbuilder.oci.registry.retries import Pacing
 from envbuilder.oci.store import Store
 from tests.unit.oci.registry.faulty import Registry, serving
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import SourceUnreachable, UsageError, VerificationFailed
+from envbuilder.core.http.retries import TRIES
 from envbuilder.core.references import ImageRef
 from envbuilder.oci.images import INDEX_TYPE, MANIFEST_TYPE, Descriptor
 from envbuilder.oci.registry.client import DOCKER_LIST_TYPE, DOCKER_MANIFEST_TYPE, RegistryClient
 from envbuilder.oci.registry.pull import fetch_blob, fetch_blobs, find
 from envbuilder.oci.registry.push import push
-from envbuilder.oci.registry.retries import TRIES
 from envbuilder.oci.store import Store
 from envbuilder.oci.transfers import Transfer
 from tests.unit.oci.registry.conftest import Time, image_of, reference

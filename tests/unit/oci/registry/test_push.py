@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from envbuilder.core.errors import SourceUnreachable, UsageError, VerificationFailed
+from envbuilder.core.http.retries import TRIES
 from envbuilder.core.references import ImageRef
 from envbuilder.oci.images import INDEX_TYPE, AssembledImage, Descriptor
 from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.registry.parallel import Watch
 from envbuilder.oci.registry.push import push
-from envbuilder.oci.registry.retries import TRIES
 from envbuilder.oci.registry.uploads import PIECE, Upload
 from envbuilder.oci.store import Store
 from envbuilder.oci.transfers import Transfer

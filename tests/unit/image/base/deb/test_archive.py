@@ -17,6 +17,7 @@ import pytest
 
 from envbuilder.core.errors import SourceUnreachable, ToolMissing, VerificationFailed
 from envbuilder.core.http.credentials import Logins, with_login
+from envbuilder.core.http.retries import Pacing
 from envbuilder.core.http.web import Web
 from envbuilder.image.base.deb.archive import DebianArchive
 from envbuilder.image.base.deb.packages import PackageIndex
@@ -107,7 +108,7 @@ class Mirror:
             allow_expired=self.allow_expired,
             progress=self.notices.append,
             clock=lambda: self.now,
-            pause=self.pauses.append,
+            pacing=Pacing(pause=self.pauses.append),
         )
 
     def index(self) -> PackageIndex:

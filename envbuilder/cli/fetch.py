@@ -1,0 +1,84 @@
+"""`envbuilder fetch ENV|LOCK… -o DIR`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from envbuilder.catalog.load.catalog import load_catalog
+from envbuilder.cli.context import command_settings
+from envbuilder.cli.options import source_options
+from envbuilder.cli.output.printing import json_option, notice, print_json
+from envbuilder.cli.output.streams import foreign
+from envbuilder.cli.output.watching import watched
+from envbuilder.core.errors import SourceUnreachable, VerificationFailed
+from envbuilder.core.units import size
+from envbuilder.image.gather import Unavailable
+from envbuilder.lock.spec_values import Sources
+from envbuilder.wiring.fetching import Fetched, fetch_files
+from envbuilder.wiring.session import Session
+
+
+@click.command("fetch")
+@click.argument("targets", metavar="[ENV|LOCK]...", nargs=-1)
+@click.option("-o", "--output", type=click.Path(file_okay=False, path_type=Path), required=True, help="Directory.")
+@click.option("--offline", is_flag=True, help="Use the directory and the cache directory only; download nothing.")
+@source_options
+@json_option
+def command(targets: Sequence[str], output: Path, sources: Sources, *, offline: bool, as_json: bool) -> None:
+    """Fetch every file that locks need into a directory.
+
+    Files that the directory has are verified and not fetched again, so the command can be repeated after an error.
+    With --offline on another machine, it copies the files of the directory into the cache directory there.
+    """
+    here = command_settings()
+    with watched(here, "fetch") as (listener, _log):
+        session = Session(here, load_catalog(here.matrices), notice, listener=listener)
+        with session.store.used():
+            fetched = fetch_files(session, targets, sources, output, offline=offline)
+    if as_json:
+        print_json(_document(fetched, output))
+    else:
+        _print(fetched, output)
+    if fetched.missing:
+        _refuse(fetched.missing)
+
+
+def _document(fetched: Fetched, output: Path) -> dict[str, object]:
+    return {
+        "schema": 1,
+        "directory": str(output),
+        "locks": [str(path) for path in fetched.locks],
+        "files": len(fetched.files),
+        "bytes": fetched.size,
+        "bases": list(fetched.registry_bases),
+        "missing": [
+            {"files": list(each.names), "problem": each.error.message, "next": each.error.hint}
+            for each in fetched.missing
+        ],
+    }
+
+
+def _print(fetched: Fetched, output: Path) -> None:
+    click.echo(f"{output}: {len(fetched.files)} files, {size(fetched.size)}")
+    for base in fetched.registry_bases:
+        click.echo(f"not in the directory: the base {base}, which a build pulls from its registry")
+    for each in fetched.missing:
+        click.echo(f"missing: {foreign(', '.join(each.names))}")
+        click.echo(f"  {foreign(each.error.message)}")
+        if each.error.hint:
+            click.echo(f"  next: {foreign(each.error.hint)}")
+    if not fetched.missing:
+        for lock in fetched.locks:
+            click.echo(f"next, on another machine: `envbuilder fetch {lock} -o {output} --offline`")
+
+
+def _refuse(missing: Sequence[Unavailable]) -> None:
+    differs = any(isinstance(each.error, VerificationFailed) for each in missing)
+    failure = VerificationFailed if differs else SourceUnreachable
+    count = sum(len(each.names) for each in missing)
+    raise failure(
+        f"{count} {'file is' if count == 1 else 'files are'} missing", hint="run the same command again to fetch them"
+    )

@@ -1,0 +1,120 @@
+"""The files of locks in a directory, each under a name that tells its source.
+
+The directory of a publisher, and that of the package index (`pypi`), can be used as a source of its own.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from envbuilder.core.digests import digest_of_file
+from envbuilder.core.errors import VerificationFailed
+from envbuilder.core.files import CHUNK, open_regular, replacing
+from envbuilder.image.bundle import files_of
+from envbuilder.lock.lock import Lock
+from envbuilder.lock.lockfile import digest, dump
+from envbuilder.oci.store import Store
+
+INDEX = "pypi"
+"""Directory of the files of the package index."""
+
+_BLOBS = "sha256"
+_DEBS = "debs"
+_LOCKS = "locks"
+_PYTHONS = "pythons"
+_SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedFile:
+    """A file that a lock needs.
+
+    Attributes:
+        path: Its path in the directory.
+        digest: Of its content.
+    """
+
+    path: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileDirectory:
+    """A directory with files of locks.
+
+    Attributes:
+        folder: Created on first use.
+        store: Contains the files.
+        progress: Progress callback; receives one line of text.
+    """
+
+    folder: Path
+    store: Store
+    progress: Callable[[str], None]
+
+    def take(self, files: Iterable[NamedFile]) -> None:
+        """Copy files that the store lacks from the directory into it, each verified."""
+        for file in files:
+            path = self.folder / file.path
+            if not self.store.has(file.digest) and path.is_file():
+                self._take(path, file.digest)
+
+    def _take(self, path: Path, expected: str) -> None:
+        try:
+            with open_regular(path) as source, self.store.writing(expected=expected) as copy:
+                shutil.copyfileobj(source, copy, CHUNK)
+        except VerificationFailed as error:
+            self.progress(f"{path} is damaged or belongs to another lock: {error.message}")
+
+    def put(self, files: Iterable[NamedFile]) -> tuple[Path, ...]:
+        """Write the files that are in the store; return their paths, in order.
+
+        Raises:
+            VerificationFailed: A file of the store is damaged.
+            OSError: The directory cannot be written.
+        """
+        return tuple(self._put(file) for file in files if self.store.has(file.digest))
+
+    def _put(self, file: NamedFile) -> Path:
+        target = self.folder / file.path
+        if not _is(target, file.digest):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with self.store.verified(file.digest).open("rb") as source, replacing(target) as copy:
+                shutil.copyfileobj(source, copy, CHUNK)
+        return target
+
+    def put_lock(self, lock: Lock) -> Path:
+        """Write a lock; return its path."""
+        path = self.folder / _LOCKS / f"{lock.environment}-{digest(lock).removeprefix('sha256:')[:_SHOWN]}.lock"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as stream:
+            stream.write(dump(lock).encode())
+        return path
+
+
+def named_files(lock: Lock) -> tuple[NamedFile, ...]:
+    """Return the files of a lock without its base, sorted by path.
+
+    Files without a name of their own (the user's files, and tools of envbuilder) are named by their hash.
+    """
+    paths = {
+        **{pin.sha256: f"{INDEX}/{pin.file}" for pin in lock.packages},
+        **{pin.sha256: f"{_DEBS}/{pin.file}" for pin in (*lock.base.packages, *lock.os_packages) if pin.file},
+        lock.python.sha256: f"{_PYTHONS}/{lock.python.file}",
+    }
+    found = []
+    for each in files_of(lock):
+        digits = each.removeprefix("sha256:")
+        found.append(NamedFile(path=paths.get(digits, f"{_BLOBS}/{digits}"), digest=each))
+    return tuple(sorted(found, key=lambda file: file.path))
+
+
+def _is(path: Path, expected: str) -> bool:
+    """Return True if a regular file has this digest."""
+    try:
+        return digest_of_file(path) == expected
+    except OSError:
+        return False

@@ -1,0 +1,1 @@
+"""Libraries of vendor archives: fetched, taken out unmodified, and placed in an image."""

@@ -1,0 +1,92 @@
+"""`fetch` collects the files of locks in a directory, which stands in for every source on another machine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from envbuilder.catalog.environments import BaseKind
+from envbuilder.lock.lock import Lock
+from envbuilder.lock.lockfile import dump
+from tests.fakes.catalogs import good_lock
+from tests.unit.cli.debs import DEBS, lock_of_debs, served
+from tests.unit.cli.running import CommandLine
+
+
+@pytest.fixture
+def mirror(tmp_path: Path) -> Iterator[str]:
+    """The address of a Debian archive, which is in `archive`."""
+    with served(tmp_path / "archive") as address:
+        yield address
+
+
+@pytest.fixture
+def lock(envbuilder: CommandLine) -> Lock:
+    """A lock, in `x.lock`, of OS packages only."""
+    made = lock_of_debs(good_lock().base)
+    envbuilder.write("x.lock", dump(made))
+    return made
+
+
+@pytest.mark.usefixtures("lock")
+def test_a_directory_fills_the_store_of_a_machine_without_network(envbuilder: CommandLine, mirror: str) -> None:
+    fetched = envbuilder("fetch", "x.lock", "-o", "usb", "--debian-mirror", mirror)
+    assert fetched.status == 0, fetched.stderr
+    assert "usb: 2 files" in fetched.stdout
+    assert (envbuilder.folder / "usb" / "debs" / "pool" / "libc6.deb").read_bytes() == DEBS["libc6"]
+
+    envbuilder.set("ENVBUILDER_CACHE", str(envbuilder.folder / "other"))
+    (copied,) = (envbuilder.folder / "usb" / "locks").iterdir()
+    again = envbuilder("fetch", str(copied), "-o", "usb", "--offline", "--json")
+    assert again.status == 0, again.stderr
+    assert json.loads(again.stdout)["missing"] == []
+
+
+def test_what_cannot_be_fetched_is_named_and_the_rest_is_fetched(
+    envbuilder: CommandLine, lock: Lock, mirror: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "archive" / "pool" / "libc6.deb"
+    path.unlink()
+    ended = envbuilder("fetch", "x.lock", "-o", "usb", "--debian-mirror", mirror, "--json")
+    assert (ended.status, "Traceback" in ended.stderr) == (5, False)
+    document = json.loads(ended.stdout)
+    assert [each["files"] for each in document["missing"]] == [["pool/libc6.deb"]]
+    assert "404" in document["missing"][0]["problem"]
+    assert document["files"] == len(lock.base.packages) - 1
+    assert "1 file is missing" in ended.stderr
+
+    path.write_bytes(DEBS["libc6"])
+    assert envbuilder("fetch", "x.lock", "-o", "usb", "--debian-mirror", mirror).status == 0
+
+
+@pytest.mark.usefixtures("lock")
+def test_a_server_with_another_file_ends_with_the_status_of_a_failed_verification(
+    envbuilder: CommandLine, mirror: str, tmp_path: Path
+) -> None:
+    other = DEBS["libc6"].replace(b"a", b"b")
+    (tmp_path / "archive" / "pool" / "libc6.deb").write_bytes(other)
+    ended = envbuilder("fetch", "x.lock", "-o", "usb", "--debian-mirror", mirror)
+    assert ended.status == 8
+    assert "missing: pool/libc6.deb" in ended.stdout
+    assert not (envbuilder.folder / "usb" / "debs" / "pool" / "libc6.deb").exists()
+
+
+@pytest.mark.usefixtures("lock")
+def test_without_network_the_files_that_the_directory_lacks_are_named(envbuilder: CommandLine) -> None:
+    ended = envbuilder("fetch", "x.lock", "-o", "usb", "--offline")
+    assert ended.status == 5
+    assert "missing: pool/libc6.deb, pool/python3.deb" in ended.stdout
+    assert "downloads are disabled" in ended.stdout
+
+
+def test_a_base_that_a_build_pulls_from_its_registry_is_named(envbuilder: CommandLine, lock: Lock) -> None:
+    image = "nvidia/cuda:11.8.0-base-ubuntu22.04"
+    base = replace(lock.base, kind=BaseKind.IMAGE, image=image, digest=f"sha256:{'0' * 64}", packages=())
+    envbuilder.write("x.lock", dump(replace(lock, base=base)))
+    ended = envbuilder("fetch", "x.lock", "-o", "usb", "--offline")
+    assert ended.status == 0, ended.stderr
+    assert f"not in the directory: the base {image}" in ended.stdout
