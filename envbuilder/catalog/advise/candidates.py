@@ -136,7 +136,7 @@ def steps(candidate: Candidate, keras: Version | None) -> tuple[str, ...]:
         f"envbuilder init {candidate.own.id}",
         f"# in envbuilder.yaml: {written}",
         "envbuilder lock",
-        "envbuilder build",
+        f"envbuilder build{candidate.choice.build_options}",
     )
 
 
@@ -151,4 +151,4 @@ def _build(candidate: Candidate) -> str:
         words.append(f"--tensorflow {candidate.row.framework.version}")
     if candidate.place:
         words.append(f"--base {candidate.choice.system.id}")
-    return " ".join(words)
+    return " ".join(words) + candidate.choice.build_options

@@ -27,12 +27,13 @@ def cpu_build(installation: Installation) -> Iterator[Finding]:
         return
     row = row_of(installation.catalog, installed.release, cuda=True) if installed.release else None
     runs = row if row and installation.is_available(row.id) else None
+    command = f"envbuilder build {runs.id}{runs.bases[0].build_options}" if runs else ""
     yield warning(
         "cpu-build-on-gpu-machine",
         f"{installation.name} is built without CUDA, and this machine has a GPU",
         "all computation runs on the CPU",
         *(
-            (Remedy(text="use the GPU build of this release", command=f"envbuilder build {runs.id}"),)
+            (Remedy(text="use the GPU build of this release", command=command),)
             if runs
             else (Remedy(text="find a GPU environment for this machine", command="envbuilder advise"),)
         ),
