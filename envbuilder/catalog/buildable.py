@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from envbuilder.catalog.archives import ArchiveFormat, VendorArchive
 from envbuilder.catalog.environments import (
     BaseChoice,
     BaseKind,
@@ -66,6 +67,8 @@ class Inventory:
         standalone: Whether standalone interpreters can be downloaded.
         debian_archive: Whether a Debian archive is configured on this host.
         registry_mirror: Registry configured in place of the public ones; empty if none is.
+        archives: Ids of vendor archives that are on this machine.
+        unaccepted: Ids of publishers of archives whose license the user has not accepted.
     """
 
     bases: frozenset[str] = frozenset()
@@ -75,6 +78,8 @@ class Inventory:
     standalone: Buildability = Buildability.UNKNOWN
     debian_archive: bool = True
     registry_mirror: str = ""
+    archives: frozenset[str] = frozenset()
+    unaccepted: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,6 +187,7 @@ def _obstacles(choice: BaseChoice, inventory: Inventory) -> Iterator[_Obstacle]:
         python = _python_obstacle(choice.python, choice.system.glibc, inventory)
         if python:
             yield python
+    yield from _archive_obstacles(choice.archives, inventory)
 
 
 def _has_apt_run(choice: BaseChoice) -> bool:
@@ -222,6 +228,31 @@ def _withdrawn(system: BaseSystem, mirror: str) -> _Obstacle:
         hint="use a registry that still has it: --registry-mirror HOST[:PORT], or build from a bundle with "
         "--bundle FILE",
     )
+
+
+def _archive_obstacles(archives: tuple[VendorArchive, ...], inventory: Inventory) -> Iterator[_Obstacle]:
+    """Yield what stands between a build and the libraries in archives; those on a package index count as available."""
+    licensed = [archive.id for archive in archives if archive.publisher in inventory.unaccepted]
+    missing = [
+        each for each in archives if each.format is not ArchiveFormat.WHEEL and each.id not in inventory.archives
+    ]
+    publishers = " and ".join(sorted({each.publisher for each in missing}))
+    accept = ", and NVIDIA's license of their libraries must be accepted" if licensed else ""
+    option = " with --accept-nvidia-eula" if licensed else ""
+    if missing:
+        names = " and ".join(each.id for each in missing)
+        yield _Obstacle(
+            verdict=Buildability.UNKNOWN,
+            reason=f"{names} must be downloaded from {publishers}, which may not be reachable from here{accept}",
+            hint=f"build it{option} where the publisher can be reached, or name a directory or a mirror that has the "
+            "archives: --publisher NAME=PLACE",
+        )
+    elif licensed:
+        yield _Obstacle(
+            verdict=Buildability.UNKNOWN,
+            reason=f"NVIDIA's license of the libraries in {' and '.join(licensed)} has not been accepted",
+            hint="read the license, then build with --accept-nvidia-eula",
+        )
 
 
 def _name(system: BaseSystem) -> str:
