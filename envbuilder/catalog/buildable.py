@@ -64,7 +64,7 @@ class Inventory:
         installed: Minor versions of CPython that are installed on this machine, each with a program; whether an
             interpreter archive can be made from one is unknown.
         standalone: Whether standalone interpreters can be downloaded.
-        debian_archive: Whether a Debian archive is configured on this host.
+        archives: Distributions whose archive is configured on this host.
         registry_mirror: Registry configured in place of the public ones; empty if none is.
     """
 
@@ -73,7 +73,7 @@ class Inventory:
     pythons: tuple[PackedPython, ...] = ()
     installed: tuple[tuple[Release, str], ...] = ()
     standalone: Buildability = Buildability.UNKNOWN
-    debian_archive: bool = True
+    archives: frozenset[BaseKind] = frozenset({BaseKind.DEBIAN, BaseKind.UBUNTU})
     registry_mirror: str = ""
 
 
@@ -185,17 +185,18 @@ def _obstacles(choice: BaseChoice, inventory: Inventory) -> Iterator[_Obstacle]:
 
 
 def _has_apt_run(choice: BaseChoice) -> bool:
-    """Return True if packages are installed by apt inside a registry image; those on a Debian tree are unpacked."""
+    """Return True if packages are installed by apt inside a registry image; those on a tree are unpacked."""
     python = choice.system.python_package if choice.python_provider is PythonProvider.OS else ""
     return choice.system.kind is BaseKind.IMAGE and bool(choice.os_packages or python)
 
 
 def _base_obstacle(system: BaseSystem, inventory: Inventory) -> _Obstacle | None:
-    if system.kind is BaseKind.DEBIAN and not inventory.debian_archive:
+    if system.kind.is_tree and system.kind not in inventory.archives:
+        word = system.kind.value
         return _Obstacle(
             verdict=Buildability.NO,
-            reason=f"{system.id} needs a Debian archive, and none is configured on this host",
-            hint="use --debian-mirror URL",
+            reason=f"{system.id} needs the archive of {word.capitalize()}, and none is configured on this host",
+            hint=f"use --{word}-mirror URL, or `export ENVBUILDER_{word.upper()}_MIRROR=URL`",
         )
     match system.publication.state:
         case PublicationState.PUBLISHED:

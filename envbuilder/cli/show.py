@@ -121,7 +121,9 @@ def _constraint_lines(constraints: tuple[Constraint, ...], word: str) -> Iterato
 def _base_lines(catalog: Catalog, row: Environment, place: int, choice: BaseChoice) -> Iterator[str]:
     system = choice.system
     where = (
-        f"{system.image}{'@' + system.digest if system.digest else ''}" if system.image else f"Debian {system.suite}"
+        f"{system.image}{'@' + system.digest if system.digest else ''}"
+        if system.image
+        else f"{system.kind.value.capitalize()} {system.suite}"
     )
     yield f"  {place}. {system.id}: {where}"
     yield f"     {system.publication}"

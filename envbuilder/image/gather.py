@@ -102,7 +102,7 @@ class Gatherer:
     def _fetch_os_packages(self, lock: Lock) -> Iterator[Unavailable]:
         pins = [pin for pin in (*lock.base.packages, *lock.os_packages) if pin.sha256 and pin.file]
         try:
-            failures = self.debian.fetch_all(pins)
+            failures = self.debian.fetch_all(lock.base.kind, pins)
         except SourceUnreachable as error:
             missing = [pin.file for pin in pins if not self.store.has(f"sha256:{pin.sha256}")]
             yield Unavailable(names=tuple(missing), error=error)

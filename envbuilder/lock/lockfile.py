@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Annotated
 
-from envbuilder.catalog.environments import BaseKind
 from envbuilder.core import structure
 from envbuilder.core.conversion.reading import Mismatch
 from envbuilder.core.digests import digest_of
@@ -95,8 +94,8 @@ def _contradictions(document: _Document) -> Iterator[Mismatch]:
 
 
 def _base_problem(base: BasePin) -> str:
-    if base.kind is BaseKind.DEBIAN:
-        return "must be empty: a Debian tree is in no registry" if base.image else ""
+    if base.kind.is_tree:
+        return "must be empty: a tree of packages is in no registry" if base.image else ""
     try:
         ImageRef.parse(base.image)
     except ValueError as error:

@@ -39,12 +39,12 @@ from envbuilder.oci.registry.push import push
 from envbuilder.oci.runtime.selection import choose
 from envbuilder.oci.store import Store
 from envbuilder.oci.transfers import PushResult
+from envbuilder.wiring.mirrors import mirrors
 from envbuilder.wiring.session import Session
 from envbuilder.wiring.sources import (
     debian_trees,
     downloads,
     index_address,
-    mirror,
     package_index,
     registry_client,
     uv_settings,
@@ -246,13 +246,13 @@ class DockerIngredients:
 
     def host_files(self, lock: Lock, sources: Sources) -> tuple[HostFile, ...]:
         """Return the settings of this host for single steps of a build."""
-        settings = self.session.settings
+        settings, kind = self.session.settings, lock.base.kind
         return host_files(
             lock,
             self.session.catalog.bases,
             ca_bundle=settings.ca_bundle,
             index=address_of(index_address(settings, sources)),
-            mirror=mirror(settings, sources),
+            mirrors=mirrors(settings, sources, kind) if kind.is_tree else (),
         )
 
     def find_file(self, sha256: str) -> Path | None:

@@ -15,8 +15,8 @@ from envbuilder.image.base.packed_pythons import packed_pythons
 from envbuilder.image.base.python_programs import installed_program
 from envbuilder.image.base.tree_store import DebianStore
 from envbuilder.image.docker.local_images import image_names
-from envbuilder.lock.resolve.apt_mirrors import debian_mirror
 from envbuilder.lock.spec_values import Sources
+from envbuilder.wiring.mirrors import mirrors
 from envbuilder.wiring.settings import NOWHERE, Settings
 
 _ENGINE_SECONDS = 0.5
@@ -39,7 +39,7 @@ def inventory(settings: Settings, catalog: Catalog, sources: Sources | None = No
         pythons=packed_pythons(FileStore(folder=_cache(settings) / "files")),
         installed=tuple(_installed(settings, catalog)),
         standalone=Buildability.YES if settings.environ.get(_UV_MIRROR) else Buildability.UNKNOWN,
-        debian_archive=bool(named.debian_mirror or debian_mirror(settings.apt_sources)),
+        archives=frozenset(kind for kind in BaseKind if kind.is_tree and mirrors(settings, named, kind)),
         registry_mirror=named.registry_mirror,
     )
 
@@ -66,9 +66,7 @@ def _cache(settings: Settings) -> Path:
 
 def _trees(settings: Settings, catalog: Catalog) -> list[str]:
     store = DebianStore(_cache(settings) / "bases")
-    return [
-        system.id for system in catalog.bases if system.kind is BaseKind.DEBIAN and store.current(system.id) is not None
-    ]
+    return [system.id for system in catalog.bases if system.kind.is_tree and store.current(system.id) is not None]
 
 
 def _images(catalog: Catalog, names: frozenset[str]) -> list[str]:

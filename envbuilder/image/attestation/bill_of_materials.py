@@ -18,7 +18,7 @@ from cyclonedx.model.component import Component, ComponentType
 from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
 
-from envbuilder.catalog.environments import PythonProvider
+from envbuilder.catalog.environments import BaseKind, PythonProvider
 from envbuilder.lock.lock import Lock, OsPackagePin, PackageGroup, PackagePin
 
 MEDIA_TYPE = "application/vnd.cyclonedx+json"
@@ -55,7 +55,7 @@ def _components(lock: Lock) -> Iterator[Component]:
         hashes=[_hash(lock.base.digest.removeprefix("sha256:"))],
     )
     for os_package in (*lock.base.packages, *lock.os_packages):
-        yield _os_package(os_package)
+        yield _os_package(os_package, _distribution(lock))
     if lock.python.provider is PythonProvider.ARCHIVE:
         version = lock.python.version.text
         yield Component(
@@ -75,6 +75,11 @@ def _components(lock: Lock) -> Iterator[Component]:
         )
 
 
+def _distribution(lock: Lock) -> str:
+    """Return the distribution of the OS packages; Debian for those on a registry image, whose own is unknown."""
+    return (lock.base.kind if lock.base.kind.is_tree else BaseKind.DEBIAN).value
+
+
 def _package(pin: PackagePin) -> Component:
     return Component(
         name=pin.name,
@@ -87,13 +92,13 @@ def _package(pin: PackagePin) -> Component:
     )
 
 
-def _os_package(pin: OsPackagePin) -> Component:
+def _os_package(pin: OsPackagePin, distribution: str) -> Component:
     return Component(
         name=pin.name,
         version=pin.version,
         type=ComponentType.LIBRARY,
         bom_ref=f"deb:{pin.name}@{pin.version}",
-        purl=PackageURL("deb", "debian", pin.name, pin.version, qualifiers={"arch": "amd64"}),
+        purl=PackageURL("deb", distribution, pin.name, pin.version, qualifiers={"arch": "amd64"}),
         hashes=[_hash(pin.sha256)] if pin.sha256 else [],
     )
 

@@ -118,10 +118,10 @@ def test_a_registry_image_needs_an_engine_for_its_os_packages() -> None:
 
 def test_a_debian_base_needs_an_archive_or_a_tree() -> None:
     cpu = row("tf-2.16-cpu")
-    bare = Inventory(debian_archive=False)
+    bare = Inventory(archives=frozenset())
     assert _verdict(cpu, bare) is Buildability.NO
     assert "--debian-mirror" in buildable(cpu, bare).hint
-    assert _verdict(cpu, Inventory(debian_archive=False, bases=frozenset({"debian-bullseye"}))) is Buildability.YES
+    assert _verdict(cpu, Inventory(archives=frozenset(), bases=frozenset({"debian-bullseye"}))) is Buildability.YES
 
 
 def test_the_nearest_are_the_cpu_environment_of_the_release_and_the_next_gpu_environment() -> None:
@@ -134,8 +134,8 @@ def test_the_nearest_are_the_cpu_environment_of_the_release_and_the_next_gpu_env
 
 
 def test_where_nothing_is_sure_to_be_built_what_may_be_is_near() -> None:
-    bare = Inventory(debian_archive=False, registry_mirror="mirror.example")
-    assert _nearest(row("tf-1.7-cuda9.0"), Inventory(debian_archive=False)) != []
+    bare = Inventory(archives=frozenset(), registry_mirror="mirror.example")
+    assert _nearest(row("tf-1.7-cuda9.0"), Inventory(archives=frozenset())) != []
     only_old = replace(
         CATALOG, environments=tuple(each for each in CATALOG.environments if each.id.startswith("tf-1.1"))
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from envbuilder.catalog.environments import BaseKind
 from envbuilder.core.errors import SourceUnreachable
 from envbuilder.core.http.web import Web
 from envbuilder.image.base.deb.archive import DebianArchive
@@ -41,7 +42,11 @@ class Machine:
         debian = DebianTrees(
             store=self.store,
             trees=DebianStore(folder / "bases"),
-            archive=DebianArchive(mirror="", store=self.store, web=Web({}), seen=SeenReleases(folder / "seen")),
+            archives={
+                BaseKind.DEBIAN: DebianArchive(
+                    mirrors=(), store=self.store, web=Web({}), seen=SeenReleases(folder / "seen")
+                )
+            },
             work=folder / "work",
             progress=self.said.append,
             offline=True,
