@@ -54,6 +54,21 @@ class PackedPython:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InstalledPython:
+    """An interpreter of this machine that may be packed into an archive.
+
+    Attributes:
+        version: Major and minor version.
+        program: Path of the program.
+        glibc: Oldest C library on which its files run.
+    """
+
+    version: Release
+    program: str
+    glibc: Release
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Inventory:
     """Ingredients that are available to a build on this machine.
 
@@ -61,8 +76,8 @@ class Inventory:
         bases: Ids of bases that are in the cache or in the container engine.
         engine: Whether a container engine is available.
         pythons: Interpreter archives in the cache.
-        installed: Minor versions of CPython that are installed on this machine, each with a program; whether an
-            interpreter archive can be made from one is unknown.
+        installed: Interpreters of this machine, in the order in which they are found; whether an archive can be made
+            of one is unknown.
         standalone: Whether standalone interpreters can be downloaded.
         archives: Distributions whose archive is configured on this host.
         registry_mirror: Registry configured in place of the public ones; empty if none is.
@@ -71,9 +86,9 @@ class Inventory:
     bases: frozenset[str] = frozenset()
     engine: bool = True
     pythons: tuple[PackedPython, ...] = ()
-    installed: tuple[tuple[Release, str], ...] = ()
+    installed: tuple[InstalledPython, ...] = ()
     standalone: Buildability = Buildability.UNKNOWN
-    archives: frozenset[BaseKind] = frozenset({BaseKind.DEBIAN, BaseKind.UBUNTU})
+    archives: frozenset[BaseKind] = frozenset({BaseKind.DEBIAN})
     registry_mirror: str = ""
 
 
@@ -244,18 +259,26 @@ def _python_obstacle(python: Release, glibc: Release, inventory: Inventory) -> _
             hint=f"run `envbuilder python pack {python}` on a system with glibc {glibc} or older, and name the archive "
             "with --python-archive FILE",
         )
-    program = dict(inventory.installed).get(python, "")
-    if program:
+    return _packing(python, glibc, inventory, verdict)
+
+
+def _packing(python: Release, glibc: Release, inventory: Inventory, verdict: Buildability) -> _Obstacle:
+    """Return the obstacle of an interpreter without archive; its hint names only a program that runs on the base."""
+    installed = [each for each in inventory.installed if each.version == python]
+    fitting = next((each.program for each in installed if each.glibc <= glibc), "")
+    if fitting:
         return _Obstacle(
             verdict=Buildability.UNKNOWN,
-            reason=f"an interpreter archive of Python {python} is not in the cache; {program} can be packed",
-            hint=f"run `envbuilder python pack {program}`",
-            command=f"envbuilder python pack {program}",
+            reason=f"an interpreter archive of Python {python} is not in the cache; {fitting} can be packed",
+            hint=f"run `envbuilder python pack {fitting}`",
+            command=f"envbuilder python pack {fitting}",
         )
+    too_new = "".join(f"; {each.program} needs glibc {each.glibc}, the base has {glibc}" for each in installed)
     return _Obstacle(
         verdict=verdict,
-        reason=f"an interpreter archive of Python {python} is not in the cache, and {_source(verdict, python)}",
-        hint=f"run `envbuilder python pack {python}` where Python {python} is installed",
+        reason=f"an interpreter archive of Python {python} is not in the cache, and {_source(verdict, python)}"
+        f"{too_new}",
+        hint=f"run `envbuilder python pack {python}` where Python {python} is installed with glibc {glibc} or older",
     )
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from envbuilder.catalog.buildable import Buildability, Inventory
+from envbuilder.catalog.buildable import Buildability, InstalledPython, Inventory
 from envbuilder.catalog.environments import BaseKind, BaseSystem, Catalog, PythonProvider
 from envbuilder.core.errors import UsageError
 from envbuilder.core.references import ImageRef
-from envbuilder.core.versions import Release
 from envbuilder.image.base.file_store import FileStore
 from envbuilder.image.base.packed_pythons import packed_pythons
-from envbuilder.image.base.python_programs import installed_program
+from envbuilder.image.base.python_programs import is_of_system, needed_glibc, python_programs
 from envbuilder.image.base.tree_store import DebianStore
 from envbuilder.image.docker.local_images import image_names
 from envbuilder.lock.spec_values import Sources
@@ -44,7 +43,7 @@ def inventory(settings: Settings, catalog: Catalog, sources: Sources | None = No
     )
 
 
-def _installed(settings: Settings, catalog: Catalog) -> Iterator[tuple[Release, str]]:
+def _installed(settings: Settings, catalog: Catalog) -> Iterator[InstalledPython]:
     wanted = {
         choice.python
         for row in catalog.environments
@@ -52,8 +51,10 @@ def _installed(settings: Settings, catalog: Catalog) -> Iterator[tuple[Release, 
         if choice.python_provider is PythonProvider.ARCHIVE
     }
     for version in sorted(wanted):
-        if program := installed_program(version, settings.environ):
-            yield version, program
+        for program in python_programs(version, settings.environ):
+            glibc = needed_glibc(program)
+            if glibc is not None and not is_of_system(program):
+                yield InstalledPython(version=version, program=str(program), glibc=glibc)
 
 
 def _cache(settings: Settings) -> Path:

@@ -8,11 +8,13 @@ import pytest
 
 from envbuilder.catalog.buildable import (
     Buildability,
+    InstalledPython,
     Inventory,
     PackedPython,
     buildable,
     each_base,
     nearest_buildable,
+    on_base,
 )
 from envbuilder.catalog.environments import Environment
 from envbuilder.catalog.selection import find
@@ -147,6 +149,32 @@ def test_nothing_that_cannot_be_built_is_near() -> None:
         for near in nearest_buildable(CATALOG, each, Inventory()):
             assert near.id != each.id
             assert _verdict(near, Inventory()) is not Buildability.NO
+
+
+def _python(program: str, glibc: str) -> InstalledPython:
+    return InstalledPython(version=Release("3.6"), program=program, glibc=Release(glibc))
+
+
+def test_only_an_interpreter_that_runs_on_the_base_is_recommended() -> None:
+    new, old = _python("/opt/new/bin/python3.6", "2.37"), _python("/opt/old/bin/python3.6", "2.17")
+    asked = row("tf-1.7-cpu")
+    debian = next(choice for choice in asked.bases if choice.system.id == "debian-bookworm")
+    both = on_base(asked, debian, Inventory(installed=(new, old)))
+    assert (both.command, both.verdict) == ("envbuilder python pack /opt/old/bin/python3.6", Buildability.UNKNOWN)
+    alone = on_base(asked, debian, Inventory(installed=(new,)))
+    assert (alone.command, alone.verdict) == ("", Buildability.NO)
+    assert "/opt/new/bin/python3.6 needs glibc 2.37, the base has 2.36" in alone.reasons[0]
+    assert alone.hint.endswith("is installed with glibc 2.36 or older")
+
+
+@pytest.mark.parametrize("needed", ["2.5", "2.17", "2.23", "2.27", "2.28", "2.31", "2.35", "2.36", "2.38"])
+def test_no_hint_for_any_base_names_an_interpreter_that_is_too_new_for_it(needed: str) -> None:
+    found = _python("/opt/found/bin/python3.6", needed)
+    for each in CATALOG.environments:
+        for choice in each.bases:
+            answer = on_base(each, choice, Inventory(installed=(found,)))
+            if "/opt/found" in f"{answer.hint} {answer.command}":
+                assert found.glibc <= choice.system.glibc
 
 
 def test_every_answer_but_yes_has_a_reason_and_a_hint() -> None:
