@@ -221,6 +221,7 @@ class BaseChoice:
         cuda_provider: Provider of the CUDA libraries.
         libraries: The library set if the libraries do not come from the base; else None.
         os_packages: OS packages to add, `name` or `name=version`, sorted.
+        source_builds: Packages without a suitable wheel for this interpreter only, in addition to the row's, sorted.
         links: Library links that the row needs on this base.
         deviations: Differences from the environment that the wheel was compiled in.
     """
@@ -231,6 +232,7 @@ class BaseChoice:
     cuda_provider: Annotated[CudaProvider, At("cuda_from")]
     libraries: Annotated[LibrarySet, Named("libraries")] | None = None
     os_packages: Annotated[tuple[OsPackage, ...], Sorted()] = ()
+    source_builds: Annotated[tuple[DistributionName, ...], Sorted()] = ()
     links: tuple[LibraryLink, ...] = ()
     deviations: tuple[Deviation, ...] = ()
 

@@ -132,6 +132,8 @@ def _base_lines(catalog: Catalog, row: Environment, place: int, choice: BaseChoi
         floor = catalog.driver_floor(row, choice)
         libraries = f"CUDA {choice.cuda}, cuDNN {choice.cudnn}"
         yield f"     {libraries} from {choice.cuda_provider.value}; driver {floor} or later"
+    if choice.source_builds:
+        yield f"     built from source (no wheels for Python {choice.python}): {', '.join(choice.source_builds)}"
     for deviation in choice.deviations:
         yield f"     deviation: {deviation.what}"
         yield f"                {deviation.why}"

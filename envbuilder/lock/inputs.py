@@ -63,5 +63,6 @@ def _base_fields(choice: BaseChoice) -> dict[str, str]:
         "row.base.cuda": choice.cuda_provider.value,
         "row.base.libraries": ", ".join((*libraries.wheels, *libraries.os_packages)) if libraries else "",
         "row.base.os_packages": ", ".join(choice.os_packages),
+        "row.base.source_builds": ", ".join(choice.source_builds),
         "row.base.links": ", ".join(f"{link.name} -> {link.target}" for link in choice.links),
     }

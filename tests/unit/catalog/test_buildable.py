@@ -16,7 +16,7 @@ from envbuilder.catalog.buildable import (
     nearest_buildable,
     on_base,
 )
-from envbuilder.catalog.environments import Environment
+from envbuilder.catalog.environments import BaseKind, Environment
 from envbuilder.catalog.selection import find
 from envbuilder.core.versions import Release
 from tests.fakes.catalogs import real_catalog
@@ -124,6 +124,15 @@ def test_a_debian_base_needs_an_archive_or_a_tree() -> None:
     assert _verdict(cpu, bare) is Buildability.NO
     assert "--debian-mirror" in buildable(cpu, bare).hint
     assert _verdict(cpu, Inventory(archives=frozenset(), bases=frozenset({"debian-bullseye"}))) is Buildability.YES
+
+
+def test_an_old_python_comes_from_ubuntu_where_its_archive_is_configured() -> None:
+    both = Inventory(archives=frozenset({BaseKind.DEBIAN, BaseKind.UBUNTU}))
+    found = buildable(row("tf-1.7-cpu"), both)
+    assert (found.verdict, found.base) == (Buildability.YES, "ubuntu-bionic")
+    without = each_base(row("tf-1.7-cpu"), Inventory())[1]
+    assert without.reasons == ("ubuntu-bionic needs the archive of Ubuntu, and none is configured on this host",)
+    assert without.hint == "use --ubuntu-mirror URL, or `export ENVBUILDER_UBUNTU_MIRROR=URL`"
 
 
 def test_the_nearest_are_the_cpu_environment_of_the_release_and_the_next_gpu_environment() -> None:
