@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 from envbuilder.core.errors import SourceUnreachable
+from envbuilder.image.vendor.alternatives import AlternativeArchives
 from envbuilder.image.vendor.libraries import VendorArchives
 from envbuilder.image.vendor.publishers import Publishers
 from envbuilder.lock.archive_pins import ArchivePin
@@ -60,6 +61,11 @@ def archive_publishers(session: Session, sources: Sources, *, offline: bool = Fa
 
 
 def vendor_archives(session: Session, sources: Sources, *, offline: bool = False) -> VendorArchives:
-    """Return the adapter that takes libraries out of vendor archives."""
-    files = archive_publishers(session, sources, offline=offline)
+    """Return the adapter that takes libraries out of vendor archives, or out of others with the same libraries."""
+    files = AlternativeArchives(
+        files=archive_publishers(session, sources, offline=offline),
+        archives=session.catalog.archives.archives,
+        store=session.store,
+        progress=session.progress,
+    )
     return VendorArchives(store=session.store, files=files, progress=session.progress)

@@ -17,7 +17,7 @@ class ArchiveFiles(Protocol):
     """Publishers of archives."""
 
     def fetch(self, pin: ArchivePin, progress: Callable[[int, int], None]) -> None:
-        """Fetch an archive into the store; what it takes on disk is stated first.
+        """Fetch an archive, or all its libraries, into the store; what it takes on disk is stated first.
 
         Args:
             pin: The archive.
@@ -67,13 +67,16 @@ class VendorArchives:
         with self.store.only_one(f"archive-{pin.sha256}"):
             taken = self._known(pin)
             if taken is None:
-                taken = self._opened(pin)
+                taken = self.opened(pin)
         return placed(pin, taken)
 
-    def _opened(self, pin: ArchivePin) -> dict[str, TakenFile]:
+    def opened(self, pin: ArchivePin) -> dict[str, TakenFile]:
+        """Take the files of a pin out of its archive, also while another process does; errors as in `libraries`."""
         digest = f"sha256:{pin.sha256}"
         if not self.store.has(digest):
             self.files.fetch(pin, lambda _done, _all: None)
+            if not self.store.has(digest) and (taken := self._known(pin)) is not None:
+                return taken
         taken = extract(pin, self.store.verified(digest), self.store, self.progress)
         ArchiveRecords(store=self.store).keep(pin.sha256, pin.inner, taken)
         return taken
