@@ -6,7 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from envbuilder.core.errors import EnvbuilderError, NotOnIndex, SourceUnreachable, VerificationFailed
+from envbuilder.core.errors import (
+    EnvbuilderError,
+    LicenseNotAccepted,
+    NotOnIndex,
+    SourceUnreachable,
+    VerificationFailed,
+)
 from envbuilder.core.memory_policy import HOOK
 from envbuilder.image.base.debian_trees import DebianTrees
 from envbuilder.image.base_contents import BaseContents
@@ -128,5 +134,5 @@ def _attempted(names: tuple[str, ...], step: Callable[[], object]) -> Iterator[U
     """Run a step; yield its failure."""
     try:
         step()
-    except (SourceUnreachable, VerificationFailed) as error:
+    except (LicenseNotAccepted, SourceUnreachable, VerificationFailed) as error:
         yield Unavailable(names=names, error=error)
