@@ -13,6 +13,7 @@ from envbuilder.image.base_contents import BaseContents
 from envbuilder.image.bundle import files_of
 from envbuilder.image.layers.ports import PackageFiles
 from envbuilder.image.lock_files import LockFiles
+from envbuilder.image.vendor.libraries import ArchiveFiles
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.lock import Lock, PackagePin, ToolName
 from envbuilder.lock.spec_values import OwnFile
@@ -41,6 +42,7 @@ class Gatherer:
         files: Finds interpreter archives and tools.
         packages: Fetches Python packages.
         debian: Fetches OS packages.
+        archives: Fetches vendor archives.
         bases: Opens bases.
         progress: Progress callback; receives one line of text.
     """
@@ -49,6 +51,7 @@ class Gatherer:
     files: LockFiles
     packages: PackageFiles
     debian: DebianTrees
+    archives: ArchiveFiles
     bases: BaseContents
     progress: Callable[[str], None]
 
@@ -73,6 +76,9 @@ class Gatherer:
         """
         yield from self._fetch_packages(lock)
         yield from self._fetch_os_packages(lock)
+        for archive in lock.archives:
+            if not self.store.has(f"sha256:{archive.sha256}"):
+                yield from _attempted((archive.file,), partial(self.archives.fetch, archive, lambda _done, _size: None))
         if lock.python.sha256:
             yield from _attempted((lock.python.file,), lambda: self.store.take(self.files.archive(lock)))
         for tool in (ToolName.PROBE, HOOK):

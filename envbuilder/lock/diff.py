@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.lock import Lock
 
 
@@ -72,6 +73,7 @@ def _flat(lock: Lock) -> dict[str, str]:
         flat["driver"] = lock.cuda.driver.text
         flat |= {f"sonames.{soname}": "opened" for soname in lock.cuda.sonames}
         flat |= {f"links.{link.name}": link.target for link in lock.cuda.links}
+    flat |= {f"archives.{pin.id}": f"{_short(pin.sha256)} {' '.join(_libraries(pin))}" for pin in lock.archives}
     flat |= {f"env.{name}": f'"{value}"' for name, value in lock.env}
     flat |= {f"deviations.{deviation.partition(':')[0]}": "stated" for deviation in lock.deviations}
     flat |= {f"base.missing.{suite}": "missing" for suite in lock.base.missing}
@@ -84,6 +86,11 @@ def _flat(lock: Lock) -> dict[str, str]:
     flat |= {f"tools.{tool.name}": tool.version for tool in lock.tools}
     flat |= {f"packages.{pin.group.value}.{pin.name}": f"{pin.version} {_short(pin.sha256)}" for pin in lock.packages}
     return flat
+
+
+def _libraries(pin: ArchivePin) -> Iterator[str]:
+    for library in pin.libraries:
+        yield f"{library.soname} {_short(library.sha256)}".rstrip()
 
 
 def _short(digest: str) -> str:

@@ -7,9 +7,11 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
+from envbuilder.catalog.archives import ArchiveFormat
 from envbuilder.lock.diff import compare
 from envbuilder.lock.lock import Lock, PackageGroup, PackagePin, ToolPin
 from tests.fakes.catalogs import good_lock
+from tests.fakes.vendor_archives import pin_of, with_archives
 from tests.unit.lock.locks import LOCKS
 
 LOCK = good_lock()
@@ -81,3 +83,11 @@ def test_a_lock_that_lost_its_cuda_says_so() -> None:
 
 def test_inputs_are_left_out() -> None:
     assert not compare(LOCK, replace(LOCK, inputs=()))
+
+
+def test_archives_are_compared_with_their_libraries() -> None:
+    one, other = (pin_of(content, ArchiveFormat.TAR_GZIP, name="cudnn") for content in (b"one", b"other"))
+    known = pin_of(b"one", ArchiveFormat.TAR_GZIP, name="cudnn", hashes={"libx.so.9.0": "ab" * 32})
+    for new in (other, known):
+        changes = compare(with_archives(LOCK, one), with_archives(LOCK, new))
+        assert [change.field for change in changes] == ["archives.cudnn"]
