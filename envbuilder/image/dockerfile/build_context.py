@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.core import memory_policy as memory
+from envbuilder.core.image_paths import image_path
 from envbuilder.core.names import file_name
-from envbuilder.core.yaml.image_paths import image_path
 from envbuilder.image.dockerfile.templates import environment
 from envbuilder.image.plan.plan import LayerKind, Plan
 from envbuilder.lock.lock import OsPackagePin, PackagePin, ToolName
