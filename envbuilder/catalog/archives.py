@@ -84,6 +84,11 @@ class VendorArchive:
     agreeing: Annotated[int, within(1, 99)]
     sources: SourceList
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Relative paths of the file in a directory that stands for its publisher."""
+        return (self.file, self.path) if self.path else (self.file,)
+
     def library(self, soname: str) -> ArchivedLibrary | None:
         """Return the library with this soname; None if the archive has none."""
         return next((library for library in self.libraries if library.soname == soname), None)
@@ -157,3 +162,8 @@ class ArchiveUse:
 
     archive: Annotated[VendorArchive, Named("archives")]
     sonames: Annotated[tuple[LibraryName, ...], NotEmpty(), Sorted()]
+
+
+def single_source(archive: VendorArchive) -> str:
+    """Return the statement about an archive whose sha256 was read in one place only."""
+    return f"the sha256 of {archive.id} has one source only: {archive.sources[0].text}"

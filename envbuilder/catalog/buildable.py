@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from envbuilder.catalog.archives import ArchiveFormat, VendorArchive
 from envbuilder.catalog.environments import (
     BaseChoice,
     BaseKind,
@@ -79,8 +80,10 @@ class Inventory:
         installed: Interpreters of this machine, in the order in which they are found; whether an archive can be made
             of one is unknown.
         standalone: Whether standalone interpreters can be downloaded.
-        archives: Distributions whose archive is configured on this host.
+        distributions: Distributions of packages whose archive is configured on this host.
         registry_mirror: Registry configured in place of the public ones; empty if none is.
+        archives: Ids of vendor archives that are on this machine.
+        unaccepted: Ids of publishers of archives whose license the user has not accepted.
     """
 
     bases: frozenset[str] = frozenset()
@@ -88,8 +91,10 @@ class Inventory:
     pythons: tuple[PackedPython, ...] = ()
     installed: tuple[InstalledPython, ...] = ()
     standalone: Buildability = Buildability.UNKNOWN
-    archives: frozenset[BaseKind] = frozenset({BaseKind.DEBIAN})
+    distributions: frozenset[BaseKind] = frozenset({BaseKind.DEBIAN})
     registry_mirror: str = ""
+    archives: frozenset[str] = frozenset()
+    unaccepted: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,6 +202,7 @@ def _obstacles(choice: BaseChoice, inventory: Inventory) -> Iterator[_Obstacle]:
         python = _python_obstacle(choice.python, choice.system.glibc, inventory)
         if python:
             yield python
+    yield from _archive_obstacles(choice.archives, inventory)
 
 
 def _has_apt_run(choice: BaseChoice) -> bool:
@@ -206,7 +212,7 @@ def _has_apt_run(choice: BaseChoice) -> bool:
 
 
 def _base_obstacle(system: BaseSystem, inventory: Inventory) -> _Obstacle | None:
-    if system.kind.is_tree and system.kind not in inventory.archives:
+    if system.kind.is_tree and system.kind not in inventory.distributions:
         word = system.kind.value
         return _Obstacle(
             verdict=Buildability.NO,
@@ -238,6 +244,31 @@ def _withdrawn(system: BaseSystem, mirror: str) -> _Obstacle:
         hint="use a registry that still has it: --registry-mirror HOST[:PORT], or build from a bundle with "
         "--bundle FILE",
     )
+
+
+def _archive_obstacles(archives: tuple[VendorArchive, ...], inventory: Inventory) -> Iterator[_Obstacle]:
+    """Yield what stands between a build and the libraries in archives; those on a package index count as available."""
+    licensed = [archive.id for archive in archives if archive.publisher in inventory.unaccepted]
+    missing = [
+        each for each in archives if each.format is not ArchiveFormat.WHEEL and each.id not in inventory.archives
+    ]
+    publishers = " and ".join(sorted({each.publisher for each in missing}))
+    accept = ", and NVIDIA's license of their libraries must be accepted" if licensed else ""
+    option = " with --accept-nvidia-eula" if licensed else ""
+    if missing:
+        names = " and ".join(each.id for each in missing)
+        yield _Obstacle(
+            verdict=Buildability.UNKNOWN,
+            reason=f"{names} must be downloaded from {publishers}, which may not be reachable from here{accept}",
+            hint=f"build it{option} where the publisher can be reached, or name a directory or a mirror that has the "
+            "archives: --publisher NAME=PLACE",
+        )
+    elif licensed:
+        yield _Obstacle(
+            verdict=Buildability.UNKNOWN,
+            reason=f"NVIDIA's license of the libraries in {' and '.join(licensed)} has not been accepted",
+            hint="read the license, then build with --accept-nvidia-eula",
+        )
 
 
 def _name(system: BaseSystem) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated, TypeAlias
 
 from packaging.version import Version
 
-from envbuilder.catalog.archives import ArchiveFacts
+from envbuilder.catalog.archives import ArchiveFacts, VendorArchive
 from envbuilder.catalog.cuda import CudaFacts, CudaNeed, LibraryLink, LibrarySet
 from envbuilder.catalog.evidence import Evidence, Grade, Unproven
 from envbuilder.catalog.field_types import OsPackage, TaggedImage, WheelVersion
@@ -235,6 +235,16 @@ class BaseChoice:
     source_builds: Annotated[tuple[DistributionName, ...], Sorted()] = ()
     links: tuple[LibraryLink, ...] = ()
     deviations: tuple[Deviation, ...] = ()
+
+    @property
+    def archives(self) -> tuple[VendorArchive, ...]:
+        """Vendor archives that its CUDA libraries are in, whose license has to be accepted."""
+        return tuple(use.archive for use in self.libraries.archives) if self.libraries else ()
+
+    @property
+    def build_options(self) -> str:
+        """Options that `build` and `lock` need on this base, each after a space."""
+        return " --accept-nvidia-eula" if self.archives else ""
 
     @property
     def cuda(self) -> Release | None:

@@ -122,7 +122,9 @@ def _look(here: Settings, asked: _Asked, timeout: float) -> Callable[[], HostPro
         return start_probe_of_python(python, timeout=timeout, imports=asked.imports)
     found = shutil.which("python", path=search) or shutil.which("python3", path=search)
     python_here = Path(found) if found else None
-    return start_probe_of_host(lambda: _around(here), timeout=timeout, python=python_here, imports=asked.imports)
+    return start_probe_of_host(
+        lambda: _host_environment_ports(here), timeout=timeout, python=python_here, imports=asked.imports
+    )
 
 
 def _look_into(here: Settings, asked: _Asked, timeout: float) -> Callable[[], HostProbe]:
@@ -142,7 +144,7 @@ def _look_into(here: Settings, asked: _Asked, timeout: float) -> Callable[[], Ho
     return look
 
 
-def _around(here: Settings) -> HostEnvironmentPorts:
+def _host_environment_ports(here: Settings) -> HostEnvironmentPorts:
     """Return the ports for the surroundings of this host; their import takes 0.2 s, during which the probe runs."""
     from envbuilder.wiring.host_environment import host_environment  # noqa: PLC0415
 

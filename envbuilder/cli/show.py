@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from envbuilder.catalog.archives import ArchiveUse, single_source
 from envbuilder.catalog.buildable import Inventory, on_base
 from envbuilder.catalog.coverage import support
 from envbuilder.catalog.cuda import CudaNeed
@@ -134,9 +135,22 @@ def _base_lines(catalog: Catalog, row: Environment, place: int, choice: BaseChoi
         yield f"     {libraries} from {choice.cuda_provider.value}; driver {floor} or later"
     if choice.source_builds:
         yield f"     built from source (no wheels for Python {choice.python}): {', '.join(choice.source_builds)}"
+    for use in choice.libraries.archives if choice.libraries else ():
+        yield f"     {_archive_line(catalog, use)}"
     for deviation in choice.deviations:
         yield f"     deviation: {deviation.what}"
         yield f"                {deviation.why}"
+
+
+def _archive_line(catalog: Catalog, use: ArchiveUse) -> str:
+    archive = use.archive
+    publisher = catalog.archives.publisher(archive.publisher)
+    title = publisher.title if publisher else archive.publisher
+    trust = (
+        f"its sha256 has {archive.agreeing} sources" if archive.agreeing > 1 else f"advisory: {single_source(archive)}"
+    )
+    page = f"; license: {publisher.eula}" if publisher and publisher.eula else ""
+    return f"{_joined(use.sonames)} out of {archive.id} from {title}; {trust}{page}"
 
 
 def _joined(values: tuple[object, ...]) -> str:

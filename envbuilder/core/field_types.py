@@ -8,10 +8,9 @@ from typing import Annotated, TypeAlias
 from envbuilder.core import names, references
 from envbuilder.core.digests import sha256_digest
 from envbuilder.core.field_rules import Parsed
-from envbuilder.core.image_paths import allowable
+from envbuilder.core.image_paths import allowable, image_path
 from envbuilder.core.versions import Release
 from envbuilder.core.yaml import requirements
-from envbuilder.core.yaml.image_paths import image_path
 
 
 def within(least: int, most: int, why: str = "") -> Parsed:

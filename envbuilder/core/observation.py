@@ -70,3 +70,8 @@ class Unseen:
 NOT_ASKED = Unseen(kind="NotAsked", message="not requested from the probe")
 
 Fact: TypeAlias = Annotated[Seen[T] | Unseen, Tagged("ok", True, False)]  # noqa: FBT003  values of the tag
+
+
+def known(fact: Seen[T] | Unseen) -> T | None:
+    """Return the value of a fact; None if it was not observed."""
+    return fact.value if isinstance(fact, Seen) else None

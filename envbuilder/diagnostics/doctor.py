@@ -64,13 +64,7 @@ def start_probe_of_python(python: Path, *, timeout: float, imports: bool = False
         the probe gave no answer, or this is not Python.
     """
     request = _request(timeout, imports=imports)
-    probe = Pending(lambda: probe_document(python, request, timeout=timeout))
-
-    def looked() -> HostProbe:
-        document = probe.result(2 * timeout + _SPARE_SECONDS, b"")
-        return HostProbe(document=document, facts=decode(document, str(python)), host_environment=None)
-
-    return looked
+    return _started(lambda: probe_document(python, request, timeout=timeout), str(python), timeout)
 
 
 def start_probe_of_host(
@@ -92,16 +86,24 @@ def start_probe_of_host(
         A function that waits for the result; it raises `ToolFailed` if the probe gave no answer.
     """
     request = _request(timeout, imports=imports)
-    probe = Pending(lambda: _probe_host(python, request, timeout))
-    around = start_host_environment(environment())
+    return _started(lambda: _probe_host(python, request, timeout), THIS_HOST, timeout, environment)
+
+
+def _started(
+    probe: Callable[[], bytes],
+    origin: str,
+    timeout: float,
+    environment: Callable[[], HostEnvironmentPorts] | None = None,
+) -> Callable[[], HostProbe]:
+    """Start a probe, then the requests to the host_environment if one is given; return what waits for both."""
+    pending = Pending(probe)
+    surroundings = start_host_environment(environment()) if environment else None
 
     def looked() -> HostProbe:
         # The probe limits its own time, and reports it.
-        document = probe.result(2 * timeout + _SPARE_SECONDS, b"")
-        facts, host_environment = decode(document, THIS_HOST), around()
-        return HostProbe(
-            document=with_host_environment(document, host_environment), facts=facts, host_environment=host_environment
-        )
+        document = pending.result(2 * timeout + _SPARE_SECONDS, b"")
+        facts, seen = decode(document, origin), surroundings() if surroundings else None
+        return HostProbe(document=with_host_environment(document, seen), facts=facts, host_environment=seen)
 
     return looked
 

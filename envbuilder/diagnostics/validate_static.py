@@ -58,13 +58,13 @@ def _content(subject: Subject, work: Path) -> ImageContent:
         raise UsageError(
             f"the layers of {subject.name} cannot be read in place", hint="write it to a file with `docker save`"
         )
-    with tempfile.TemporaryDirectory(dir=work, prefix="static-") as folder:
+    with tempfile.TemporaryDirectory(dir=work, prefix="static-") as directory:
         return survey(
             [partial(fetch, number) for number in range(len(subject.diff_ids))],
             config_of(subject.document),
             subject.manifest,
             read_library,
-            Path(folder),
+            Path(directory),
         )
 
 

@@ -14,11 +14,8 @@ from envbuilder.image.layers.inputs import BaseContent
 from envbuilder.image.plan.layers import base_reference
 from envbuilder.image.running.image_runner import ImageRunner
 from envbuilder.lock.lock import BasePin, Lock
-from envbuilder.oci.images import AssembledImage, Descriptor, ImageLayerPin
 from envbuilder.oci.registry.client import RegistryClient
-from envbuilder.oci.registry.pull import RemoteImage, fetch_blobs, find
 from envbuilder.oci.store import Store
-from envbuilder.oci.tar.members import EPOCH, Member, of_folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,27 +42,14 @@ class BaseContents:
         """Return the content of the base of a lock; nothing is fetched before it is used."""
         if lock.base.kind.is_tree:
             return TreeContent(lambda: self.debian.provide(lock), lambda members: self.debian.added(lock, members))
-        reference = self._reference(lock.base)
         return RegistryContent(
-            find=lambda: self._find(reference),
-            fetch=lambda layers: self._fetch(reference, layers),
-            read=self._unpacked_members,
+            reference=self._reference(lock.base),
+            connect=self.connect,
+            store=self.store,
+            runner=self.runner,
+            listener=self.listener,
         )
 
     def _reference(self, pin: BasePin) -> ImageRef:
         reference = base_reference(pin.kind, pin.id, pin.image, pin.digest)
         return reference.at_registry(self.registry_mirror) if self.registry_mirror else reference
-
-    def _find(self, reference: ImageRef) -> RemoteImage:
-        with self.connect() as client:
-            return find(client, reference)
-
-    def _fetch(self, reference: ImageRef, layers: tuple[Descriptor, ...]) -> None:
-        with self.connect() as client:
-            fetch_blobs(client, reference, layers, self.store, listener=self.listener)
-
-    def _unpacked_members(self, image: RemoteImage, layers: tuple[ImageLayerPin, ...]) -> tuple[Member, ...]:
-        """Unpack a registry image, once, and return its members."""
-        whole = AssembledImage(layers=layers, config=image.config, manifest=image.manifest)
-        root = self.runner.tree(whole)
-        return tuple(sorted(of_folder(root, epoch=EPOCH, as_found=True), key=lambda member: member.path))

@@ -6,13 +6,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from envbuilder.core.errors import EnvbuilderError, NotOnIndex, SourceUnreachable, VerificationFailed
+from envbuilder.core.errors import (
+    EnvbuilderError,
+    LicenseNotAccepted,
+    NotOnIndex,
+    SourceUnreachable,
+    VerificationFailed,
+)
 from envbuilder.core.memory_policy import HOOK
 from envbuilder.image.base.debian_trees import DebianTrees
 from envbuilder.image.base_contents import BaseContents
 from envbuilder.image.bundle import files_of
 from envbuilder.image.layers.ports import PackageFiles
 from envbuilder.image.lock_files import LockFiles
+from envbuilder.image.vendor.libraries import ArchiveFiles
 from envbuilder.lock.index.index import IndexFile
 from envbuilder.lock.lock import Lock, PackagePin, ToolName
 from envbuilder.lock.spec_values import OwnFile
@@ -41,6 +48,7 @@ class Gatherer:
         files: Finds interpreter archives and tools.
         packages: Fetches Python packages.
         debian: Fetches OS packages.
+        archives: Fetches vendor archives.
         bases: Opens bases.
         progress: Progress callback; receives one line of text.
     """
@@ -49,6 +57,7 @@ class Gatherer:
     files: LockFiles
     packages: PackageFiles
     debian: DebianTrees
+    archives: ArchiveFiles
     bases: BaseContents
     progress: Callable[[str], None]
 
@@ -73,6 +82,9 @@ class Gatherer:
         """
         yield from self._fetch_packages(lock)
         yield from self._fetch_os_packages(lock)
+        for archive in lock.archives:
+            if not self.store.has(f"sha256:{archive.sha256}"):
+                yield from _attempted((archive.file,), partial(self.archives.fetch, archive, lambda _done, _size: None))
         if lock.python.sha256:
             yield from _attempted((lock.python.file,), lambda: self.store.take(self.files.archive(lock)))
         for tool in (ToolName.PROBE, HOOK):
@@ -122,5 +134,5 @@ def _attempted(names: tuple[str, ...], step: Callable[[], object]) -> Iterator[U
     """Run a step; yield its failure."""
     try:
         step()
-    except (SourceUnreachable, VerificationFailed) as error:
+    except (LicenseNotAccepted, SourceUnreachable, VerificationFailed) as error:
         yield Unavailable(names=names, error=error)

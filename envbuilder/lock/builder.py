@@ -7,9 +7,11 @@ from datetime import UTC, datetime
 
 from packaging.version import Version
 
+from envbuilder.catalog.archives import ArchiveUse, single_source
 from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import MemoryPolicy
+from envbuilder.lock.archive_pins import ArchivePin, LibraryPin
 from envbuilder.lock.inputs import inputs
 from envbuilder.lock.locations import Located, Refused
 from envbuilder.lock.lock import CudaPin, Lock, OsPackagePin, PackagePin, ToolPin
@@ -61,7 +63,10 @@ def assemble(catalog: Catalog, row: Environment, spec: Spec, ingredients: Ingred
         env=spec.env,
         user=spec.user,
         memory=spec.memory,
-        deviations=tuple(f"{deviation.what}: {deviation.why}" for deviation in choice.deviations),
+        deviations=(
+            *(f"{deviation.what}: {deviation.why}" for deviation in choice.deviations),
+            *(single_source(archive) for archive in choice.archives if archive.agreeing == 1),
+        ),
         refused=tuple(refusal.base for refusal in ingredients.refusals),
         sources=tuple(source.text for source in (*row.framework.sources, *row.sources)),
         inputs=inputs(row, choice, spec, catalog.driver_floor(row, choice)),
@@ -97,4 +102,22 @@ def _cuda(catalog: Catalog, row: Environment, located: Located) -> CudaPin | Non
         driver=driver,
         sonames=row.cuda.sonames,
         links=choice.links,
+        archives=tuple(_pin(use) for use in choice.libraries.archives) if choice.libraries else (),
+    )
+
+
+def _pin(use: ArchiveUse) -> ArchivePin:
+    archive = use.archive
+    wanted = (library for library in archive.libraries if library.soname in use.sonames)
+    return ArchivePin(
+        id=archive.id,
+        format=archive.format,
+        publisher=archive.publisher,
+        path=archive.path,
+        file=archive.file,
+        sha256=archive.sha256,
+        size=archive.size,
+        inner=archive.inner,
+        eula=archive.eula,
+        libraries=tuple(LibraryPin(soname=each.soname, path=each.path, sha256=each.sha256) for each in wanted),
     )

@@ -72,6 +72,12 @@ def _flat(lock: Lock) -> dict[str, str]:
         flat["driver"] = lock.cuda.driver.text
         flat |= {f"sonames.{soname}": "opened" for soname in lock.cuda.sonames}
         flat |= {f"links.{link.name}": link.target for link in lock.cuda.links}
+        flat |= {f"archives.{pin.id}": _short(pin.sha256) for pin in lock.cuda.archives}
+        flat |= {
+            f"archives.{pin.id}.{library.soname}": f"{library.path} {_short(library.sha256)}".rstrip()
+            for pin in lock.cuda.archives
+            for library in pin.libraries
+        }
     flat |= {f"env.{name}": f'"{value}"' for name, value in lock.env}
     flat |= {f"deviations.{deviation.partition(':')[0]}": "stated" for deviation in lock.deviations}
     flat |= {f"base.missing.{suite}": "missing" for suite in lock.base.missing}

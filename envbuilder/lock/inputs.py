@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from envbuilder.catalog.archives import ArchiveUse
 from envbuilder.catalog.environments import BaseChoice, Environment
 from envbuilder.core.versions import Release
 from envbuilder.lock.spec_values import OwnFile, Spec
@@ -54,6 +55,10 @@ def _content(file: OwnFile) -> str:
     return f"{file.sha256[:12]}{' executable' if file.executable else ''}"
 
 
+def _use(use: ArchiveUse) -> str:
+    return f"{use.archive.id} {use.archive.sha256[:12]}: {', '.join(use.sonames)}"
+
+
 def _base_fields(choice: BaseChoice) -> dict[str, str]:
     libraries = choice.libraries
     return {
@@ -62,6 +67,7 @@ def _base_fields(choice: BaseChoice) -> dict[str, str]:
         "row.base.python": f"{choice.python} from {choice.python_provider.value}",
         "row.base.cuda": choice.cuda_provider.value,
         "row.base.libraries": ", ".join((*libraries.wheels, *libraries.os_packages)) if libraries else "",
+        "row.base.archives": "; ".join(map(_use, libraries.archives)) if libraries else "",
         "row.base.os_packages": ", ".join(choice.os_packages),
         "row.base.source_builds": ", ".join(choice.source_builds),
         "row.base.links": ", ".join(f"{link.name} -> {link.target}" for link in choice.links),

@@ -253,6 +253,11 @@ class Lock:
         )
 
     @property
+    def archives(self) -> tuple[ArchivePin, ...]:
+        """Vendor archives of its CUDA libraries, in the order of the layers."""
+        return self.cuda.archives if self.cuda else ()
+
+    @property
     def differences(self) -> tuple[str, ...]:
         """Stated differences of the image: its deviations, and missing updates of its distribution."""
         lacks = (f"no {suite}: the archive did not have it when the lock was made" for suite in self.base.missing)

@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Annotated
 
+from envbuilder.catalog.archives import ArchiveFormat
+from envbuilder.catalog.environments import CudaProvider
 from envbuilder.core import structure
-from envbuilder.core.conversion.reading import Mismatch
+from envbuilder.core.conversion.reading import Mismatch, Path
 from envbuilder.core.digests import digest_of
 from envbuilder.core.errors import Fault, InvalidInput
 from envbuilder.core.field_rules import At
@@ -18,7 +20,7 @@ from envbuilder.core.references import ImageRef
 from envbuilder.core.yaml.canonical import dump as canonical
 from envbuilder.core.yaml.documents import read
 from envbuilder.core.yaml.structured import structured, value_of
-from envbuilder.lock.lock import LOCK_SCHEMA, BasePin, Lock, PackagePin
+from envbuilder.lock.lock import LOCK_SCHEMA, BasePin, CudaPin, Lock, PackagePin
 from envbuilder.lock.resolve.tensorflow_distributions import DISTRIBUTIONS
 
 _HEADER = "# Written by `envbuilder lock`. Not meant to be edited: change envbuilder.yaml and lock again.\n"
@@ -86,11 +88,29 @@ def _contradictions(document: _Document) -> Iterator[Mismatch]:
         yield Mismatch(path=("base", "image"), problem=problem)
     if lock.image is not None and not lock.image.layers:
         yield Mismatch(path=("image", "layers"), problem="must have at least one entry")
+    yield from _wrong_archives(lock.cuda)
     for index, pin in enumerate(lock.packages):
         if not is_file_of(pin.file, pin.name, pin.version):
             problem = f"{shown(pin.file)} is not a file of {pin.name} {pin.version}"
             yield Mismatch(path=("packages", index, "file"), problem=problem)
     yield from _second_tensorflow(lock.packages)
+
+
+def _wrong_archives(cuda: CudaPin | None) -> Iterator[Mismatch]:
+    if cuda is None:
+        return
+    if bool(cuda.archives) != (cuda.provider is CudaProvider.ARCHIVE):
+        yield Mismatch(path=("cuda", "archives"), problem="must be given for libraries of archives, and only for these")
+    taken: set[str] = set()
+    for index, pin in enumerate(cuda.archives):
+        path: Path = ("cuda", "archives", index)
+        if bool(pin.inner) != (pin.format is ArchiveFormat.MAKESELF_NESTED):
+            yield Mismatch(path=(*path, "inner"), problem="must be given for a nested run file, and only for one")
+        for number, library in enumerate(pin.libraries):
+            if library.soname in taken:
+                problem = f"{library.soname} comes from two archives"
+                yield Mismatch(path=(*path, "libraries", number, "soname"), problem=problem)
+            taken.add(library.soname)
 
 
 def _base_problem(base: BasePin) -> str:

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from envbuilder.core.errors import Fault, InvalidInput
 from envbuilder.core.files import CHUNK
-from envbuilder.core.yaml.image_paths import image_path
+from envbuilder.core.image_paths import image_path
 from envbuilder.lock.spec_values import OwnFile
 
 _MOST_FILES = 100_000

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from envbuilder.catalog.archives import ArchiveFacts
 from envbuilder.catalog.buildable import Buildability, InstalledPython, Inventory
 from envbuilder.catalog.environments import BaseKind, BaseSystem, Catalog, PythonProvider
+from envbuilder.core.cache_directories import STORE
 from envbuilder.core.errors import UsageError
 from envbuilder.core.references import ImageRef
 from envbuilder.image.base.file_store import FileStore
@@ -14,8 +16,11 @@ from envbuilder.image.base.packed_pythons import packed_pythons
 from envbuilder.image.base.python_programs import is_of_system, needed_glibc, python_programs
 from envbuilder.image.base.tree_store import DebianStore
 from envbuilder.image.docker.local_images import image_names
+from envbuilder.lock.publisher_places import is_address, place_of
 from envbuilder.lock.spec_values import Sources
+from envbuilder.oci.store import Store
 from envbuilder.wiring.mirrors import mirrors
+from envbuilder.wiring.publishers import places_of_publishers
 from envbuilder.wiring.settings import NOWHERE, Settings
 
 _ENGINE_SECONDS = 0.5
@@ -38,9 +43,27 @@ def inventory(settings: Settings, catalog: Catalog, sources: Sources | None = No
         pythons=packed_pythons(FileStore(folder=_cache(settings) / "files")),
         installed=tuple(_installed(settings, catalog)),
         standalone=Buildability.YES if settings.environ.get(_UV_MIRROR) else Buildability.UNKNOWN,
-        archives=frozenset(kind for kind in BaseKind if kind.is_tree and mirrors(settings, named, kind)),
+        distributions=frozenset(kind for kind in BaseKind if kind.is_tree and mirrors(settings, named, kind)),
         registry_mirror=named.registry_mirror,
+        archives=frozenset(_archives(settings, catalog.archives, named)),
+        unaccepted=frozenset(_unaccepted(settings, catalog.archives, named)),
     )
+
+
+def _archives(settings: Settings, facts: ArchiveFacts, sources: Sources) -> Iterator[str]:
+    """Yield the archives in the store, or in a directory that stands for their publisher."""
+    store = Store(folder=_cache(settings) / STORE)
+    places = places_of_publishers(settings, facts, sources)
+    for archive in facts.archives:
+        place = place_of(archive.publisher, places, facts)
+        folder = Path(place) if place and not is_address(place) else NOWHERE
+        if store.has(f"sha256:{archive.sha256}") or any((folder / name).is_file() for name in archive.names):
+            yield archive.id
+
+
+def _unaccepted(settings: Settings, facts: ArchiveFacts, sources: Sources) -> list[str]:
+    accepted = sources.accept_nvidia_eula or settings.accepts_nvidia_eula
+    return [] if accepted else [publisher.id for publisher in facts.publishers if publisher.eula]
 
 
 def _installed(settings: Settings, catalog: Catalog) -> Iterator[InstalledPython]:

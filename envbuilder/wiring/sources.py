@@ -10,7 +10,6 @@ from functools import cache
 from itertools import chain
 from urllib.parse import urlsplit
 
-from envbuilder.core.errors import UsageError
 from envbuilder.core.http.web import Web
 from envbuilder.core.uv import Uv, uv_environ
 from envbuilder.image.base.deb.archive import DebianArchive
@@ -24,15 +23,15 @@ from envbuilder.image.docker.engine import default_registry
 from envbuilder.lock.closures import Chosen
 from envbuilder.lock.index.fetching import length_of
 from envbuilder.lock.index.uv_index import UvIndex
-from envbuilder.lock.publisher_places import parse_publisher, refuse_unknown
 from envbuilder.lock.resolve.uv_resolver import UvResolver
 from envbuilder.lock.spec_values import Sources
 from envbuilder.oci.registry.client import RegistryClient
 from envbuilder.oci.registry.credentials import login_files
 from envbuilder.oci.runtime.selection import guard
 from envbuilder.wiring.mirrors import keyring, mirrors
+from envbuilder.wiring.publishers import places_of_publishers
 from envbuilder.wiring.session import Session
-from envbuilder.wiring.settings import PUBLISHERS_VARIABLE, Settings
+from envbuilder.wiring.settings import Settings
 
 _CONNECTIONS = 12
 
@@ -97,20 +96,8 @@ def package_sizes(session: Session, sources: Sources) -> IndexSizes:
 
 
 def publisher_places(session: Session, sources: Sources) -> dict[str, str]:
-    """Return the places of publishers, by name; those of the command line and the spec precede those of this host.
-
-    Raises:
-        UsageError: A name is not among the publishers of the catalog; or the variable of this host is no list of
-            `NAME=PLACE`.
-    """
-    try:
-        here = dict(map(parse_publisher, session.settings.environ.get(PUBLISHERS_VARIABLE, "").split()))
-    except ValueError as error:
-        hint = f"write {PUBLISHERS_VARIABLE}='NAME=DIR NAME=URL'"
-        raise UsageError(f"{PUBLISHERS_VARIABLE}: {error}", hint=hint) from error
-    places = {**here, **dict(sources.publishers)}
-    refuse_unknown(places, session.catalog.archives)
-    return places
+    """Return the places of publishers, by name; see `places_of_publishers`."""
+    return places_of_publishers(session.settings, session.catalog.archives, sources)
 
 
 def accepts_nvidia_eula(settings: Settings, sources: Sources) -> bool:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from envbuilder.diagnostics.report.coverage_page import coverage_page
 from tests.fakes.catalogs import real_catalog
-from tools.gpu_page import PAGE
+from tools.gpu_page import PAGE, coverage_page
 
 
 def test_the_page_is_current() -> None:

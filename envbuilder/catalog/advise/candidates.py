@@ -1,12 +1,15 @@
-"""Candidates: every row with its patch releases, on each of its bases."""
+"""Candidates: every row with its patch releases, on each of its bases; their evidence and their commands."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from packaging.version import Version
+
 from envbuilder.catalog.advise.advice import Wanted
 from envbuilder.catalog.environments import BaseChoice, Catalog, Environment, PythonProvider
+from envbuilder.catalog.evidence import BuiltImage, Evidence, Grade, RanOnCpu, RanOnGpu, Resolved
 from envbuilder.core.versions import Release
 
 
@@ -82,3 +85,70 @@ def python_distance(one: Release | None, other: Release) -> int:
         return 0
     (major, minor), (other_major, other_minor) = one.head(2), other.head(2)
     return abs(major - other_major) * 100 + abs(minor - other_minor)
+
+
+def proven_on(row: Environment, choice: BaseChoice) -> Grade:
+    """Return the strongest evidence for this base with this interpreter."""
+    return max(
+        (entry.grade for entry in row.evidence if _is_about(entry, choice)),
+        key=lambda grade: grade.rank,
+        default=Grade.DOCUMENTED,
+    )
+
+
+def _is_about(entry: Evidence, choice: BaseChoice) -> bool:
+    match entry:
+        case BuiltImage(base=base, python=python):
+            return base == choice.system.id and _is_same(python, choice.python)
+        case RanOnGpu(base=base):
+            return base == choice.system.id
+        case RanOnCpu(python=python):
+            return _is_same(python, choice.python)
+        case Resolved(bases=bases, python=python):
+            return choice.system.id in bases and _is_same(python, choice.python)
+        case _:
+            return True
+
+
+def _is_same(seen: str, python: Release) -> bool:
+    return Release(seen).head(2) == python.head(2)
+
+
+def steps(candidate: Candidate, keras: Version | None) -> tuple[str, ...]:
+    """Return the commands in order; lines to write into a spec stand between them.
+
+    Args:
+        candidate: What to build.
+        keras: Standalone Keras to install as well; None if none is needed, or if TensorFlow depends on it.
+    """
+    python = None if candidate.has_own_python else candidate.choice.python
+    extra = None if keras is None or brings_keras(candidate.row) else keras
+    if python is None and extra is None:
+        return (_build(candidate),)
+    lines = [
+        f'tensorflow: "{candidate.row.framework.version}"' if not candidate.is_own_release else "",
+        f'base: "{candidate.choice.system.id}"' if candidate.place else "",
+        f'python: "{python}"' if python else "",
+        f'packages: ["keras=={extra}"]' if extra else "",
+    ]
+    written = "; ".join(filter(None, lines))
+    return (
+        f"envbuilder init {candidate.own.id}",
+        f"# in envbuilder.yaml: {written}",
+        "envbuilder lock",
+        f"envbuilder build{candidate.choice.build_options}",
+    )
+
+
+def brings_keras(row: Environment) -> bool:
+    """Return True if TensorFlow depends on standalone Keras; source: metadata of the wheels, from 2.6 on."""
+    return row.framework.version.release[:2] >= (2, 6)
+
+
+def _build(candidate: Candidate) -> str:
+    words = ["envbuilder build", candidate.own.id]
+    if not candidate.is_own_release:
+        words.append(f"--tensorflow {candidate.row.framework.version}")
+    if candidate.place:
+        words.append(f"--base {candidate.choice.system.id}")
+    return " ".join(words) + candidate.choice.build_options

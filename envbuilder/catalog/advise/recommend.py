@@ -7,13 +7,10 @@ from collections.abc import Iterator
 from packaging.version import Version
 
 from envbuilder.catalog.advise.advice import Advice, AdviceReason, Answer, Change, Spec, Topic, Verdict, Wanted, Weight
-from envbuilder.catalog.advise.candidates import Candidate, candidates
-from envbuilder.catalog.advise.commands import steps
+from envbuilder.catalog.advise.candidates import Candidate, candidates, proven_on, steps
 from envbuilder.catalog.advise.hardware import HardwareView, view
-from envbuilder.catalog.advise.keras import keras_reasons, keras_to_install
-from envbuilder.catalog.advise.proof_level import proven_on
 from envbuilder.catalog.advise.ranking import order
-from envbuilder.catalog.advise.software import software_reasons
+from envbuilder.catalog.advise.software import keras_reasons, keras_to_install, software_reasons
 from envbuilder.catalog.buildable import Buildability, Buildable, on_base
 from envbuilder.catalog.environments import Catalog, Environment
 from envbuilder.catalog.gpu_names import capability_of

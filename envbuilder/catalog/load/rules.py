@@ -10,9 +10,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from envbuilder.catalog.cuda import Coverage, CudaFacts
-from envbuilder.catalog.environments import BaseChoice, CudaProvider, Environment, PythonProvider
+from envbuilder.catalog.environments import (
+    BaseChoice,
+    CudaProvider,
+    Environment,
+    PublicationState,
+    PythonProvider,
+)
 from envbuilder.catalog.evidence import Measured
 from envbuilder.core.versions import Release
+
+_FROM_A_SET = {CudaProvider.WHEELS, CudaProvider.OS, CudaProvider.ARCHIVE}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,10 +94,18 @@ def _cuda_comes_from_somewhere(row: Environment, _: CudaFacts) -> Iterator[tuple
         provider = choice.cuda_provider
         if (row.cuda is None) != (provider is CudaProvider.NONE):
             yield f"{place}.cuda_from", "must be none for a CPU row, and only for a CPU row"
-        elif provider in {CudaProvider.WHEELS, CudaProvider.OS} and choice.libraries is None:
+        elif provider in _FROM_A_SET and choice.libraries is None:
             yield f"{place}.libraries", f"is missing: CUDA libraries come from {provider.value}"
+        elif choice.libraries and bool(choice.libraries.archives) != (provider is CudaProvider.ARCHIVE):
+            yield f"{place}.cuda_from", f"must be archive if {choice.libraries.id} names archives, and only then"
         elif provider is CudaProvider.BASE and choice.system.cuda is None:
             yield f"{place}.cuda_from", f"{choice.system.id} has no CUDA libraries"
+
+
+def _outlives_images(row: Environment, _: CudaFacts) -> Iterator[tuple[str, str]]:
+    if all(choice.system.publication.state is PublicationState.WITHDRAWN for choice in row.bases):
+        gone = ", ".join(choice.system.id for choice in row.bases)
+        yield "bases", f"has only bases that are no longer published: {gone}"
 
 
 def _cuda_major_fits(row: Environment, _: CudaFacts) -> Iterator[tuple[str, str]]:
@@ -174,6 +190,7 @@ RULES: tuple[Rule, ...] = (
         id="measured-is-evidence", states="a measured row says which wheel was measured", problems=_measured_is_evidence
     ),
     Rule(id="cuda-has-provider", states="CUDA comes from somewhere", problems=_cuda_comes_from_somewhere),
+    Rule(id="outlives-images", states="a base is not known to be withdrawn", problems=_outlives_images),
     Rule(id="cuda-major-fits", states="the CUDA libraries have the wheel's sonames", problems=_cuda_major_fits),
     Rule(id="cudnn-accepted", states="TensorFlow starts with the base's cuDNN", problems=_cudnn_is_accepted),
     Rule(id="sonames-provided", states="every library that TensorFlow opens is there", problems=_sonames_are_provided),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from envbuilder.catalog.archives import ArchiveUse
 from envbuilder.catalog.buildable import Inventory, buildable, on_base
 from envbuilder.catalog.cuda import CudaNeed
 from envbuilder.catalog.environments import BaseChoice, Catalog, Constraint, Environment, OtherRelease
@@ -94,6 +95,22 @@ def _constraint(constraint: Constraint) -> dict[str, object]:
     }
 
 
+def _archive(catalog: Catalog, use: ArchiveUse) -> dict[str, object]:
+    archive = use.archive
+    publisher = catalog.archives.publisher(archive.publisher)
+    return {
+        "id": archive.id,
+        "publisher": archive.publisher,
+        "file": archive.file,
+        "sha256": archive.sha256,
+        "size": archive.size or None,
+        "agreeing": archive.agreeing,
+        "license": (publisher.eula if publisher else "") or None,
+        "sonames": list(use.sonames),
+        "sources": [source.text for source in archive.sources],
+    }
+
+
 def _base(catalog: Catalog, row: Environment, choice: BaseChoice) -> dict[str, object]:
     floor = catalog.driver_floor(row, choice)
     return {
@@ -116,6 +133,7 @@ def _base(catalog: Catalog, row: Environment, choice: BaseChoice) -> dict[str, o
             "cudnn": str(choice.cudnn) if choice.cudnn else None,
             "driver": str(floor) if floor else None,
         },
+        "archives": [_archive(catalog, use) for use in choice.libraries.archives] if choice.libraries else [],
         "links": [{"name": link.name, "target": link.target} for link in choice.links],
         "deviations": [
             {"what": each.what, "why": each.why, "sources": [source.text for source in each.sources]}

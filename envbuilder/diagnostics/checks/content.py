@@ -20,6 +20,7 @@ from envbuilder.diagnostics.checks.image_files import (
     no_file_is_a_folder,
     nothing_removed,
     one_owner_per_file,
+    outcome_of_problems,
     privileged_programs_packaged,
     programs_not_hidden,
     recorded,
@@ -209,7 +210,7 @@ def files_recorded(expectation: ContentExpectation, content: ImageContent) -> Ou
         if file not in content.paths:
             wrong.append(f"/{file} is missing")
         elif "" not in digests and content.digests.get(file, min(digests)) not in digests:
-            wrong.append(f"/{file} is not what its distribution brought")
+            wrong.append(f"/{file} differs from the file that its distribution installed")
     if wrong:
         return failure(problem=some(wrong), remedy=REBUILD)
     if not known:
@@ -292,7 +293,7 @@ def own_files_match_lock(expectation: ContentExpectation, content: ImageContent)
         for file in files
         if content.digests.get(file.path.lstrip("/")) != file.sha256
     ]
-    return failure(problem=some(wrong), remedy=REBUILD) if wrong else Passed(seen=f"all {len(files)}")
+    return outcome_of_problems(wrong, REBUILD, f"all {len(files)}")
 
 
 CONTENT_CHECKS: tuple[ContentCheck, ...] = (

@@ -68,7 +68,7 @@ def run_checks(  # noqa: PLR0913 - each is one fact of the run
 
 
 def run_bare_checks(expectation: Expectation, facts: Facts, *, subject: str, seconds: float) -> Report:
-    """Judge an environment of a host, where nothing but the Python packages was installed.
+    """Check an environment of a host, where nothing but the Python packages was installed.
 
     Every check must be proven.
 

@@ -12,7 +12,7 @@ from typing import TypeAlias, TypeVar
 from envbuilder.core.observation import Fact
 from envbuilder.diagnostics.checks.results import Figure
 from envbuilder.diagnostics.checks.subjects import Timed
-from envbuilder.diagnostics.facts.facts import Facts, Seen, Unseen
+from envbuilder.diagnostics.facts.facts import Facts, Seen, Unseen, known
 from envbuilder.diagnostics.facts.gpu import Each, Rate
 
 T = TypeVar("T")
@@ -82,7 +82,7 @@ def _rate(name: str, fact: Fact[Rate]) -> Iterator[Figure]:
 
 
 def _each(step: Each[T]) -> Iterator[tuple[str, T]]:
-    for gpu in step.value if isinstance(step, Seen) else ():
+    for gpu in known(step) or ():
         if isinstance(gpu.work, Seen):
             yield gpu.asked.replace("/", "").replace(":", " "), gpu.work.value
 

@@ -12,7 +12,7 @@ from envbuilder.diagnostics.checks.each_gpu import NO_GPU, WORK
 from envbuilder.diagnostics.checks.gpu_numbers import operation, worst
 from envbuilder.diagnostics.checks.results import NotProven, Outcome, Passed, failure
 from envbuilder.diagnostics.checks.tolerances import WHOLE_NUMBERS
-from envbuilder.diagnostics.facts.facts import DriverInterface, Fact, Facts, GpuWork, Placed, Seen, Unseen
+from envbuilder.diagnostics.facts.facts import DriverInterface, Fact, Facts, GpuWork, Placed, Seen, Unseen, known
 from envbuilder.diagnostics.facts.gpu import Compared, Operations
 
 _CODE = frozenset({Rule.GPU_CODE, Rule.GPU_NOT_KNOWN, Rule.LAST_DRIVER, Rule.PTX_DRIVER})
@@ -43,7 +43,7 @@ def gpu_visible_to_tensorflow(cuda: CudaExpectation, facts: Facts) -> Outcome:  
 
 
 def _why(facts: Facts) -> str:
-    lines = facts.log.value if isinstance(facts.log, Seen) else ()
+    lines = known(facts.log) or ()
     return f"; it wrote: {lines[-1]}" if lines else ""
 
 

@@ -45,6 +45,12 @@ def some(items: Iterable[str]) -> str:
     return "; ".join(listed[:_MOST]) + more
 
 
+def outcome_of_problems(problems: Iterable[str], remedy: str, seen: str) -> Outcome:
+    """Return a failure with the first few problems; passed if there are none."""
+    found = some(problems)
+    return failure(problem=found, remedy=remedy) if found else Passed(seen=seen)
+
+
 def recorded(text: bytes) -> Iterator[tuple[str, str]]:
     """Yield path and digest field of each line of a RECORD, without bytecode."""
     for row in csv.reader(io.StringIO(text.decode("utf-8", "replace"))):
@@ -84,10 +90,8 @@ def interpreter_untouched(expectation: ContentExpectation, content: ImageContent
         wrong.append(f"/{VENV}/pyvenv.cfg names another interpreter than /{program}")
     for path, owners in _owners(content).items():
         if is_of_environment(path) and path in content.paths:
-            wrong += [f"{owner} brings /{path}" for owner in owners]
-    if wrong:
-        return failure(problem=some(wrong), remedy=_LEAVE_OUT)
-    return Passed(seen=f"/{program}")
+            wrong += [f"{owner} contains /{path}" for owner in owners]
+    return outcome_of_problems(wrong, _LEAVE_OUT, f"/{program}")
 
 
 def _followed(path: str, paths: Mapping[str, str]) -> str:
@@ -124,9 +128,9 @@ def programs_not_hidden(expectation: ContentExpectation, content: ImageContent) 
         for path in sorted(content.paths)
         if shadowed(path) and f"/{path}" not in allowed
     ]
-    if wrong:
-        return failure(problem=some(wrong), remedy="add the path to `allow:` of envbuilder.yaml, or remove the package")
-    return Passed(seen="no program of the base is hidden")
+    return outcome_of_problems(
+        wrong, "add the path to `allow:` of envbuilder.yaml, or remove the package", "no program of the base is hidden"
+    )
 
 
 def privileged_programs_packaged(expectation: ContentExpectation, content: ImageContent) -> Outcome:
@@ -135,15 +139,15 @@ def privileged_programs_packaged(expectation: ContentExpectation, content: Image
     owners = _owners(content)
     wrong, seen = [], []
     for path, rights in sorted(content.privileged.items()):
-        brought_by = ", ".join(owners.get(_merged(path, content.paths), ()))
-        described = f"/{path} ({rights}) of {brought_by or 'no package'}"
-        if merged(path) not in lock.allowed_privileged or not brought_by:
+        packages = ", ".join(owners.get(_merged(path, content.paths), ()))
+        described = f"/{path} ({rights}) of {packages or 'no package'}"
+        if merged(path) not in lock.allowed_privileged or not packages:
             wrong.append(described)
         else:
             seen.append(described)
-    if wrong:
-        return failure(problem=some(wrong), remedy=_REMEDIES[lock.base.kind])
-    return Passed(seen=f"{len(seen)}, as `allow:` says: {'; '.join(seen)}" if seen else "none")
+    return outcome_of_problems(
+        wrong, _REMEDIES[lock.base.kind], f"{len(seen)}, as `allow:` says: {'; '.join(seen)}" if seen else "none"
+    )
 
 
 def one_owner_per_file(expectation: ContentExpectation, content: ImageContent) -> Outcome:
@@ -223,8 +227,8 @@ def _records(content: ImageContent) -> Iterator[tuple[str, str, str, str]]:
                 yield match[1], _distribution(match[2]), path, digest
 
 
-def _distribution(folder: str) -> str:
+def _distribution(directory: str) -> str:
     try:
-        return normalized(folder.rpartition("-")[0])
+        return normalized(directory.rpartition("-")[0])
     except ValueError:
-        return folder
+        return directory

@@ -21,12 +21,12 @@ class Search:
 
     Attributes:
         content: The image.
-        folders: Directories searched for every library, relative paths.
+        directories: Directories searched for every library, relative paths.
         names: Base names of all files and links.
     """
 
     content: ImageContent
-    folders: tuple[str, ...]
+    directories: tuple[str, ...]
     names: frozenset[str]
 
     @classmethod
@@ -39,17 +39,17 @@ class Search:
             for line in text.decode("utf-8", "replace").splitlines()
             if line.strip().startswith("/")
         ]
-        own = [folder.strip("/") for folder in content.env.get("LD_LIBRARY_PATH", "").split(":") if folder]
+        own = [directory.strip("/") for directory in content.env.get("LD_LIBRARY_PATH", "").split(":") if directory]
         names = frozenset(path.rpartition("/")[2] for path in content.paths)
-        return cls(content=content, folders=(*own, *configured, *_DEFAULT), names=names)
+        return cls(content=content, directories=(*own, *configured, *_DEFAULT), names=names)
 
     def finds(self, name: str, library: LibraryFile) -> bool:
         """Return True if the loader finds a library that another one requires."""
         if "/" in name:
             return self._is_there(name.lstrip("/"))
         origin = f"/{library.path.rpartition('/')[0]}"
-        own = (folder.replace("${ORIGIN}", origin).replace("$ORIGIN", origin) for folder in library.search)
-        places = [*(posixpath.normpath(folder).lstrip("/") for folder in own), *self.folders]
+        own = (directory.replace("${ORIGIN}", origin).replace("$ORIGIN", origin) for directory in library.search)
+        places = [*(posixpath.normpath(directory).lstrip("/") for directory in own), *self.directories]
         return any(self._is_there(f"{place}/{name}") for place in places)
 
     def is_somewhere(self, name: str) -> bool:

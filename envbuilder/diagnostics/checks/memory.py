@@ -7,7 +7,7 @@ from envbuilder.core.image_layout import HOOK_FILE, VENV
 from envbuilder.core.memory_policy import VARIABLE, MemoryPolicy, Way, parse
 from envbuilder.diagnostics.checks.check import not_seen, without_tensorflow
 from envbuilder.diagnostics.checks.results import NotProven, Outcome, Passed, failure
-from envbuilder.diagnostics.facts.facts import Facts, Gpu, Seen, Unseen
+from envbuilder.diagnostics.facts.facts import Facts, Gpu, Unseen
 from envbuilder.diagnostics.facts.gpu import MemoryFacts, ReceivedMemory
 
 _MIB = 1 << 20
@@ -82,7 +82,7 @@ def _for_each(policy: MemoryPolicy, received: ReceivedMemory, facts: Facts) -> O
 
 def _limits(policy: MemoryPolicy, received: ReceivedMemory, facts: Facts) -> Outcome:
     """Check that each GPU has the limit of the policy."""
-    gpus = _gpus(facts)
+    gpus = facts.interface.gpus if facts.interface else ()
     for index, told in enumerate(received.limits):
         expected = _expected(policy, index, gpus)
         if expected is None:
@@ -105,7 +105,7 @@ def _expected(policy: MemoryPolicy, index: int, gpus: tuple[Gpu, ...]) -> int | 
 
 def _share(policy: MemoryPolicy, received: ReceivedMemory, facts: Facts) -> Outcome:
     """Check the one share for all GPUs of a release without a limit for each GPU: that of the largest GPU."""
-    gpus = _gpus(facts)
+    gpus = facts.interface.gpus if facts.interface else ()
     if not gpus:
         return not_seen("the memory of the GPUs", Unseen(kind="NotReached", message="not reported by the driver"))
     shares = []
@@ -117,12 +117,6 @@ def _share(policy: MemoryPolicy, received: ReceivedMemory, facts: Facts) -> Outc
     # A limit is written in whole MiB here and in bytes there.
     near = abs(received.fraction - min(shares)) * max(gpu.memory or 0 for gpu in gpus) <= _MIB
     return _told(policy, received) if near else _wrong(policy, received)
-
-
-def _gpus(facts: Facts) -> tuple[Gpu, ...]:
-    if not isinstance(facts.driver, Seen) or not isinstance(facts.driver.value.interface, Seen):
-        return ()
-    return facts.driver.value.interface.value.gpus
 
 
 def _close(one: float, other: float) -> bool:

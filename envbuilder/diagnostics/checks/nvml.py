@@ -7,7 +7,7 @@ from envbuilder.core.units import size
 from envbuilder.diagnostics.checks.check import not_seen, was_tried
 from envbuilder.diagnostics.checks.driver import RUN_WITH_GPUS, interface_of
 from envbuilder.diagnostics.checks.results import Failed, NotProven, Outcome, Passed, failure
-from envbuilder.diagnostics.facts.facts import Facts, Seen
+from envbuilder.diagnostics.facts.facts import Facts, Seen, known
 from envbuilder.diagnostics.facts.hardware import GpuProcess, Nvml, NvmlGpu
 
 _LEAST_FREE = 0.5
@@ -67,7 +67,7 @@ def _same_number(nvml: Nvml, facts: Facts) -> Outcome:
         return failure(
             problem=f"NVML shows {len(nvml.gpus)} GPUs{chosen}, CUDA sees {seen}",
             remedy="see check driver-present; CUDA leaves out GPUs that its libcuda.so.1 no longer supports: where the"
-            " image brings a newer one (cuda-compat), take that off the loader path",
+            " image contains a newer one (cuda-compat), take that off the loader path",
         )
     return (
         Passed(seen=f"{release}, {seen} of {len(nvml.gpus)} GPUs{chosen}")
@@ -127,13 +127,15 @@ def gpu_memory_free(expectation: Expectation, facts: Facts) -> Outcome:  # noqa:
 
 def _memory(facts: Facts) -> list[tuple[str, int, int, tuple[GpuProcess, ...]]]:
     """Return name, free and all bytes, and processes of each GPU that CUDA shows; of all if nothing was computed."""
-    known = facts.nvml.value if isinstance(facts.nvml, Seen) else None
-    listed = known.gpus if known else ()
+    nvml = known(facts.nvml)
+    listed = nvml.gpus if nvml else ()
     if isinstance(facts.compute, Seen) and facts.compute.value.gpus:
-        holders = {_place(gpu.bus): gpu.processes or () for gpu in listed if gpu.bus}
+        holders = {_without_zeros(gpu.bus): gpu.processes or () for gpu in listed if gpu.bus}
         told = [(gpu.index, gpu.memory.value) for gpu in facts.compute.value.gpus if isinstance(gpu.memory, Seen)]
-        return [(f"GPU {index}", each.free, each.total, holders.get(_place(each.bus), ())) for index, each in told]
-    if known and known.visible is not None:
+        return [
+            (f"GPU {index}", each.free, each.total, holders.get(_without_zeros(each.bus), ())) for index, each in told
+        ]
+    if nvml and nvml.visible is not None:
         # NVML counts otherwise than CUDA, and a GPU that was not chosen may be in use.
         return []
     return [
@@ -141,7 +143,7 @@ def _memory(facts: Facts) -> list[tuple[str, int, int, tuple[GpuProcess, ...]]]:
     ]
 
 
-def _place(bus: str) -> str:
+def _without_zeros(bus: str) -> str:
     """Return an address without its leading zeros: CUDA writes four digits of the domain, NVML eight."""
     return bus.lstrip("0").upper()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envbuilder.diagnostics.checks.results import NotProven
-from envbuilder.diagnostics.facts.facts import Facts, LibraryLoad, Seen
+from envbuilder.diagnostics.facts.facts import Facts, LibraryLoad, Seen, known
 
 DRIVER = "libcuda.so.1"
 
@@ -15,7 +15,7 @@ CHECKS = frozenset(
 
 def stand_ins(facts: Facts) -> tuple[str, ...]:
     """Return the sonames of loaded libraries that are stand-ins, sorted; that of the driver is one of them."""
-    libraries = facts.libraries.value if isinstance(facts.libraries, Seen) else ()
+    libraries = known(facts.libraries) or ()
     found = [each.soname for each in libraries if isinstance(each.load, Seen) and is_stand_in(each.load.value)]
     return tuple(sorted([*found, *([DRIVER] if driver_is_stand_in(facts) else [])]))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envbuilder.core.versions import Release
-from envbuilder.diagnostics.facts.facts import Facts, Seen
+from envbuilder.diagnostics.facts.facts import Facts
 
 # Largest difference as a share of the largest number of the reference.
 # Source: a rounding is 2**-24 (6e-8) in float32 and 2**-11 (5e-4) in float16 and in TF32, which has its 10 bits of
@@ -35,6 +35,5 @@ def tolerance(facts: Facts, asked: str, *, tf32: bool | None) -> float:
 
 def capability_of(facts: Facts, asked: str) -> Release | None:
     """Return the compute capability of a device by the driver's number for it; None if unknown."""
-    interface = facts.driver.value.interface if isinstance(facts.driver, Seen) else None
-    gpus = interface.value.gpus if isinstance(interface, Seen) else ()
+    gpus = facts.interface.gpus if facts.interface else ()
     return next((gpu.capability for gpu in gpus if f"/GPU:{gpu.index}" == asked), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from packaging.version import InvalidVersion, Version
@@ -172,9 +172,14 @@ def _holder(system: System, process: GpuProcess) -> str:
     return f"{name}, pid {process.pid}{held}" if name else f"pid {process.pid}{held}"
 
 
+def _combined(combine: Callable[[Iterable[bool]], bool], settings: Iterable[bool | None]) -> bool | None:
+    """Return the known settings of all GPUs as one; None if none is known."""
+    seen = [setting for setting in settings if setting is not None]
+    return combine(seen) if seen else None
+
+
 def _mig(system: System) -> bool | None:
-    known = [gpu.mig for gpu in system.gpus or () if gpu.mig is not None]
-    return any(known) if known else None
+    return _combined(any, [gpu.mig for gpu in system.gpus or ()])
 
 
 def _migs(view: Perspective) -> Iterator[Effect]:
@@ -184,8 +189,7 @@ def _migs(view: Perspective) -> Iterator[Effect]:
 
 
 def _ecc(system: System) -> bool | None:
-    known = [gpu.ecc for gpu in system.gpus or () if gpu.ecc is not None]
-    return any(known) if known else None
+    return _combined(any, [gpu.ecc for gpu in system.gpus or ()])
 
 
 def _eccs(view: Perspective) -> Iterator[Effect]:
@@ -197,8 +201,7 @@ def _eccs(view: Perspective) -> Iterator[Effect]:
 
 
 def _persistence(system: System) -> bool | None:
-    known = [gpu.persistence for gpu in system.gpus or () if gpu.persistence is not None]
-    return all(known) if known else None
+    return _combined(all, [gpu.persistence for gpu in system.gpus or ()])
 
 
 def _starts(view: Perspective) -> Iterator[Effect]:

@@ -8,7 +8,7 @@ from envbuilder.catalog.machine import HostGpu
 from envbuilder.core.memory_policy import VARIABLE, MemoryPolicy, parse
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.compare.comparison import System, SystemKind
-from envbuilder.diagnostics.facts.facts import Facts, Seen
+from envbuilder.diagnostics.facts.facts import Facts, Seen, known
 from envbuilder.diagnostics.facts.hardware import NvmlGpu
 from envbuilder.diagnostics.facts.machine import host_of
 from envbuilder.lock.lock import Lock
@@ -38,8 +38,8 @@ def system_of_lock(lock: Lock, name: str) -> System:
 def system_of_facts(facts: Facts, name: str) -> System:
     """Return the properties in facts: of a host, and the environment in which the probe ran, if it was examined."""
     host = host_of(facts, name)
-    machine = facts.machine.value if isinstance(facts.machine, Seen) else None
-    interpreter = facts.interpreter.value if isinstance(facts.interpreter, Seen) else None
+    machine = known(facts.machine)
+    interpreter = known(facts.interpreter)
     has_environment = isinstance(facts.distributions, Seen)
     return System(
         name=name,
@@ -70,24 +70,13 @@ def _gpus(facts: Facts, seen: tuple[HostGpu, ...] | None) -> tuple[NvmlGpu, ...]
     """Return the GPUs from NVML; from the driver's library if only that was asked."""
     if isinstance(facts.nvml, Seen) and facts.nvml.value.init_code == 0:
         return facts.nvml.value.gpus
-    return None if seen is None else tuple(_plain(index, gpu) for index, gpu in enumerate(seen))
-
-
-def _plain(index: int, gpu: HostGpu) -> NvmlGpu:
-    return NvmlGpu(
-        index=index,
-        name=gpu.name or None,
-        uuid=None,
-        capability=gpu.capability,
-        memory=None,
-        mig=None,
-        instances=None,
-        ecc=None,
-        persistence=None,
-        compute_mode=None,
-        bus=None,
-        processes=None,
-        errors=(),
+    return (
+        None
+        if seen is None
+        else tuple(
+            NvmlGpu(index=index, name=gpu.name or None, capability=gpu.capability, errors=())
+            for index, gpu in enumerate(seen)
+        )
     )
 
 
@@ -98,7 +87,7 @@ def _runtime(facts: Facts) -> Release | None:
 
 
 def _library(facts: Facts, start: str) -> Release | None:
-    libraries = facts.libraries.value if isinstance(facts.libraries, Seen) else ()
+    libraries = known(facts.libraries) or ()
     for library in libraries:
         if library.soname.startswith(f"{start}.so") and isinstance(library.load, Seen) and library.load.value.version:
             return library.load.value.version

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from envbuilder.core.field_rules import At, Entries, Inside
-from envbuilder.core.observation import NOT_ASKED, Fact, Seen, Unseen
+from envbuilder.core.observation import NOT_ASKED, Fact, Seen, Unseen, known
 from envbuilder.core.versions import Release
 from envbuilder.diagnostics.facts.gpu import GpuTier, MemoryFacts
 from envbuilder.diagnostics.facts.hardware import Compute, Nvml
 from envbuilder.diagnostics.facts.host import BuildInfo, HostFacts, SoftwareFacts
 
 # Re-exported for readers of facts.
-__all__ = ["NOT_ASKED", "Fact", "Seen", "Unseen"]
+__all__ = ["NOT_ASKED", "Fact", "Seen", "Unseen", "known"]
 
 FACTS_SCHEMA = 1
 
@@ -384,3 +384,9 @@ class Facts:
     compute: Fact[Compute] = NOT_ASKED
     host: Fact[HostFacts] = NOT_ASKED
     software: Fact[SoftwareFacts] = NOT_ASKED
+
+    @property
+    def interface(self) -> DriverInterface | None:
+        """Facts about the driver's library; None if they are unknown."""
+        driver = known(self.driver)
+        return known(driver.interface) if driver else None

@@ -79,17 +79,17 @@ class NvmlGpu:
     """
 
     index: int
-    name: str | None
-    uuid: str | None
-    capability: Release | None
-    memory: GpuBytes | None
-    mig: Switch | None
-    instances: int | None
-    ecc: Switch | None
-    persistence: Switch | None
-    compute_mode: str | None
-    bus: str | None
-    processes: tuple[GpuProcess, ...] | None
+    name: str | None = None
+    uuid: str | None = None
+    capability: Release | None = None
+    memory: GpuBytes | None = None
+    mig: Switch | None = None
+    instances: int | None = None
+    ecc: Switch | None = None
+    persistence: Switch | None = None
+    compute_mode: str | None = None
+    bus: str | None = None
+    processes: tuple[GpuProcess, ...] | None = None
     errors: Annotated[tuple[tuple[str, str], ...], Entries(ordered=True)]
     uncorrected: int | None = None
     rows_pending: Annotated[bool | None, At("rows", "pending")] = None

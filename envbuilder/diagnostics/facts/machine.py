@@ -5,7 +5,7 @@ from __future__ import annotations
 from envbuilder.catalog.machine import Host, HostGpu
 from envbuilder.core.observation import Seen
 from envbuilder.core.versions import Release
-from envbuilder.diagnostics.facts.facts import DriverInterface, Facts, Gpu
+from envbuilder.diagnostics.facts.facts import DriverInterface, Facts, Gpu, known
 from envbuilder.diagnostics.facts.hardware import NvmlGpu
 from envbuilder.diagnostics.facts.host import SmiGpu
 
@@ -20,8 +20,8 @@ def host_of(facts: Facts, name: str = "") -> Host:
         facts: Facts of the probe.
         name: Name for the machine; empty means the origin of the facts.
     """
-    machine = facts.machine.value if isinstance(facts.machine, Seen) else None
-    interpreter = facts.interpreter.value if isinstance(facts.interpreter, Seen) else None
+    machine = known(facts.machine)
+    interpreter = known(facts.interpreter)
     limits = [] if machine is None else [size for size in (machine.memory, machine.memory_limit) if size is not None]
     return Host(
         name=name or facts.origin,
@@ -53,25 +53,19 @@ def _shown_by_smi(facts: Facts) -> tuple[SmiGpu, ...]:
 
 
 def _cuda(facts: Facts) -> Release | None:
-    interface = _interface(facts)
-    return interface.cuda if interface else None
+    return facts.interface.cuda if facts.interface else None
 
 
 def _gpus(facts: Facts) -> tuple[HostGpu, ...] | None:
     """Return the GPUs from NVML; else from the driver's own library; else from nvidia-smi; None if all failed."""
     if isinstance(facts.nvml, Seen) and facts.nvml.value.init_code == 0:
         return tuple(_managed(gpu) for gpu in facts.nvml.value.gpus)
-    interface = _interface(facts)
+    interface = facts.interface
     if interface and interface.init_code == 0:
         return tuple(_driven(gpu) for gpu in interface.gpus)
     if shown := _shown_by_smi(facts):
         return tuple(_smi(gpu) for gpu in shown)
     return () if interface and _has_none(interface, facts) else None
-
-
-def _interface(facts: Facts) -> DriverInterface | None:
-    driver = facts.driver.value if isinstance(facts.driver, Seen) else None
-    return driver.interface.value if driver and isinstance(driver.interface, Seen) else None
 
 
 def _has_none(interface: DriverInterface, facts: Facts) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envbuilder.diagnostics.facts.facts import Driver, Seen, Unseen
+from envbuilder.diagnostics.facts.facts import Driver, Unseen, known
 from envbuilder.diagnostics.facts.host import DeviceNode
 from envbuilder.diagnostics.findings import Finding, Remedy, Severity, finding, note, problem, warning
 from envbuilder.diagnostics.host.machine_view import MachineView
@@ -122,7 +122,7 @@ def forward_compatibility(view: MachineView) -> Iterator[Finding]:
 
 
 def _driver(view: MachineView) -> Driver | None:
-    return view.facts.driver.value if isinstance(view.facts.driver, Seen) else None
+    return known(view.facts.driver)
 
 
 def nouveau_loaded(view: MachineView) -> Iterator[Finding]:

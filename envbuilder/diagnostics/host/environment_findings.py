@@ -38,25 +38,25 @@ def _engine(view: MachineView) -> EngineAnswers | None:
 
 def engine_silent(view: MachineView) -> Iterator[Finding]:
     """Report that there is no container engine that this user may use."""
-    around = view.host_environment
-    if around is None or not isinstance(around.engine, EngineSilent):
+    environment = view.host_environment
+    if environment is None or not isinstance(environment.engine, EngineSilent):
         return
-    instead = f"; {around.sandbox} runs images without one" if around.sandbox else ""
+    instead = f"; {environment.sandbox} runs images without one" if environment.sandbox else ""
     yield warning(
-        "engine-denied" if around.engine.denied else "engine-silent",
-        f"{around.engine.why}{instead}",
+        "engine-denied" if environment.engine.denied else "engine-silent",
+        f"{environment.engine.why}{instead}",
         "`envbuilder build` assembles images without an engine; --engine docker does not work",
-        *((Remedy(text=around.engine.remedy),) if around.engine.remedy else ()),
+        *((Remedy(text=environment.engine.remedy),) if environment.engine.remedy else ()),
     )
 
 
 def nothing_runs_images(view: MachineView) -> Iterator[Finding]:
     """Report that nothing runs commands in an image, neither an engine nor a sandbox."""
-    around = view.host_environment
-    if around and isinstance(around.engine, EngineSilent) and around.why_no_sandbox:
+    environment = view.host_environment
+    if environment and isinstance(environment.engine, EngineSilent) and environment.why_no_sandbox:
         yield warning(
             "no-sandbox",
-            f"this machine has no means to run a command in an image: {around.why_no_sandbox}",
+            f"this machine has no means to run a command in an image: {environment.why_no_sandbox}",
             "`envbuilder validate IMAGE` and `catalog prove` cannot inspect images; static checks work",
             Remedy(text="install runc", command="sudo apt-get install runc"),
             Remedy(text="or let users create namespaces", command="sudo sysctl user.max_user_namespaces=15000"),
@@ -118,11 +118,11 @@ def engine_disk(view: MachineView) -> Iterator[Finding]:
 
 def source_silent(view: MachineView) -> Iterator[Finding]:
     """Report sources that do not answer; those with the same reason together."""
-    around = view.host_environment
+    environment = view.host_environment
     reasons: dict[str, list[SourceSeen]] = {}
-    for source in around.sources if around else ():
+    for source in environment.sources if environment else ():
         if source.silence is not None:
-            words = _WORDS.get(source.silence, f"no answer within {around.limit if around else 0:g} s")
+            words = _WORDS.get(source.silence, f"no answer within {environment.limit if environment else 0:g} s")
             reasons.setdefault(words, []).append(source)
     for words, silent in reasons.items():
         one = len(silent) == 1

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from packaging.version import InvalidVersion, Version
 
 from envbuilder.core.versions import Release, release_of
-from envbuilder.diagnostics.facts.facts import Facts, Imported, Interpreter, Seen
+from envbuilder.diagnostics.facts.facts import Facts, Imported, Interpreter, Seen, known
 from envbuilder.diagnostics.facts.host import CudaFile, Distribution, SoftwareFacts
 from envbuilder.diagnostics.host.examination import InstalledLibrary, Origin
 
@@ -44,17 +44,17 @@ class Installed:
     @cached_property
     def interpreter(self) -> Interpreter | None:
         """The interpreter that ran the probe."""
-        return self.facts.interpreter.value if isinstance(self.facts.interpreter, Seen) else None
+        return known(self.facts.interpreter)
 
     @cached_property
     def software(self) -> SoftwareFacts | None:
         """The facts that were read from files."""
-        return self.facts.software.value if isinstance(self.facts.software, Seen) else None
+        return known(self.facts.software)
 
     @cached_property
     def imported(self) -> Imported | None:
         """TensorFlow after its import, if that was tried."""
-        return self.facts.imported.value if isinstance(self.facts.imported, Seen) else None
+        return known(self.facts.imported)
 
     @cached_property
     def is_seen(self) -> bool:
@@ -71,7 +71,7 @@ class Installed:
         """Every distribution, in the order of `sys.path`."""
         if self.software:
             return self.software.distributions
-        listed = self.facts.distributions.value if isinstance(self.facts.distributions, Seen) else ()
+        listed = known(self.facts.distributions) or ()
         return tuple(
             Distribution(
                 name=name,
@@ -165,7 +165,7 @@ class Installed:
     @cached_property
     def _opened(self) -> tuple[InstalledLibrary, ...]:
         """Libraries that the probe opened: the only ones in facts of earlier probes."""
-        loads = self.facts.libraries.value if isinstance(self.facts.libraries, Seen) else ()
+        loads = known(self.facts.libraries) or ()
         return tuple(
             InstalledLibrary(
                 name=each.soname,
@@ -193,7 +193,7 @@ class Installed:
 
     def _said(self, file: CudaFile) -> Release | None:
         """Return the version that the library itself reports, if the probe opened this very file."""
-        loads = self.facts.libraries.value if isinstance(self.facts.libraries, Seen) else ()
+        loads = known(self.facts.libraries) or ()
         for each in loads:
             if each.soname == file.name and isinstance(each.load, Seen) and each.load.value.path == file.real:
                 return each.load.value.version
@@ -222,10 +222,10 @@ def _told(info: dict[str, str], *names: str) -> Release | None:
 
 def _is_longer_name(file: CudaFile, files: tuple[CudaFile, ...]) -> bool:
     """Return True for `libcublas.so.11.2.0.252` beside `libcublas.so.11`, which is a link to it."""
-    folder = PurePosixPath(file.path).parent
+    directory = PurePosixPath(file.path).parent
     return any(
         file.name.startswith(f"{other.name}.")
-        and PurePosixPath(other.path).parent == folder
+        and PurePosixPath(other.path).parent == directory
         and other.real == file.real
         for other in files
     )

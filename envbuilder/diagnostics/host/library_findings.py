@@ -27,12 +27,13 @@ def cpu_build(installation: Installation) -> Iterator[Finding]:
         return
     row = row_of(installation.catalog, installed.release, cuda=True) if installed.release else None
     runs = row if row and installation.is_available(row.id) else None
+    command = f"envbuilder build {runs.id}{runs.bases[0].build_options}" if runs else ""
     yield warning(
         "cpu-build-on-gpu-machine",
         f"{installation.name} is built without CUDA, and this machine has a GPU",
         "all computation runs on the CPU",
         *(
-            (Remedy(text="use the GPU build of this release", command=f"envbuilder build {runs.id}"),)
+            (Remedy(text="use the GPU build of this release", command=command),)
             if runs
             else (Remedy(text="find a GPU environment for this machine", command="envbuilder advise"),)
         ),
@@ -49,15 +50,15 @@ def libraries_missing(installation: Installation) -> Iterator[Finding]:
     nowhere = [name for name in missing if name not in aside]
     severity, effect = _cost(installation, need)
     if aside:
-        folders = list(dict.fromkeys(_folder(each) for each in aside.values()))
+        directories = list(dict.fromkeys(_directory(each) for each in aside.values()))
         yield finding(
             "cuda-libraries-unreachable",
             severity,
-            f"{', '.join(aside)}: installed in {', '.join(folders)}, where {installation.name} does not look",
+            f"{', '.join(aside)}: installed in {', '.join(directories)}, where {installation.name} does not look",
             effect,
             Remedy(
                 text="add their directories to the path",
-                command=f"export {_PATH}={':'.join(folders)}${{{_PATH}:+:${_PATH}}}",
+                command=f"export {_PATH}={':'.join(directories)}${{{_PATH}:+:${_PATH}}}",
             ),
         )
     if nowhere:
@@ -95,7 +96,7 @@ def _others(installation: Installation, missing: list[str]) -> Iterator[str]:
     stems = {name.partition(".so")[0] for name in missing}
     for each in installation.installed.libraries:
         if each.stem in stems:
-            yield f"{each.name} in {_folder(each)}"
+            yield f"{each.name} in {_directory(each)}"
 
 
 def cudnn_unfit(installation: Installation) -> Iterator[Finding]:
@@ -146,7 +147,7 @@ def libraries_mixed(installation: Installation) -> Iterator[Finding]:
         )
 
 
-def _folder(library: InstalledLibrary) -> str:
+def _directory(library: InstalledLibrary) -> str:
     return str(PurePosixPath(library.path).parent)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from envbuilder.core.versions import Release
-from envbuilder.diagnostics.facts.facts import DriverInterface, Facts, Interpreter, Loader, Machine, Seen
+from envbuilder.diagnostics.facts.facts import DriverInterface, Facts, Interpreter, Loader, Machine, Seen, known
 from envbuilder.diagnostics.facts.hardware import Nvml, NvmlGpu
 from envbuilder.diagnostics.facts.host import BusGpu, DeviceNode, HostFacts
 from envbuilder.diagnostics.host.environment import HostEnvironment
@@ -29,34 +29,32 @@ class MachineView:
     @cached_property
     def host(self) -> HostFacts | None:
         """The host around the driver."""
-        return self.facts.host.value if isinstance(self.facts.host, Seen) else None
+        return known(self.facts.host)
 
     @cached_property
     def machine(self) -> Machine | None:
         """Processor and memory."""
-        return self.facts.machine.value if isinstance(self.facts.machine, Seen) else None
+        return known(self.facts.machine)
 
     @cached_property
     def interpreter(self) -> Interpreter | None:
         """The interpreter that ran the probe."""
-        return self.facts.interpreter.value if isinstance(self.facts.interpreter, Seen) else None
+        return known(self.facts.interpreter)
 
     @cached_property
     def loader(self) -> Loader | None:
         """The loader's view of `libcuda`."""
-        return self.facts.loader.value if isinstance(self.facts.loader, Seen) else None
+        return known(self.facts.loader)
 
     @cached_property
     def nvml(self) -> Nvml | None:
         """The management library, started or not."""
-        return self.facts.nvml.value if isinstance(self.facts.nvml, Seen) else None
+        return known(self.facts.nvml)
 
     @cached_property
     def interface(self) -> DriverInterface | None:
         """The driver's library, started or not."""
-        if isinstance(self.facts.driver, Seen) and isinstance(self.facts.driver.value.interface, Seen):
-            return self.facts.driver.value.interface.value
-        return None
+        return self.facts.interface
 
     @property
     def module(self) -> Release | None:

@@ -46,7 +46,7 @@ def missing_facts(view: MachineView) -> tuple[MissingFact, ...]:
 
 def _facts(facts: Facts) -> Iterator[MissingFact]:
     asked = {
-        "the host around the driver (disk, device nodes, kernel modules, settings)": facts.host,
+        "the host environment the driver (disk, device nodes, kernel modules, settings)": facts.host,
         "NVIDIA's management library": facts.nvml,
         "the driver": facts.driver,
         "processor and memory": facts.machine,
@@ -107,19 +107,19 @@ def _work(view: MachineView) -> Iterator[MissingFact]:
 
 
 def _host_environment(view: MachineView) -> Iterator[MissingFact]:
-    around = view.host_environment
-    if around is None:
+    environment = view.host_environment
+    if environment is None:
         why = "looked at on the host itself only, and these facts hold nothing of them"
         how = "envbuilder doctor -o facts.json on that machine"
         yield MissingFact(what="container engine and sources", why=why, how=how)
         return
-    for kind in around.unnamed:
+    for kind in environment.unnamed:
         why = "nothing on this machine names one"
         yield MissingFact(what=f"whether a {kind.value} answers", why=why, how=_NAMING[kind])
-    if isinstance(around.engine, EngineAnswers) and around.engine.root_free is None:
-        why = f"its directory {around.engine.root or '(unknown)'} is not accessible from this machine"
+    if isinstance(environment.engine, EngineAnswers) and environment.engine.root_free is None:
+        why = f"its directory {environment.engine.root or '(unknown)'} is not accessible from this machine"
         yield MissingFact(what="free disk of the engine", why=why, how="docker system df")
-    if not around.sandbox and not around.why_no_sandbox:
+    if not environment.sandbox and not environment.why_no_sandbox:
         why = "no answer in time"
         yield MissingFact(
             what="whether images run without an engine", why=why, how="envbuilder validate --engine assemble"

@@ -57,7 +57,7 @@ def nearest(
         environment=row.id,
         is_same_release=same and not release.local,
         differences=tuple(_differences(installed, there, closures(row.id))),
-        command=f"envbuilder build {row.id}{own}",
+        command=f"envbuilder build {row.id}{own}{row.bases[0].build_options}",
     )
 
 

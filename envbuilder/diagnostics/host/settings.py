@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envbuilder.core.units import size
-from envbuilder.diagnostics.facts.facts import Seen
+from envbuilder.diagnostics.facts.facts import Seen, known
 from envbuilder.diagnostics.findings import Finding, Remedy, Severity, finding, note, problem, warning
 from envbuilder.diagnostics.host.machine_view import MachineView
 
@@ -103,7 +103,7 @@ def driver_capabilities(view: MachineView) -> Iterator[Finding]:
 def foreign_libraries(view: MachineView) -> Iterator[Finding]:
     """Report CUDA libraries that LD_LIBRARY_PATH puts before those of an environment."""
     value = view.variable("LD_LIBRARY_PATH") or (view.interpreter.ld_library_path if view.interpreter else "")
-    loads = view.facts.libraries.value if isinstance(view.facts.libraries, Seen) else ()
+    loads = known(view.facts.libraries) or ()
     found = [
         f"{library.soname} {library.load.value.version or ''}".rstrip()
         for library in loads

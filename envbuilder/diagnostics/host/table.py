@@ -13,8 +13,15 @@ from envbuilder.core.versions import Release
 from envbuilder.diagnostics.facts.facts import Facts
 from envbuilder.diagnostics.facts.machine import host_of
 from envbuilder.diagnostics.findings import Finding, Severity
-from envbuilder.diagnostics.host import driver, gpus, library_findings, machine, package_findings, settings
-from envbuilder.diagnostics.host import environment_findings as around
+from envbuilder.diagnostics.host import (
+    driver,
+    environment_findings,
+    gpus,
+    library_findings,
+    machine,
+    package_findings,
+    settings,
+)
 from envbuilder.diagnostics.host.environment import HostEnvironment
 from envbuilder.diagnostics.host.examination import Examination, InstalledTensorFlow, Versions
 from envbuilder.diagnostics.host.installation import Installation
@@ -141,14 +148,14 @@ TABLE: tuple[Examine, ...] = (
     machine.little_memory,
     machine.little_disk,
     machine.little_shm,
-    around.engine_without_gpus,
-    around.engine_silent,
-    around.nothing_runs_images,
-    around.engine_old,
-    around.engine_disk,
-    around.ca_bundle_gone,
-    around.source_silent,
-    around.source_fails,
+    environment_findings.engine_without_gpus,
+    environment_findings.engine_silent,
+    environment_findings.nothing_runs_images,
+    environment_findings.engine_old,
+    environment_findings.engine_disk,
+    environment_findings.ca_bundle_gone,
+    environment_findings.source_silent,
+    environment_findings.source_fails,
     driver.no_gpu,
     driver.forward_compatibility,
     driver.lent_gpus,

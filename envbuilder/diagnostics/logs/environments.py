@@ -210,7 +210,7 @@ def capabilities_named(facts: CudaFacts, names: Collection[str]) -> tuple[Releas
 
 def build(row: Environment) -> str:
     """Return the command that builds an environment."""
-    return f"envbuilder build {row.id}"
+    return f"envbuilder build {row.id}{row.bases[0].build_options}"
 
 
 def listed(rows: tuple[Environment, ...]) -> str:

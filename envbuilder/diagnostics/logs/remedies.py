@@ -18,7 +18,7 @@ from envbuilder.diagnostics.logs.packages import MissingName, keras_rule, missin
 from envbuilder.diagnostics.logs.remedies_cuda import architecture, cudnn_version, driver_too_old, jit, missing_library
 from envbuilder.diagnostics.logs.signatures import FailureClass
 
-_PLACE = re.compile(r"\{(\w+)\}")
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _Sharpen: TypeAlias = "Callable[[LogFacts, Explanation], Explanation]"
 
 
@@ -60,8 +60,8 @@ def _fill(template: str, hit: Hit) -> str:
         known.setdefault("gpu", "The GPU")
         if "soname2" in known:
             known.setdefault("soname", known["soname2"])
-        if all(name in known for name in _PLACE.findall(template)):
-            return _PLACE.sub(lambda place, known=known: known[place[1]], template)  # type: ignore[misc]
+        if all(name in known for name in _PLACEHOLDER.findall(template)):
+            return _PLACEHOLDER.sub(lambda match, known=known: known[match[1]], template)  # type: ignore[misc]
     return ""
 
 
@@ -236,7 +236,7 @@ def glibc(facts: LogFacts, plain: Explanation) -> Explanation:
     row = facts.row
     if row is None or not facts.can_build(row):
         return replace(plain, commands=(*plain.commands, "envbuilder list"))
-    fix = f"{row.id} brings a system that is new enough: run it in that image. Never replace the system's libc."
+    fix = f"{row.id} has a system that is new enough: run it in that image. Never replace the system's libc."
     return replace(plain, fix=fix, commands=(*plain.commands, build(row)))
 
 

@@ -6,17 +6,18 @@ from dataclasses import dataclass
 
 from envbuilder.diagnostics.logs.log_facts import LogFacts, ScoreRule, Scores, at_least, first_scores
 from envbuilder.diagnostics.logs.packages import score_installation, score_keras_pair, score_names
-from envbuilder.diagnostics.logs.scoring_gpu import (
+from envbuilder.diagnostics.logs.scoring_rules import (
     score_architecture,
     score_crash,
     score_demand,
     score_driver,
     score_hidden,
     score_libraries,
+    score_memory,
     score_no_gpu,
+    score_survived,
     score_wsl,
 )
-from envbuilder.diagnostics.logs.scoring_memory import score_memory, score_survived
 from envbuilder.diagnostics.logs.signatures import FailureClass, Role
 
 UNDECIDED = 0.58

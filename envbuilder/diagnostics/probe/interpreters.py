@@ -37,10 +37,7 @@ def probe_python(
         ToolMissing: There is no such program.
         ToolFailed: It gave no answer.
     """
-    with tempfile.TemporaryDirectory(prefix="envbuilder-probe-") as name:
-        script = Path(name, "probe.py")
-        script.write_bytes(probe_source())
-        return _answer(path, *_run(path, script, request, environ, timeout))
+    return _answer(path, *_run(path, request, environ, timeout))
 
 
 def probe_document(path: Path, request: ProbeRequest, *, timeout: float) -> bytes:
@@ -52,10 +49,7 @@ def probe_document(path: Path, request: ProbeRequest, *, timeout: float) -> byte
         ToolMissing: There is no such program.
         ToolFailed: It gave no answer, or is not Python.
     """
-    with tempfile.TemporaryDirectory(prefix="envbuilder-probe-") as name:
-        script = Path(name, "probe.py")
-        script.write_bytes(probe_source())
-        status, stdout, stderr = _run(path, script, request, None, timeout, start=("-c", _COMPILED))
+    status, stdout, stderr = _run(path, request, None, timeout, start=("-c", _COMPILED))
     _answer(path, status, stdout, stderr)
     return stdout
 
@@ -80,9 +74,8 @@ def _is_python(path: Path) -> bool:
     return done.stdout == b"python"
 
 
-def _run(  # noqa: PLR0913  one run
+def _run(
     path: Path,
-    script: Path,
     request: ProbeRequest,
     environ: Mapping[str, str] | None,
     timeout: float,
@@ -90,18 +83,20 @@ def _run(  # noqa: PLR0913  one run
     start: tuple[str, ...] = (),
 ) -> tuple[int, bytes, bytes]:
     """Return exit status, standard output and standard error of a probe in a directory of its own."""
-    asked = script.with_name("request.json")
-    asked.write_bytes(request.encode())
-    command = [str(path), *start, str(script), "--request", str(asked)]
-    try:
-        done = subprocess.run(
-            command, env=environ, capture_output=True, check=False, timeout=timeout, stdin=subprocess.DEVNULL
-        )
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise ToolMissing(f"cannot run {path}: {reason}", hint=_hint(path)) from error
-    except subprocess.TimeoutExpired as error:
-        raise ToolFailed(f"the probe of {path} did not answer within {timeout:.0f} s") from error
+    with tempfile.TemporaryDirectory(prefix="envbuilder-probe-") as directory:
+        script, asked = Path(directory, "probe.py"), Path(directory, "request.json")
+        script.write_bytes(probe_source())
+        asked.write_bytes(request.encode())
+        command = [str(path), *start, str(script), "--request", str(asked)]
+        try:
+            done = subprocess.run(
+                command, env=environ, capture_output=True, check=False, timeout=timeout, stdin=subprocess.DEVNULL
+            )
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise ToolMissing(f"cannot run {path}: {reason}", hint=_hint(path)) from error
+        except subprocess.TimeoutExpired as error:
+            raise ToolFailed(f"the probe of {path} did not answer within {timeout:.0f} s") from error
     return done.returncode, done.stdout, done.stderr
 
 

@@ -63,15 +63,15 @@ def request_for(expectation: Expectation, *, gpu: bool, limit: float = 600.0) ->
 # Runs on every Python that the probe supports; the directory is removed afterwards.
 _LAUNCH = """
 import base64, os, shutil, subprocess, sys, tempfile, zlib
-folder = tempfile.mkdtemp(prefix="envbuilder-probe-")
+directory = tempfile.mkdtemp(prefix="envbuilder-probe-")
 try:
     for name, packed in zip(("probe.py", "request.json"), sys.argv[1:]):
-        with open(os.path.join(folder, name), "wb") as target:
+        with open(os.path.join(directory, name), "wb") as target:
             target.write(zlib.decompress(base64.b64decode(packed)))
-    paths = [os.path.join(folder, name) for name in ("probe.py", "request.json")]
+    paths = [os.path.join(directory, name) for name in ("probe.py", "request.json")]
     status = subprocess.call([sys.executable, paths[0], "--request", paths[1]])
 finally:
-    shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(directory, ignore_errors=True)
 sys.exit(status)
 """
 

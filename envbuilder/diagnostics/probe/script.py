@@ -40,12 +40,12 @@ _WIDTH = 120
 @cache
 def probe_source() -> bytes:
     """Return the probe, byte for byte as it is copied into a container: one file of standard Python."""
-    folder = files(_PACKAGE)
-    head = folder.joinpath("__init__.py").read_text(encoding="utf-8")
+    directory = files(_PACKAGE)
+    head = directory.joinpath("__init__.py").read_text(encoding="utf-8")
     imports: set[str] = set()
     bodies = []
     for name in _ORDER:
-        title, own, body = _parts(folder.joinpath(f"{name}.py").read_text(encoding="utf-8"))
+        title, own, body = _parts(directory.joinpath(f"{name}.py").read_text(encoding="utf-8"))
         imports |= own
         bodies.append(f"# --- {title} ".ljust(_WIDTH, "-") + f"\n\n{body}")
     start = 'if __name__ == "__main__":\n    main()\n'

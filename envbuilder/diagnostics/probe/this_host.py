@@ -48,11 +48,11 @@ def quick_host(root: Path = Path("/")) -> Host | None:
 
     Source: `/proc/driver/nvidia` of drivers 390 to 590.
     """
-    folder = root / "proc" / "driver" / "nvidia"
-    release = _RELEASE.search(_content(folder / "version"))
+    directory = root / "proc" / "driver" / "nvidia"
+    release = _RELEASE.search(_content(directory / "version"))
     if release is None:
         return None
-    models = [_MODEL.search(_content(file)) for file in sorted(folder.glob("gpus/*/information"))]
+    models = [_MODEL.search(_content(file)) for file in sorted(directory.glob("gpus/*/information"))]
     gpus = tuple(HostGpu(name=model[1], capability=None) for model in models if model)
     return Host(name="this host", driver=release_of(release[1]), gpus=gpus or None)
 

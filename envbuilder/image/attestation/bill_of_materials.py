@@ -19,6 +19,7 @@ from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
 
 from envbuilder.catalog.environments import BaseKind, PythonProvider
+from envbuilder.lock.archive_pins import ArchivePin
 from envbuilder.lock.lock import Lock, OsPackagePin, PackageGroup, PackagePin
 
 MEDIA_TYPE = "application/vnd.cyclonedx+json"
@@ -66,6 +67,8 @@ def _components(lock: Lock) -> Iterator[Component]:
             purl=PackageURL("generic", None, "cpython", version),
             hashes=[_hash(lock.python.sha256)],
         )
+    for archive in lock.archives:
+        yield _archive(archive)
     for package in lock.packages:
         if package.group is not PackageGroup.BUILD:
             yield _package(package)
@@ -78,6 +81,16 @@ def _components(lock: Lock) -> Iterator[Component]:
 def _distribution(lock: Lock) -> str:
     """Return the distribution of the OS packages; Debian for those on a registry image, whose own is unknown."""
     return (lock.base.kind if lock.base.kind.is_tree else BaseKind.DEBIAN).value
+
+
+def _archive(pin: ArchivePin) -> Component:
+    return Component(
+        name=pin.file,
+        type=ComponentType.FILE,
+        bom_ref=f"archive:{pin.id}",
+        hashes=[_hash(pin.sha256)],
+        properties=[Property(name="io.envbuilder.library", value=library.soname) for library in pin.libraries],
+    )
 
 
 def _package(pin: PackagePin) -> Component:

@@ -8,7 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from envbuilder.catalog.buildable import PackedPython
 from envbuilder.catalog.environments import BaseKind, BaseSystem, PythonProvider
+from envbuilder.core import structure
 from envbuilder.core.canonical_json import canonical_json
 from envbuilder.core.errors import EnvbuilderError, InvalidInput, ToolMissing, UsageError, VerificationFailed
 from envbuilder.core.files import replacing
@@ -17,9 +19,9 @@ from envbuilder.core.versions import Release
 from envbuilder.image.base.file_store import FileStore
 from envbuilder.image.base.installed_pythons import InstalledPython
 from envbuilder.image.base.packed_pythons import NOTE, noted
-from envbuilder.image.base.python_archive import PythonArchive, inspect
+from envbuilder.image.base.python_survey import inspect
 from envbuilder.image.base.tree_store import DebianStore
-from envbuilder.image.base.trees import DebianTree
+from envbuilder.image.base.trees import DebianTree, PythonArchive
 from envbuilder.lock.locations import Refused
 from envbuilder.lock.lock import BasePin, PythonPin
 from envbuilder.lock.spec_values import Sources
@@ -138,7 +140,7 @@ def _inspected(kept: Path) -> PythonArchive:
     if not found.library_dirs and noted(kept) is None:
         # A cache that cannot be written to is read anew each time.
         with suppress(OSError), replacing(kept.parent / NOTE) as stream:
-            stream.write(canonical_json({"version": str(found.version), "glibc": str(found.glibc)}))
+            stream.write(canonical_json(structure.dump(PackedPython(version=found.version, glibc=found.glibc))))
     return found
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from envbuilder.catalog.buildable import PackedPython
-from envbuilder.core.json_input import load_object
-from envbuilder.core.versions import Release
+from envbuilder.core import structure
+from envbuilder.core.files import read_json
 from envbuilder.image.base.file_store import FileStore
 
 NOTE = ".interpreter.json"
@@ -22,10 +22,6 @@ def packed_pythons(store: FileStore) -> tuple[PackedPython, ...]:
 def noted(archive: Path) -> PackedPython | None:
     """Return what is noted beside an archive; None if nothing is, or it cannot be read."""
     try:
-        document = load_object((archive.parent / NOTE).read_bytes())
-        version, glibc = document["version"], document["glibc"]
-        if not isinstance(version, str) or not isinstance(glibc, str):
-            return None
-        return PackedPython(version=Release(version), glibc=Release(glibc))
-    except (OSError, ValueError, KeyError, TypeError):
+        return structure.load(PackedPython, read_json(archive.parent / NOTE))
+    except (OSError, ValueError):
         return None

@@ -9,9 +9,14 @@ from pathlib import Path
 
 from envbuilder.core.errors import UsageError
 from envbuilder.core.json_fields import parsed, record
-from envbuilder.oci.images import Descriptor, ImageLayerPin, LayerFormat
-from envbuilder.oci.registry.pull import RemoteImage
-from envbuilder.oci.tar.members import Member
+from envbuilder.core.references import ImageRef
+from envbuilder.image.container_engine import Listener
+from envbuilder.image.running.image_runner import ImageRunner
+from envbuilder.oci.images import AssembledImage, Descriptor, ImageLayerPin, LayerFormat
+from envbuilder.oci.registry.client import RegistryClient
+from envbuilder.oci.registry.pull import RemoteImage, fetch_blobs, find
+from envbuilder.oci.store import Store
+from envbuilder.oci.tar.members import EPOCH, Member, of_folder
 
 _OURS = {
     "application/vnd.docker.image.rootfs.diff.tar.gzip": LayerFormat.GZIP_SPLICED.media_type,
@@ -24,19 +29,24 @@ class RegistryContent:
     """A base whose layers stay as they are.
 
     Attributes:
-        find: Returns the image from the registry.
-        fetch: Downloads layers into the store.
-        read: Returns all members of the image, merged; its layers are in the store.
+        reference: The image.
+        connect: Opens a client for registries.
+        store: Receives the layers.
+        runner: Unpacks the image.
+        listener: Receives the progress of transfers.
     """
 
-    find: Callable[[], RemoteImage]
-    fetch: Callable[[tuple[Descriptor, ...]], None]
-    read: Callable[[RemoteImage, tuple[ImageLayerPin, ...]], Iterable[Member]]
+    reference: ImageRef
+    connect: Callable[[], RegistryClient]
+    store: Store
+    runner: ImageRunner
+    listener: Listener
 
     @cached_property
     def image(self) -> RemoteImage:
         """The image as named by the registry."""
-        return self.find()
+        with self.connect() as client:
+            return find(client, self.reference)
 
     @property
     def layers(self) -> tuple[ImageLayerPin, ...]:
@@ -60,7 +70,8 @@ class RegistryContent:
 
     def provide(self) -> None:
         """Fetch all its layers."""
-        self.fetch(self.image.layers)
+        with self.connect() as client:
+            fetch_blobs(client, self.reference, self.image.layers, self.store, listener=self.listener)
 
     def tar(self) -> Path:
         """Raise an error: a registry image needs no packing."""
@@ -84,7 +95,9 @@ class RegistryContent:
     @cached_property
     def _members(self) -> tuple[Member, ...]:
         self.provide()
-        return tuple(self.read(self.image, self.layers))
+        whole = AssembledImage(layers=self.layers, config=self.image.config, manifest=self.image.manifest)
+        tree = self.runner.tree(whole)
+        return tuple(sorted(of_folder(tree, epoch=EPOCH, as_found=True), key=lambda member: member.path))
 
     @cached_property
     def _document(self) -> Mapping[str, object]:

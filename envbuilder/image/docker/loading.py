@@ -146,17 +146,8 @@ def _members(image: AssembledImage, store: Store, layers: Sequence[ImageLayerPin
         _file("manifest.json", contents.docker_manifest(image, ())),
         _file(blob_name(config.digest), image.config.content),
         _file(blob_name(manifest.digest), image.manifest.content),
-        *(_blob(blob, _verified(blob, store)) for blob in once.values()),
+        *(_blob(blob, contents.verified(blob, store)) for blob in once.values()),
     ]
-
-
-def _verified(blob: Descriptor, store: Store) -> Path:
-    try:
-        return store.verified(blob.digest)
-    except FileNotFoundError as error:
-        raise VerificationFailed(
-            f"the layer {blob.digest} is not in the cache directory", hint="build the image again"
-        ) from error
 
 
 def _blob(blob: Descriptor, path: Path) -> Member:

@@ -12,12 +12,10 @@ from __future__ import annotations
 import re
 import struct
 import zlib
-from collections.abc import Iterator
 
 MEMBER_HEAD = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 """Head of a gzip member: no name, no time, system unknown."""
 
-_LARGEST_STORED = 0xFFFF
 _SHORTEST_RUN = 4
 _LONGEST_MATCH = 258
 _PIECE = re.compile(rb"\0{%d,}|(?:[^\0]|\0(?!\0{%d}))+" % (_SHORTEST_RUN, _SHORTEST_RUN - 1))
@@ -49,13 +47,6 @@ def fixed_block(data: bytes) -> bytes:
     bits.append(_END_OF_BLOCK)
     text = "".join(bits)
     return int(text[::-1], 2).to_bytes((len(text) + 7) // 8, "little")
-
-
-def stored_blocks(data: bytes) -> Iterator[bytes]:
-    """Yield a whole deflate stream of stored blocks."""
-    starts = range(0, max(len(data), 1), _LARGEST_STORED)
-    for start in starts:
-        yield stored_block(data[start : start + _LARGEST_STORED], final=start + _LARGEST_STORED >= len(data))
 
 
 def stored_block(data: bytes, *, final: bool) -> bytes:

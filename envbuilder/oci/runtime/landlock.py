@@ -15,7 +15,7 @@ from pathlib import Path
 from envbuilder.core.errors import ToolMissing
 from envbuilder.oci.runtime import landlock_init
 from envbuilder.oci.runtime.command import RunResult
-from envbuilder.oci.runtime.limits import check_output, rlimits
+from envbuilder.oci.runtime.limits import result_of, rlimits
 from envbuilder.oci.runtime.outputs import scratch
 from envbuilder.oci.runtime.programs import launch
 from envbuilder.oci.runtime.sandbox import Sandbox, Task
@@ -63,8 +63,7 @@ class Landlock:
             described = folder / "task.json"
             described.write_text(json.dumps(_described(task, folder)), "utf-8")
             ended = launch(Path(landlock_init.__file__), described, task)
-        check_output(ended, task)
-        return RunResult(status=ended.status, stdout=ended.stdout, stderr=ended.stderr, timed_out=ended.timed_out)
+        return result_of(ended, task)
 
     def for_all(self, otherwise: Sandbox | None, refusal: ToolMissing) -> Landlock:
         """Return a copy that passes other commands to a sandbox, or refuses them."""

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from envbuilder.core.errors import ToolFailed
 from envbuilder.core.units import size
+from envbuilder.oci.runtime.command import RunResult
+from envbuilder.oci.runtime.outputs import read_inside
 from envbuilder.oci.runtime.processes import Ended
 from envbuilder.oci.runtime.sandbox import Limits, Task
 
@@ -46,17 +48,30 @@ def size_option(limits: Limits) -> str:
     return f",size={limits.file}" if limits.file else ""
 
 
-def check_output(ended: Ended, task: Task) -> None:
-    """Raise ToolFailed if a command exceeded the limit of its output.
+def result_of(ended: Ended, task: Task, copied: tuple[Path, str] | None = None) -> RunResult:
+    """Return the result of a command.
+
+    Args:
+        ended: Its process.
+        task: The command.
+        copied: Directory and relative path of the file that it was asked to return; None for none.
 
     Raises:
-        ToolFailed: The limit was exceeded.
+        ToolFailed: It exceeded the limit of its output.
+        VerificationFailed: The file is too large.
     """
     if ended.flooded:
         raise ToolFailed(
             f"{task.command[0]} wrote more than {size(task.limits.output)} of output and was stopped",
             hint="check its output: `envbuilder run IMAGE COMMAND`",
         )
+    return RunResult(
+        status=ended.status,
+        stdout=ended.stdout,
+        stderr=ended.stderr,
+        timed_out=ended.timed_out,
+        copied=read_inside(*copied) if copied else None,
+    )
 
 
 def kernel() -> tuple[int, ...]:

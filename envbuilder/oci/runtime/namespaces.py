@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.oci.runtime.command import RunResult
-from envbuilder.oci.runtime.limits import check_output, rlimits, size_option
+from envbuilder.oci.runtime.limits import result_of, rlimits, size_option
 from envbuilder.oci.runtime.masked_paths import HIDDEN, LOCKED
-from envbuilder.oci.runtime.outputs import read_inside, scratch
+from envbuilder.oci.runtime.outputs import scratch
 from envbuilder.oci.runtime.programs import launch
 from envbuilder.oci.runtime.root_mounts import Bind, Skeleton, make_skeleton
 from envbuilder.oci.runtime.sandbox import FOREIGN, Task
@@ -45,14 +45,7 @@ class Namespaces:
             place = folder / "task.json"
             place.write_text(json.dumps(described(task, skeleton, as_root=self.as_root)), "utf-8")
             ended = launch(INSIDE, place, task)
-            check_output(ended, task)
-            return RunResult(
-                status=ended.status,
-                stdout=ended.stdout,
-                stderr=ended.stderr,
-                timed_out=ended.timed_out,
-                copied=read_inside(*skeleton.copied) if skeleton.copied else None,
-            )
+            return result_of(ended, task, skeleton.copied)
 
 
 def described(task: Task, skeleton: Skeleton, *, as_root: bool) -> dict[str, object]:

@@ -17,9 +17,9 @@ from pathlib import Path
 from envbuilder.core.errors import ToolFailed, UsageError
 from envbuilder.core.json_input import load_json
 from envbuilder.oci.runtime.command import RunResult
-from envbuilder.oci.runtime.limits import check_output, kernel, rlimits, size_option
+from envbuilder.oci.runtime.limits import kernel, result_of, rlimits, size_option
 from envbuilder.oci.runtime.masked_paths import HIDDEN, LOCKED
-from envbuilder.oci.runtime.outputs import read_inside, scratch
+from envbuilder.oci.runtime.outputs import scratch
 from envbuilder.oci.runtime.processes import Ended, wait_for
 from envbuilder.oci.runtime.root_mounts import DEV, PROC, SHM, SYS, Bind, Skeleton, make_skeleton
 from envbuilder.oci.runtime.sandbox import FOREIGN, Task
@@ -72,14 +72,7 @@ class Runc:
             stopped = _complaint(folder / "log")
             if stopped and not (ended.timed_out or ended.flooded):
                 return not_started(stopped)
-            check_output(ended, task)
-            return RunResult(
-                status=ended.status,
-                stdout=ended.stdout,
-                stderr=ended.stderr,
-                timed_out=ended.timed_out,
-                copied=read_inside(*skeleton.copied) if skeleton.copied else None,
-            )
+            return result_of(ended, task, skeleton.copied)
 
     def _bundle(self, task: Task, skeleton: Skeleton) -> Mapping[str, object]:
         deep = _numbers(self.version) >= _RRO_RUNC and kernel() >= _RRO_KERNEL

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envbuilder.oci.runtime.command import RunResult
-from envbuilder.oci.runtime.limits import check_output
-from envbuilder.oci.runtime.outputs import read_inside, scratch
+from envbuilder.oci.runtime.limits import result_of
+from envbuilder.oci.runtime.outputs import scratch
 from envbuilder.oci.runtime.processes import wait_for
 from envbuilder.oci.runtime.sandbox import Task
 
@@ -49,15 +49,8 @@ class Unconfined:
                 answer=task.answer,
                 limit=task.limits.output,
             )
-            check_output(ended, task)
             kept = task.copy_out.removeprefix(f"{_TEMPORARY}/")
-            return RunResult(
-                status=ended.status,
-                stdout=ended.stdout,
-                stderr=ended.stderr,
-                timed_out=ended.timed_out,
-                copied=read_inside(folder, kept) if task.copy_out else None,
-            )
+            return result_of(ended, task, (folder, kept) if task.copy_out else None)
 
 
 def on_this_host(word: str, task: Task, folder: Path) -> str:

@@ -24,37 +24,44 @@ from tests.fakes.catalogs import real_catalog
 CATALOG = real_catalog()
 OLD_PYTHON = PackedPython(version=Release("3.6.15"), glibc=Release("2.17"))
 NEW_LIBC = PackedPython(version=Release("3.6.15"), glibc=Release("2.35"))
-WITHDRAWN = (
-    "1.4",
-    "1.5",
-    "1.6",
-    "1.7",
-    "1.8",
-    "1.9",
-    "1.10",
-    "1.11",
-    "1.12",
-    "1.13",
-    "1.14",
-    "1.15",
-    "2.0",
-    "2.1",
-    "2.2",
-    "2.3",
-)
+ARCHIVES = frozenset(archive.id for archive in CATALOG.archives.archives)
+PUBLISHERS = frozenset(publisher.id for publisher in CATALOG.archives.publishers)
 
 
 def row(name: str) -> Environment:
     return find(CATALOG, name)
 
 
-def test_sixteen_gpu_environments_have_lost_their_only_base() -> None:
-    lost = [each for each in CATALOG.environments if each.cuda and _verdict(each, Inventory()) is Buildability.NO]
-    assert sorted(".".join(map(str, each.framework.version.release[:2])) for each in lost) == sorted(WITHDRAWN)
+def test_no_gpu_environment_depends_on_a_withdrawn_base_alone() -> None:
+    ready = Inventory(pythons=(OLD_PYTHON,), standalone=Buildability.YES, archives=ARCHIVES)
+    assert not [each.id for each in CATALOG.environments if each.cuda and _verdict(each, ready) is not Buildability.YES]
+
+
+def test_an_archive_that_is_not_here_may_be_downloaded_once_its_license_is_accepted() -> None:
+    mirror = Inventory(standalone=Buildability.YES)
+    answer = buildable(row("tf-2.3-cuda10.1"), replace(mirror, unaccepted=PUBLISHERS))
+    assert (answer.verdict, answer.base) == (Buildability.UNKNOWN, "debian-bookworm")
+    [reason] = answer.reasons
+    assert reason.startswith(
+        "cuda-10.1.243-runfile and cudnn-7.6.5.32-cuda10.1 must be downloaded from nvidia-developer-download,"
+    )
+    assert reason.endswith("and NVIDIA's license of their libraries must be accepted")
+    assert "--accept-nvidia-eula" in answer.hint
+    assert "--publisher NAME=PLACE" in answer.hint
+    accepted = buildable(row("tf-2.3-cuda10.1"), mirror)
+    assert (accepted.verdict, "license" in accepted.reasons[0]) == (Buildability.UNKNOWN, False)
+
+
+def test_an_archive_that_is_here_still_needs_its_license_accepted() -> None:
+    here = Inventory(standalone=Buildability.YES, archives=ARCHIVES)
+    assert _verdict(row("tf-2.3-cuda10.1"), here) is Buildability.YES
+    answer = buildable(row("tf-2.3-cuda10.1"), replace(here, unaccepted=PUBLISHERS))
+    assert answer.verdict is Buildability.UNKNOWN
+    assert answer.hint == "read the license, then build with --accept-nvidia-eula"
 
 
 def test_a_withdrawn_base_is_named_with_the_day_since_which_it_is_gone() -> None:
-    answer = buildable(row("tf-2.3-cuda10.1"), Inventory())
+    answer = on_base(row("tf-2.3-cuda10.1"), row("tf-2.3-cuda10.1").bases[-1], Inventory())
     image = "nvidia/cuda:10.1-cudnn7-runtime-ubuntu18.04"
     assert answer.reasons == (f"base image {image} is no longer published (since 2023-06-30)",)
     assert "--registry-mirror" in answer.hint
@@ -63,12 +70,13 @@ def test_a_withdrawn_base_is_named_with_the_day_since_which_it_is_gone() -> None
 
 def test_a_withdrawn_base_that_is_on_this_machine_can_be_used() -> None:
     here = Inventory(bases=frozenset({"nvidia-cuda-10.1-cudnn7"}))
-    answer = buildable(row("tf-2.3-cuda10.1"), here)
+    answer = on_base(row("tf-2.3-cuda10.1"), row("tf-2.3-cuda10.1").bases[-1], here)
     assert (answer.verdict, answer.reasons, answer.hint) == (Buildability.YES, (), "")
 
 
 def test_a_mirror_that_was_named_may_have_it_and_is_not_suggested_again() -> None:
-    answer = buildable(row("tf-2.3-cuda10.1"), Inventory(registry_mirror="mirror.example:5000"))
+    mirror = Inventory(registry_mirror="mirror.example:5000")
+    answer = on_base(row("tf-2.3-cuda10.1"), row("tf-2.3-cuda10.1").bases[-1], mirror)
     assert answer.verdict is Buildability.UNKNOWN
     assert "mirror.example:5000" in answer.reasons[0]
     assert "--registry-mirror" not in answer.hint
@@ -86,7 +94,7 @@ def test_an_old_interpreter_must_be_in_the_cache() -> None:
 
 def test_an_interpreter_for_a_newer_c_library_does_not_help_an_old_base() -> None:
     here = Inventory(bases=frozenset({"nvidia-cuda-9.0-cudnn7"}), pythons=(NEW_LIBC,))
-    answer = buildable(row("tf-1.7-cuda9.0"), here)
+    answer = on_base(row("tf-1.7-cuda9.0"), row("tf-1.7-cuda9.0").bases[-1], here)
     assert answer.verdict is Buildability.NO
     assert answer.reasons == ("the archive of Python 3.6 in the cache needs glibc 2.35, the base has 2.23",)
     assert "glibc 2.23 or older" in answer.hint
@@ -120,14 +128,14 @@ def test_a_registry_image_needs_an_engine_for_its_os_packages() -> None:
 
 def test_a_debian_base_needs_an_archive_or_a_tree() -> None:
     cpu = row("tf-2.16-cpu")
-    bare = Inventory(archives=frozenset())
+    bare = Inventory(distributions=frozenset())
     assert _verdict(cpu, bare) is Buildability.NO
     assert "--debian-mirror" in buildable(cpu, bare).hint
-    assert _verdict(cpu, Inventory(archives=frozenset(), bases=frozenset({"debian-bullseye"}))) is Buildability.YES
+    assert _verdict(cpu, Inventory(distributions=frozenset(), bases=frozenset({"debian-bullseye"}))) is Buildability.YES
 
 
 def test_an_old_python_comes_from_ubuntu_where_its_archive_is_configured() -> None:
-    both = Inventory(archives=frozenset({BaseKind.DEBIAN, BaseKind.UBUNTU}))
+    both = Inventory(distributions=frozenset({BaseKind.DEBIAN, BaseKind.UBUNTU}))
     found = buildable(row("tf-1.7-cpu"), both)
     assert (found.verdict, found.base) == (Buildability.YES, "ubuntu-bionic")
     without = each_base(row("tf-1.7-cpu"), Inventory())[1]
@@ -145,8 +153,8 @@ def test_the_nearest_are_the_cpu_environment_of_the_release_and_the_next_gpu_env
 
 
 def test_where_nothing_is_sure_to_be_built_what_may_be_is_near() -> None:
-    bare = Inventory(archives=frozenset(), registry_mirror="mirror.example")
-    assert _nearest(row("tf-1.7-cuda9.0"), Inventory(archives=frozenset())) != []
+    bare = Inventory(distributions=frozenset(), registry_mirror="mirror.example")
+    assert _nearest(row("tf-1.7-cuda9.0"), Inventory(distributions=frozenset())) != []
     only_old = replace(
         CATALOG, environments=tuple(each for each in CATALOG.environments if each.id.startswith("tf-1.1"))
     )

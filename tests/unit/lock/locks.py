@@ -101,33 +101,39 @@ PYTHONS = st.builds(PythonPin, version=PYTHON_VERSIONS, provider=st.just(PythonP
 )
 LIBRARIES = st.from_regex(r"lib[a-z]{1,6}\.so\.[0-9]{1,2}", fullmatch=True)
 MEMBERS = st.from_regex(r"[A-Za-z0-9_.+]{1,5}x(/[A-Za-z0-9_]{1,5}){0,2}", fullmatch=True)
-ARCHIVES = st.builds(
-    ArchivePin,
-    id=NAMES,
-    format=st.sampled_from(ArchiveFormat),
-    publisher=NAMES,
-    path=MEMBERS | st.just(""),
-    file=FILE_NAMES,
-    sha256=HASHES,
-    size=st.integers(0, 2**40),
-    inner=MEMBERS | st.just(""),
-    eula=MEMBERS | st.just(""),
-    libraries=st.lists(
+_ARCHIVE = {
+    "id": NAMES,
+    "publisher": NAMES,
+    "path": MEMBERS | st.just(""),
+    "file": FILE_NAMES,
+    "sha256": HASHES,
+    "size": st.integers(0, 2**40),
+    "eula": MEMBERS | st.just(""),
+    "libraries": st.lists(
         st.builds(LibraryPin, soname=LIBRARIES, path=MEMBERS, sha256=HASHES | st.just("")),
         min_size=1,
         max_size=2,
         unique_by=lambda pin: pin.soname,
     ).map(tuple),
-)
+}
+ARCHIVES = st.builds(
+    ArchivePin,
+    format=st.sampled_from([each for each in ArchiveFormat if each is not ArchiveFormat.MAKESELF_NESTED]),
+    **_ARCHIVE,
+) | st.builds(ArchivePin, format=st.just(ArchiveFormat.MAKESELF_NESTED), inner=MEMBERS, **_ARCHIVE)
+_CUDA = {
+    "cuda": RELEASES,
+    "cudnn": RELEASES,
+    "driver": RELEASES,
+    "sonames": st.lists(LIBRARIES, max_size=3).map(tuple),
+    "links": st.lists(LINKS, max_size=2).map(tuple),
+}
 CUDAS = st.builds(
     CudaPin,
-    provider=st.sampled_from(CudaProvider),
-    cuda=RELEASES,
-    cudnn=RELEASES,
-    driver=RELEASES,
-    sonames=st.lists(LIBRARIES, max_size=3).map(tuple),
-    links=st.lists(LINKS, max_size=2).map(tuple),
-    archives=st.lists(ARCHIVES, max_size=2, unique_by=lambda pin: pin.id).map(tuple),
+    provider=st.sampled_from([each for each in CudaProvider if each is not CudaProvider.ARCHIVE]),
+    **_CUDA,
+) | st.builds(
+    CudaPin, provider=st.just(CudaProvider.ARCHIVE), archives=ARCHIVES.map(lambda archive: (archive,)), **_CUDA
 )
 FILES = st.builds(
     OwnFile,

@@ -7,14 +7,17 @@ from dataclasses import replace
 import pytest
 from packaging.version import Version
 
-from envbuilder.catalog.environments import Environment, PythonProvider
+from envbuilder.catalog.environments import CudaProvider, Environment, PythonProvider
+from envbuilder.catalog.selection import find
 from envbuilder.core.errors import UsageError
 from envbuilder.core.memory_policy import parse
 from envbuilder.lock.builder import Ingredients, assemble, refuse_policy
+from envbuilder.lock.create import lock
 from envbuilder.lock.locations import Located, Refused
 from envbuilder.lock.lock import BasePin, Lock, PythonPin
 from envbuilder.lock.spec_values import Spec
-from tests.fakes.catalogs import small_catalog, small_row
+from tests.fakes.catalogs import real_catalog, small_catalog, small_row
+from tests.fakes.ports import lock_ports
 
 
 def assembled(row: Environment, *, place: int = 0) -> Lock:
@@ -52,6 +55,44 @@ def test_deviations_and_refusals_are_kept() -> None:
 
 def test_time_stamps_are_midnight_of_the_cutoff_in_utc() -> None:
     assert assembled(small_row("tf-2.4-cuda11.0")).epoch == 1685577600
+
+
+def test_a_lock_pins_the_libraries_that_its_set_takes_out_of_archives() -> None:
+    made = lock(real_catalog(), Spec(environment="tf-1.7-cuda9.0"), lock_ports())
+    assert made.cuda
+    assert made.cuda.provider is CudaProvider.ARCHIVE
+    run_file, cudnn = made.cuda.archives
+    assert (run_file.id, run_file.publisher, run_file.inner) == (
+        "cuda-9.0.176-runfile",
+        "nvidia-developer",
+        "run_files/cuda-linux.9.0.176-22781540.run",
+    )
+    assert [pin.soname for pin in run_file.libraries] == [
+        "libcublas.so.9.0",
+        "libcudart.so.9.0",
+        "libcufft.so.9.0",
+        "libcurand.so.9.0",
+        "libcusolver.so.9.0",
+    ]
+    assert [pin.path for pin in cudnn.libraries] == ["cuda/lib64/libcudnn.so.7.0.5"]
+    assert "cuda-9.0.176-runfile 96863423feaa: libcublas.so.9.0, " in dict(made.inputs)["row.base.archives"]
+
+
+def test_a_sha256_with_one_source_is_a_deviation() -> None:
+    catalog = real_catalog()
+    row = find(catalog, "tf-1.7-cuda9.0")
+    archives = tuple(
+        replace(use, archive=replace(use.archive, agreeing=1)) if "cudnn" in use.archive.id else use
+        for use in (row.bases[0].libraries.archives if row.bases[0].libraries else ())
+    )
+    assert row.bases[0].libraries
+    doubtful = replace(row.bases[0], libraries=replace(row.bases[0].libraries, archives=archives))
+    rows = tuple(
+        replace(each, bases=(doubtful, *row.bases[1:])) if each.id == row.id else each for each in catalog.environments
+    )
+    made = lock(replace(catalog, environments=rows), Spec(environment=row.id), lock_ports())
+    [stated] = [each for each in made.deviations if "one source only" in each]
+    assert stated.startswith("the sha256 of cudnn-7.0.5.15-cuda9.0 has one source only: chainer/chainer-test at")
 
 
 @pytest.mark.parametrize(

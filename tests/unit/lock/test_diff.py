@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
+from envbuilder.catalog.archives import ArchiveFormat
+from envbuilder.lock.archive_pins import ArchivePin, LibraryPin
 from envbuilder.lock.diff import compare
 from envbuilder.lock.lock import Lock, PackageGroup, PackagePin, ToolPin
 from tests.fakes.catalogs import good_lock
@@ -81,3 +83,21 @@ def test_a_lock_that_lost_its_cuda_says_so() -> None:
 
 def test_inputs_are_left_out() -> None:
     assert not compare(LOCK, replace(LOCK, inputs=()))
+
+
+def test_an_archive_and_each_library_of_it_are_told() -> None:
+    assert LOCK.cuda
+    pin = ArchivePin(
+        id="cuda-9.0.176-runfile",
+        format=ArchiveFormat.MAKESELF,
+        publisher="vendor",
+        path="cuda.run",
+        file="cuda.run",
+        sha256="ab" * 32,
+        libraries=(LibraryPin(soname="libcublas.so.9.0", path="lib64/libcublas.so.9.0", sha256="cd" * 32),),
+    )
+    cuda = replace(LOCK.cuda, archives=(pin,))
+    assert told(replace(LOCK, cuda=cuda)) == [
+        "+ archives.cuda-9.0.176-runfile abababababab",
+        "+ archives.cuda-9.0.176-runfile.libcublas.so.9.0 lib64/libcublas.so.9.0 cdcdcdcdcdcd",
+    ]

@@ -77,14 +77,14 @@ def test_logs_facts_and_environments_are_compared_with_an_environment_without_a_
 def test_render_says_what_is_not_pinned(envbuilder: CommandLine) -> None:
     ended = envbuilder("render", LOST, "-o", "out")
     assert ended.status == 0
-    assert "does not build: not pinned: base nvidia-cuda-9.0-cudnn7" in ended.stdout
+    assert "does not build: not pinned: base debian-bookworm" in ended.stdout
     assert "tf-1.7-cuda9.0 cannot be built here" in ended.stderr
     again = json.loads(envbuilder("render", LOST, "-o", "out", "--json").stdout)
-    assert (again["lock"], again["base"]) == (None, "nvidia/cuda:9.0-cudnn7-runtime-ubuntu16.04")
+    assert (again["lock"], again["base"]) == (None, "envbuilder/base:debian-bookworm-unpinned")
 
 
 def test_a_lock_without_its_base_is_written_shown_and_not_built(envbuilder: CommandLine) -> None:
-    envbuilder.write("envbuilder.yaml", f'environment: "{LOST}"\n')
+    envbuilder.write("envbuilder.yaml", f'environment: "{LOST}"\nbase: "nvidia-cuda-9.0-cudnn7"\n')
     assert envbuilder("lock").status == 5
     written = envbuilder("lock", "--no-image")
     assert written.status == 0

@@ -49,8 +49,8 @@ def test_the_kepler_and_volta_cluster_gets_the_row_whose_own_driver_it_has() -> 
     assert rows(answer.fitting) == ["tf-2.4-cuda11.0"]
     best = answer.fitting[0]
     assert (best.fit, best.coverage, str(best.driver)) == (Fit.FITS, Coverage.MACHINE_CODE, "450.51.06")
-    assert best.base == "nvidia-cuda-11.0.3-cudnn8"
-    assert best.steps == ("envbuilder build tf-2.4-cuda11.0 --base nvidia-cuda-11.0.3-cudnn8",)
+    assert best.base == "debian-bullseye"
+    assert best.steps == ("envbuilder build tf-2.4-cuda11.0 --base debian-bullseye --accept-nvidia-eula",)
 
 
 def test_a_driver_that_was_named_too_shortly_is_a_doubt_and_no_refusal() -> None:

@@ -20,6 +20,7 @@ from tests.fakes.catalogs import real_catalog
 from tests.unit.cli.running import CommandLine
 from tests.unit.image.base.test_locate import archive
 
+EULA = "https://docs.nvidia.com/cuda/eula/index.html"
 NO_ENGINE = "unix:///nonexistent/docker.sock"
 
 
@@ -36,10 +37,23 @@ def verdicts(envbuilder: CommandLine) -> dict[str, str]:
 def test_list_marks_what_cannot_be_built(envbuilder: CommandLine) -> None:
     said = envbuilder("list", "tf-1.7-*").stdout
     assert "Cannot be built from here" in said
-    assert "nvidia/cuda:9.0-cudnn7-runtime-ubuntu16.04 is no longer published (since 2023-06-30)" in " ".join(
+    assert "cuda-9.0.176-runfile and cudnn-7.0.5.15-cuda9.0 must be downloaded from nvidia-developer" in " ".join(
         said.split()
     )
     assert verdicts(envbuilder)["tf-1.7-cuda9.0"] == "no"
+
+
+def test_an_archive_in_a_directory_of_its_publisher_and_an_accepted_license_are_in_the_inventory(
+    envbuilder: CommandLine, tmp_path: Path
+) -> None:
+    assert inventory(settings(), real_catalog()).unaccepted == {each.id for each in real_catalog().archives.publishers}
+    name = next(each.file for each in real_catalog().archives.archives if each.id == "cuda-9.0.176-runfile")
+    (tmp_path / name).write_bytes(b"")
+    envbuilder.set("ENVBUILDER_PUBLISHERS", f"nvidia-developer={tmp_path}")
+    envbuilder.set("ENVBUILDER_ACCEPT_NVIDIA_EULA", "1")
+    found = inventory(settings(), real_catalog())
+    assert found.archives == {"cuda-9.0.176-runfile"}
+    assert not found.unaccepted
 
 
 def test_an_archive_in_the_cache_makes_old_environments_buildable(envbuilder: CommandLine) -> None:
@@ -54,7 +68,9 @@ def test_show_says_it_for_each_base(envbuilder: CommandLine) -> None:
     assert "cannot be built from here: base image nvidia/cuda:11.2.2" in said
     assert "requires a container engine" in said
     shown = json.loads(envbuilder("show", "tf-2.3-cuda10.1", "--json").stdout)
-    assert shown["buildable"]["verdict"] == shown["bases"][0]["buildable"]["verdict"] == "no"
+    assert [base["buildable"]["verdict"] for base in shown["bases"]] == ["unknown", "no"]
+    assert shown["buildable"]["base"] == "debian-bookworm"
+    assert [archive["license"] for archive in shown["bases"][0]["archives"]] == [EULA, EULA]
 
 
 def test_trees_of_the_cache_are_in_the_inventory(envbuilder: CommandLine, tmp_path: Path) -> None:
@@ -78,7 +94,7 @@ def test_trees_of_the_cache_are_in_the_inventory(envbuilder: CommandLine, tmp_pa
 def test_sources_that_were_named_are_in_the_inventory(envbuilder: CommandLine) -> None:
     named = Sources(registry_mirror="mirror.example", debian_mirrors=("http://debian.example/debian",))
     found = inventory(settings(), real_catalog(), named)
-    assert (found.registry_mirror, BaseKind.DEBIAN in found.archives) == ("mirror.example", True)
+    assert (found.registry_mirror, BaseKind.DEBIAN in found.distributions) == ("mirror.example", True)
     assert found.standalone is Buildability.UNKNOWN
     envbuilder.set("UV_PYTHON_INSTALL_MIRROR", "https://pythons.example")
     assert inventory(settings(), real_catalog()).standalone is Buildability.YES

@@ -62,7 +62,8 @@ def endless(connection: socket.socket) -> None:
 
 
 def saying(head: str) -> Callable[[socket.socket], None]:
-    return lambda connection: connection.sendall(f"HTTP/1.1 {head}\r\n\r\n".encode("latin-1"))
+    """Return an answer without a body, the last one of its connection: a client must not use that again."""
+    return lambda connection: connection.sendall(f"HTTP/1.1 {head}\r\nConnection: close\r\n\r\n".encode("latin-1"))
 
 
 def slow(connection: socket.socket) -> None:

@@ -23,7 +23,7 @@ def fix(log: str, known: LogContext | None = None) -> tuple[str, tuple[str, ...]
 def test_a_driver_that_is_too_old_gets_the_floor_and_an_environment_that_it_runs() -> None:
     text, commands = fix(f"Driver Version: 418.87\nCuda compilation tools, release 10.2, V10.2.89\n{INSUFFICIENT}\n")
     assert "CUDA 10.2 needs driver 440.33 or newer; this one is 418.87" in text
-    assert commands[-1] == "envbuilder build tf-2.3-cuda10.1"
+    assert commands[-1] == "envbuilder build tf-2.3-cuda10.1 --accept-nvidia-eula"
 
 
 def test_the_release_of_tensorflow_decides_before_the_toolkit_that_lies_about() -> None:
@@ -200,18 +200,21 @@ EXECUTION = "E cuda_blas.cc:654] failed to run cuBLAS routine cublasSgemm_v2: CU
 
 
 @pytest.mark.parametrize(
-    ("log", "environment"),
+    ("log", "command"),
     [
-        ("tensorflow-gpu==1.7.0\nname: GeForce RTX 2080 Ti major: 7 minor: 5 memory\n", "tf-1.13-cuda10.0"),
+        (
+            "tensorflow-gpu==1.7.0\nname: GeForce RTX 2080 Ti major: 7 minor: 5 memory\n",
+            "tf-1.13-cuda10.0 --accept-nvidia-eula",
+        ),
         ("tensorflow==2.1.0\nname: GeForce RTX 3090 computeCapability: 8.6\n", "tf-2.4-cuda11.0"),
         ("tensorflow-gpu 1.15.2 on an RTX 4090\n", "tf-2.4-cuda11.0"),
     ],
 )
-def test_a_newer_gpu_gets_the_nearest_environment_and_not_the_newest(log: str, environment: str) -> None:
+def test_a_newer_gpu_gets_the_nearest_environment_and_not_the_newest(log: str, command: str) -> None:
     first = judged(log + EXECUTION).causes[0]
     assert first.finding.id == "gpu-arch-unsupported"
     if "4090" not in log:
-        assert first.commands[-1] == f"envbuilder build {environment}"
+        assert first.commands[-1] == f"envbuilder build {command}"
     else:
         assert first.commands[-1].startswith("envbuilder build tf-2.")
 
@@ -247,7 +250,7 @@ def test_a_missing_name_names_the_releases_that_a_program_was_written_for(log: s
     first = judged(log).causes[0]
     assert first.finding.id == "keras-tf-mismatch"
     assert words in first.finding.message
-    assert first.commands[-1] == f"envbuilder build {command}"
+    assert first.commands[-1] == f"envbuilder build {command} --accept-nvidia-eula"
 
 
 def test_only_what_left_with_tensorflow_1_is_sought_in_its_compatible_interface() -> None:
@@ -267,7 +270,7 @@ def test_no_environment_is_recommended_that_cannot_be_built() -> None:
     with_python = Inventory(pythons=(PackedPython(version=Release("3.7.16"), glibc=Release("2.17")),))
     log = "tensorflow-gpu==1.7.0\nname: GeForce RTX 2080 Ti major: 7 minor: 5 memory\n" + EXECUTION
     first = judged(log, inventory=nothing).causes[0]
-    assert first.commands[-1] == "envbuilder build tf-2.4-cuda11.0"
+    assert first.commands[-1] == "envbuilder build tf-2.2-cuda10.1 --accept-nvidia-eula"
     assert "tf-1.13-cuda10.0 is nearer, but cannot be built from here: " in first.finding.remedy
     assert "NVIDIA's own container 23.03-tf1-py3 has TensorFlow 1.15.5" in first.finding.remedy
     program = judged("TensorFlow version: 2.4.1\n" + ATTRIBUTE.format("contrib"), inventory=with_python).causes[0]

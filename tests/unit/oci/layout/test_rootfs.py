@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from envbuilder.core.archives.member_names import relative_path
 from envbuilder.core.errors import ToolMissing, UsageError, VerificationFailed
 from envbuilder.oci.images import AssembledImage
-from envbuilder.oci.layout.flatten import write_flat_tar
+from envbuilder.oci.layout.flatten import flat_tar
+from envbuilder.oci.layout.merge import merged
 from envbuilder.oci.layout.rootfs import remove_tree, unpack
 from envbuilder.oci.store import Store
 from envbuilder.oci.tar.members import file_of
@@ -48,9 +49,7 @@ def by_tar(image: AssembledImage, store: Store, place: Path) -> None:
 
 
 def flat(image: AssembledImage, store: Store) -> bytes:
-    stream = io.BytesIO()
-    write_flat_tar(image, store, stream)
-    return stream.getvalue()
+    return b"".join(flat_tar(merged(image, store)))
 
 
 both = pytest.mark.parametrize("way", [unpack, by_tar], ids=["folder", "tar"])
@@ -197,10 +196,8 @@ def test_a_tar_has_folders_before_what_they_hold_and_no_path_twice(store: Store)
 
 
 def test_what_is_put_on_top_wins(store: Store) -> None:
-    stream = io.BytesIO()
-    write_flat_tar(image(store, BASE), store, stream, on_top=[file_of("kept", b"top", mtime=0)])
-    stream.seek(0)
-    with tarfile.open(fileobj=stream) as tar:
+    tree = merged(image(store, BASE), store, on_top=[file_of("kept", b"top", mtime=0)])
+    with tarfile.open(fileobj=io.BytesIO(b"".join(flat_tar(tree)))) as tar:
         content = tar.extractfile("kept")
         assert content is not None
         assert content.read() == b"top"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from envbuilder.core.errors import ToolFailed
-from envbuilder.oci.runtime.limits import check_output
+from envbuilder.oci.runtime.limits import result_of
 from envbuilder.oci.runtime.processes import KILLED, Ended, wait_for
 from envbuilder.oci.runtime.sandbox import Limits, Task
 
@@ -53,4 +53,4 @@ def test_files_are_standard_input_and_output() -> None:
 def test_the_error_names_command_and_limit(tmp_path: Path) -> None:
     task = Task(tree=tmp_path, command=("/bin/x",), limits=Limits(output=3 * MIB))
     with pytest.raises(ToolFailed, match="/bin/x wrote more than 3 MiB"):
-        check_output(Ended(status=KILLED, stdout=b"", stderr=b"", timed_out=False, flooded=True), task)
+        result_of(Ended(status=KILLED, stdout=b"", stderr=b"", timed_out=False, flooded=True), task)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from envbuilder.diagnostics.report.coverage_page import coverage_page
 from tests.fakes.catalogs import real_catalog, small_catalog
+from tools.gpu_page import coverage_page
 
 
 def cells(page: str) -> list[str]:

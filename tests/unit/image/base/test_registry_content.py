@@ -1,0 +1,92 @@
+"""A registry image serves as a base with the layers that the registry has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from envbuilder.core.errors import UsageError
+from envbuilder.core.references import ImageRef
+from envbuilder.image.base.registry_content import RegistryContent
+from envbuilder.image.running.image_runner import ImageRunner
+from envbuilder.oci.images import AssembledImage
+from envbuilder.oci.layout.rootfs import unpack
+from envbuilder.oci.registry.client import RegistryClient
+from envbuilder.oci.registry.push import push
+from envbuilder.oci.runtime.sandbox import Sandbox
+from envbuilder.oci.store import Store
+from tests.unit.oci.layout.images import file, folder, image
+from tests.unit.oci.registry.faulty import Registry, serving
+
+
+def no_sandbox() -> Sandbox:
+    raise AssertionError("nothing of a base is run")
+
+
+@pytest.fixture
+def registry() -> Iterator[Registry]:
+    with serving() as made:
+        yield made
+
+
+@pytest.fixture
+def pushed(registry: Registry, tmp_path: Path) -> AssembledImage:
+    """An image in the registry and not in the store of the content."""
+    other = Store(folder=tmp_path / "other")
+    made = image(other, [folder("etc"), file("etc/a", b"old")], [file("etc/a", b"new"), file("b", b"b")])
+    with RegistryClient({}, []) as client:
+        push(client, made, ImageRef.parse(f"{registry.host}/team/base:1"), other)
+    return made
+
+
+@pytest.fixture
+def content(registry: Registry, tmp_path: Path) -> RegistryContent:
+    store = Store(folder=tmp_path / "store")
+    runner = ImageRunner(
+        sandbox=no_sandbox,
+        lookup=lambda _: None,
+        unpack=unpack,
+        store=store,
+        trees=tmp_path / "trees",
+        progress=lambda _: None,
+    )
+    return RegistryContent(
+        reference=ImageRef.parse(f"{registry.host}/team/base:1"),
+        connect=partial(RegistryClient, {}, []),
+        store=store,
+        runner=runner,
+        listener=lambda _: None,
+    )
+
+
+def test_its_layers_and_its_configuration_are_those_of_the_registry(
+    content: RegistryContent, pushed: AssembledImage
+) -> None:
+    assert [(layer.blob, layer.diff_id) for layer in content.layers] == [
+        (layer.blob, layer.diff_id) for layer in pushed.layers
+    ]
+    assert [layer.id for layer in content.layers] == ["base.0", "base.1"]
+    assert content.config["rootfs"]
+    assert not list(content.store.entries())
+
+
+def test_its_layers_are_fetched_when_they_are_needed(content: RegistryContent, pushed: AssembledImage) -> None:
+    content.provide()
+    assert {layer.blob.digest for layer in pushed.layers} <= {digest for digest, _, _ in content.store.entries()}
+
+
+def test_its_members_are_those_of_all_layers_merged(content: RegistryContent, pushed: AssembledImage) -> None:
+    assert pushed.layers
+    members = {member.path: member for member in content.members()}
+    assert sorted(members) == ["b", "etc", "etc/a"]
+    assert members["etc/a"].read() == b"new"
+
+
+def test_packing_it_and_os_packages_on_it_are_refused(content: RegistryContent) -> None:
+    with pytest.raises(UsageError, match="not supported for registry images"):
+        content.tar()
+    with pytest.raises(UsageError, match="require a container engine"):
+        content.added()
