@@ -8,7 +8,7 @@ ENV ?=
 SECONDS ?= 60
 # Set to make the virtual environment from another Python than the operating system's: make setup PYTHON=python3.13
 export PYTHON
-UNIT := tests/unit tests/golden tests/repo tests/fuzz envbuilder tools
+UNIT := tests/unit tests/interpreters tests/golden tests/repo tests/fuzz envbuilder tools
 # What needs no engine shares nothing, and runs on every core. Every run says which tests took longest.
 PARALLEL := --numprocesses auto --dist worksteal --durations 10
 # A file stays on one worker, with what it builds; files that use the engine stay on the same one.
@@ -48,7 +48,7 @@ demo: setup ## Build and validate ENV (default: tf-2.4-cuda11.0, see .ci/demo) w
 .PHONY: test
 test: engine ## All tests: unit, contract, golden, repo, and e2e with a real engine and real TensorFlow
 	.ci/test-tools
-	$(BIN)/pytest $(PARALLEL) $(UNIT)
+	$(BIN)/pytest $(PARALLEL) --hypothesis-profile=thorough $(UNIT)
 	ENVBUILDER_REQUIRE_ENGINE=1 $(BIN)/pytest $(GROUPED) tests/contract tests/e2e
 
 .PHONY: unit

@@ -19,9 +19,9 @@ from envbuilder.core.versions import Release
 from envbuilder.image.base.file_store import FileStore
 from envbuilder.image.base.installed_pythons import InstalledPython
 from envbuilder.image.base.packed_pythons import NOTE, noted
-from envbuilder.image.base.python_archive import PythonArchive, inspect
+from envbuilder.image.base.python_survey import inspect
 from envbuilder.image.base.tree_store import DebianStore
-from envbuilder.image.base.trees import DebianTree
+from envbuilder.image.base.trees import DebianTree, PythonArchive
 from envbuilder.lock.locations import Refused
 from envbuilder.lock.lock import BasePin, PythonPin
 from envbuilder.lock.spec_values import Sources

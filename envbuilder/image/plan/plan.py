@@ -65,8 +65,8 @@ class Layer:
 
     @property
     def size(self) -> int:
-        """Size in bytes of its Python distributions; unknown sizes count as 0."""
-        return sum(pin.size for pin in self.packages)
+        """Size in bytes of its Python distributions and vendor archives; unknown sizes count as 0."""
+        return sum(pin.size for pin in self.packages) + sum(archive.size for archive in self.archives)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
