@@ -253,7 +253,7 @@ def _archive_obstacles(archives: tuple[VendorArchive, ...], inventory: Inventory
         each for each in archives if each.format is not ArchiveFormat.WHEEL and each.id not in inventory.archives
     ]
     publishers = " and ".join(sorted({each.publisher for each in missing}))
-    accept = ", and NVIDIA's license of their libraries must be accepted" if licensed else ""
+    accept = ", and NVIDIA's license of the libraries must be accepted" if licensed else ""
     option = " with --accept-nvidia-eula" if licensed else ""
     if missing:
         names = " and ".join(each.id for each in missing)
