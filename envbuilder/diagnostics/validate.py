@@ -17,7 +17,8 @@ from envbuilder.diagnostics.checks.evaluation import run_checks
 from envbuilder.diagnostics.checks.expectation import expect
 from envbuilder.diagnostics.checks.results import Report, Tier
 from envbuilder.diagnostics.facts.facts import NOT_ASKED, Facts, Unseen
-from envbuilder.diagnostics.probe.containers import SHARE_FOR_TENSORFLOW, probe_image, read_answer
+from envbuilder.diagnostics.probe.containers import SHARE_FOR_TENSORFLOW, probe_image
+from envbuilder.diagnostics.probe.decoding import read_answer
 from envbuilder.diagnostics.probe.requests import ProbeRequest, launch, request_for
 from envbuilder.image.embedded_lock import ImageEngine, lock_inside, no_hook
 from envbuilder.lock.lock import Lock

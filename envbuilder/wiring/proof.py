@@ -123,4 +123,4 @@ def bare_environ(environ: Mapping[str, str], *, home: Path) -> dict[str, str]:
 
 
 def _as_text(report: Report) -> str:
-    return format_named("json").write(report)
+    return format_named("json")(report)
