@@ -13,13 +13,14 @@ from envbuilder.cli.context import command_settings
 from envbuilder.cli.options import source_options
 from envbuilder.cli.output.printing import folded, json_option, notice, print_json
 from envbuilder.cli.output.watching import watched
+from envbuilder.cli.prove_archives import ARCHIVE, prove_archives
 from envbuilder.core.errors import UsageError
 from envbuilder.curation.prove import Proven, prove
 from envbuilder.lock.spec_values import Sources
 from envbuilder.wiring.proof import ProofAdapters
 from envbuilder.wiring.session import Session
 
-_TIERS = [Grade.RESOLVED.value, Grade.CPU.value, Grade.IMAGE.value, Grade.GPU.value]
+_TIERS = [Grade.RESOLVED.value, Grade.CPU.value, Grade.IMAGE.value, Grade.GPU.value, ARCHIVE]
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
@@ -31,7 +32,7 @@ _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
     default=Grade.CPU.value,
     show_default=True,
     help="resolved: resolve the packages. cpu: run them in a virtual environment on this host. image, gpu: build and "
-    "validate the image.",
+    "validate the image. archive: fetch and open the vendor archives, and compare their libraries with the catalog.",
 )
 @click.option(
     "--pythons", metavar="DIR", multiple=True, type=_FOLDER, help="Directory of interpreters, searched before PATH."
@@ -65,6 +66,9 @@ def command(  # noqa: PLR0913  one parameter for each option
     here = command_settings()
     catalog = load_catalog(here.matrices)
     rows = matching(catalog, pattern)
+    if tier == ARCHIVE:
+        prove_archives(here, catalog, rows, sources, as_json=as_json)
+        return
     grade = _grade(tier, stand_ins=stand_ins)
     proven: list[Proven] = []
     with watched(here, f"prove-{tier}") as (listener, _):
