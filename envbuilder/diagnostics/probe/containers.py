@@ -34,6 +34,7 @@ def probe_image(  # noqa: PLR0913  what one look needs
     timeout: float = 900.0,
     devices: tuple[str, ...] = (),
     env: tuple[tuple[str, str], ...] = (),
+    files: tuple[tuple[str, bytes], ...] = (),
 ) -> Facts:
     """Probe an image.
 
@@ -45,6 +46,7 @@ def probe_image(  # noqa: PLR0913  what one look needs
         timeout: Seconds for the whole container.
         devices: CDI devices that it gets instead of all GPUs.
         env: Environment variables of the container on top of the image's, sorted by name.
+        files: `(path, content)` of files that it gets beside those of the probe.
 
     Raises:
         ToolFailed: The probe gave no answer: no interpreter, killed, or something else on its standard output.
@@ -55,7 +57,7 @@ def probe_image(  # noqa: PLR0913  what one look needs
         RunRequest(
             image=image,
             command=(PYTHON, PROBE_PATH, "--request", REQUEST_PATH),
-            files=((PROBE_PATH, probe_source()), (REQUEST_PATH, bounded.encode())),
+            files=((PROBE_PATH, probe_source()), (REQUEST_PATH, bounded.encode()), *files),
             env=env,
             gpus=gpus,
             devices=devices,
